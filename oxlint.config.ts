@@ -136,7 +136,7 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     folder: "client",
-    shared: ["client-api"],
+    shared: ["call-api", "client-api"],
     rooms: {
       wire: [],
       stream: ["wire"],

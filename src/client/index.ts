@@ -1,31 +1,33 @@
 export { createClient } from "./client.ts";
 export type {
   ActorClient,
-  AgentCall,
   AgentClient,
-  Answer,
-  CallOptions,
   ChatReply,
   Client,
   ClientOf,
   ClientOptions,
-  ConfigureOptions,
   EventsOptions,
-  FollowOptions,
   Health,
-  Interruptible,
-  OpenWait,
   RunChange,
   RunClient,
   RunsPage,
   RunsQuery,
   SentBody,
-  TellOptions,
   Upload,
   UploadedFile,
   WaitsPage,
   WaitsQuery,
 } from "./client-api.ts";
+export type {
+  AgentCall,
+  Answer,
+  CallOptions,
+  ConfigureOptions,
+  FollowOptions,
+  Interruptible,
+  OpenWait,
+  TellOptions,
+} from "./call-api.ts";
 export { WaitingError } from "./call/waiting-error.ts";
 export type { FollowLimits } from "./stream/follow-settings.ts";
 export { remoteAgent } from "./remote/agent.ts";

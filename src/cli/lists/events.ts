@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import type { AgentCall, Client } from "../../client/client-api.ts";
+import type { Client } from "../../client/client-api.ts";
+import type { AgentCall } from "../../client/call-api.ts";
 import { project } from "../../client/view/project.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { OpenWait } from "../../client/client-api.ts";
+import type { OpenWait } from "../../client/call-api.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
-import type { CallOptions } from "../../client/client-api.ts";
+import type { CallOptions } from "../../client/call-api.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 

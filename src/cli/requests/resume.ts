@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import type { Client, OpenWait } from "../../client/client-api.ts";
+import type { Client } from "../../client/client-api.ts";
+import type { OpenWait } from "../../client/call-api.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";

@@ -1,4 +1,4 @@
-import type { AgentCall, Answer, OpenWait } from "../../client/client-api.ts";
+import type { AgentCall, Answer, OpenWait } from "../../client/call-api.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import { EXIT, Exit } from "../exit.ts";

@@ -1,4 +1,4 @@
-import type { FollowOptions, OpenWait } from "../client-api.ts";
+import type { FollowOptions, OpenWait } from "../call-api.ts";
 import { hasCode } from "../wire/problem.ts";
 
 /** The answers to the waits of one request. */

@@ -1,7 +1,7 @@
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { FollowOptions, OpenWait } from "../client-api.ts";
+import type { FollowOptions, OpenWait } from "../call-api.ts";
 import { unlessAborted } from "../wire/clock.ts";
 import { eventsPath } from "../requests/requests.ts";
 import type { Accepted, Requests } from "../requests/requests.ts";

@@ -1,7 +1,7 @@
 import type { Event } from "../../protocol/events/events.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { OpenWait } from "../client-api.ts";
+import type { OpenWait } from "../call-api.ts";
 
 /** How a wait is answered. */
 export type GiveAnswer = (wait: OpenWait, values: JsonObject) => Promise<void>;

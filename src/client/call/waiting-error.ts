@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { OpenWait } from "../client-api.ts";
+import type { OpenWait } from "../call-api.ts";
 
 /** A turn waits for an answer, and the call has no option `answer`. The turn stays open on the server. */
 export class WaitingError extends AgentError {
