@@ -6,6 +6,7 @@ export async function inLanes<Item>(
   items: readonly Item[],
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
+  if (items.length === 0) return;
   const left = items.values();
   const lane = async (): Promise<void> => {
     for (const item of left) await work(item);

@@ -76,9 +76,31 @@ function toSchedule(
     overlap,
     key,
     text: `${fields} ${timezone}`,
-    next: (after) => cron.nextRun(new Date(after))?.getTime() ?? Infinity,
+    ...toTimes(cron),
+  };
+}
+
+/** The times of a schedule. The two around the newest question are kept, because timers ask much more often. */
+function toTimes(cron: Cron): Pick<Schedule, "next" | "newest"> {
+  let newest: number | undefined;
+  let next = -Infinity;
+  let from = Infinity;
+  const find = (time: number): void => {
+    if (time >= from && time < next) return;
     // croner takes the times before the given one.
-    newest: (until) => cron.previousRuns(1, new Date(until + 1))[0]?.getTime(),
+    newest = cron.previousRuns(1, new Date(time + 1))[0]?.getTime();
+    next = cron.nextRun(new Date(time))?.getTime() ?? Infinity;
+    from = newest ?? time;
+  };
+  return {
+    next: (after) => {
+      find(after);
+      return next;
+    },
+    newest: (until) => {
+      find(until);
+      return newest;
+    },
   };
 }
 
