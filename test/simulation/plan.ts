@@ -40,6 +40,8 @@ export interface Plan {
   readonly scheduled: boolean;
   /** The number of nodes; 0 for one process after the other. */
   readonly nodes: number;
+  /** How far the wall clocks of nodes are off at most, in milliseconds; 0: they are equal. */
+  readonly apartMs: number;
 }
 
 /** Creates a plan from the values of a seed. */
@@ -64,6 +66,7 @@ export function createPlan(pick: Picker): Plan {
     restart: pick.chance(40),
     scheduled: retained.retainMs === undefined && pick.chance(hasSteps ? 30 : 3),
     nodes: 0,
+    apartMs: 0,
   };
 }
 
@@ -78,7 +81,10 @@ export function createNodesPlan(pick: Picker): Plan {
   const steps = plan.faults.filter(({ kind }) => kind === "clock");
   // The times of schedules are far apart, in which nodes beat often.
   const scheduled = plan.scheduled && pick.chance(25);
-  return { ...plan, faults: [...faults, ...steps], scheduled, nodes: pick.of([2, 2, 3, 4]) };
+  const nodes = pick.of([2, 2, 3, 4]);
+  // Retention goes by the wall clock: it keeps runs for a time in which such a difference is small.
+  const apartMs = plan.retention.retainMs === undefined ? pick.of([0, 0, 700, 10_000, 120_000]) : 0;
+  return { ...plan, faults: [...faults, ...steps], scheduled, nodes, apartMs };
 }
 
 function retention(pick: Picker): Retention {

@@ -138,7 +138,7 @@ export class Simulation {
     this.faultInjector.stop();
     await this.scheduler.pass(SCHEDULES_MS, this.#mostSteps);
     // A request whose time is just now may be on its way.
-    this.observer.faults.push(...findMissedTimes(this.observer, this.hosts.clock.nowMs - 5_000));
+    this.observer.faults.push(...findMissedTimes(this.observer, this.hosts.clock.earliestMs - 5_000));
   }
 
   /** Advances the time until retention has removed every ended run. */
@@ -171,7 +171,7 @@ export class Simulation {
       connect: () => hosts.connect(),
       isOwner: (process) => hosts.owner === undefined || process === hosts.owner,
       pause,
-      wallClockMs: () => hosts.clock.nowMs,
+      latestClockMs: () => hosts.clock.latestMs,
       get patient() {
         return isPatient();
       },

@@ -21,14 +21,14 @@ import { findWrongTimes } from "./verify-cron.ts";
 import { verifyStorage } from "./verify-storage.ts";
 import type { StoredData } from "./verify-storage.ts";
 import type { Observer } from "./observer.ts";
-import type { WallClock } from "../processes/wall-clock.ts";
+import type { WallClocks } from "../processes/wall-clock.ts";
 
 /** The data that is checked at the end. */
 export interface Quiescence {
   readonly observer: Observer;
   readonly clients: readonly Client[];
   readonly shared: Pick<Shared, "readers" | "programs" | "given" | "messages">;
-  readonly hosts: StoredData & { readonly clock: WallClock };
+  readonly hosts: StoredData & { readonly clock: WallClocks };
   /** The memory of a run after each verified turn, by request. */
   readonly judged: Map<string, Kept>;
   readonly disk: { readonly log: EventLog; readonly writable: boolean };

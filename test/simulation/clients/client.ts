@@ -180,9 +180,9 @@ export class Client {
 
   /** Whether a wait was closed, its turn is over, or its time has passed, so that it is about to be closed. */
   #isClosed({ requestId, open }: Invocation, waitId: number): boolean {
-    const { observer, wallClockMs } = this.#around;
+    const { observer, latestClockMs } = this.#around;
     const { expires_at: expiresAt } = open.get(waitId) ?? {};
-    const isLate = expiresAt !== undefined && Date.parse(expiresAt) <= wallClockMs();
+    const isLate = expiresAt !== undefined && Date.parse(expiresAt) <= latestClockMs();
     return isLate || !observer.openWaits(requestId).includes(waitId);
   }
 

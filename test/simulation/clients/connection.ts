@@ -14,8 +14,8 @@ export interface SimulationAccess {
   /** Whether the process has opened the log. */
   isOwner(process: Process): boolean;
   pause(ms: number): Promise<void>;
-  /** The time of the processes, in milliseconds since 1970. */
-  wallClockMs(): number;
+  /** The time of the fastest clock of a process, in milliseconds since 1970. */
+  latestClockMs(): number;
   /** Whether every request must be answered by now. */
   readonly patient: boolean;
 }

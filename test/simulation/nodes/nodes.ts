@@ -4,16 +4,16 @@ import { LOOK_MS } from "../plan.ts";
 import { Artifacts } from "../processes/artifacts.ts";
 import type { HostsOptions } from "../processes/hosts.ts";
 import { Process } from "../processes/process.ts";
-import { WallClock } from "../processes/wall-clock.ts";
 import { outsider } from "../scheduler.ts";
 import { stage } from "../stage.ts";
 import { NodeNetwork } from "./network.ts";
+import { NodeClocks } from "./node-clocks.ts";
 
 /** Several nodes on one log, each of which a client can be connected to. */
 export class Nodes {
   readonly #options: HostsOptions;
   readonly #network: NodeNetwork;
-  readonly clock: WallClock;
+  readonly clock: NodeClocks;
   /** The files of all nodes. */
   readonly artifacts: Artifacts = new Artifacts();
   /** The secrets of all nodes. */
@@ -29,8 +29,8 @@ export class Nodes {
 
   constructor(options: HostsOptions) {
     this.#options = options;
-    this.clock = new WallClock(options.scheduler);
-    const { lossPercent } = options.plan;
+    const { lossPercent, apartMs } = options.plan;
+    this.clock = new NodeClocks({ ...options, apartMs });
     this.#network = new NodeNetwork({ ...options, lossPercent });
     for (let count = 0; count < options.plan.nodes; count += 1) this.#start();
   }
@@ -103,7 +103,7 @@ export class Nodes {
       retention,
       artifacts: this.artifacts.store,
       secrets: this.secrets,
-      clock: this.clock,
+      clock: this.clock.add(),
       periods: plan.scheduled ? WITH_SCHEDULES : PERIODS,
       agents: plan.scheduled ? [...stage.agents, stage.clerk] : stage.agents,
       node: { id, transport: (doer) => this.#network.transport(id, doer) },

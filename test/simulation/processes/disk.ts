@@ -164,9 +164,12 @@ export class Disk {
     void Promise.resolve().then(() => this.#options.logObserver.opened());
   }
 
-  async #reach<Answer>(doer: Doer, ask: () => Promise<Answer>): Promise<Answer> {
+  #reach<Answer>(doer: Doer, ask: () => Promise<Answer>): Promise<Answer> {
     const cut = this.#cuts.get(doer);
-    if (cut === undefined) return ask();
+    return cut === undefined ? ask() : this.#reachLater(cut, ask);
+  }
+
+  async #reachLater<Answer>(cut: Promise<void>, ask: () => Promise<Answer>): Promise<Answer> {
     if (this.#options.pick.chance(50)) {
       await cut;
       return ask();

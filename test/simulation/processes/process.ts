@@ -8,13 +8,13 @@ import type { Picker } from "../../laws/program.ts";
 import type { Disk } from "./disk.ts";
 import type { Retention } from "../plan.ts";
 import { outsider } from "../scheduler.ts";
-import type { WallClock } from "./wall-clock.ts";
+import type { Clock } from "./wall-clock.ts";
 import type { Doer, Scheduler } from "../scheduler.ts";
 
 /** The start data of a process. */
 export interface ProcessOptions {
   readonly scheduler: Scheduler;
-  readonly clock: WallClock;
+  readonly clock: Clock;
   readonly pick: Picker;
   readonly disk: Disk;
   readonly artifacts: ArtifactStore;
