@@ -1,7 +1,8 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { RunContext } from "../run-context.ts";
-import type { LedgerEnd, RunLedger } from "./run-ledger.ts";
+import type { RequestEnd } from "./current-row.ts";
+import type { RunLedger } from "./run-ledger.ts";
 
 /** Writes the end of a started request, and reports it. Returns the encoded RequestCompleted. */
 export function endRequest(
@@ -9,7 +10,7 @@ export function endRequest(
   ledger: RunLedger,
   speaker: Speaker,
   accepted: AcceptedRequest,
-  end: LedgerEnd,
+  end: RequestEnd,
 ): string {
   const { runId } = ledger;
   const { requestId, agent, acceptedAt } = accepted;

@@ -1,12 +1,11 @@
 import { AgentError } from "../../errors.ts";
-import type { Claim, RecordPosition, RunRow } from "../../ports/event-log.ts";
+import type { Claim, RecordPosition } from "../../ports/event-log.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject, Json } from "../../protocol/json.ts";
-import type { LastTurn, RunPhase } from "../../protocol/answers/status.ts";
-import type { Usage } from "../../protocol/events/events.ts";
+import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunContext } from "../run-context.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
@@ -15,12 +14,12 @@ import { RunSystem } from "../scheduler/run-system.ts";
 import { toPromptMark } from "../replay/prompts/mark.ts";
 import type { PromptMark } from "../replay/prompts/mark.ts";
 import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
-import { addUsage } from "../replay/turn-journal.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
-import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
+import { CurrentRow } from "./current-row.ts";
+import type { RequestEnd } from "./current-row.ts";
 import { TRANSITIONS } from "./lifecycle.ts";
 import type { LifecycleEvent, LifecycleState } from "./lifecycle.ts";
 
@@ -30,9 +29,6 @@ export interface GivenMessage {
   readonly body: Json;
   readonly sender?: SenderRef;
 }
-
-/** The end of a request; one that joined the turn of another has no memory of its own. */
-export type LedgerEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;
 
 /** The end of a canceled turn. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
@@ -51,10 +47,7 @@ export class RunLedger {
   readonly #now: () => number;
   #lifecycle: LifecycleState = "idle";
   #state: RunState;
-  #row: RunRow | undefined;
-  #lastTurn: LastTurn | undefined;
-  /** The usage of all turns that have ended. */
-  #usage: Usage | undefined;
+  readonly #row: CurrentRow;
   /** The number of events and records that the newest snapshot covers. */
   #covered: number;
   #key: string | undefined;
@@ -71,9 +64,7 @@ export class RunLedger {
     this.recorder = recorder;
     this.system = inspect && new RunSystem(runId, TRANSITIONS, { inspect, telemetry });
     this.#state = state;
-    this.#row = run;
-    this.#lastTurn = run?.lastTurn;
-    this.#usage = run?.usage;
+    this.#row = new CurrentRow(run);
     this.#key = run?.alias;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
@@ -101,7 +92,7 @@ export class RunLedger {
 
   /** The agent of the run; `undefined` for a run without a row. */
   get agent(): string | undefined {
-    return this.#row?.agent;
+    return this.#row.value?.agent;
   }
 
   /** The key of the run, if it has one. */
@@ -129,7 +120,7 @@ export class RunLedger {
 
   /** Whether the run has its row, which it gets with its first message. */
   get begun(): boolean {
-    return this.#row !== undefined;
+    return this.#row.value !== undefined;
   }
 
   /** The request whose turn has started and not ended. */
@@ -144,17 +135,15 @@ export class RunLedger {
 
   /** Creates the row of a new run, with the configuration for new runs of its agent. */
   begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
-    const now = this.#now();
-    this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
+    this.#row.begin(agent, this.#now(), initialInput, metadata);
     if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
   }
 
   /** Hides the run from the list of runs and from all clients. */
   hide(): void {
     this.#isLeaving = true;
-    if (this.#row === undefined) return;
-    this.#row = { ...this.#row, agent: NO_AGENT, metadata: REMOVING };
-    this.recorder.row(this.#row);
+    const hidden = this.#row.hide();
+    if (hidden) this.recorder.row(hidden);
   }
 
   /** Throws `gone` if the removal of the run has begun. */
@@ -234,12 +223,12 @@ export class RunLedger {
       ...(isQueued && { accepted_at: new Date(acceptedAt).toISOString() }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
-    this.#lastTurn = { request_id: requestId, operation, started_at: toTimestamp(this.#now()) };
+    this.#row.start({ request_id: requestId, operation, started_at: toTimestamp(this.#now()) });
     return started;
   }
 
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
-  end(speaker: Speaker, { requestId, callId }: AcceptedRequest, end: LedgerEnd): string {
+  end(speaker: Speaker, { requestId, callId }: AcceptedRequest, end: RequestEnd): string {
     const { finishReason, result, truncated, output, error, usage, memory } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
@@ -254,8 +243,7 @@ export class RunLedger {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
-    this.#lastTurn &&= endOfTurn(this.#lastTurn, toTimestamp(this.#now()), end);
-    if (usage) this.#usage = addUsage(this.#usage ?? {}, usage);
+    this.#row.end(toTimestamp(this.#now()), end);
     return text;
   }
 
@@ -282,32 +270,20 @@ export class RunLedger {
    * Writes the run's row, and a snapshot: `now`, or if enough entries have been added since the last one (`due`).
    */
   save(snapshot?: "due" | "now"): void {
-    const row = this.#row;
-    if (row === undefined) return;
-    const { agent, createdAt, initialInput, metadata } = row;
-    const started = this.started?.accepted.requestId;
-    const lastTurn = this.#lastTurn;
-    const usage = this.#usage;
-    // Written out: a copy without some fields is ten times slower, and this is done for each request and each turn.
-    this.#row = {
-      agent,
+    const row = this.#row.update({
       status: this.phase,
-      createdAt,
       updatedAt: this.#now(),
       turns: this.#state.turns,
-      initialInput,
-      metadata,
-      ...(started !== undefined && { started }),
-      ...(lastTurn && { lastTurn }),
-      ...(usage && { usage }),
-    };
+      started: this.started?.accepted.requestId,
+    });
+    if (row === undefined) return;
     const entries = snapshot && this.recorder.head + this.recorder.records;
     if (entries === undefined || (snapshot === "due" && entries - this.#covered < SNAPSHOT_EVERY)) {
-      this.recorder.row(this.#row);
+      this.recorder.row(row);
       return;
     }
     this.#covered = entries;
-    this.recorder.row(this.#row, () => toSnapshot(this.#state));
+    this.recorder.row(row, () => toSnapshot(this.#state));
   }
 
   #message(
@@ -328,16 +304,6 @@ export class RunLedger {
   #evolve(change: RunChange): void {
     this.#state = evolve(this.#state, change);
   }
-}
-
-/** The newest turn of a run at its end. */
-function endOfTurn(turn: LastTurn, at: string, { finishReason, error }: LedgerEnd): LastTurn {
-  return {
-    ...turn,
-    ended_at: at,
-    finish_reason: finishReason,
-    ...(error && { error_code: error.code }),
-  };
 }
 
 /** The error of a failed commit, for callers that wait for it. An invalid batch has failed for a reason of its own. */
