@@ -17,6 +17,7 @@ import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, addText, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
+import { isRetry, NO_PROGRESS } from "./progress.ts";
 
 /** The owner of a recorder. */
 export interface RecorderListener {
@@ -333,21 +334,6 @@ export class Recorder {
     this.#listener.failed(error);
   }
 }
-
-/** Whether an event starts a call again. A retry alone is no progress of the turn. */
-export function isRetry(event: EventBody): boolean {
-  switch (event.type) {
-    case "ToolCall":
-      return (event.attempt ?? 1) > 1;
-    case "CompletionCall":
-      return event.attempt > 1;
-    default:
-      return false;
-  }
-}
-
-/** The records that are no progress of a turn: a call that ends the process each time writes them each time. */
-export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set(["Queued", "Begun", "Prompt"]);
 
 const RESOLVED = Promise.resolve();
 

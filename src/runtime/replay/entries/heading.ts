@@ -3,7 +3,7 @@ import type { Event, EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import { byteLength } from "../../journal/json-limits.ts";
-import { isRetry, NO_PROGRESS } from "../../journal/recorder.ts";
+import { isRetry, NO_PROGRESS } from "../../journal/progress.ts";
 import { toPromptMark } from "../prompts/mark.ts";
 import { evolve } from "../run-state.ts";
 import type { RunState, UnreadMessage } from "../run-state.ts";
