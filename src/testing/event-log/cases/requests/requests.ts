@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { AgentError } from "../../../errors.ts";
-import type { RequestMark } from "../../../ports/event-log.ts";
-import { accepted, events, nextEvents, openFor, requestId, runId, startRun } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import { AgentError } from "../../../../errors.ts";
+import type { RequestMark } from "../../../../ports/event-log.ts";
+import { accepted, events, nextEvents, openFor, requestId, runId, startRun } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The entries of requests in the index. */
 export function testRequests(subject: EventLogSubject): void {

@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { accepted, events, nextEvents, openFor, requestId, row, runId, startRun, alias } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import {
+  accepted,
+  events,
+  nextEvents,
+  openFor,
+  requestId,
+  row,
+  runId,
+  startRun,
+  alias,
+} from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The names of runs. */
 export function testAliases(subject: EventLogSubject): void {

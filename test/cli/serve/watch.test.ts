@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { watchDirectory } from "../../src/cli/dev/watch.ts";
+import { watchDirectory } from "../../../src/cli/dev/watch.ts";
 
 test("a file is noticed each time it is changed, replaced, removed, or created again", async () => {
   const { directory, nextChange } = await watched({ "a.ts": "first" });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { chat, createProject, startCommand } from "./command.ts";
-import type { RunningCommand } from "./command.ts";
+import { chat, createProject, startCommand } from "../command.ts";
+import type { RunningCommand } from "../command.ts";
 
 test("the error of a tool is logged in one line with its position in the user's code, its run and its request", async () => {
   const { command, url } = await startServe(["--log-format=json"]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Client, textOf } from "../adapters/aip/peers/client.ts";
-import { agentSaying, createProject, startCommand } from "./command.ts";
+import { Client, textOf } from "../../adapters/aip/peers/client.ts";
+import { agentSaying, createProject, startCommand } from "../command.ts";
 
 const project = { "agents/speaker.ts": agentSaying("hello") };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openFor, requestId, runId, startRun } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import { openFor, requestId, runId, startRun } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The messages of runs to other actors. */
 export function testOutbox(subject: EventLogSubject): void {

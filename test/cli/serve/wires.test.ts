@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agentSaying, createProject, startCommand } from "./command.ts";
+import { agentSaying, createProject, startCommand } from "../command.ts";
 
 const project = { "agents/speaker.ts": agentSaying("hello") };
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { EventLog } from "../../../ports/event-log.ts";
-import type { RunQuery } from "../../../ports/log-queries.ts";
-import { nextEvents, openFor, row, runId, startRun } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import type { EventLog } from "../../../../ports/event-log.ts";
+import type { RunQuery } from "../../../../ports/log-queries.ts";
+import { nextEvents, openFor, row, runId, startRun } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The list of runs. */
 export function testRunList(subject: EventLogSubject): void {

@@ -1,8 +1,8 @@
 import { readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { agentSaying, chat, createProject, main, startCommand, startProgram } from "./command.ts";
-import type { RunningCommand } from "./command.ts";
+import { agentSaying, chat, createProject, main, startCommand, startProgram } from "../command.ts";
+import type { RunningCommand } from "../command.ts";
 
 test("serves the agents of a directory and prints address, agents and data directory", async () => {
   const cwd = await createProject({
@@ -151,7 +151,7 @@ test("a file that is broken at the start is reported, and served once it is repa
 test("an imported file outside the directory is watched, also when it is broken", async () => {
   const cwd = await createProject({
     "word.ts": 'export const word = "before";\n',
-    "agents/speaker.ts": `import { word } from "../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
+    "agents/speaker.ts": `import { word } from "../../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
   });
   const { command, url } = await startDev(cwd);
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Fenced } from "../../../ports/event-log.ts";
-import type { Cursor, ReferenceMark } from "../../../ports/event-log.ts";
-import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import { Fenced } from "../../../../ports/event-log.ts";
+import type { Cursor, ReferenceMark } from "../../../../ports/event-log.ts";
+import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The removal of runs, and what runs refer to outside the log. */
 export function testRemoval(subject: EventLogSubject): void {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { WaitMark } from "../../../ports/event-log.ts";
-import type { WaitQuery } from "../../../ports/log-queries.ts";
-import { accepted, nextEvents, openFor, requestId, row, runId, startRun } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import type { WaitMark } from "../../../../ports/event-log.ts";
+import type { WaitQuery } from "../../../../ports/log-queries.ts";
+import { accepted, nextEvents, openFor, requestId, row, runId, startRun } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The list of open waits. */
 export function testWaits(subject: EventLogSubject): void {

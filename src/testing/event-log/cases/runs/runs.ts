@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { EventLog } from "../../../ports/event-log.ts";
-import { nextEvents, openFor, requestId, row, runId, startRun } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import type { EventLog } from "../../../../ports/event-log.ts";
+import { nextEvents, openFor, requestId, row, runId, startRun } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The rows of runs, and the size of the log. */
 export function testRuns(subject: EventLogSubject): void {

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { agentSaying, chat, createProject, startCommand } from "./command.ts";
+import { agentSaying, chat, createProject, startCommand } from "../command.ts";
 
 test("serves until a signal stops it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });

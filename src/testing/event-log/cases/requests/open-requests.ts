@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Cursor, RequestMark } from "../../../ports/event-log.ts";
-import type { SleepQuery } from "../../../ports/log-queries.ts";
-import { accepted, nextEvents, openFor, requestId, startRun } from "../subject.ts";
-import type { EventLogSubject } from "../subject.ts";
+import type { Cursor, RequestMark } from "../../../../ports/event-log.ts";
+import type { SleepQuery } from "../../../../ports/log-queries.ts";
+import { accepted, nextEvents, openFor, requestId, startRun } from "../../subject.ts";
+import type { EventLogSubject } from "../../subject.ts";
 
 /** The requests that have work to do, and those that sleep or rest. */
 export function testOpenRequests(subject: EventLogSubject): void {
