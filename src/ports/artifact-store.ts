@@ -12,6 +12,9 @@ export interface ArtifactStore {
   /** Finds an artifact; `undefined` when there is none. */
   get(artifactId: ArtifactId): Promise<StoredArtifact | undefined>;
 
+  /** Lists all artifacts, in any order. */
+  list(): AsyncIterable<StoredArtifact>;
+
   /** Reads the bytes in chunks; fails with `not_found` if there are none. */
   read(artifactId: ArtifactId): AsyncIterable<Uint8Array>;
 

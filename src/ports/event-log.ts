@@ -10,6 +10,7 @@ import type {
   OwnerQuery,
   ReadOptions,
   RequestQuery,
+  RunIdQuery,
   RunQuery,
   SleepQuery,
   WaitQuery,
@@ -93,7 +94,7 @@ export interface EventLog {
   /** Finds a request, also one of a removed run, so that its id is never accepted as new. */
   lookup(requestId: RequestId): Promise<RequestEntry | undefined>;
 
-  /** Lists the requests of a run, the one that was accepted last first; a removed run has none. */
+  /** Lists the requests of a run, by default the one that was accepted last first. */
   requests(query: RequestQuery): Promise<readonly RequestEntry[]>;
 
   /** Finds the row of a run. */
@@ -104,6 +105,12 @@ export interface EventLog {
 
   /** Lists runs, by default the most recently updated first. */
   list(query: RunQuery): Promise<RunPage>;
+
+  /** Lists the ids of all runs in the order of their first appends, or the ids of the removed runs in any order. */
+  runIds(query: RunIdQuery): Promise<readonly RunId[]>;
+
+  /** What a run has beside its row, events and requests; an unknown or removed run has nothing. */
+  holdings(runId: RunId): Promise<Holdings>;
 
   /**
    * The approximate size of the log, or of the events and records of one run, in bytes. A removed run no
@@ -336,6 +343,14 @@ export interface OutboxEntry extends Omit<OutboxMark, "done"> {
 export interface RunAlias {
   readonly agent: string;
   readonly name: string;
+}
+
+/** The names of a run, and what it refers to. */
+export interface Holdings {
+  /** In alphabetical order of the agents and names. */
+  readonly aliases: readonly RunAlias[];
+  /** The things outside the log that the run refers to, in alphabetical order. */
+  readonly references: readonly string[];
 }
 
 /** A name that an append gives to its run. */

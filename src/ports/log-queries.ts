@@ -17,6 +17,21 @@ export interface OwnerQuery {
 export interface RequestQuery {
   readonly runId: RunId;
   readonly limit: number;
+  /** Lists the request that was accepted first first. */
+  readonly oldestFirst?: boolean;
+  /** Only those behind this one in the list. */
+  readonly after?: RequestId;
+  /** Also lists those of a removed run. Default false. */
+  readonly removed?: boolean;
+}
+
+/** Selects ids of runs. */
+export interface RunIdQuery {
+  /** Lists the removed runs in place of the others. */
+  readonly removed?: boolean;
+  /** Only those behind this one in the list. */
+  readonly after?: RunId;
+  readonly limit: number;
 }
 
 /** Selects sleeping requests. */

@@ -227,6 +227,8 @@ export class TestHost {
       run: whileAlive(log.run),
       find: whileAlive(log.find),
       list: whileAlive(log.list),
+      runIds: whileAlive(log.runIds),
+      holdings: whileAlive(log.holdings),
       open: whileAlive(() => {
         this.recoveries += 1;
         return log.open();

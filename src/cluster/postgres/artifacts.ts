@@ -60,6 +60,15 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       });
     },
     get,
+    async *list() {
+      for (let after = ""; ;) {
+        const rows = await database.ask<ArtifactColumns>(LIST, [after]);
+        for (const row of rows) yield toStored(row);
+        const last = rows.at(-1);
+        if (last === undefined) return;
+        after = last.id;
+      }
+    },
     async *read(artifactId) {
       if ((await get(artifactId)) === undefined) {
         throw new AgentError("not_found", `there is no artifact ${artifactId}`);
@@ -167,9 +176,13 @@ const CHUNK_BYTES = 256 * 1024;
 
 const UNATTACHED = "NOT EXISTS (SELECT FROM troupe.artifact_run WHERE artifact_run.artifact = artifact.id)";
 
-const GET = `SELECT id, created_at, name, mime_type, size,
+const ARTIFACT = `SELECT id, created_at, name, mime_type, size,
   ARRAY(SELECT run FROM troupe.artifact_run WHERE artifact = id ORDER BY seq) AS runs
-  FROM troupe.artifact WHERE id = $1`;
+  FROM troupe.artifact`;
+
+const GET = `${ARTIFACT} WHERE id = $1`;
+
+const LIST = `${ARTIFACT} WHERE id > $1 ORDER BY id LIMIT 500`;
 
 const TOTAL = "SELECT coalesce(sum(size), 0)::bigint AS bytes FROM troupe.artifact";
 

@@ -295,6 +295,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       const page = await rows.list(query);
       return { ...page, runs: page.runs.map(acknowledged) };
     },
+    runIds: (query) => rows.runIds(query),
+    async holdings(runId) {
+      await settled(runId);
+      return rows.holdings(runId);
+    },
     size: (runId) => rows.size(runId),
     open: (query) => rows.open(query),
     asleep: (query) => rows.asleep(query),

@@ -49,7 +49,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
     const path = toPath(directory, artifactId);
     const draft = draftOf(artifact);
     await ready;
-    await list(artifactId, runId);
+    await addTo(runId, artifactId);
     let sizeBytes: number;
     try {
       sizeBytes = await writeWhole(`${path}.bytes`, draft.body);
@@ -78,8 +78,8 @@ export function fsArtifacts(directory: string): ArtifactStore {
     await writeWhole(`${toPath(directory, info.artifactId)}.json`, [Buffer.from(JSON.stringify(info))]);
   }
 
-  /** Adds an artifact to the list of its run, or of those without a run. */
-  async function list(artifactId: ArtifactId, runId: RunId | undefined): Promise<void> {
+  /** Adds an artifact to the folder of its run, or of those without a run. */
+  async function addTo(runId: RunId | undefined, artifactId: ArtifactId): Promise<void> {
     const folder = runId === undefined ? unattached : toPath(runs, runId);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, artifactId), "", { mode: 0o600 });
@@ -107,6 +107,14 @@ export function fsArtifacts(directory: string): ArtifactStore {
     return text === undefined ? undefined : fromFile(JSON.parse(text) as ArtifactFile);
   }
 
+  async function* list(): AsyncIterable<StoredArtifact> {
+    await ready;
+    for (const artifactId of await allIds()) {
+      const info = await get(artifactId);
+      if (info !== undefined) yield info;
+    }
+  }
+
   async function* read(artifactId: ArtifactId): AsyncIterable<Uint8Array> {
     if ((await get(artifactId)) === undefined) {
       throw new AgentError("not_found", `there is no artifact ${artifactId}`);
@@ -122,8 +130,8 @@ export function fsArtifacts(directory: string): ArtifactStore {
         const info = await get(artifactId);
         if (info === undefined || info.runIds.includes(runId)) return;
         attached.push(artifactId);
-        // First the list, so that the removal of the run finds the artifact.
-        await list(artifactId, runId);
+        // First the folder, so that the removal of the run finds the artifact.
+        await addTo(runId, artifactId);
         await write({ ...info, runIds: [...info.runIds, runId] });
       });
       if (attached.length === 0) return;
@@ -191,7 +199,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
     await rm(`${path}.bytes`, { force: true });
   }
 
-  return { put, get, read, attach, removeUnattached, size, removeRun, close: () => ready };
+  return { put, get, list, read, attach, removeUnattached, size, removeRun, close: () => ready };
 }
 
 /** The number of artifacts that are processed concurrently, so that the file system writes them to the disk together. */

@@ -22,6 +22,9 @@ export function memoryArtifacts(): ArtifactStore {
       return info;
     },
     get: async (artifactId) => artifacts.get(artifactId)?.info,
+    async *list() {
+      for (const { info } of artifacts.values()) yield info;
+    },
     async *read(artifactId) {
       const artifact = artifacts.get(artifactId);
       if (artifact === undefined) {

@@ -5,6 +5,7 @@ import type {
   Batch,
   Cursor,
   EventLog,
+  Holdings,
   NewAlias,
   OutboxEntry,
   OutboxMark,
@@ -21,7 +22,7 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
 import { toRemovedEntry } from "../shared/run-list.ts";
-import type { RequestQuery, WaitQuery } from "../../ports/log-queries.ts";
+import type { RequestQuery, RunIdQuery, WaitQuery } from "../../ports/log-queries.ts";
 import { compareWaits, toWaitPage, waitPositionOf } from "../shared/wait-list.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
@@ -224,10 +225,28 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return entries.filter((entry) => entry !== undefined);
   }
 
-  function requestsOf({ runId, limit }: RequestQuery): readonly RequestEntry[] {
+  function requestsOf(query: RequestQuery): readonly RequestEntry[] {
+    const { runId, limit, oldestFirst = false, after } = query;
     // A set keeps the order in which requests were accepted.
-    const newest = [...(runs.get(runId)?.requests ?? [])].slice(-limit).toReversed();
-    return newest.map((requestId) => requests.get(requestId)).filter((entry) => entry !== undefined);
+    const all = query.removed === true && removed.has(runId) ? removedOf(runId) : runs.get(runId)?.requests;
+    const ordered = oldestFirst ? [...(all ?? [])] : [...(all ?? [])].toReversed();
+    const page = behind(ordered, after).slice(0, limit);
+    return page.map(lookup).filter((entry) => entry !== undefined);
+  }
+
+  function removedOf(runId: RunId): readonly RequestId[] {
+    return [...removedRequests].filter(([, owner]) => owner === runId).map(([requestId]) => requestId);
+  }
+
+  function runIds({ removed: isRemoved = false, after, limit }: RunIdQuery): readonly RunId[] {
+    const stored = (): readonly RunId[] =>
+      [...runs].filter(([, { row }]) => row !== undefined).map(([runId]) => runId);
+    return behind(isRemoved ? [...removed] : stored(), after).slice(0, limit);
+  }
+
+  function holdings(runId: RunId): Holdings {
+    const { aliases: names = [], references = [] } = runs.get(runId) ?? {};
+    return { aliases: [...names].sort().map(fromKey), references: [...references].sort() };
   }
 
   function find(runId: RunId): RunEntry | undefined {
@@ -313,6 +332,8 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),
       list: async (query) => listRuns(runs, query, lookup),
+      runIds: async (query) => runIds(query),
+      holdings: async (runId) => holdings(runId),
       async size(runId) {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
         return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
@@ -368,6 +389,16 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
 
 function toKey({ agent, name }: RunAlias): string {
   return `${agent} ${name}`;
+}
+
+function fromKey(key: string): RunAlias {
+  const end = key.indexOf(" ");
+  return { agent: key.slice(0, end), name: key.slice(end + 1) };
+}
+
+/** The ids behind one of them. */
+function behind<Id>(ids: readonly Id[], after: Id | undefined): readonly Id[] {
+  return after === undefined ? ids : ids.slice(ids.indexOf(after) + 1);
 }
 
 async function rejected(error: unknown): Promise<never> {

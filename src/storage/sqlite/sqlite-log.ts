@@ -118,12 +118,12 @@ export function sqliteLog(
       return [];
     }
     run.leaving = true;
-    const things = reader.ask((tables) => tables.references(run.rid));
+    const { references } = reader.ask((tables) => tables.holdings(run.runId));
     await commit(run, { rid: run.rid }, () => {
       run.epoch = 0;
       forgetRecent(run);
     });
-    return unreferenced(things);
+    return unreferenced(references);
   }
 
   /** Keeps committed events for readers: recent ones with the run, because no chunk has them, and others in the cache. */
@@ -263,6 +263,11 @@ export function sqliteLog(
     async list(query) {
       const page = reader.ask((tables) => tables.list(query));
       return { ...page, runs: page.runs.map(acknowledged) };
+    },
+    runIds: async (query) => reader.ask((tables) => tables.runIds(query)),
+    async holdings(runId) {
+      await settled(runId);
+      return reader.ask((tables) => tables.holdings(runId));
     },
     size: async (runId) => {
       const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recentBytes ?? 0);

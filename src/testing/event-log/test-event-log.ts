@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import { testAliases } from "./cases/runs/aliases.ts";
 import { testAppending } from "./cases/appending.ts";
 import { testFollowing } from "./cases/following.ts";
+import { testInventory } from "./cases/inventory.ts";
 import { testLifecycle } from "./cases/lifecycle.ts";
 import { testOpenRequests } from "./cases/requests/open-requests.ts";
 import { testOutbox } from "./cases/requests/outbox.ts";
@@ -34,6 +35,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testRuns(subject);
     testRunList(subject);
     testRemoval(subject);
+    testInventory(subject);
     testLifecycle(subject);
     testSharing(subject);
     testOwners(subject);

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ArtifactStore, NewArtifact } from "../../ports/artifact-store.ts";
+import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 
 /** A store under test. */
@@ -167,6 +167,19 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       expect(await store.size()).toBe(100);
       await store.removeRun("run-1");
       expect(await store.size("run-2")).toBe(100);
+    });
+
+    test("are listed with their metadata, also those without a run", async () => {
+      const store = await openFor(subject);
+      const stored = [
+        await store.put({ ...file(id), runId: "run", createdAt: 5 }),
+        await store.put({ ...file("artifact-2"), name: "two", body: Buffer.alloc(20) }),
+        await store.put({ ...file("artifact-3"), runId: "run" }),
+      ];
+      await store.removeRun("unknown");
+      const listed: StoredArtifact[] = [];
+      for await (const info of store.list()) listed.push(info);
+      expect(listed.toSorted((a, b) => (a.artifactId < b.artifactId ? -1 : 1))).toEqual(stored);
     });
 
     test("that were never stored are not found", async () => {

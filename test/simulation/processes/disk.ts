@@ -104,6 +104,8 @@ export class Disk {
       run: later(log.run),
       find: later(log.find),
       list: later(log.list),
+      runIds: later(log.runIds),
+      holdings: later(log.holdings),
       open: later(log.open),
       asleep: later(log.asleep),
       resting: later(log.resting),

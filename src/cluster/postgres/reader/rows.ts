@@ -1,4 +1,5 @@
 import type {
+  Holdings,
   OutboxEntry,
   RequestEntry,
   RunAlias,
@@ -11,6 +12,7 @@ import type {
   OutboxQuery,
   OwnerQuery,
   RequestQuery,
+  RunIdQuery,
   RunQuery,
   SleepQuery,
   WaitQuery,
@@ -138,12 +140,37 @@ export class Rows {
     return row && toRequest(row);
   }
 
-  async requests({ runId, limit }: RequestQuery): Promise<readonly RequestEntry[]> {
+  async requests(query: RequestQuery): Promise<readonly RequestEntry[]> {
+    const { runId, limit, oldestFirst = false, after, removed = false } = query;
+    const [order, behind] = oldestFirst ? ["ASC", ">"] : ["DESC", "<"];
     const rows = await this.#database.ask<RequestColumns>(
-      `SELECT ${REQUEST} WHERE run = $1 AND NOT removed ORDER BY accepted_n DESC, accepted_after DESC LIMIT $2`,
-      [runId, limit],
+      `SELECT ${REQUEST} WHERE run = $1 AND (NOT removed OR $2) AND ($3::text IS NULL OR
+        (accepted_n, accepted_after, id) ${behind}
+          (SELECT accepted_n, accepted_after, id FROM troupe.request WHERE id = $3))
+      ORDER BY accepted_n ${order}, accepted_after ${order}, id ${order} LIMIT $4`,
+      [runId, removed, after ?? null, limit],
     );
     return rows.map(toRequest);
+  }
+
+  async runIds({ removed = false, after, limit }: RunIdQuery): Promise<readonly RunId[]> {
+    if (!removed) await this.#database.ask("SELECT troupe.place_new_1()");
+    const rows = await this.#database.ask<{ id: RunId }>(removed ? REMOVED_IDS : STORED_IDS, [
+      after ?? "",
+      limit,
+    ]);
+    return rows.map(({ id }) => id);
+  }
+
+  async holdings(runId: RunId): Promise<Holdings> {
+    const aliases = await this.#database.ask<RunAlias>(
+      "SELECT agent, name FROM troupe.alias WHERE run = $1 ORDER BY agent, name",
+      [runId],
+    );
+    return {
+      aliases: aliases.map(({ agent, name }) => ({ agent, name })),
+      references: await this.references(runId),
+    };
   }
 
   async open({ notOwnedBy = [] }: OwnerQuery = {}): Promise<readonly RequestEntry[]> {
@@ -198,7 +225,7 @@ export class Rows {
 
   async references(runId: RunId): Promise<readonly string[]> {
     const rows = await this.#database.ask<{ thing: string }>(
-      "SELECT thing FROM troupe.reference WHERE run = $1",
+      "SELECT thing FROM troupe.reference WHERE run = $1 ORDER BY thing",
       [runId],
     );
     return rows.map(({ thing }) => thing);
@@ -222,6 +249,11 @@ export class Rows {
     return row?.bytes ?? 0;
   }
 }
+
+const STORED_IDS = `SELECT run AS id FROM troupe.creation
+  WHERE place > coalesce((SELECT place FROM troupe.creation WHERE run = $1), 0) ORDER BY place LIMIT $2`;
+
+const REMOVED_IDS = "SELECT id FROM troupe.run WHERE removed AND id > $1 ORDER BY id LIMIT $2";
 
 /** The condition that none of the nodes of a list owns a run. */
 function notOwned(run: string, nodes: string): string {
