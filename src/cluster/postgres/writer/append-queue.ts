@@ -21,7 +21,7 @@ type Refusal =
   | readonly ["fenced", epoch: number, appends: number];
 
 /**
- * Commits appends. Those that wait while two statements are under way go together in the next one: they share its cost and
+ * Commits appends. Those that wait while two statements run go together in the next one: they share its cost and
  * one sync of the disk.
  */
 export class AppendQueue {
@@ -117,7 +117,7 @@ function settle({ run, settle: done }: Job, refusal: Refusal | undefined, isRepe
       return done(new AgentError("conflict", refusal[1]));
     case "fenced": {
       const [, epoch, appends] = refusal;
-      // The owner has one append under way, so the one more that the run has is this one, whose answer was lost.
+      // The owner has one append in flight, so the one more that the run has is this one, whose answer was lost.
       const hasLanded = isRepeated && epoch === run.epoch && appends === run.appends + 1;
       return hasLanded ? done() : done(toFenced(run.runId));
     }

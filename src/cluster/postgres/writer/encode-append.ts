@@ -1,6 +1,7 @@
-import type { Batch, RequestMark, RunRow } from "../../../ports/event-log.ts";
+import type { Batch, RunRow } from "../../../ports/event-log.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import { encodeBody } from "../../../storage/shared/body.ts";
+import { encodeMark } from "../../../storage/shared/encode-mark.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
 import type { OwnedRun } from "./claims.ts";
 
@@ -21,14 +22,20 @@ export function encodeAppend(run: OwnedRun, batch: Batch): EncodedAppend {
   };
 }
 
-/** What changes beside events and records; `null` if nothing does. */
+/** What changes besides events and records; `null` if nothing does. */
 function encodeChanges(
   known: OwnedRun,
   { run, requests, references, waits, outbox, alias, snapshot }: Batch,
 ): object | null {
   const changes = {
     ...(run && { run: encodeRow(known, run) }),
-    ...(requests && { requests: requests.map(encodeMark) }),
+    ...(requests && {
+      requests: requests.map((mark) => [
+        mark.requestId,
+        REQUEST_PHASES.indexOf(mark.phase),
+        ...encodeMark(mark),
+      ]),
+    }),
     ...(references && { references: references.map(({ thing, dropped = false }) => [thing, dropped]) }),
     ...(waits && {
       waits: waits.map(({ waitId, requestId, openedAt, closed = false }) => [
@@ -69,23 +76,5 @@ function encodeRow({ row, stored }: OwnedRun, next: RunRow): readonly unknown[] 
     json("lastTurn"),
     json("usage"),
     isNew,
-  ];
-}
-
-function encodeMark(mark: RequestMark): readonly unknown[] {
-  const isOver = mark.phase === "completed";
-  const { wakeAt = null, rests, waitingFor } = mark;
-  return [
-    mark.requestId,
-    REQUEST_PHASES.indexOf(mark.phase),
-    mark.createdAt ?? null,
-    mark.accepted?.n ?? null,
-    mark.accepted?.after ?? null,
-    mark.started ?? null,
-    mark.segment ?? null,
-    mark.completed ?? null,
-    isOver ? 0 : wakeAt,
-    isOver ? "[]" : rests === undefined ? null : JSON.stringify(rests),
-    isOver || waitingFor === null ? "" : waitingFor === undefined ? null : JSON.stringify(waitingFor),
   ];
 }

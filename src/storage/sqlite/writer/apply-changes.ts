@@ -5,7 +5,7 @@ import type { Changes } from "./message.ts";
 import type { Statements } from "./statements.ts";
 
 /**
- * Writes what an append changes beside its events: the rows of its run and requests, references, its alias and its
+ * Writes what an append changes besides its events: the rows of its run and requests, references, its alias and its
  * snapshot. The position is that of the run after the append.
  */
 export function applyChanges(

@@ -4,6 +4,7 @@ import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import { encodeBody } from "../../shared/body.ts";
+import { encodeMark } from "../../shared/encode-mark.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 /** Encodes an append for the writer. */
@@ -77,19 +78,6 @@ function mergeMarks(run: OwnedRun, marks: readonly RequestMark[]): readonly Requ
     mark.requestId,
     run.requests.has(mark.requestId),
     REQUEST_PHASES.indexOf(mark.phase),
-    mark.createdAt ?? null,
-    mark.accepted?.n ?? null,
-    mark.accepted?.after ?? null,
-    mark.started ?? null,
-    mark.segment ?? null,
-    mark.completed ?? null,
-    mark.phase === "completed" ? 0 : (mark.wakeAt ?? null),
-    mark.phase === "completed" ? "[]" : mark.rests === undefined ? null : JSON.stringify(mark.rests),
-    encodeWaitingFor(mark),
+    ...encodeMark(mark),
   ]);
-}
-
-function encodeWaitingFor({ phase, waitingFor }: RequestMark): string | null {
-  if (phase === "completed" || waitingFor === null) return "";
-  return waitingFor === undefined ? null : JSON.stringify(waitingFor);
 }

@@ -2,6 +2,7 @@ import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../por
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "../recent/recent-events.ts";
 import type { Durability } from "../format/schema.ts";
+import type { EncodedMark } from "../../shared/encode-mark.ts";
 
 /** The start data of the writer's thread. */
 export interface WriterData {
@@ -71,18 +72,7 @@ export type RequestChange = readonly [
   /** Whether the request is known to belong to the run. */
   known: boolean,
   phase: number,
-  created: number | null,
-  acceptedN: number | null,
-  acceptedAfter: number | null,
-  started: number | null,
-  segment: number | null,
-  completed: number | null,
-  /** 0 if the request has no wake time any more. */
-  wake: number | null,
-  /** The asks that it rests on, as JSON. */
-  rests: string | null,
-  /** JSON; empty if the request works again. */
-  waitingFor: string | null,
+  ...mark: EncodedMark,
 ];
 
 /** Messages from the writer. */
