@@ -21,7 +21,7 @@ export interface FailedCall {
   readonly callId: string;
 }
 
-/** Optional parts of an error beside its message; all but `cause` are shown to the caller. */
+/** Optional parts of an error besides its message; all but `cause` are shown to the caller. */
 export interface ErrorDetails {
   /** What to do about it, in one sentence. */
   readonly hint?: string;

@@ -56,7 +56,7 @@ export interface FollowOptions extends Interruptible {
    * stays open.
    */
   readonly answer?: (wait: OpenWait) => Answer | Promise<Answer>;
-  /** Waits until somebody else answers the questions of the agent. Default false. */
+  /** Waits until another client answers the questions of the agent. Default false. */
   readonly patient?: boolean;
 }
 

@@ -148,11 +148,11 @@ export type ChatReply<Ops extends Operations> = string extends keyof Ops
 export interface RunClient {
   readonly id: RunId;
 
-  /** Its events up to its end or until it waits. Reads on behind the newest event when a connection breaks. */
+  /** Its events up to its end or until it waits. Reads on after the newest event when a connection breaks. */
   events(options?: EventsOptions): AsyncGenerator<Event, void>;
 
   /**
-   * Its events in batches, and the changes of the connection. It stays open across waits and turns, and waits for ever
+   * Its events in batches, and the changes of the connection. It stays open across waits and turns, and waits forever
    * for a server that cannot be reached.
    */
   follow(options?: Interruptible & { readonly after?: number }): AsyncGenerator<Followed<Event>, void>;

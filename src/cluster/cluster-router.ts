@@ -27,7 +27,7 @@ export interface ClusterRouterOptions {
   /** Carries messages to other nodes. */
   readonly transport: Transport;
   readonly environment: Environment;
-  /** Gets what fails beside all messages. */
+  /** Gets the errors that belong to no message. */
   readonly fault?: (message: string, thrown: unknown) => void;
 }
 

@@ -5,7 +5,7 @@ import type { RefusingWire } from "./messages/refusal.ts";
 import type { Host, Place } from "./routes/host.ts";
 
 /**
- * Another HTTP protocol for the same runtime: a wire beside the native one. It keeps nothing of its own; everything it
+ * Another HTTP protocol for the same runtime: a wire besides the native one. It keeps nothing of its own; everything it
  * answers comes from the log.
  */
 export interface Adapter extends RefusingWire, GuardedWire {

@@ -27,7 +27,7 @@ export async function callTools(
   return Promise.all(calls.map((call) => make(turn, call)));
 }
 
-/** Errors, beside those of calls, that the model gets as a result; any other ends the turn. */
+/** Errors, besides those of calls, that the model gets as a result; any other ends the turn. */
 const REPORTED: ReadonlySet<ErrorCode> = new Set(["unprocessable", "too_large"]);
 
 /** A human must see all arguments, so they must fit into a question. */

@@ -36,7 +36,7 @@ export interface Model extends QueueOptions {
   generate(input: Json, context: ModelContext): AsyncIterable<ModelPart>;
 }
 
-/** Context of a completion beside its input. */
+/** Context of a completion besides its input. */
 export interface ModelContext {
   /** Equal on every attempt; usable as an idempotency key. */
   readonly callId: string;

@@ -11,7 +11,7 @@ export type AgentConversation<Ops extends Operations> = ConversationState &
 
 /**
  * Has a conversation with an agent in one run: a new one, or the one with `runId`. It is followed while the component is
- * mounted. The conversation begins anew with another address of the agent or another `runId`.
+ * mounted. The conversation starts again with another address of the agent or another `runId`.
  */
 export function useAgent<Ops extends Operations>(
   agent: AgentClient<Ops, never>,

@@ -125,7 +125,7 @@ export interface Runtime {
   /** The runs in memory with what is open in them, at most 1,000; for operators. */
   actors(): readonly LoadedActor[];
 
-  /** What operators see beside that: agents, states of runs, prompts. */
+  /** What operators see besides that: agents, states of runs, prompts. */
   readonly inspection: Inspection;
 
   /**

@@ -223,7 +223,7 @@ class Client {
     if (end.finish_reason === "success") this.#kept = model.kept();
   }
 
-  /** Runs other programs from now on, beside those of earlier turns. */
+  /** Runs other programs from now on, besides those of earlier turns. */
   #use(programs: Programs): void {
     this.#current = programs;
     this.#programs = new Map([...this.#programs, ...programs]);

@@ -28,7 +28,7 @@ export function completeCommand(program: Command): Command {
     .allowUnknownOption()
     .action(async (words: readonly string[]) => {
       for (const candidate of await findCandidates(program, words)) console.log(candidate);
-      // An answer of the server that is still under way would keep the process alive.
+      // A pending answer of the server would keep the process alive.
       process.exit(0);
     });
 }

@@ -1,4 +1,4 @@
-/** The completions of the shells. Each passes the words behind the program's name, the last one as far as it is typed. */
+/** The completions of the shells. Each passes the words after the program's name, the last one as far as it is typed. */
 export const SHELLS = {
   bash: `_troupe() {
   local IFS=$'\\n'

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { EXIT, Exit } from "../exit.ts";
 
-/** Throws if a project cannot be written into a directory without touching what somebody has there. */
+/** Throws if a project cannot be written into a directory without changing existing files. */
 export function checkTarget(directory: string): void {
   if (!existsSync(directory)) return;
   if (!statSync(directory).isDirectory()) {

@@ -12,7 +12,7 @@ export function printEvent(output: Output, event: Event): void {
   output.write(`${styled(output, "dim", line.slice(0, head.length))}${line.slice(head.length)}\n`);
 }
 
-/** What matters of an event beside its type. */
+/** What matters of an event besides its type. */
 function matterOf(event: Event): string {
   switch (event.type) {
     case "RequestStarted":

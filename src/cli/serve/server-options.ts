@@ -23,7 +23,7 @@ export interface ServerOptions {
   readonly trustProxy: boolean;
   /** Whether browsers get the console at the root. */
   readonly console: boolean;
-  /** The protocols beside the native one. */
+  /** The protocols besides the native one. */
   readonly wires: readonly WireName[];
   /** A port for the agentic dialect alone. */
   readonly agentic?: number;

@@ -1,6 +1,6 @@
 import type { Adapter } from "../../http/adapter.ts";
 
-/** The name of an HTTP protocol beside the native one. */
+/** The name of an HTTP protocol besides the native one. */
 export type WireName = "agentic" | "agentscope" | "tasks";
 
 /** Each adapter is loaded only if it is served. */
@@ -10,7 +10,7 @@ const LOADERS: { readonly [Name in WireName]: () => Promise<Adapter> } = {
   tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
 };
 
-/** All protocols beside the native one. */
+/** All protocols besides the native one. */
 export const WIRES: readonly WireName[] = Object.keys(LOADERS) as WireName[];
 
 /** Makes the adapters of some protocols. */

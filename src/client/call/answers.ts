@@ -68,7 +68,7 @@ async function make(answer: NonNullable<FollowOptions["answer"]>, wait: OpenWait
   try {
     await wait.answer(values);
   } catch (thrown) {
-    // Somebody else was faster, or the turn has ended.
+    // Another client has answered first, or the turn has ended.
     if (!hasCode(thrown, "conflict", "gone")) throw thrown;
   }
 }

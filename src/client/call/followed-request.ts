@@ -51,7 +51,7 @@ export class FollowedRequest {
     return this.#reading !== undefined;
   }
 
-  /** Reads until the turn has ended, or waits for somebody else. */
+  /** Reads until the turn has ended, or waits for the answer of another client. */
   read(): Promise<void> {
     this.#reading ??= this.#readOn().finally(() => {
       this.#reading = undefined;

@@ -35,7 +35,7 @@ export interface RunStore {
 
 /**
  * Follows a run or a request. Events are added to the view at most every 16 ms, so that a fast run does not redraw a
- * page for each event. After a lost connection it reads on behind the newest event.
+ * page for each event. After a lost connection it reads on after the newest event.
  */
 export function createRunStore(client: Pick<Client, "run">, id: RunId | RequestId): RunStore {
   return new FollowedRun(client, id);

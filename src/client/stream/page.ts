@@ -5,7 +5,7 @@ type Page = EventTarget & { readonly hidden: boolean };
 
 /**
  * Notices when the page is hidden for 10 s. A browser allows six connections to a server, so streams of hidden pages
- * must not hold them; otherwise the seventh tab waits for ever.
+ * must not hold them; otherwise the seventh tab waits forever.
  */
 export class PageWatch {
   readonly #page: Page | undefined = (globalThis as { readonly document?: Page }).document;

@@ -142,7 +142,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
           wakeLater(run);
           if (batch.alias?.from !== undefined) wakeLater({ runId: batch.alias.from, epoch: 0 });
         } else {
-          // After a conflict the owner can go on; after anything else the claim is lost or its state unknown.
+          // After a conflict the owner can continue; after anything else the claim is lost or its state unknown.
           if (!(error instanceof AgentError)) lose(run);
           reject(error);
         }

@@ -11,7 +11,7 @@ export interface EventFilter {
   readonly actor?: CallView | undefined;
 }
 
-/** What one line of the list says of an event beside its address. */
+/** What one line of the list says of an event besides its address. */
 export function gistOf(event: Event): string {
   const fields = event as unknown as Readonly<Record<string, unknown>>;
   const text = GISTS[event.type]?.(fields) ?? "";

@@ -45,7 +45,7 @@ interface FilePreviewProps {
   readonly kind: Preview;
 }
 
-/** An image, or a text. Nothing of a file is ever interpreted as a page. */
+/** An image, or a text. A file is never interpreted as a page. */
 function FilePreview({ file, kind }: FilePreviewProps): VNode {
   const { server } = useConsole();
   const [shown, setShown] = useState<{

@@ -26,7 +26,7 @@ export interface GuardOptions {
   readonly trustProxy?: boolean;
 }
 
-/** What the guard needs to know of the wires beside the native protocol. */
+/** What the guard needs to know of the wires besides the native protocol. */
 export interface GuardedWire {
   owns(path: string): boolean;
   open?(path: string): boolean;

@@ -12,7 +12,7 @@ export interface OriginCheck {
   readonly preflight: Readonly<Record<string, string>>;
 }
 
-/** Headers, beside those of the native protocol, that pages of allowed origins may send and read. */
+/** Headers, besides those of the native protocol, that pages of allowed origins may send and read. */
 export interface CrossOriginHeaders {
   readonly request?: readonly string[];
   readonly response?: readonly string[];

@@ -19,7 +19,7 @@ export interface Form {
   readonly mimeType: string;
   /** The bytes of the file; can be read once. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Reads the rest of the form, and returns its other fields: those before and those behind the file. */
+  /** Reads the rest of the form, and returns its other fields: those before and those after the file. */
   fields(): Promise<ReadonlyMap<string, string>>;
 }
 

@@ -28,7 +28,7 @@ export class MultipartReader {
     this.#delimiter = encoder.encode(`\r\n--${boundary}`);
   }
 
-  /** Skips the rest of the current part and reads the header of the next one; `undefined` behind the last one. */
+  /** Skips the rest of the current part and reads the header of the next one; `undefined` after the last one. */
   async next(): Promise<PartHeader | undefined> {
     for await (const _ of this.body());
     this.#isBetween = false;

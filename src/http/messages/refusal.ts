@@ -12,7 +12,7 @@ export interface Refusal {
   readonly status?: number;
   /** The media type. Default `application/json`. */
   readonly type?: string;
-  /** Beside Retry-After, WWW-Authenticate and Allow, which the server adds. */
+  /** Besides Retry-After, WWW-Authenticate and Allow, which the server adds. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

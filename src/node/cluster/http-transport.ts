@@ -163,7 +163,7 @@ function start(server: Server, port: number, host: string, url: string): Promise
   });
 }
 
-/** Ends when the messages under way are answered, or after some time. */
+/** Ends when the pending messages are answered, or after some time. */
 function stop(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => server.closeAllConnections(), STOP_MS);

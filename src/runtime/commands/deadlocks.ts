@@ -8,7 +8,7 @@ import type { HostContext } from "../run-context.ts";
 /** Turns that are read from the index to find a cycle; more are not examined. */
 const TURNS_LIMIT = 1_000;
 
-/** The pause between two readings, in milliseconds. A cancel or an answer that is under way changes the second one. */
+/** The pause between two readings, in milliseconds. A pending cancel or answer changes the second one. */
 const AGAIN_MS = 1_000;
 
 /** The longest pause before a failed examination is repeated, in milliseconds. */

@@ -22,7 +22,7 @@ export interface MachineOptions<Events extends MachineOperations = MachineOperat
   /** Its operations besides chat; a call of one sends the event of that name with the input. */
   readonly operations?: Events;
   /**
-   * Actors that the machine invokes or spawns by these names, beside those of its own: `agentActor`, `toolActor`,
+   * Actors that the machine invokes or spawns by these names, besides those of its own: `agentActor`, `toolActor`,
    * `askActor` and `modelActor`. Their calls are logged under these names; the runtime option `bind` can replace their agents.
    */
   readonly actors?: { readonly [src: string]: AnyActorLogic };

@@ -9,7 +9,7 @@ export class Transitions {
   #isUnderWay = false;
   /** The number of events that were sent to the machine and not processed yet, for example by its own actions. */
   #unprocessed = 0;
-  /** Starts the calls of the transition under way. */
+  /** Starts the calls of the running transition. */
   #starts: (() => void)[] = [];
   /** The number of transitions in this turn of the event loop. */
   #atOnce = 0;
@@ -18,7 +18,7 @@ export class Transitions {
     this.#environment = environment;
   }
 
-  /** Whether a transition is under way: from its start until its state is settled. */
+  /** Whether a transition is running: from its start until its state is settled. */
   get isUnderWay(): boolean {
     return this.#isUnderWay;
   }
@@ -39,7 +39,7 @@ export class Transitions {
     this.#isUnderWay = true;
   }
 
-  /** Runs code that starts a call: at once, or after the transition under way. */
+  /** Runs code that starts a call: at once, or after the running transition. */
   after(start: () => void): void {
     if (this.#isUnderWay) this.#starts.push(start);
     else start();

@@ -78,7 +78,7 @@ export function waitingCallers(callers: readonly Caller[] | undefined): readonly
 /** A chain of more tells than this is ended, because it would never end by itself. */
 export const HOPS_LIMIT = 1_000;
 
-/** Hops are counted anew after this time. */
+/** Hops are counted again after this time. */
 const HOPS_MS = 3_600_000;
 
 /** The hops of a tell that a turn with these hops sends. */

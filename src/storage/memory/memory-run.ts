@@ -43,7 +43,7 @@ export function newRun(): MemoryRun {
   };
 }
 
-/** What the list of runs shows of a run beside its row. */
+/** What the list of runs shows of a run besides its row. */
 export function toEntry(
   runId: RunId,
   { events, aliases = NO_ALIASES, row, requests, waits, owner }: MemoryRun,

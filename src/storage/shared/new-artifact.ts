@@ -4,7 +4,7 @@ import type { NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts"
 /** A new artifact while it is being stored. */
 export interface ArtifactDraft {
   /**
-   * The bytes in chunks; fails with `too_large` above the limit. The name is asked for behind the last one, so that a
+   * The bytes in chunks; fails with `too_large` above the limit. The name is asked for after the last one, so that a
    * name that fails leaves nothing behind, like bytes that fail.
    */
   readonly body: AsyncGenerator<Uint8Array, void>;

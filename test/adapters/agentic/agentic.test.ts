@@ -140,7 +140,7 @@ test("a stream continues behind lastEventId, and one with nothing left is 204", 
   expect((await server.get(path, { "last-event-id": "3" })).status).toBe(204);
 });
 
-test("tools and completions are told in the words of the dialect", async () => {
+test("tools and completions are reported in the words of the dialect", async () => {
   await using server = await AgenticServer.start(agents);
   const loud = await server.stream("crier", (await server.ask("crier", "hey")).request_id);
   expect(loud.map(({ data }) => data)).toMatchObject([

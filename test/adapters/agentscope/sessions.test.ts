@@ -327,7 +327,7 @@ test("a server that stops fails its streams with their text until then, and the 
   const objects = await stream.all();
   expect(lastOf(objects)).toMatchObject({ status: "failed", error: { code: "UNAVAILABLE" } });
   expect(textsOf(lastOf(objects))).toEqual(["one "]);
-  // Only what is in the log has a number, so the last number is where to go on.
+  // Only what is in the log has a number, so a client continues after the last number.
   const numbers = objects.flatMap(({ sequence_number: number }) => number ?? []);
   expect(Math.max(...numbers)).toBeGreaterThanOrEqual(seen.sequence_number ?? -1);
   gates.get("go").resolve();

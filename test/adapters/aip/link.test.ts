@@ -38,7 +38,7 @@ test("the nodes of a connected gateway are reachable: sessions and tool calls go
   });
 });
 
-test("changes at a connected gateway are told to subscribers here", async () => {
+test("changes at a connected gateway reach the subscribers of this one", async () => {
   await using near = await start([speaker]);
   await using far = await start([echo]);
   await using node = await startNode();

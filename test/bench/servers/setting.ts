@@ -10,7 +10,7 @@ export const DELTAS: number = Number(process.env["DELTAS"] ?? 100);
 /** How long texts gather before they are written together, in milliseconds. 0: each is written at once. */
 export const GATHER_MS: number = Number(process.env["GATHER_MS"] ?? 0);
 
-/** Whether other protocols are served beside the native one. */
+/** Whether other protocols are served besides the native one. */
 export const WIRES: boolean = process.env["WIRES"] !== undefined;
 
 /** Waits for the time of the next text: `PACE_MS`, or one turn of the event loop. */

@@ -76,7 +76,7 @@ export function findAbandoned(runs: ReadonlyMap<string, ActorLog>): readonly str
   return faults;
 }
 
-/** Longer than a cancel is under way, with the trials after several deaths, and shorter than the longest sleep. */
+/** Longer than a cancel takes, with the trials after several deaths, and shorter than the longest sleep. */
 const CANCEL_MS = 60_000;
 
 /** Checks an ended turn of an actor against its program. */

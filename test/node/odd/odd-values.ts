@@ -1,6 +1,6 @@
 /**
  * Values that agent code can throw and that cannot be read as errors, by names without spaces; each is
- * created anew.
+ * created again.
  */
 export const oddValues: Readonly<Record<string, () => unknown>> = {
   undefined: () => undefined,

@@ -6,7 +6,7 @@ test.each([
   ["nothing", undefined],
   ["an object", { text: "content" }],
   ["a buffer", new ArrayBuffer(8)],
-])("an artifact with %s as data is refused by name, and the turn can go on", async (_, data) => {
+])("an artifact with %s as data is refused by name, and the turn can continue", async (_, data) => {
   const agent = defineAgent({
     name: "publisher",
     purpose: "Publishes.",

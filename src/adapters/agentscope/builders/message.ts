@@ -56,7 +56,7 @@ export class MessageBuilder {
     return this.#object("in_progress");
   }
 
-  /** Makes room for a content of the type of this empty value, behind the others. */
+  /** Makes room for a content of the type of this empty value, after the others. */
   content(empty: ContentValue): ContentBuilder {
     this.#life.checkOpen();
     const { nextNumber } = this.#options;

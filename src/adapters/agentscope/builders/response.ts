@@ -72,7 +72,7 @@ export class ResponseBuilder {
     return this.#object("in_progress");
   }
 
-  /** Makes room for a message behind the others. Its own `inProgress` begins it. */
+  /** Makes room for a message after the others. Its own `inProgress` begins it. */
   message({ type = "message", role = "assistant", metadata = null }: NewMessage = {}): MessageBuilder {
     this.#life.checkOpen();
     const message = new MessageBuilder({
@@ -93,7 +93,7 @@ export class ResponseBuilder {
     this.#messages = this.#messages.filter((other) => other !== message);
   }
 
-  /** Ends the response. Clients wait for ever for the text of an empty one, so it needs a message. */
+  /** Ends the response. Clients wait forever for the text of an empty one, so it needs a message. */
   completed(usage: UsageObject | null = null): ResponseObject {
     if (!this.hasEnded && this.#messages.length === 0) {
       throw new AgentError("conflict", `response ${this.id} has no message`, {

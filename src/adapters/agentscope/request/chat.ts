@@ -18,7 +18,7 @@ export interface Chat {
   readonly rest: readonly JsonObject[];
 }
 
-/** The messages behind the last one of the assistant: what the client says now. */
+/** The messages after the last one of the assistant: what the client says now. */
 export function newMessages(input: readonly InputMessage[]): readonly InputMessage[] {
   return input.slice(input.findLastIndex(({ role }) => role === "assistant") + 1);
 }

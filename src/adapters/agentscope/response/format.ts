@@ -14,7 +14,7 @@ export interface FormatOptions {
   readonly prefix: string;
   /** The last sequence number that the reader has; -1 for none. */
   readonly after: number;
-  /** Called when the last object was sent, although the request may go on. */
+  /** Called when the last object was sent, although the request may continue. */
   ended(): void;
   /** Whether the reader has disconnected. */
   isGone(): boolean;

@@ -166,7 +166,7 @@ export class Projection {
         const { oldest } = this.#waits;
         if (oldest !== undefined && !asked.has(oldest.wait_id))
           objects.push(...askQuestion(response, oldest));
-        // Clients wait for ever for the text of an empty response.
+        // Clients wait forever for the text of an empty response.
         if (response.messages.length === 0) {
           objects.push(...texts.add("", "message", undefined), ...texts.closeOwn());
         }

@@ -7,7 +7,7 @@ const LEASE_MS = 30_000;
 /** How often leases are checked. */
 const CHECK_MS = 10_000;
 
-/** When each registered node was heard of last. */
+/** The time of the newest heartbeat of each registered node. */
 export class Leases {
   readonly #clock: Clock;
   readonly #seenAt = new Map<string, number>();

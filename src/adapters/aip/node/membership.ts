@@ -20,7 +20,7 @@ export interface MembershipOptions {
 
 const HEARTBEAT_MS = 10_000;
 
-/** After so many heartbeats without an answer the agent is registered anew. */
+/** After so many heartbeats without an answer the agent is registered again. */
 const FAILURES = 3;
 
 /** How long the gateway may keep an entry of an earlier process, whose lease has to end first. */

@@ -34,7 +34,7 @@ export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: Served
   const form = await readForm(c, { file: "file", limitBytes });
   let stored = "";
   const { artifactId } = await host.runtime.upload({
-    // Clients also send the folder behind the file.
+    // Clients also send the folder after the file.
     name: async () => (stored = joinName(form.fileName, (await form.fields()).get("relative_path"))),
     mimeType: form.mimeType,
     body: form.body,

@@ -113,7 +113,7 @@ export class Database {
     return this.#transact(this.#readers, work);
   }
 
-  /** A transaction that lasts as long as somebody else sends something. */
+  /** A transaction that lasts while another client sends data. */
   upload<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#transact(this.#uploaders, work);
   }

@@ -215,7 +215,7 @@ function toChange(word: string): Change {
   return { epoch: Number(word.slice(0, colon)), runId: word.slice(colon + 1) };
 }
 
-/** Messages beside the changes. */
+/** Messages besides the changes. */
 const HELLO = "?";
 const HERE = "!";
 

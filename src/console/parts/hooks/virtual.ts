@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 export interface Visible {
   /** For the element that scrolls. */
   readonly ref: { current: HTMLDivElement | null };
-  /** The first row to draw, and the one behind the last. */
+  /** The first row to draw, and the one after the last. */
   readonly start: number;
   readonly end: number;
   /** The height of all rows in pixels, scaled to what browsers can scroll. */

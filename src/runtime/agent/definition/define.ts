@@ -107,7 +107,7 @@ export function defineAgent<
 
 /** Every agent has a chat; without a handler of its own, a chat is passed to the agent's operations. */
 export type ChatOperations = {
-  // A type, because an interface would accept other names beside this one.
+  // A type, because an interface would accept other names besides this one.
   readonly chat: Operation<ChatInput, ChatOutput>;
 };
 

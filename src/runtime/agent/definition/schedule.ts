@@ -28,7 +28,7 @@ export interface Schedule {
   readonly overlap: "skip" | "queue";
   /** The key of the run that gets its requests. */
   readonly key: string;
-  /** Its times in words: if they change, the schedule starts anew. */
+  /** Its times in words: if they change, the schedule starts again. */
   readonly text: string;
   /** The first time after a time, in milliseconds since 1970. */
   next(after: number): number;

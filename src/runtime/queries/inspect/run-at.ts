@@ -40,7 +40,7 @@ export async function readRunAt(
   return visitor;
 }
 
-/** A StateChanged is followed by the record of the state, behind the events of the calls that the transition starts. */
+/** A StateChanged is followed by the record of the state, after the events of the calls that the transition starts. */
 const SAME_COMMIT = 100;
 
 class RunAtVisitor implements Visitor, RunAt {

@@ -96,7 +96,7 @@ export const publisher: Agent = defineAgent({
   },
 });
 
-/** Tells what it got beside the text. */
+/** Tells what it got besides the text. */
 export const mirror: Agent = defineAgent({
   name: "mirror",
   purpose: "Tells its metadata and attachments.",

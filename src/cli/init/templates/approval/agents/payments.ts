@@ -14,7 +14,7 @@ export const payments = defineAgent({
       output: z.object({ receipt: z.string().optional() }),
 
       async run({ to, amount }, turn) {
-        // The turn stops here until somebody answers. After a crash the answer is read from the log.
+        // The turn waits here for an answer. After a crash the answer is read from the log.
         const { approved } = await turn.waitForInput(
           z.object({ approved: z.boolean().describe(`Pay ${amount} to ${to}?`) }),
         );
