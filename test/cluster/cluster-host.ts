@@ -25,6 +25,8 @@ export interface ClusterNode {
   kill(): void;
   /** Holds back all answers of the log to this node, until the returned function is called. */
   cut(): () => void;
+  /** From now on the node does not hear of changes of other nodes. */
+  deafen(): void;
 }
 
 /** Several nodes on one log in memory, with a manual clock. */
@@ -52,12 +54,12 @@ export class ClusterHost {
     return this.#log;
   }
 
-  /** Starts a node and waits until it takes runs. */
-  async start(agents: readonly Agent[]): Promise<ClusterNode> {
+  /** Starts a node, whose wall clock is ahead by some time, and waits until it takes runs. */
+  async start(agents: readonly Agent[], { aheadMs = 0 }: { aheadMs?: number } = {}): Promise<ClusterNode> {
     const life = new Lifetime();
     const id = `node-${(this.#count += 1)}`;
-    const environment = this.#environmentOf(life);
-    const line: Line = { isWhole: undefined };
+    const environment = this.#environmentOf(life, aheadMs);
+    const line: Line = { isWhole: undefined, isDeaf: false };
     const log = whileAlive(this.#log.openNode(id), life, line);
     const router = clusterRouter({ log, transport: this.#transport(id, life), environment });
     const runtime = createRuntime({
@@ -95,6 +97,7 @@ export class ClusterHost {
           resolve();
         };
       },
+      deafen: () => void (line.isDeaf = true),
     };
   }
 
@@ -145,10 +148,11 @@ export class ClusterHost {
     };
   }
 
-  #environmentOf(life: Lifetime): Environment {
+  #environmentOf(life: Lifetime, aheadMs: number): Environment {
     const { environment } = this;
     return {
       ...environment,
+      now: () => environment.now() + aheadMs,
       timer: (ms, fire) => life.timer(environment, ms, fire),
       macrotask: (run) =>
         environment.macrotask(() => {
@@ -161,6 +165,8 @@ export class ClusterHost {
 /** The connection of a node to the log; `isWhole` is set while it is cut, and resolves when it is whole again. */
 interface Line {
   isWhole: Promise<void> | undefined;
+  /** Whether wakes of other nodes get lost. */
+  isDeaf: boolean;
 }
 
 /** A log whose answers wait while the connection is cut, and never arrive once its process has ended. */
@@ -186,7 +192,7 @@ function whileAlive(log: MemoryLog, life: Lifetime, line: Line): EventLog {
     read: until(async (runId: RunId, options) => log.read(runId, options)),
     tail: (runId, wake) =>
       log.tail(runId, () => {
-        if (life.alive) wake();
+        if (life.alive && !line.isDeaf) wake();
       }),
     lookup: until(log.lookup),
     run: until(log.run),

@@ -102,6 +102,28 @@ test("a node that drains gives its runs to the others, and is not ready", async 
   expect((await host.events(asleep)).at(-1)).toMatchObject({ output: "rested" });
 });
 
+test("a sleeping turn whose time has passed on the clock of the node that loads it ends there", async () => {
+  const host = new ClusterHost();
+  const ahead = await host.start([clerk], { aheadMs: 60_000 });
+  const [b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const sleep = { type: "OperationRequest", operation: "sleep", input: 30_000 } as const;
+  const runIds: RunId[] = [];
+  for (let count = 0; count < 8; count += 1) runIds.push(await host.ask(b, "clerk", sleep));
+  await host.pass(1_000);
+  await host.settle(b.runtime.close());
+  await host.pass(1_000);
+  // Of these, some are for the third node to wake. A message makes the first one their owner.
+  const asleep = (await host.log.asleep({})).map(({ runId }) => runId);
+  expect(asleep.length).toBeGreaterThan(0);
+  expect(asleep.length).toBeLessThan(runIds.length);
+  for (const runId of asleep)
+    await host.ask(ahead, "clerk", chat("hi", { run_id: runId, on_busy: "enqueue" }));
+  await host.pass(35_000);
+  for (const runId of asleep)
+    expect(await host.log.run(runId)).toMatchObject({ status: "idle", turns: 2, owner: ahead.id });
+});
+
 test("a turn that its node loses by mistake is continued there", async () => {
   const host = new ClusterHost();
   const [a] = [await host.start([clerk]), await host.start([clerk])];
@@ -199,15 +221,24 @@ test("a node that was away does not send the tell of a turn that another node ha
   expect(started).toHaveLength(2);
 });
 
-test("a new configuration removes the secret that it replaces, also one that another node has set", async () => {
+test.for([
+  ["also one that another node has set", () => {}],
+  ["also one that its node has not heard of", (node: ClusterNode) => node.deafen()],
+] as const)("a new configuration removes the secret that it replaces, %s", async ([, prepare]) => {
   const host = new ClusterHost();
   const [a, b] = [await host.start([clerk]), await host.start([clerk])];
   await host.pass(2_000);
+  prepare(b);
   const configure = (node: ClusterNode, token: string): Promise<unknown> =>
     host.settle(node.runtime.process("clerk", { type: "ConfigureRequest", args: { token } }));
   await configure(a, "one");
   await host.pass(1_000);
+  const [replaced] = await host.secrets.names();
   await configure(b, "two");
-  await host.pass(1_000);
-  expect(await host.secrets.names()).toHaveLength(1);
+  // A node that has not heard of it yet may still start runs with the value before.
+  expect(await host.secrets.names()).toHaveLength(2);
+  await host.pass(70_000);
+  const names = await host.secrets.names();
+  expect(names).toHaveLength(1);
+  expect(names).not.toContain(replaced);
 });

@@ -83,8 +83,11 @@ export function createNodesPlan(pick: Picker): Plan {
   const scheduled = plan.scheduled && pick.chance(25);
   const nodes = pick.of([2, 2, 3, 4]);
   // Retention goes by the wall clock: it keeps runs for a time in which such a difference is small.
-  const apartMs = plan.retention.retainMs === undefined ? pick.of([0, 0, 700, 10_000, 120_000]) : 0;
-  return { ...plan, faults: [...faults, ...steps], scheduled, nodes, apartMs };
+  const isKept = plan.retention.retainMs === undefined;
+  const apartMs = isKept ? pick.of([0, 0, 700, 10_000, 120_000]) : 0;
+  // Until nodes have removed the secrets that nothing refers to, retention removes runs.
+  const restart = plan.restart && isKept;
+  return { ...plan, faults: [...faults, ...steps], restart, scheduled, nodes, apartMs };
 }
 
 function retention(pick: Picker): Retention {

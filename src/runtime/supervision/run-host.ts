@@ -203,8 +203,11 @@ export class RunHost implements RouterHandler, RunListener {
       (run) => {
         entry.run = run;
         entry.loading = undefined;
+        if (this.#context.log.node === undefined) return;
         // The message that loads it may be the first one since its owner before was lost.
-        if (this.#context.log.node !== undefined) run.continue();
+        run.continue();
+        // No other node wakes it from now on, and the time may have passed on the clock of this one.
+        if (run.wakeAt !== undefined) this.#recovery.sleeps(run.wakeAt);
       },
       (error: unknown) => {
         if (this.#entries.get(runId) === entry) this.#entries.delete(runId);

@@ -36,6 +36,8 @@ interface Deed {
   /** How often the log says that it was started. */
   attempts: number;
   settled: boolean;
+  /** The calls before it of an effect with the same name, which a retried tool makes. */
+  readonly earlier: readonly Deed[];
 }
 
 /**
@@ -87,6 +89,12 @@ export class Observer implements LogObserver {
     const deed = this.#deeds.get(key);
     if (deed === undefined) {
       this.say(`${what} was done, and the log has no call for it`);
+      return;
+    }
+    // A process that was suspended between a call and its effect may do it after the call was made again.
+    const late = kind === "risky" && !isOwner && deed.times > 0 ? deed.earlier.find(({ times }) => times === 0) : undefined;
+    if (late) {
+      late.times += 1;
       return;
     }
     deed.times += 1;
@@ -157,7 +165,7 @@ export class Observer implements LogObserver {
     if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
     // A remote agent that is requested directly is started by the request.
     const { program } = request.input as { readonly program?: number };
-    if (agent === "remote") this.#deeds.set(String(program), { times: 0, attempts: 1, settled: false });
+    if (agent === "remote") this.#deeds.set(String(program), { times: 0, attempts: 1, settled: false, earlier: [] });
     this.requests.set(requestId, { runId, texts: [], waits: new Set(), answered: new Set() });
   }
 
@@ -236,7 +244,9 @@ export class Observer implements LogObserver {
     { key, attempt, most }: { readonly key: string; readonly attempt: number; readonly most: number },
     wrong: (what: string) => void,
   ): void {
-    const deed = this.#calls.get(id) ?? { times: 0, attempts: 0, settled: false };
+    const before = this.#deeds.get(key);
+    const earlier = before === undefined ? [] : [...before.earlier, before];
+    const deed = this.#calls.get(id) ?? { times: 0, attempts: 0, settled: false, earlier };
     this.#calls.set(id, deed);
     this.#deeds.set(key, deed);
     deed.attempts += 1;
