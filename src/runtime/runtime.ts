@@ -48,7 +48,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const engines: Omit<HostContext, "mail"> = {
     log,
     router,
-    secrets: new StoredSecrets({ log, secrets, telemetry, agents }),
+    secrets: new StoredSecrets({ log, secrets, environment, telemetry, agents }),
     environment,
     telemetry,
     limits: { ...defaultLimits, ...options.limits },
@@ -115,6 +115,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     stopFollowing();
     uploads.stop();
     mail.stop();
+    context.secrets.stop();
     await router.drain();
     await started.catch(() => {});
     await runHost.drain(drainMs);

@@ -281,7 +281,7 @@ export class Commands {
 
   /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
   async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<RunReceipt> {
-    const { agents, environment, secrets } = this.#context;
+    const { agents, environment, log, secrets } = this.#context;
     const runId = named ?? configRunId(agent);
     const version = `secret_${environment.newId()}`;
     const kept = withoutSecrets(args, version);
@@ -296,8 +296,10 @@ export class Commands {
       replaced.push(...(await loadConfiguration(this.#context, agent)));
       return written;
     });
+    // Of several nodes, this one may not have heard of the configuration that it replaces.
+    if (log.node !== undefined) await secrets.sweep();
     // Another change may have replaced the values of this one already.
-    await secrets.collect([...new Set([...replaced, ...Object.keys(kept.secrets)])]);
+    else await secrets.collect([...new Set([...replaced, ...Object.keys(kept.secrets)])]);
     return reply;
   }
 

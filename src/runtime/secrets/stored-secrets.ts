@@ -1,13 +1,16 @@
+import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { secretsIn, withSecrets } from "./config-secrets.ts";
+import { RemovalDelay } from "./removal-delay.ts";
 
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
   readonly log: EventLog;
   readonly secrets: SecretStore;
+  readonly environment: Environment;
   readonly telemetry: Telemetry;
   /** The names of the secrets that the current configurations of agents refer to. */
   readonly agents: { readonly secrets: readonly string[] };
@@ -17,7 +20,9 @@ export interface StoredSecretsOptions {
  * Stores secret values. Each change of a configuration has its own names for them, so a value never changes, and
  * it is removed when no run refers to its name. The values are stored before the log refers to them, and removed
  * after the log has dropped the last reference. The next sweep removes what a crash leaves between these steps:
- * that of the next start, also for a process that dies after another one has taken over the log and has swept.
+ * that of the next start, also for a process that dies after another one has taken over the log and has swept. With
+ * several nodes, a value that nothing refers to is removed only after a delay, because another node may be about to
+ * refer to it.
  */
 export class StoredSecrets {
   readonly #options: StoredSecretsOptions;
@@ -28,8 +33,18 @@ export class StoredSecrets {
   /** The values in memory: those of runs in memory and of the current configurations of agents. */
   readonly #held = new Map<string, HeldValue>();
 
+  readonly #delay: RemovalDelay | undefined;
+
   constructor(options: StoredSecretsOptions) {
     this.#options = options;
+    const remove = (names: readonly string[]): Promise<void> =>
+      this.#removeUnused(names).catch((error: unknown) => this.#notCollected(error));
+    if (options.log.node !== undefined) this.#delay = new RemovalDelay(options.environment, remove);
+  }
+
+  /** What is not removed yet is left to the next sweep, of another node or of the next start. */
+  stop(): void {
+    this.#delay?.stop();
   }
 
   /** Replaces the references in a configuration by the secret values, which must be held. */
@@ -130,17 +145,27 @@ export class StoredSecrets {
   }
 
   async #collect(names: readonly string[]): Promise<void> {
-    const { log, secrets, agents } = this.#options;
+    if (this.#delay) this.#delay.add(await this.#unusedOf(names));
+    else await this.#removeUnused(names);
+  }
+
+  async #removeUnused(names: readonly string[]): Promise<void> {
+    const unused = await this.#unusedOf(names);
+    if (unused.length > 0) await this.#options.secrets.remove(unused);
+  }
+
+  /** Those of the names that have a value and that nothing refers to. */
+  async #unusedOf(names: readonly string[]): Promise<readonly string[]> {
+    const { log, agents } = this.#options;
     const used = new Set([...this.#storing, ...agents.secrets]);
     const unused = names.filter((name) => !used.has(name));
-    if (unused.length === 0) return;
+    if (unused.length === 0) return [];
     // A run created before its agent's configuration changed may refer to one of the values in a running
     // commit. No run created from now on does.
     await Promise.all(this.#referring);
     // The outcome of a failed commit is unknown until the log accepts appends again; then another sweep runs.
-    if (!log.health().writable) return;
-    const removed = await this.#stored(await log.unreferenced(unused));
-    if (removed.length > 0) await secrets.remove(removed);
+    if (!log.health().writable) return [];
+    return this.#stored(await log.unreferenced(unused));
   }
 
   #notCollected(error: unknown): void {

@@ -1,4 +1,5 @@
 import { memoryLog } from "troupe";
+import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { StoredSecrets } from "../../../src/runtime/secrets/stored-secrets.ts";
 import type { StoredSecretsOptions } from "../../../src/runtime/secrets/stored-secrets.ts";
@@ -9,7 +10,8 @@ test("a value that another process sweeps before the log refers to it is stored 
   const log = memoryLog();
   const secrets = memorySecrets();
   const agents = { secrets: [] } as unknown as StoredSecretsOptions["agents"];
-  const options = { log, secrets, agents, telemetry: noTelemetry };
+  const environment = manualEnvironment();
+  const options = { log, secrets, agents, telemetry: noTelemetry, environment };
   const [here, there] = [new StoredSecrets(options), new StoredSecrets(options)];
 
   await here.store({ token: "value" }, async () => {
@@ -34,7 +36,9 @@ test("the next start removes a value of a process that died after another one ha
   const log = memoryLog();
   const secrets = memorySecrets();
   const agents = { secrets: [] } as unknown as StoredSecretsOptions["agents"];
-  const start = (): StoredSecrets => new StoredSecrets({ log, secrets, agents, telemetry: noTelemetry });
+  const environment = manualEnvironment();
+  const start = (): StoredSecrets =>
+    new StoredSecrets({ log, secrets, agents, telemetry: noTelemetry, environment });
   const replaced = start();
   await start().sweep();
 
@@ -48,4 +52,32 @@ test("the next start removes a value of a process that died after another one ha
 
   await start().sweep();
   expect(await secrets.get("token")).toBeUndefined();
+});
+
+test("with several nodes, a sweep keeps a value whose node dies just after the log refers to it", async () => {
+  const log = memoryLog();
+  const secrets = memorySecrets();
+  const environment = manualEnvironment();
+  const agents = { secrets: [] } as unknown as StoredSecretsOptions["agents"];
+  const start = (node: string): StoredSecrets =>
+    new StoredSecrets({ log: log.openNode(node), secrets, agents, telemetry: noTelemetry, environment });
+  const [here, there] = [start("a"), start("b")];
+  await new Promise<void>((died) => {
+    void here.store({ token: "value", unused: "value" }, async () => {
+      await there.sweep();
+      const { cursor } = await log.claim("run");
+      const run = { agent: "a", status: "idle", createdAt: 0, updatedAt: 0, turns: 0 } as const;
+      await log.append(cursor, {
+        events: [],
+        records: [],
+        run: { ...run, initialInput: null, metadata: {} },
+        references: [{ thing: "token" }],
+      });
+      died();
+      return new Promise(() => {});
+    });
+  });
+  expect(await secrets.names()).toEqual(["token", "unused"]);
+  await environment.advance(70_000);
+  expect(await secrets.names()).toEqual(["token"]);
 });

@@ -92,7 +92,10 @@ export class Observer implements LogObserver {
       return;
     }
     // A process that was suspended between a call and its effect may do it after the call was made again.
-    const late = kind === "risky" && !isOwner && deed.times > 0 ? deed.earlier.find(({ times }) => times === 0) : undefined;
+    const late =
+      kind === "risky" && !isOwner && deed.times > 0
+        ? deed.earlier.find(({ times }) => times === 0)
+        : undefined;
     if (late) {
       late.times += 1;
       return;
@@ -165,7 +168,8 @@ export class Observer implements LogObserver {
     if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
     // A remote agent that is requested directly is started by the request.
     const { program } = request.input as { readonly program?: number };
-    if (agent === "remote") this.#deeds.set(String(program), { times: 0, attempts: 1, settled: false, earlier: [] });
+    if (agent === "remote")
+      this.#deeds.set(String(program), { times: 0, attempts: 1, settled: false, earlier: [] });
     this.requests.set(requestId, { runId, texts: [], waits: new Set(), answered: new Set() });
   }
 
