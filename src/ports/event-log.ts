@@ -10,6 +10,7 @@ import type {
   OwnerQuery,
   ReadOptions,
   RequestQuery,
+  RestingQuery,
   RunIdQuery,
   RunQuery,
   SleepQuery,
@@ -128,8 +129,8 @@ export interface EventLog {
   /** Lists the requests with a wake time, by that time. */
   asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
 
-  /** Lists the requests that rest on asks of other actors. */
-  resting(): Promise<readonly RequestEntry[]>;
+  /** Lists the requests that rest on asks of other actors, at most one of each run, in a fixed order of the runs. */
+  resting(query: RestingQuery): Promise<readonly RequestEntry[]>;
 
   /** Lists the open waits for input, oldest first. */
   waits(query: WaitQuery): Promise<WaitPage>;

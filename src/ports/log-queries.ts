@@ -44,6 +44,13 @@ export interface SleepQuery extends OwnerQuery {
   readonly limit?: number;
 }
 
+/** Selects requests that rest on asks. */
+export interface RestingQuery {
+  /** Only those in the runs that follow this one in the list. */
+  readonly after?: RunId | undefined;
+  readonly limit: number;
+}
+
 /** Selects open waits. */
 export interface WaitQuery {
   /** Only those in runs of this agent. */

@@ -303,7 +303,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     size: (runId) => rows.size(runId),
     open: (query) => rows.open(query),
     asleep: (query) => rows.asleep(query),
-    resting: () => rows.resting(),
+    resting: (query) => rows.resting(query),
     async waits(query) {
       if (query.runId !== undefined) await settled(query.runId);
       return rows.waits(query);

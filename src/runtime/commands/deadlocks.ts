@@ -51,17 +51,16 @@ export class Deadlocks {
   }
 
   /** Examines a turn that waits only for asks. */
-  examine(requestId: RequestId): void {
+  async examine(requestId: RequestId): Promise<void> {
     if (this.#examined.has(requestId)) {
       this.#examined.set(requestId, true);
       return;
     }
-    this.#examined.set(requestId, false);
-    void this.#examineUntilDone(requestId).then(() => {
-      const isAgain = this.#examined.get(requestId) === true;
-      this.#examined.delete(requestId);
-      if (isAgain) this.examine(requestId);
-    });
+    for (let isAgain = true; isAgain; isAgain = this.#examined.get(requestId) === true) {
+      this.#examined.set(requestId, false);
+      await this.#examineUntilDone(requestId);
+    }
+    this.#examined.delete(requestId);
   }
 
   /** Repeats an examination that fails, for example while the log cannot be written: nothing else would break a cycle. */
@@ -110,7 +109,6 @@ export class Deadlocks {
     const { log } = this.#context;
     const entry = await log.lookup(requestId);
     if (entry?.rests === undefined) return undefined;
-    const run = await log.run(entry.runId);
     const asks: Ask[] = [];
     for (const id of entry.rests) {
       const ask = await log.lookup(id);
@@ -120,7 +118,8 @@ export class Deadlocks {
       if (blocker === undefined) return undefined;
       asks.push({ entry: ask, blocker });
     }
-    return { requestId, runId: entry.runId, head: run?.head ?? 0, asks };
+    const { runId } = entry;
+    return { requestId, runId, head: (await log.run(runId))?.head ?? 0, asks };
   }
 
   /** Ends the youngest ask of a cycle. */

@@ -57,8 +57,8 @@ export class ActorMail implements Mail {
     await sendMessage(this.#context.router, to, { kind: "continue", ...actor });
   }
 
-  resting(requestId: RequestId): void {
-    this.#deadlocks.examine(requestId);
+  resting(requestId: RequestId): Promise<void> {
+    return this.#deadlocks.examine(requestId);
   }
 
   /** The runtime is closing: nothing is sent again. */

@@ -14,8 +14,8 @@ export interface Mail {
   /** Cancels a request. If the other actor does not know it, it is accepted and canceled at once. */
   cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated">): Promise<void>;
 
-  /** A turn waits only for asks. If the asked actors wait for each other, one ask fails. */
-  resting(requestId: RequestId): void;
+  /** A turn waits only for asks. If the asked actors wait for each other, one ask fails; resolves when that is known. */
+  resting(requestId: RequestId): Promise<void>;
 
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
   reply(to: RunId, reply: Reply): Promise<void>;

@@ -16,6 +16,9 @@ const PROBE_MS = 1_000;
 /** The delay before lost runs are recovered, in milliseconds; doubled while some of them cannot be loaded. */
 const RETRY_MS = { first: 1_000, most: 60_000 };
 
+/** Resting turns that are examined at the same time after a start. */
+const EXAMINED_TOGETHER = 100;
+
 /**
  * Continues every open request that no process works on. A running request is continued, a queued one is started, and
  * one at rest is woken in time. A request without a deadline is not loaded until its answer comes.
@@ -162,12 +165,19 @@ export class Recovery {
   async #examineResting(): Promise<void> {
     const { environment, log, mail, telemetry } = this.#context;
     try {
-      for (const { requestId } of await log.resting()) {
-        if (this.#stopped) return;
-        mail.resting(requestId);
-        await new Promise<void>((resolve) => {
-          environment.macrotask(resolve);
-        });
+      for (let after: RunId | undefined; !this.#stopped;) {
+        const requests = await log.resting({ after, limit: EXAMINED_TOGETHER });
+        after = requests.at(-1)?.runId;
+        if (after === undefined) return;
+        const examined: Promise<void>[] = [];
+        for (const { requestId } of requests) {
+          examined.push(mail.resting(requestId));
+          // An examination reads from the log; other work must not wait for all of them.
+          await new Promise<void>((resolve) => {
+            environment.macrotask(resolve);
+          });
+        }
+        await Promise.all(examined);
       }
     } catch (error) {
       telemetry.fault("the resting turns could not be read", error);

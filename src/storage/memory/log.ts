@@ -356,7 +356,10 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
-      resting: async () => openEntries().filter(({ rests }) => rests !== undefined),
+      async resting({ after = "", limit }) {
+        const entries = openEntries().filter(({ runId, rests }) => rests !== undefined && runId > after);
+        return entries.sort((a, b) => (a.runId < b.runId ? -1 : 1)).slice(0, limit);
+      },
       waits: async (query) => listWaits(query),
       async outbox({ runId, notOwnedBy }) {
         const senderIds = runId === undefined ? [...senders] : [runId];

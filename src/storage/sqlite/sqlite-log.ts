@@ -279,7 +279,7 @@ export function sqliteLog(
       return reader.ask((tables) => tables.open());
     },
     asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
-    resting: async () => reader.ask((tables) => tables.resting()),
+    resting: async (query) => reader.ask((tables) => tables.resting(query)),
     async waits(query) {
       if (query.runId !== undefined) await settled(query.runId);
       return reader.ask((tables) => tables.waits(query));

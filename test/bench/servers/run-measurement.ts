@@ -1,6 +1,7 @@
 // One measurement in its own process; prints a line of JSON. Its arguments: the measurement, a directory, a
 // number.
 import { readFileSync, writeFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import type { RunId } from "troupe/protocol";
 import { beginAsks, beginTurns, memory, start } from "./runs.ts";
 
@@ -8,6 +9,8 @@ const [, , what = "", directory = "", number = "0"] = process.argv;
 const [name, detail = "0"] = what.split(" ");
 const count = Number(number);
 const startedAt = performance.now();
+/** A process is idle if it uses at most so much CPU time in half a second, in microseconds. */
+const IDLE_US = 25_000;
 const RUNS_FILE = `${directory}.runs.json`;
 
 switch (name) {
@@ -96,6 +99,7 @@ async function recover(): Promise<void> {
   const readyMs = since(startedAt);
   const { user, system } = process.cpuUsage();
   const cpuMs = (user + system) / 1_000;
+  await untilIdle();
   const after = await memory();
   print({
     readyMs,
@@ -105,6 +109,16 @@ async function recover(): Promise<void> {
     after,
   });
   process.exit();
+}
+
+/** Waits until the process is idle: it also works after it is ready. */
+async function untilIdle(): Promise<void> {
+  for (let used = Infinity; used > IDLE_US;) {
+    const before = process.cpuUsage();
+    await setTimeout(500);
+    const { user, system } = process.cpuUsage(before);
+    used = user + system;
+  }
 }
 
 function since(from: number): number {

@@ -1,6 +1,7 @@
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { createRuntime, defineAgent } from "troupe";
 import type { Limits, Runtime } from "troupe";
+import type { RequestId } from "troupe/protocol";
 import { sqliteLog } from "troupe/storage/sqlite";
 
 /** The number of events in a run of a speaker. */
@@ -80,21 +81,21 @@ export async function beginTurns(
 
 /** Starts keyed actors that ask others, and waits until all of them rest on their asks. */
 export async function beginAsks(runtime: Runtime, count: number): Promise<void> {
+  const requestIds: RequestId[] = [];
   let begun = 0;
   const lane = async (): Promise<void> => {
     while (begun < count) {
       const index = begun;
       begun += 1;
       const input = `sleeper-${index}`;
-      const { requestId } = await runtime.process("inquirer", {
-        type: "ChatRequest",
-        input,
-        key: `k-${index}`,
-      });
-      while ((await runtime.status(requestId)).waiting_for === undefined) await setImmediate();
+      const receipt = await runtime.process("inquirer", { type: "ChatRequest", input, key: `k-${index}` });
+      requestIds.push(receipt.requestId);
     }
   };
   await Promise.all(Array.from({ length: 200 }, lane));
+  // An ask rests only when it has been open for a second.
+  for (const requestId of requestIds)
+    while ((await runtime.status(requestId)).waiting_for === undefined) await setTimeout(50);
 }
 
 /** The memory of a process, in MB of 10^6 bytes. */

@@ -14,6 +14,7 @@ import type {
   RequestQuery,
   RunIdQuery,
   RunQuery,
+  RestingQuery,
   SleepQuery,
   WaitQuery,
 } from "../../../ports/log-queries.ts";
@@ -198,10 +199,12 @@ export class Rows {
     return rows.map(toRequest);
   }
 
-  async resting(): Promise<readonly RequestEntry[]> {
-    return (await this.#database.ask<RequestColumns>(`SELECT ${REQUEST} WHERE rests IS NOT NULL`)).map(
-      toRequest,
+  async resting({ after = "", limit }: RestingQuery): Promise<readonly RequestEntry[]> {
+    const rows = await this.#database.ask<RequestColumns>(
+      `SELECT ${REQUEST} WHERE rests IS NOT NULL AND run > $1 ORDER BY run LIMIT $2`,
+      [after, limit],
     );
+    return rows.map(toRequest);
   }
 
   async waits(query: WaitQuery): Promise<WaitPage> {

@@ -13,6 +13,7 @@ import type {
   RequestQuery,
   RunIdQuery,
   RunQuery,
+  RestingQuery,
   SleepQuery,
   WaitQuery,
 } from "../../../ports/log-queries.ts";
@@ -33,7 +34,7 @@ export interface Rows {
   requests(query: RequestQuery): readonly RequestEntry[];
   open(): readonly RequestEntry[];
   asleep(query: SleepQuery): readonly RequestEntry[];
-  resting(): readonly RequestEntry[];
+  resting(query: RestingQuery): readonly RequestEntry[];
   waits(query: WaitQuery): WaitPage;
   outbox(query: OutboxQuery): readonly OutboxEntry[];
   isReferenced(thing: string): boolean;
@@ -59,7 +60,8 @@ export function createRows(database: DatabaseSync): Rows {
       (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2)))
     ORDER BY request.created, request_id`);
   const sleeping = database.prepare(`SELECT ${REQUEST} WHERE wake > ? AND wake <= ? ORDER BY wake LIMIT ?`);
-  const resting = database.prepare(`SELECT ${REQUEST} WHERE rests IS NOT NULL`);
+  const resting = database.prepare(`SELECT ${REQUEST} WHERE rests IS NOT NULL
+    AND request.rid > coalesce((SELECT rid FROM run WHERE run_id = ?), 0) ORDER BY request.rid LIMIT ?`);
   const outbox = database.prepare(`SELECT ${OUTBOX} ORDER BY outbox.rid, event`);
   const outboxOfRun = database.prepare(`SELECT ${OUTBOX} WHERE run_id = ? ORDER BY event`);
   const oneReference = database.prepare("SELECT 1 FROM reference WHERE thing = ? LIMIT 1");
@@ -122,7 +124,7 @@ export function createRows(database: DatabaseSync): Rows {
     asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit = -1 }) {
       return (sleeping.all(after, notAfter, limit) as unknown as RequestRow[]).map(toRequest);
     },
-    resting: () => (resting.all() as unknown as RequestRow[]).map(toRequest),
+    resting: ({ after = "", limit }) => (resting.all(after, limit) as unknown as RequestRow[]).map(toRequest),
     waits(query) {
       const { where, order, values } = toWaitsSql(query);
       const page = listStatement(`SELECT ${WAIT} WHERE ${where} ORDER BY ${order} LIMIT ?`);

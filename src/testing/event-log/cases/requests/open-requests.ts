@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Cursor, RequestMark } from "../../../../ports/event-log.ts";
 import type { SleepQuery } from "../../../../ports/log-queries.ts";
+import type { RunId } from "../../../../protocol/ids.ts";
 import { accepted, nextEvents, openFor, requestId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
@@ -115,11 +116,30 @@ export function testOpenRequests(subject: EventLogSubject): void {
       expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
       expect(await mark({ requestId: id, phase: "waiting" })).toEqual(rests);
       expect(await mark({ requestId: id, phase: "running", rests: [] })).toBeUndefined();
-      expect(await log.resting()).toEqual([]);
+      expect(await log.resting({ limit: 1 })).toEqual([]);
       expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
-      expect(await log.resting()).toMatchObject([{ requestId: id, runId: "run", rests }]);
+      expect(await log.resting({ limit: 1 })).toMatchObject([{ requestId: id, runId: "run", rests }]);
       expect(await mark({ requestId: id, phase: "completed", completed: 1 })).toBeUndefined();
-      expect(await log.resting()).toEqual([]);
+      expect(await log.resting({ limit: 1 })).toEqual([]);
+    });
+
+    test("what rests is listed in pages", async () => {
+      const log = await openFor(subject);
+      const all = ["c", "a", "d", "b"];
+      for (const name of all) {
+        const cursor = await startRun(log, name, 1);
+        const requests = [accepted(name, { phase: "running", rests: [requestId("ask")] })];
+        await log.append(cursor, { events: [], records: [], requests });
+      }
+      const listed: RunId[] = [];
+      for (let after: RunId | undefined; ;) {
+        const page = await log.resting({ after, limit: 3 });
+        expect(page.length).toBeLessThanOrEqual(3);
+        if (page.length === 0) break;
+        listed.push(...page.map(({ runId }) => runId));
+        after = listed.at(-1);
+      }
+      expect(listed.toSorted()).toEqual(all.toSorted());
     });
   });
 }
