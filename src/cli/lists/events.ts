@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { Client } from "../../client/client-api.ts";
 import type { AgentCall } from "../../client/call-api.ts";
 import { project } from "../../client/view/project.ts";
@@ -21,7 +21,9 @@ export function eventsCommand(): Command {
     .description("Prints the events of a run or request, one line each.")
     .argument("<id>", "a run or a request", parseId)
     .option("--follow", "print new events as they happen, until the request ends or Ctrl-C", false)
-    .option("--tree", "print the calls as a tree instead", false)
+    .addOption(
+      new Option("--tree", "print the calls as a tree instead").default(false).conflicts(["follow", "json"]),
+    )
     .option("--json", "print one event a line as JSON", false)
     .addHelpText("after", "\nExamples:\n  troupe events req_… --follow\n  troupe events run_… --tree")
     .action(run);

@@ -1,5 +1,5 @@
 import { callSigns } from "../../client/view/call-signs.ts";
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView, WaitView } from "../../client/view/run-view.ts";
 import { fit, styled, toDuration, toLine } from "./text.ts";
 import type { Output } from "./text.ts";
 
@@ -12,7 +12,8 @@ export function printTree(output: Output, view: RunView): void {
 }
 
 function printCall(output: Output, view: RunView, call: CallView, lead: string, below: string): void {
-  const line = fit(output, `${lead}${callSigns[call.kind]} ${toName(call)}  ${toState(call)}`);
+  const wait = view.waits.find(({ call: key }) => key === call.key);
+  const line = fit(output, `${lead}${callSigns[call.kind]} ${toName(call, wait)}  ${toState(call, wait)}`);
   output.write(`${call.outcome === "error" ? styled(output, "red", line) : line}\n`);
   const children = call.children.flatMap((key) => view.calls.get(key) ?? []);
   for (const [index, child] of children.entries()) {
@@ -21,15 +22,17 @@ function printCall(output: Output, view: RunView, call: CallView, lead: string, 
   }
 }
 
-function toName({ kind, functionName, name, args }: CallView): string {
+function toName({ kind, functionName, name, args }: CallView, wait: WaitView | undefined): string {
+  if (wait) return toLine(Object.values(wait.questions).join(" · "));
   if (kind === "turn" && functionName !== undefined)
     return toLine(`${name}.${functionName} ${JSON.stringify(args)}`);
   const given = args === undefined ? "" : ` ${JSON.stringify(args)}`;
   return toLine(`${functionName ?? name}${given}`);
 }
 
-function toState({ outcome, errorCode, startedAt, endedAt, attempt }: CallView): string {
-  const state = outcome === undefined ? "open" : (errorCode ?? outcome);
+function toState(call: CallView, wait: WaitView | undefined): string {
+  const { outcome, errorCode, startedAt, endedAt, attempt } = call;
+  const state = wait?.state ?? (outcome === undefined ? "open" : (errorCode ?? outcome));
   const times = endedAt === undefined ? "" : `  ${toDuration(Date.parse(endedAt) - Date.parse(startedAt))}`;
   return `${state}${times}${attempt > 1 ? `  attempt ${attempt}` : ""}`;
 }
