@@ -262,8 +262,12 @@ export class Run implements RecorderListener {
       if (isRetention && (this.#ledger.state.unread ?? []).length > 0)
         throw new AgentError("conflict", `run ${this.runId} has unread messages`);
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
-      if (this.#ledger.phase !== "idle")
-        throw new AgentError("conflict", `run ${this.runId} has an open request`);
+      if (this.#ledger.phase !== "idle") {
+        const open = this.#ledger.started?.accepted.requestId;
+        throw new AgentError("conflict", `run ${this.runId} has an open request`, {
+          hint: open === undefined ? "try again later" : `cancel ${open}, or wait for its end`,
+        });
+      }
       if (!(await this.#outbox.hasArrived()))
         throw new AgentError("conflict", `run ${this.runId} has a reply that has not arrived`, {
           hint: "try again later",
