@@ -12,7 +12,14 @@ export function cancelCommand(): Command {
     .addHelpText("after", "\nExample: troupe cancel req_0pV-AXv7NnUktNUFafstH")
     .action(async (id: RequestId, options: ConnectionOptions) => {
       const client = connect(options);
-      await talk(client, () => client.request(id).cancel());
-      console.error(`${id} is canceled`);
+      const outcome = await talk(client, async () => {
+        const request = client.request(id);
+        await request.cancel();
+        for await (const event of request) void event;
+        const { turns } = await request.view();
+        return turns.find(({ requestId }) => requestId === id)?.outcome;
+      });
+      const hadEnded = outcome === "success" || outcome === "error";
+      console.error(hadEnded ? `${id} had already ended: ${outcome}` : `${id} is canceled`);
     });
 }
