@@ -54,10 +54,14 @@ function toExit(client: Client, { code, message, details }: AgentError): Exit {
     const hint = details.hint ?? "npx troupe dev starts a server; --url names another one";
     return new Exit(EXIT.unavailable, `no server answers at ${client.url}: ${message}`, hint);
   }
-  const issues = (details.issues ?? []).map(({ path, message: issue }) => `  ${path || "value"} ${issue}`);
-  const text = [message, ...issues].join("\n");
-  return new Exit(EXIT_CODES.get(code) ?? EXIT.failed, text, details.hint);
+  const issues = (details.issues ?? []).filter((issue) => !message.includes(issue.message));
+  const lines = issues.map(({ path, message: issue }) => `  ${path || "value"} ${issue}`);
+  const exitCode = EXIT_CODES.get(code) ?? EXIT.failed;
+  const hint = details.hint ?? (exitCode === EXIT.unknown ? LISTS : undefined);
+  return new Exit(exitCode, [message, ...lines].join("\n"), hint);
 }
+
+const LISTS = "troupe runs lists the runs; troupe events RUN shows the requests and files of one";
 
 const EXIT_CODES: ReadonlyMap<string, ExitCode> = new Map([
   ["canceled", EXIT.canceled],

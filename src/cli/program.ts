@@ -1,5 +1,6 @@
 import { Command, CommanderError, Help } from "commander";
 import { AgentError, isInstance } from "../errors.ts";
+import { closest } from "./closest.ts";
 import { createCommands } from "./commands.ts";
 import { completeCommand } from "./completion/completion.ts";
 import { readEnvFile } from "./dev/env-file.ts";
@@ -54,15 +55,36 @@ export function createProgram(): Command {
     .description("Runs AI agents as actors and serves them over the Agent Protocol.")
     .version(readVersion())
     .commandsGroup("Check and set up:")
-    .helpCommand("help [command]", "Shows the help of a command.")
+    .helpCommand(false)
     .configureHelp({
       // The default of a flag says nothing.
       optionDescription: (option) => help.optionDescription(option).replace(/ \(default: false\)$/, ""),
     })
     .showHelpAfterError("(troupe --help lists the options)")
     .addHelpText("after", AFTER_HELP);
-  for (const command of createCommands()) program.addCommand(command.copyInheritedSettings(program));
+  for (const command of createCommands()) {
+    const hint = `(troupe help ${command.name()} shows its arguments and an example)`;
+    program.addCommand(command.copyInheritedSettings(program).showHelpAfterError(hint));
+  }
+  program.addCommand(helpCommand(program));
   return program.addCommand(completeCommand(program), { hidden: true });
+}
+
+/** `troupe help`: unlike that of the library, it says if there is no such command. */
+function helpCommand(program: Command): Command {
+  return new Command("help")
+    .description("Shows the help of a command.")
+    .argument("[command]")
+    .addHelpText("after", "\nExample: troupe help call")
+    .action((name?: string) => {
+      if (name === undefined) program.help();
+      const names = program.commands.map((command) => command.name());
+      const found = program.commands.find((command) => command.name() === name);
+      if (found) found.help();
+      const near = closest(name, names);
+      const hint = near === undefined ? "troupe --help lists the commands" : `did you mean ${near}?`;
+      throw new Exit(EXIT.usage, `there is no command ${name}`, hint);
+    });
 }
 
 function printText(thrown: unknown): void {

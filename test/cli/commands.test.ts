@@ -57,7 +57,13 @@ describe("call", () => {
       code: 0,
       stdout: '{"receipt":"bob:3"}\n',
     });
-    expect(await run(["waits"])).toMatchObject({ code: 0, stdout: "" });
+    expect(await run(["waits"])).toEqual({ code: 0, stdout: "", stderr: "no question is open\n" });
+    expect(await run(["runs", "-q", "nothing like it"])).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "no run fits\n",
+    });
+    expect((await run(["events", "pay-1", "--tree"])).stdout).toContain("? Pay 3 to bob?  answered");
   });
 
   test("says what is wrong with a call and how to mend it", async () => {
@@ -75,10 +81,29 @@ describe("call", () => {
         [["call", "payments", "pay", "--amount", "x"], 2, "--amount x: not a number"],
         [["call", "payments", "pay", "{to:1}"], 2, "the input is not JSON"],
         [["call", "payments", "pay", "@nowhere.json"], 2, "nowhere.json cannot be read: ENOENT"],
-        [["call", "payments", "pay", '{"to":"","amount":-1}'], 2, "to ", "amount "],
-        [["call", "payments"], 2, "missing required argument 'operation'"],
-        [["events", "run_unknown"], 66, "run_unknown"],
-        [["cancel", "req_unknown"], 66, "req_unknown"],
+        [
+          ["call", "payments", "pay", '{"to":"bob","amount":"x"}'],
+          2,
+          "does not fit: amount",
+          "pay takes { to: string, amount: number, within_s?: number }",
+        ],
+        [
+          ["call", "payments", "pay", "{}", "--json"],
+          2,
+          "--json stands after the operation",
+          "troupe call --json payments pay",
+        ],
+        [["call", "payments", "pay", "--to", "bob", "--json"], 2, "troupe call --json payments pay"],
+        [["call", "payments"], 2, "missing required argument 'operation'", "troupe help call"],
+        [["help", "calls"], 2, "there is no command calls", "did you mean call?"],
+        [["events", "run_unknown"], 66, "run_unknown", "troupe runs"],
+        [
+          ["events", "run_unknown", "--tree", "--follow"],
+          2,
+          "'--tree' cannot be used with option '--follow'",
+        ],
+        [["fork", "run_unknown", "--after", "x"], 2, "--after <id>"],
+        [["cancel", "req_unknown"], 66, "req_unknown", "troupe runs"],
       ];
     for (const [args, code, ...texts] of cases) {
       const { code: given, stdout, stderr } = await run(args);
@@ -91,6 +116,22 @@ describe("call", () => {
     const { code, stderr } = await run(["call", "calculator", "divide", '{"a":1,"b":0}']);
     expect(code).toBe(1);
     expect(stderr).toContain("the turn failed: agent_error");
+    expect(stderr).toMatch(/^troupe events req_\w+ --tree$/m);
+  });
+
+  test("reports each fault of an input once", async () => {
+    const { stderr } = await run(["call", "payments", "pay", '{"to":"bob","amount":"x"}']);
+    expect(stderr.match(/expected number/g)).toHaveLength(1);
+  });
+
+  test("a cancel says whether the request had ended before", async () => {
+    await run(["call", "--request-id", "ended-1", "echo", "repeat", '{"text":"ho","times":1}']);
+    const ended = await run(["cancel", "ended-1"]);
+    expect(ended).toMatchObject({ code: 0, stdout: "", stderr: "ended-1 had already ended: success\n" });
+
+    await run(["call", "--request-id", "open-1", "payments", "pay", '{"to":"bob","amount":3}']);
+    expect((await run(["cancel", "open-1"])).stderr).toBe("open-1 is canceled\n");
+    expect((await run(["cancel", "open-1"])).stderr).toBe("open-1 is canceled\n");
   });
 });
 
@@ -172,11 +213,29 @@ describe("runs, events and files", () => {
     expect(await run(["remove", id])).toMatchObject({ code: 0, stdout: "" });
     expect((await run(["events", id])).code).toBe(66);
 
+    await run([
+      "call",
+      "--request-id",
+      "pay-4",
+      "--key",
+      "till",
+      "payments",
+      "pay",
+      '{"to":"bob","amount":3}',
+    ]);
+    const { stdout: open } = await run(["runs", "--json", "-q", "till"]);
+    const busy = await run(["remove", (JSON.parse(open) as { readonly run_id: string }).run_id]);
+    expect(busy).toMatchObject({ code: 1, stdout: "" });
+    expect(busy.stderr).toContain("cancel pay-4, or wait for its end");
+    await run(["cancel", "pay-4"]);
+
     await run(["chat", "pdf-writer", "Moon: It is far away."]);
     const { stdout: runs } = await run(["runs", "--json", "--agent", "pdf-writer"]);
     const events = await run(["events", (JSON.parse(runs) as { readonly run_id: string }).run_id, "--json"]);
     const [, file = ""] = /"artifact_id":"([^"]+)"/.exec(events.stdout) ?? [];
     expect((await run(["artifact", file, "-o", "moon.pdf"])).code).toBe(0);
+    const nowhere = await run(["artifact", file, "-o", "no/folder.pdf"]);
+    expect(nowhere).toMatchObject({ code: 1, stderr: "troupe: no/folder.pdf cannot be written: ENOENT\n" });
     expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
   });
 

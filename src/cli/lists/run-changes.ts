@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { parseId } from "../requests/request-options.ts";
+import { parseEventId, parseId } from "../requests/request-options.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
 /** `troupe fork`: copies a run up to the end of a turn. */
@@ -13,7 +13,11 @@ export function forkCommand(): Command {
   return addConnectionOptions(new Command("fork"))
     .description("Creates a run with the history of another one, and prints its id.")
     .argument("<run>", "the id of the run", parseId)
-    .option("--after <id>", "the last event of the history, which ends a turn; default: the newest", Number)
+    .option(
+      "--after <id>",
+      "the last event of the history, which ends a turn; default: the newest",
+      parseEventId,
+    )
     .addHelpText("after", "\nExample: troupe fork run_… --after 3")
     .action(async (id: RunId, { after, ...options }: ConnectionOptions & { readonly after?: number }) => {
       const client = connect(options);
@@ -56,7 +60,9 @@ async function download(
   try {
     await pipeline(Readable.fromWeb(body), target, { end: output !== undefined });
   } catch (thrown) {
-    const { code, message } = thrown as NodeJS.ErrnoException;
-    throw new Exit(EXIT.failed, `the download ended early: ${code ?? message}`);
+    const { code, message, syscall } = thrown as NodeJS.ErrnoException;
+    const isTarget = output !== undefined && syscall !== undefined;
+    const fact = isTarget ? `${output} cannot be written` : "the download ended early";
+    throw new Exit(EXIT.failed, `${fact}: ${code ?? message}`);
   }
 }

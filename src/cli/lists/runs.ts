@@ -48,6 +48,7 @@ async function run(options: Options): Promise<void> {
     };
     const { runs } = await client.runs({ ...chosen, limit });
     if (json) for (const row of runs) console.log(JSON.stringify(row));
+    else if (runs.length === 0) console.error("no run fits");
     else printTable(process.stdout, ["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));
   });
 }

@@ -48,6 +48,7 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
       for (const { answer: _, ...wait } of waits) console.log(JSON.stringify(wait));
       return;
     }
+    if (waits.length === 0) console.error("no question is open");
     const rows = waits.map(({ requestId, agent: asks, questions, from }) => [
       requestId,
       asks,

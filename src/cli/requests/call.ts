@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { Client } from "../../client/client-api.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import { closest } from "../closest.ts";
@@ -10,6 +11,7 @@ import { Progress } from "../print/progress.ts";
 import { toType } from "../print/schema-type.ts";
 import { styled } from "../print/text.ts";
 import { askFields, canAsk } from "../prompt/ask.ts";
+import { toFields } from "../prompt/questions.ts";
 import { missingFields, readInput } from "./input.ts";
 import { answerHere, runCall } from "./run-call.ts";
 import { addRequestOptions, toCallOptions } from "./request-options.ts";
@@ -45,11 +47,13 @@ async function run(
   operationName: string,
   words: readonly string[],
   options: ConnectionOptions & RequestOptions,
+  command: Command,
 ): Promise<void> {
   const client = connect(options);
   await talk(client, async () => {
     await checkAgent(client, agent);
     const operation = await findOperation(client, agent, operationName);
+    checkOptions(command, operation, agent, words);
     const given = readInput(operation, words);
     const missing = missingFields(operation, given);
     if (missing.length > 0 && !canAsk()) {
@@ -71,7 +75,10 @@ async function run(
         process.stderr.write(`${styled(process.stderr, "dim", `  ${agent}.${operation.name}   ${runId}`)}\n`),
       () => undefined,
     );
-    const output = await runCall(call, { ...options, progress: new Progress(process.stderr) });
+    const shown = { ...options, progress: new Progress(process.stderr) };
+    const output = await runCall(call, shown).catch((thrown: unknown) => {
+      throw isMisfit(thrown) ? new Exit(EXIT.usage, thrown.message, toSchemaLine(operation)) : thrown;
+    });
     if (!options.json) console.log(JSON.stringify(output ?? null));
   });
 }
@@ -84,6 +91,30 @@ async function findOperation(client: Client, agent: string, name: string): Promi
   const near = closest(name, names);
   const fix = near === undefined ? `its operations: ${names.join(", ")}` : `did you mean ${near}?`;
   throw new Exit(EXIT.usage, `${agent} has no operation ${name}`, fix);
+}
+
+/** Throws if an option of the command stands among the words of the input, where it would be a field. */
+function checkOptions(
+  command: Command,
+  { name, input_schema: schema }: OperationDescriptor,
+  agent: string,
+  words: readonly string[],
+): void {
+  const fields = new Set(toFields(schema).map(({ key }) => `--${key}`));
+  const misplaced = command.options.find(({ long }) => !fields.has(long ?? "") && words.includes(long ?? ""));
+  if (misplaced === undefined) return;
+  const { long = "", required } = misplaced;
+  const option = required ? `${long} …` : long;
+  throw new Exit(
+    EXIT.usage,
+    `${long} stands after the operation, where its input is expected`,
+    `put it before the agent: troupe call ${option} ${agent} ${name} …`,
+  );
+}
+
+/** Whether the server has refused the input, whose fault its message names. */
+function isMisfit(thrown: unknown): thrown is AgentError {
+  return isInstance(thrown, AgentError) && thrown.code === "unprocessable";
 }
 
 function toSchemaLine({ name, input_schema: schema }: OperationDescriptor): string {

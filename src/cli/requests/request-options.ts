@@ -36,3 +36,9 @@ export function parseId(text: string): string {
   if (isId(text)) return text;
   throw new InvalidArgumentError("An id has 1 to 128 letters, digits, _ or -.");
 }
+
+/** The id of an event; 0 stands for the start of a run. */
+export function parseEventId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("The id of an event is a whole number.");
+}

@@ -10,7 +10,7 @@ import { Progress } from "../print/progress.ts";
 import { toLine } from "../print/text.ts";
 import { askFields, canAsk } from "../prompt/ask.ts";
 import { parseField, toFields } from "../prompt/questions.ts";
-import { parseId } from "./request-options.ts";
+import { parseEventId, parseId } from "./request-options.ts";
 import { answerHere, runCall } from "./run-call.ts";
 
 /** `troupe resume`: answers a question and follows the turn. */
@@ -19,7 +19,7 @@ export function resumeCommand(): Command {
     .description("Answers the open question of a request or run, and follows the turn to its end.")
     .argument("<id>", "a request or a run", parseId)
     .argument("[key=value...]", "the values; without any you are asked")
-    .option("--wait <wait_id>", "which question, if several are open", Number)
+    .option("--wait <wait_id>", "which question, if several are open", parseEventId)
     .option("--json", "print one event a line as JSON, and nothing else", false)
     .option("--no-follow", "return when the answer is in the log")
     .addHelpText("after", "\nExample: troupe resume pay-1 approved=true")

@@ -83,7 +83,9 @@ async function toExit(call: AgentCall<unknown>, thrown: unknown): Promise<unknow
   if (thrown.code === "canceled") return canceled(call);
   const { turns } = await call.view();
   const ended = turns.at(-1)?.outcome === "error";
-  return ended ? new Exit(EXIT.failed, `the turn failed: ${thrown.code}: ${toLine(thrown.message)}`) : thrown;
+  if (!ended) return thrown;
+  const fact = `the turn failed: ${thrown.code}: ${toLine(thrown.message)}`;
+  return new Exit(EXIT.failed, fact, `troupe events ${call.requestId} --tree`);
 }
 
 function canceled({ requestId }: AgentCall<unknown>): Exit {
