@@ -83,7 +83,8 @@ export class NodeNetwork {
   #after(doer: Doer, run: () => void): void {
     const { scheduler, pick } = this.#options;
     if (pick.chance(80)) scheduler.post(doer, run);
-    else scheduler.timer(doer, 1 + pick.below(200), run);
+    // Few are so late that their sender has been replaced.
+    else scheduler.timer(doer, 1 + pick.below(pick.chance(5) ? 20_000 : 200), run);
   }
 
   #isLost(): boolean {

@@ -9,9 +9,10 @@ export interface NodeClocksOptions {
   readonly pick: Picker;
   /** How far each clock is off at most when its node starts, in milliseconds; 0: all have one clock. */
   readonly apartMs: number;
+  readonly isDrifting: boolean;
 }
 
-/** The wall clocks of nodes: each is off by some time from its start on, and too fast or too slow. */
+/** The wall clocks of nodes: each is off by some time from its start on, and some are too fast or too slow. */
 export class NodeClocks implements WallClocks {
   readonly #options: NodeClocksOptions;
   readonly #startMs: number;
@@ -27,12 +28,12 @@ export class NodeClocks implements WallClocks {
 
   /** The clock of a new node. */
   add(): Clock {
-    const { pick, scheduler, apartMs } = this.#options;
+    const { pick, scheduler, apartMs, isDrifting } = this.#options;
     if (apartMs === 0) return this.#shared;
     const shared = this.#shared;
     const startMs = scheduler.nowMs;
     const offsetMs = pick.below(2 * apartMs + 1) - apartMs;
-    const drift = pick.of(DRIFTS);
+    const drift = isDrifting ? pick.of(DRIFTS) : 0;
     const clock = {
       get nowMs() {
         return shared.nowMs + offsetMs + Math.trunc((scheduler.nowMs - startMs) * drift);

@@ -29,8 +29,8 @@ export class Nodes {
 
   constructor(options: HostsOptions) {
     this.#options = options;
-    const { lossPercent, apartMs } = options.plan;
-    this.clock = new NodeClocks({ ...options, apartMs });
+    const { lossPercent, apartMs, isDrifting } = options.plan;
+    this.clock = new NodeClocks({ ...options, apartMs, isDrifting });
     this.#network = new NodeNetwork({ ...options, lossPercent });
     for (let count = 0; count < options.plan.nodes; count += 1) this.#start();
   }
