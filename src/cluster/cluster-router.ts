@@ -78,12 +78,13 @@ class ClusterRouter implements Router {
 
   async send(runId: RunId, message: Json, { from }: SendOptions = {}): Promise<Json> {
     const handler = this.#serving;
-    const envelope = { id: this.#environment.newId(), runId, message };
+    const sender = from !== undefined && { from: { runId: from, node: this.#self } };
+    const envelope = { id: this.#environment.newId(), runId, message, ...sender };
     const giveUpMs = this.#environment.monotonic() + GIVE_UP_MS;
     let isRepeated = false;
     let target = handler.holds(runId) ? this.#self : undefined;
     for (let pauseMs = RETRY_MS.first; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
-      const answer = await this.#ask(target, { ...envelope, isRepeated }, from);
+      const answer = await this.#ask(target, { ...envelope, isRepeated });
       if (answer.type === "reply") return answer.reply;
       if (answer.type === "error") throw answer.error;
       isRepeated ||= answer.isUncertain === true;
@@ -155,11 +156,11 @@ class ClusterRouter implements Router {
   }
 
   /** Sends a message once: to a node, or to where the run is. */
-  async #ask(known: string | undefined, envelope: Envelope, from: RunId | undefined): Promise<Answer> {
+  async #ask(known: string | undefined, envelope: Envelope): Promise<Answer> {
     let target = known;
     try {
       target ??= await this.#placement.locate(envelope.runId);
-      if (from !== undefined && this.#membership.wasAway) await this.#checkSender(from);
+      if (this.#membership.wasAway) await this.#checkSender(envelope);
     } catch (error) {
       return { type: "error", error: notReadable(error) };
     }
@@ -169,12 +170,13 @@ class ClusterRouter implements Router {
   }
 
   /**
-   * Throws if another node has taken over the run that sends a message, while this node was away. That node has sent the
-   * message too, and perhaps acted on a refusal: the message must not arrive after that.
+   * Throws if another node has taken over the run that sends a message. That node has sent the message too, and perhaps
+   * acted on a refusal: the message must not arrive after that. The sender asks if it was away, and the receiver if the
+   * sender may have been: its message may be late.
    */
-  async #checkSender(from: RunId): Promise<void> {
-    if ((await this.#placement.ownerOf(from)) === this.#self) return;
-    const cause = new Fenced(`run ${from} was taken over by another node`);
+  async #checkSender({ from }: Envelope): Promise<void> {
+    if (from === undefined || (await this.#placement.ownerOf(from.runId)) === from.node) return;
+    const cause = new Fenced(`run ${from.runId} was taken over by another node`);
     throw new AgentError("unavailable", cause.message, { retryAfterS: 1, cause });
   }
 
@@ -204,7 +206,9 @@ class ClusterRouter implements Router {
 
   /** Takes a message, unless the run has another living owner: the view of the sender may be old. */
   async #answer(envelope: Envelope): Promise<Answer> {
+    const { from } = envelope;
     try {
+      if (from && !this.#membership.isSound(from.node)) await this.#checkSender(envelope);
       if (!this.#serving.holds(envelope.runId)) {
         const owner = await this.#placement.otherOwner(envelope.runId);
         if (owner !== undefined) return { type: "moved", owner };

@@ -11,6 +11,8 @@ export interface Envelope {
   readonly message: Json;
   /** Whether it may have arrived before, at this node or at another one. */
   readonly isRepeated: boolean;
+  /** The run that sends it, and its node. */
+  readonly from?: { readonly runId: RunId; readonly node: string };
 }
 
 /** The answer to an envelope. */
@@ -21,16 +23,24 @@ export type Answer =
   | { readonly type: "moved"; readonly owner?: string; readonly isUncertain?: boolean };
 
 /** Converts an envelope to plain data. */
-export function toWire({ id, runId, message, isRepeated }: Envelope): Json {
-  return { id, run_id: runId, message, repeated: isRepeated };
+export function toWire({ id, runId, message, isRepeated, from }: Envelope): Json {
+  const sender = from && { from: { run_id: from.runId, node: from.node } };
+  return { id, run_id: runId, message, repeated: isRepeated, ...sender };
 }
 
 /** Reads an envelope; `invalid_request` for any other data. */
 export function parseEnvelope(data: Json): Envelope {
-  const { id, run_id: runId, message, repeated } = toObject(data);
+  const { id, run_id: runId, message, repeated, from = null } = toObject(data);
+  const { run_id: sender, node } = toObject(from);
   if (typeof id !== "string" || typeof runId !== "string" || message === undefined)
     throw new AgentError("invalid_request", "the message of another node has no id, run_id or message");
-  return { id, runId, message, isRepeated: repeated === true };
+  return {
+    id,
+    runId,
+    message,
+    isRepeated: repeated === true,
+    ...(typeof sender === "string" && typeof node === "string" && { from: { runId: sender, node } }),
+  };
 }
 
 /** Converts an answer to plain data. */

@@ -137,6 +137,13 @@ export class Membership {
     return now - this.#sentMs > DEAD_MS || now - this.#backMs < AWAY_MS;
   }
 
+  /** Whether another node surely has not been judged dead by any node, and has not released its runs to stop. */
+  isSound(node: string): boolean {
+    const member = this.find(node);
+    if (member?.state !== "active") return false;
+    return member.ageMs + this.#options.environment.monotonic() - this.#sentMs < DEAD_MS;
+  }
+
   /** Calls `gone` when a node is dead or has left, until the returned function is called. */
   onceGone(node: string, gone: () => void): () => void {
     if (this.#stopped || !this.isAlive(node)) {

@@ -1,5 +1,5 @@
 import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
-import type { Agent, Runtime } from "troupe";
+import type { Agent, Limits, Runtime } from "troupe";
 import type { Event, Request, RunId } from "troupe/protocol";
 import { manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
@@ -42,6 +42,8 @@ export class ClusterHost {
     message: () => false,
     answer: () => false,
   };
+  /** When a message arrives; it does so also if its sender has ended or no longer waits. */
+  delay: (message: Json) => Promise<void> | undefined = () => undefined;
   #count = 0;
 
   constructor(seed = 0) {
@@ -55,7 +57,10 @@ export class ClusterHost {
   }
 
   /** Starts a node, whose wall clock is ahead by some time, and waits until it takes runs. */
-  async start(agents: readonly Agent[], { aheadMs = 0 }: { aheadMs?: number } = {}): Promise<ClusterNode> {
+  async start(
+    agents: readonly Agent[],
+    { aheadMs = 0, limits = {} }: { aheadMs?: number; limits?: Partial<Limits> } = {},
+  ): Promise<ClusterNode> {
     const life = new Lifetime();
     const id = `node-${(this.#count += 1)}`;
     const environment = this.#environmentOf(life, aheadMs);
@@ -64,6 +69,7 @@ export class ClusterHost {
     const router = clusterRouter({ log, transport: this.#transport(id, life), environment });
     const runtime = createRuntime({
       agents,
+      limits,
       log,
       artifacts: this.#artifacts,
       secrets: this.secrets,
@@ -138,10 +144,14 @@ export class ClusterHost {
       send: async (url, message, signal) => {
         const receive = this.#receivers.get(url.replace("memory://", ""));
         if (receive === undefined || this.lose.message(message)) throw new Error("unreachable");
+        const arrive = async (): Promise<Json> => {
+          await this.delay(message);
+          return receive(structuredClone(message));
+        };
         const aborted = new Promise<never>((_, reject) => {
           signal.addEventListener("abort", () => reject(new Error("aborted")));
         });
-        const answer = await life.whileAlive(Promise.race([receive(structuredClone(message)), aborted]));
+        const answer = await life.whileAlive(Promise.race([arrive(), aborted]));
         if (this.lose.answer(message)) throw new Error("the answer is lost");
         return structuredClone(answer);
       },
