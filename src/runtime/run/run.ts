@@ -71,7 +71,7 @@ export class Run implements RecorderListener {
       const { open } = loaded.state;
       const named = open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
       if (named.length > 0) await context.files.keep(named, runId);
-      await context.secrets.hold(secrets);
+      if (secrets.length > 0) await context.secrets.hold(secrets);
       const run = new Run(context, listener, claim, loaded);
       run.#ledger.recorder.held(secrets);
       return run;
@@ -306,7 +306,10 @@ function namedId(message: Message): RequestId | undefined {
 }
 
 /** The secrets that the configurations of a run refer to: its own, and those that its turn has called agents with. */
+const NO_SECRETS: readonly string[] = [];
+
 function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
+  if (state.config === undefined && state.open.length === 0 && passivated === undefined) return NO_SECRETS;
   const configs = [state.config?.args, ...state.open.map(({ config }) => config?.args)];
   const called = passivated?.journal.configs.values() ?? [];
   return [...configs, ...called].flatMap((args) => (args === undefined ? [] : secretsIn(args)));

@@ -57,11 +57,12 @@ export function applyChanges(
     if (closed) dropWait.run(rid, waitId);
     else addWait.run(rid, waitId, requestId, openedAt);
   }
-  for (const [requestId, , phase, created, n, after, ...events] of requests ?? []) {
-    const { changes: found } = changeRequest.run(phase, created, n, after, ...events, requestId);
-    if (found === 0) {
-      addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events);
-    }
+  for (const [requestId, isKnown, phase, created, n, after, ...events] of requests ?? []) {
+    // One that is not known can be of an earlier process.
+    const isNew =
+      !isKnown &&
+      addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events).changes > 0;
+    if (!isNew) changeRequest.run(phase, created, n, after, ...events, requestId);
     if (phase === COMPLETED) dropWaits.run(rid, requestId);
   }
   for (const { thing, dropped } of references ?? []) (dropped ? dropReference : addReference).run(thing, rid);

@@ -69,15 +69,17 @@ function encodeRow(run: OwnedRun, row: NonNullable<Batch["run"]>): RunChange {
 
 /** Merges the marks of each request into one change. */
 function mergeMarks(run: OwnedRun, marks: readonly RequestMark[]): readonly RequestChange[] {
+  const [first] = marks;
+  if (first !== undefined && marks.length === 1) return [toChange(run, first)];
   const merged = new Map<string, RequestMark>();
   for (const mark of marks) {
     const earlier = merged.get(mark.requestId);
     merged.set(mark.requestId, earlier === undefined ? mark : { ...earlier, ...mark });
   }
-  return [...merged.values()].map((mark) => [
-    mark.requestId,
-    run.requests.has(mark.requestId),
-    REQUEST_PHASES.indexOf(mark.phase),
-    ...encodeMark(mark),
-  ]);
+  return [...merged.values()].map((mark) => toChange(run, mark));
+}
+
+function toChange(run: OwnedRun, mark: RequestMark): RequestChange {
+  const { requestId, phase } = mark;
+  return [requestId, run.requests.has(requestId), REQUEST_PHASES.indexOf(phase), ...encodeMark(mark)];
 }

@@ -35,7 +35,8 @@ const SQL = {
   addRequest: `INSERT INTO request
     (request_id, rid, phase, created, accepted_n, accepted_after, started, segment, completed, wake, rests,
       waiting_for)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, '[]'), nullif(?, ''))`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, '[]'), nullif(?, ''))
+    ON CONFLICT (request_id) DO NOTHING`,
   changeRequest: `UPDATE request SET phase = ?, created = coalesce(?, created),
     accepted_n = coalesce(?, accepted_n), accepted_after = coalesce(?, accepted_after),
     started = coalesce(?, started), segment = coalesce(?, segment),
