@@ -126,10 +126,10 @@ interface Placed extends Span {
   readonly ms: number;
 }
 
-/** Four to eight round times. */
+/** Four to eight round times, fewer in a run of less than five milliseconds. */
 function toTicks(pieces: readonly Placed[], shownMs: number, whole: number): Axis["ticks"] {
   if (shownMs <= 0) return [];
-  const rough = shownMs / 5;
+  const rough = Math.max(shownMs / 5, 1);
   const size = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * size).find((one) => one >= rough) ?? rough;
   const ticks: { share: number; ms: number }[] = [];

@@ -33,6 +33,11 @@ test("a long call is not cut out, because it works", () => {
   expect(toShare(start + 30_000)).toBeCloseTo(0.5, 1);
 });
 
+test("a run of one millisecond has each time once on its axis", () => {
+  const { ticks } = toAxis([call("tool", 0, 1)], start + 1);
+  expect(ticks.map(({ ms }) => ms)).toEqual([0, 1]);
+});
+
 test("an open call ends now, and a run without calls has an empty axis", () => {
   expect(toAxis([call("tool", 0, undefined)], start + 1_000).toShare(start + 500)).toBeCloseTo(0.5);
   expect(toAxis([], start)).toMatchObject({ cuts: [], ticks: [] });
