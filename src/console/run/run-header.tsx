@@ -21,10 +21,12 @@ interface RunHeaderProps {
   readonly view: RunView;
   /** The view that is shown, which may be an older one. */
   readonly shown: RunView;
+  /** Whether its events are not read yet. */
+  readonly isReading: boolean;
 }
 
 /** What a run is and does, with the button that stops it. */
-export function RunHeader({ runId, agent, origin, queued, view, shown }: RunHeaderProps): VNode {
+export function RunHeader({ runId, agent, origin, queued, view, shown, isReading }: RunHeaderProps): VNode {
   const { server, go, say } = useConsole();
   const [isStopping, setStopping] = useState(false);
   const state = stateOfRun(view);
@@ -59,10 +61,12 @@ export function RunHeader({ runId, agent, origin, queued, view, shown }: RunHead
       </h1>
       {state !== undefined && <State {...state} />}
       {queued > 0 && <State name="queued" word={`${queued} queued`} />}
-      <span class="facts-line second number">
-        {view.turns.length === 1 ? "1 turn" : `${view.turns.length} turns`}, {timesText(view)}
-        {tokens !== "" && `, ${tokens}`}
-      </span>
+      {!isReading && (
+        <span class="facts-line second number">
+          {view.turns.length === 1 ? "1 turn" : `${view.turns.length} turns`}, {timesText(view)}
+          {tokens !== "" && `, ${tokens}`}
+        </span>
+      )}
       <span class="run-id second">
         <code class="one-line" title={runId}>
           {runId}

@@ -43,6 +43,8 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
       </Empty>
     );
   }
+  // An empty fork has no events, so only its row says that there is nothing to wait for.
+  const isReading = live.head === 0 && (status?.last_event_id ?? 1) > 0 && connection.state !== "closed";
   const isPast = at !== undefined && at < live.head;
   const view = isPast ? store.at(at) : live;
   // Beside the chat, the address of the chat shows one of the other tabs.
@@ -74,6 +76,7 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
         queued={queued.length}
         view={live}
         shown={view}
+        isReading={isReading}
       />
       <div>
         <StoreBand store={store} />
@@ -104,8 +107,13 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
             selected={tab}
             onSelect={(name) => go({ ...place, tab: name }, { replace: true })}
           />
-          <div class="pane-body" role="tabpanel" aria-label={LABELS[tab]}>
-            {tab === "chat" ? chat : <ShownTab tab={tab} {...props} />}
+          <div
+            class="pane-body"
+            role="tabpanel"
+            aria-label={LABELS[tab]}
+            aria-busy={isReading ? "true" : undefined}
+          >
+            {tab === "chat" ? chat : !isReading && <ShownTab tab={tab} {...props} />}
           </div>
         </section>
       </div>

@@ -48,6 +48,29 @@ test("as of event N every tab shows only what is in 1 to N, and the address brin
   await expect.poll(() => page.url()).not.toContain("at=");
 });
 
+test("nothing is said about a run before its events are read", async ({ skip }) => {
+  const { run_id: runId } = await server.start("outer", "hello", atRest);
+  await using tab = await open(skip, server.url);
+  const { page } = tab;
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  await page.route(/\/(get)?events\//, async (route) => {
+    ask();
+    await released;
+    await route.continue();
+  });
+  await page.evaluate(`location.hash = "#/runs/${runId}/files"`);
+  await asked;
+  const panel = page.getByRole("tabpanel");
+  await panel.waitFor({ state: "attached" });
+  expect(await panel.textContent()).toBe("");
+  expect(await panel.getAttribute("aria-busy")).toBe("true");
+  expect(await page.getByText("0 turns").count()).toBe(0);
+  release();
+  await panel.getByText("No file has been added").waitFor();
+  expect(await panel.getAttribute("aria-busy")).toBe(null);
+});
+
 test("the bar of a call is inside of the bar of its caller, three levels deep", async ({ skip }) => {
   const { run_id: runId } = await server.start("outer", "hello", atRest);
   await using tab = await open(skip, `${server.url}/#/runs/${runId}/timeline`);
