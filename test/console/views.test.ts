@@ -94,7 +94,7 @@ test.for(looks.slice(0, screenshots === undefined ? 3 : looks.length))(
         await page.screenshot({ path: join(screenshots, `${name}-${theme}-${width / zoom}.png`) });
       }
       const found: unknown = await page.evaluate(LOOK);
-      const good = { faults: [], wide: [], small: [], over: [] };
+      const good = { faults: [], wide: [], sideways: [], small: [], over: [] };
       expect.soft(found, `${name}, ${theme}, ${width / zoom}`).toEqual(good);
     }
   },
@@ -117,6 +117,11 @@ const LOOK = `(async () => {
     .map((element) => element.outerHTML.slice(0, 120));
   const main = document.querySelector("main");
   if (main.scrollWidth > main.clientWidth) wide.push("the place scrolls sideways");
+  // These are wider than a phone by their nature.
+  const sideways = shown
+    .filter((element) => !element.matches("[role=tablist], .sequence, [data-chart], pre, .table"))
+    .filter((element) => /auto|scroll/.test(getComputedStyle(element).overflowX) && element.scrollWidth > element.clientWidth + 1)
+    .map((element) => element.outerHTML.slice(0, 120));
   const small = shown
     .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ""))
     .filter((element) => parseFloat(getComputedStyle(element).fontSize) < 12)
@@ -159,5 +164,5 @@ const LOOK = `(async () => {
       over.push(a.node.data.slice(0, 40) + " over " + b.node.data.slice(0, 40));
     }
   }
-  return { faults, wide, small, over: over.slice(0, 5) };
+  return { faults, wide, sideways, small, over: over.slice(0, 5) };
 })()`;

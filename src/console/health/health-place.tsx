@@ -63,7 +63,7 @@ function Facts({ now, before }: { readonly now: Reading; readonly before: Readin
   const { process, health, metrics } = now;
   const rate = (name: string): string => {
     const value = perSecond(name, before, now);
-    return value === undefined ? "…" : `${value < 10 ? value.toFixed(1) : Math.round(value)} a second`;
+    return value === undefined ? "" : `, ${value < 10 ? value.toFixed(1) : Math.round(value)} a second`;
   };
   const total = (name: string): string => (metrics.get(name) ?? 0).toLocaleString();
   const commits = metrics.get("troupe_commits_total") ?? 0;
@@ -75,8 +75,8 @@ function Facts({ now, before }: { readonly now: Reading; readonly before: Readin
     ["Running turns", String(health.active_turns)],
     ["Runs in memory", String(health.active_runs)],
     ["Open streams", total("troupe_streams")],
-    ["Commits", `${total("troupe_commits_total")}, ${rate("troupe_commits_total")}`],
-    ["Events", `${total("troupe_events_total")}, ${rate("troupe_events_total")}`],
+    ["Commits", `${total("troupe_commits_total")}${rate("troupe_commits_total")}`],
+    ["Events", `${total("troupe_events_total")}${rate("troupe_events_total")}`],
     ["A commit takes", commits === 0 ? "no commit yet" : duration(meanMs)],
     ["Faults", total("troupe_faults_total")],
   ];
