@@ -37,6 +37,8 @@ export class ClusterHost {
   readonly secrets: SecretStore = memorySecrets();
   readonly #receivers = new Map<string, (message: Json) => Promise<Json>>();
   readonly faults: string[] = [];
+  /** How long turns took, as the nodes have measured it. */
+  readonly turnsMs: number[] = [];
   /** Whether a message between nodes is lost, or its answer. */
   readonly lose: { message: (message: Json) => boolean; answer: (message: Json) => boolean } = {
     message: () => false,
@@ -77,7 +79,7 @@ export class ClusterHost {
       environment,
       telemetry: {
         accepted() {},
-        completed() {},
+        completed: (_agent, _reason, ms) => void this.turnsMs.push(ms),
         committed() {},
         dropped() {},
         failed() {},

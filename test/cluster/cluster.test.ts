@@ -85,6 +85,20 @@ test("a turn of a node that dies is continued by another one, and its answer arr
   expect((await host.events(asleep)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "rested" });
 });
 
+test("a turn that ends on a node whose clock is behind has taken no negative time", async () => {
+  const host = new ClusterHost();
+  const ahead = await host.start([clerk], { aheadMs: 60_000 });
+  const other = await host.start([clerk]);
+  await host.pass(2_000);
+  const runId = await host.ask(ahead, "clerk", { type: "OperationRequest", operation: "wait", input: null });
+  ahead.kill();
+  await host.pass(6_000);
+  const answer = { type: "ResumeWithInput", run_id: runId, request_keys: { name: "Ada" } } as const;
+  await host.ask(other, "clerk", answer);
+  await host.pass(100);
+  expect(host.turnsMs).toEqual([0]);
+});
+
 test("a node that drains gives its runs to the others, and is not ready", async () => {
   const host = new ClusterHost();
   const [a, b] = [await host.start([clerk]), await host.start([clerk])];

@@ -16,7 +16,9 @@ export function endRequest(
   const { requestId, agent, acceptedAt } = accepted;
   const { finishReason, error } = end;
   const text = ledger.end(speaker, accepted, end);
-  telemetry.completed(agent, finishReason, environment.now() - acceptedAt, {
+  // Another node may have accepted it, by a clock that is ahead.
+  const ms = Math.max(environment.now() - acceptedAt, 0);
+  telemetry.completed(agent, finishReason, ms, {
     runId,
     requestId,
     ...(error && { error }),
