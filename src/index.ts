@@ -47,7 +47,7 @@ export type { Environment } from "./ports/environment.ts";
 export { Fenced, Unavailable } from "./ports/event-log.ts";
 export { toEncoded } from "./protocol/events/texts.ts";
 export type { LoggedEvents, Texts } from "./protocol/events/texts.ts";
-export type { Batch, Claim, Cursor, EventLog, LogHealth, Page } from "./ports/event-log.ts";
+export type { Batch, Claim, Cursor, EventLog, LogFigures, LogHealth, Page } from "./ports/event-log.ts";
 export type { ReadOptions } from "./ports/log-queries.ts";
 export { ModelError } from "./ports/model.ts";
 export type { Model, ModelContext, ModelPart, QueueOptions, RateOptions } from "./ports/model.ts";

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { AgentError } from "../errors.ts";
 import { agentRoutes, serverRoutes } from "../protocol/routes.ts";
+import type { LogFigures } from "../ports/event-log.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
@@ -134,6 +135,7 @@ function watch(metrics: Metrics, { runtime, streams }: Host): void {
   metrics.watch("troupe_streams", "Open streams.", () => streams.size);
   metrics.watch("troupe_active_runs", "Runs in memory.", () => runtime.health().activeRuns);
   if (runtime.health().figures) watchNode(metrics, runtime);
+  if (runtime.health().logFigures) watchLog(metrics, runtime);
   metrics.watch("troupe_active_turns", "Running turns, without waiting ones.", () => {
     return runtime.health().activeTurns;
   });
@@ -155,6 +157,17 @@ function watchNode(metrics: Metrics, runtime: Runtime): void {
   metrics.watch("troupe_node_repeated", "Messages sent again.", figure("repeated"));
   const ageSeconds = (): number => figure("beatAgeMs")() / 1_000;
   metrics.watch("troupe_node_beat_age_seconds", "The age of the newest beat of this node.", ageSeconds);
+}
+
+/** What the engine of the log does for this process. */
+function watchLog(metrics: Metrics, runtime: Runtime): void {
+  const figure = (name: keyof LogFigures): (() => number) => {
+    return () => runtime.health().logFigures?.[name] ?? 0;
+  };
+  metrics.watch("troupe_log_commits", "Commits of the database.", figure("commits"));
+  metrics.watch("troupe_log_appends", "Appends of runs in these commits.", figure("appends"));
+  metrics.watch("troupe_log_bytes", "Bytes of the events in these commits.", figure("bytes"));
+  metrics.watch("troupe_log_retries", "Statements sent to the database again.", figure("retries"));
 }
 
 /**

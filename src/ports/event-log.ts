@@ -154,6 +154,9 @@ export interface EventLog {
   /** Whether the log accepts appends, and if not, why. */
   health(): LogHealth;
 
+  /** What the engine has done for this process, for metrics. */
+  figures?(): LogFigures;
+
   /** The table of the nodes that share the log. */
   nodes?(): NodeDirectory;
 
@@ -427,6 +430,18 @@ export interface LogHealth {
   readonly reason?: string;
   /** What can lose acknowledged events at present, each in a sentence that names the fix. */
   readonly warnings?: readonly string[];
+}
+
+/** Counts since the log was opened. */
+export interface LogFigures {
+  /** Commits of the engine. */
+  readonly commits: number;
+  /** The appends that they committed or refused. */
+  readonly appends: number;
+  /** The events of these appends in bytes, if all their characters are ASCII. */
+  readonly bytes: number;
+  /** Statements that were sent again, after a lost connection for example. */
+  readonly retries: number;
 }
 
 /** A cursor of an older claim was used: the run has another owner now. Nothing was appended. */

@@ -1,5 +1,5 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
-import type { LogHealth } from "../ports/event-log.ts";
+import type { LogFigures, LogHealth } from "../ports/event-log.ts";
 import type { RouterFigures, RouterHealth } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { Inspection } from "./inspection.ts";
@@ -274,6 +274,8 @@ export interface RuntimeHealth {
   readonly router: RouterHealth;
   /** What this node has done with others; absent with one process. */
   readonly figures?: RouterFigures;
+  /** What the engine of the log has done for this process; absent if it does not count. */
+  readonly logFigures?: LogFigures;
   /** Runs in memory. */
   readonly activeRuns: number;
   /** Running turns, without waiting ones. */

@@ -196,6 +196,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       log: log.health(),
       router: router.health(),
       ...(router.figures && { figures: router.figures() }),
+      ...(log.figures && { logFigures: log.figures() }),
       activeRuns: runHost.size,
       activeTurns: runHost.busy,
     }),

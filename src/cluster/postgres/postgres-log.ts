@@ -316,6 +316,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     unreferenced: (things) => rows.unreferenced(things),
     remove,
     health,
+    figures: () => queue.figures,
     nodes: () => postgresNodes(database),
     // The log closes their connections.
     artifacts: () => artifactsIn(database, async () => {}),

@@ -27,6 +27,8 @@ export class Database {
   /** Of their own, so that slow uploads leave the others to claims, queries and beats. */
   readonly #uploaders: Pool;
   readonly schema: string;
+  /** The number of statements that were sent again. */
+  retries = 0;
   #closing: Promise<unknown> | undefined;
 
   constructor(pg: Pg, options: PostgresConnection & { readonly settleMs?: number }) {
@@ -93,6 +95,7 @@ export class Database {
         if (!isTransient(error) || performance.now() + wait > until) {
           throw new Unavailable(`the log cannot be read here: ${toReason(error)}`, { cause: error });
         }
+        this.retries += 1;
         await delay(wait);
       }
     }

@@ -1,6 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, toInvalid, WRITERS } from "../connection/database.ts";
+import type { LogFigures } from "../../../ports/event-log.ts";
 import type { Database } from "../connection/database.ts";
 import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
 import { toFenced } from "./claims.ts";
@@ -31,6 +32,7 @@ export class AppendQueue {
   #running = 0;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
+  readonly #figures = { commits: 0, appends: 0, bytes: 0 };
 
   constructor(database: Database, onTrouble: (reason: string) => void) {
     this.#database = database;
@@ -46,6 +48,10 @@ export class AppendQueue {
       this.#scheduled = false;
       this.#pump();
     });
+  }
+
+  get figures(): LogFigures {
+    return { ...this.#figures, retries: this.#database.retries };
   }
 
   /** Resolves when every append has settled. */
@@ -82,11 +88,15 @@ export class AppendQueue {
           appendStatement(jobs.length),
           [items, ...bodies],
         );
+        this.#figures.commits += 1;
+        this.#figures.appends += jobs.length;
+        for (const { body } of jobs) this.#figures.bytes += body.length;
         for (const [index, job] of jobs.entries()) settle(job, row?.refusals[index], wasTried || attempt > 1);
         return;
       } catch (error) {
         // The statement can be repeated: an append that has landed already has changed the number of appends.
         if (isTransient(error) && performance.now() + wait < until) {
+          this.#database.retries += 1;
           await delay(wait);
           continue;
         }
