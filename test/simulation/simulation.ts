@@ -137,8 +137,18 @@ export class Simulation {
     await this.scheduler.pass(SCHEDULES_MS, this.#mostSteps);
     this.faultInjector.stop();
     await this.scheduler.pass(SCHEDULES_MS, this.#mostSteps);
+    await this.#passWakes();
     // A request whose time is just now may be on its way.
     this.observer.faults.push(...findMissedTimes(this.observer, this.hosts.clock.earliestMs - 5_000));
+  }
+
+  /** Of several nodes, one that does not know a wake time finds a few seconds later that it has passed. */
+  async #passWakes(): Promise<void> {
+    const { log } = this.disk;
+    const isLate = async (): Promise<boolean> =>
+      (await log.asleep({ notAfter: this.hosts.clock.latestMs, limit: 1 })).length > 0;
+    for (let times = 0; times < MOST_LATE && (await isLate()); times += 1)
+      await this.scheduler.pass(1_000, this.#mostSteps);
   }
 
   /** Advances the time until retention has removed every ended run. */
@@ -205,6 +215,9 @@ const SCHEDULES_MS = 600_000;
 
 /** A time in which nodes find out what others have left. */
 const NODES_MS = 12_000;
+
+/** How often a wake may be awaited, one second each. */
+const MOST_LATE = 60;
 
 /** The maximum number of steps of a simulation. */
 const MOST_STEPS = 100_000;
