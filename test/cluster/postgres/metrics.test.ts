@@ -49,7 +49,7 @@ test("the metrics of a node have what it did with others, its commits and what i
   proxy.loseAnswersTo("append_1");
   const text = "a text of some length";
   const receipt = await runtime.process("echo", { type: "ChatRequest", input: text });
-  for await (const _page of (await runtime.answers(receipt)).pages);
+  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   const after = await read();
   const value = (name: string): number => after.get(name) ?? NaN;
   expect(value("troupe_log_commits")).toBeGreaterThan(0);
