@@ -116,8 +116,8 @@ class ClusterRouter implements Router {
       await this.#membership.say("left");
       this.#membership.stop();
       await stopListening();
-      await Promise.allSettled(this.#underWay);
       this.#handler = undefined;
+      await Promise.allSettled(this.#underWay);
     };
   }
 

@@ -1,4 +1,4 @@
-import { AgentError } from "../errors.ts";
+import { AgentError, toAgentError } from "../errors.ts";
 import type { Router, RouterHandler } from "../ports/router.ts";
 
 /** A router for one process: it passes every message directly to the registered handler. */
@@ -17,6 +17,8 @@ export function localRouter(): Router {
       underWay?.add(delivery);
       try {
         return await delivery;
+      } catch (thrown) {
+        throw toAgentError(thrown);
       } finally {
         underWay?.delete(delivery);
       }

@@ -2,6 +2,8 @@ export { testEventLog } from "./event-log/test-event-log.ts";
 export type { EventLogSubject } from "./event-log/subject.ts";
 export { testArtifactStore } from "./stores/artifact-store.ts";
 export type { ArtifactStoreSubject } from "./stores/artifact-store.ts";
+export { testRouter } from "./router/test-router.ts";
+export type { RouterNode, RouterSubject } from "./router/subject.ts";
 export { testSecretStore } from "./stores/secret-store.ts";
 export type { SecretStoreSubject } from "./stores/secret-store.ts";
 export { testProtocol } from "./protocol/register.ts";

@@ -107,7 +107,10 @@ test("a run that cannot be read is released, so that it can be claimed later", a
     release: (cursor: { readonly runId: string }) => void released.push(cursor.runId),
   });
   const again = { type: "ChatRequest", input: "", run_id: runId } as never;
-  await expect(host.ask("worker", again)).rejects.toThrow("the disk is slow to wake");
+  await expect(host.ask("worker", again)).rejects.toMatchObject({
+    code: "internal",
+    cause: new Error("the disk is slow to wake"),
+  });
   expect(released).toContain(runId);
 
   Object.assign(host.log, { read, release });

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { AgentError } from "../../../errors.ts";
+import { Owned } from "../../../ports/event-log.ts";
+import { runId, startRun } from "../../event-log/subject.ts";
+import { settle } from "../subject.ts";
+import type { RouterSubject } from "../subject.ts";
+import { claimedBy, serveNodes } from "../several-nodes.ts";
+
+const RUN = runId("run");
+
+/** The owner of a run gets its messages; only for routers of several nodes. */
+export function testOwnership(subject: RouterSubject): void {
+  if (subject.join === undefined) return;
+
+  describe("several nodes", () => {
+    test("a run that a node owns gets its messages there, from each node", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      await claimedBy(b, "run");
+      for (const { router } of [a, b])
+        expect(await settle(subject, router.send(RUN, "hello"))).toEqual({ runId: RUN, message: "hello" });
+      expect(b.handler.delivered).toHaveLength(2);
+      expect(a.handler.delivered).toEqual([]);
+    });
+
+    test("a new run is for the node that gets its first message", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      await settle(subject, a.router.send(runId("of-a"), null));
+      await settle(subject, b.router.send(runId("of-b"), null));
+      expect(a.handler.delivered).toMatchObject([{ runId: "of-a" }]);
+      expect(b.handler.delivered).toMatchObject([{ runId: "of-b" }]);
+    });
+
+    test("an error of another node keeps its code, message and details", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      await claimedBy(b, "run");
+      b.handler.work = () => {
+        throw new AgentError("too_large", "the input is too long", { facts: { limit: 9 } });
+      };
+      const sent = settle(subject, a.router.send(RUN, null));
+      await expect(sent).rejects.toBeInstanceOf(AgentError);
+      await expect(sent).rejects.toMatchObject({
+        code: "too_large",
+        message: "the input is too long",
+        details: { facts: { limit: 9 } },
+      });
+    });
+
+    test("what is no error for clients leaves a node as internal, without its text", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      await claimedBy(b, "run");
+      b.handler.work = () => {
+        throw new TypeError("a path or a password");
+      };
+      const sent = settle(subject, a.router.send(RUN, null));
+      await expect(sent).rejects.toMatchObject({ code: "internal" });
+      await expect(sent).rejects.not.toMatchObject({
+        message: expect.stringContaining("password") as string,
+      });
+    });
+
+    test("a message reaches the new owner, if the first node finds that it is not the owner", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      await claimedBy(a, "run");
+      a.handler.work = async () => {
+        await claimedBy(b, "run");
+        throw new Owned(RUN, b.log.node);
+      };
+      expect(await settle(subject, b.router.send(RUN, "hello"))).toMatchObject({ message: "hello" });
+      expect(a.handler.delivered).toHaveLength(1);
+      expect(b.handler.delivered).toHaveLength(1);
+    });
+
+    test("a run in the memory of a node gets its messages there", async () => {
+      const [a, b] = await serveNodes(subject, 2);
+      const cursor = await startRun(b.log, "run", 1);
+      b.log.release(cursor);
+      a.handler.held.add(RUN);
+      await settle(subject, a.router.send(RUN, null));
+      expect(a.handler.delivered).toHaveLength(1);
+    });
+
+    test("one of the nodes continues a run that no living node owns, and does a task for all", async () => {
+      const nodes = await serveNodes(subject, 3);
+      for (let run = 0; run < 10; run += 1) {
+        const mine = await Promise.all(nodes.map(({ router }) => router.isMine(runId(`run-${run}`))));
+        expect(mine.filter(Boolean)).toHaveLength(1);
+      }
+      for (const task of ["one", "two", "three"])
+        expect(nodes.filter(({ router }) => router.leads(task))).toHaveLength(1);
+      const [a] = nodes;
+      await claimedBy(a, "owned");
+      const mine = await Promise.all(nodes.map(({ router }) => router.isMine(runId("owned"))));
+      expect(mine).toEqual([true, false, false]);
+    });
+  });
+}
