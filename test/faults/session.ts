@@ -4,8 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fsArtifacts } from "troupe/storage/fs";
 import { createRandom } from "../../src/testing/event-log/random.ts";
-import type { ArtifactId } from "../../src/protocol/ids.ts";
-import { artifactText } from "./server/agents.ts";
 import { runClient } from "./client.ts";
 import { openJournal, readLines } from "./journal.ts";
 import type { Journal } from "./journal.ts";
@@ -14,6 +12,7 @@ import { readHistory } from "./checks/read-history.ts";
 import type { History } from "./checks/read-history.ts";
 import { ServerProcess } from "./server/server-process.ts";
 import type { Places, StartOptions } from "./server/server-process.ts";
+import { verifyArtifacts } from "./checks/verify-artifacts.ts";
 import { verifyLog } from "./checks/verify-log.ts";
 import type { Violation } from "./checks/verify-log.ts";
 
@@ -100,7 +99,9 @@ export class Session implements AsyncDisposable {
       ...(this.#earlier && { earlier: this.#earlier.history, earlierEffects: this.#earlier.effects }),
     });
     this.#earlier = { history, effects };
-    const all = [...violations, ...(await this.#verifyArtifacts(history))];
+    const store = fsArtifacts(this.#places.files);
+    const all = [...violations, ...(await verifyArtifacts(history, store))];
+    await store.close();
     // A violation stays in the log, so it is reported once.
     const news = all.filter(({ what }) => !this.#reported.has(what));
     for (const { what } of news) this.#reported.add(what);
@@ -126,29 +127,6 @@ export class Session implements AsyncDisposable {
     if (this.#reported.size === 0) rmSync(this.#folder, { recursive: true, force: true });
     else console.error(`What the violations were found in is kept in ${this.#folder}.`);
   }
-
-  /** Every file that the log names exists with all its bytes. */
-  async #verifyArtifacts({ runs }: History): Promise<Violation[]> {
-    const store = fsArtifacts(this.#places.files);
-    const violations: Violation[] = [];
-    for (const { events } of runs.values()) {
-      for (const text of events.filter((event) => event.includes('"type":"ArtifactGenerated"'))) {
-        const { artifact_id, request_id } = JSON.parse(text) as {
-          readonly artifact_id: ArtifactId;
-          readonly request_id: string;
-        };
-        const bytes = await readAll(store.read(artifact_id)).catch(String);
-        if (bytes !== artifactText(request_id)) {
-          violations.push({
-            invariant: "I4",
-            what: `artifact ${artifact_id} of ${request_id} is not whole: ${bytes}`,
-          });
-        }
-      }
-    }
-    await store.close();
-    return violations;
-  }
 }
 
 /** Waits until no turn runs or sleeps on a server, also those that no client follows. */
@@ -159,10 +137,4 @@ async function allEnded(address: string | undefined): Promise<void> {
     if (runs.length === 0) return;
     await setTimeout(20);
   }
-}
-
-async function readAll(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

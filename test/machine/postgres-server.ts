@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { accessSync, chownSync, existsSync, readFileSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { once } from "node:events";
+import { promisify } from "node:util";
 
 /** The folder with the programs of PostgreSQL; `undefined` if this machine has none. */
 export function findPrograms(): string | undefined {
@@ -17,8 +18,10 @@ export function findPrograms(): string | undefined {
     ...(process.env["PATH"] ?? "").split(":"),
     ...versions.map((version) => join(installed, String(version), "bin")),
   ];
-  return folders.find((folder) => ["postgres", "initdb"].every((program) => canRun(join(folder, program))));
+  return folders.find((folder) => PROGRAMS.every((program) => canRun(join(folder, program))));
 }
+
+const PROGRAMS = ["postgres", "initdb", "pg_ctl", "pg_basebackup"];
 
 /** How a server runs. */
 export interface ServerSetting {
@@ -59,6 +62,22 @@ export class PostgresServer {
     execFileSync(join(this.#programs, "initdb"), args, { ...user, cwd: this.directory, stdio: "pipe" });
   }
 
+  /** Creates the database as a copy of a running server, which this one follows as its standby. */
+  async createStandby(primary: PostgresServer): Promise<void> {
+    const user = findUser();
+    if (user.uid !== undefined && user.gid !== undefined) chownSync(this.directory, user.uid, user.gid);
+    const from = ["-h", primary.directory, "-U", "troupe"];
+    const args = [...from, "-D", this.#data, "-R", "-X", "stream", "-c", "fast", "--no-sync"];
+    const run = promisify(execFile);
+    await run(join(this.#programs, "pg_basebackup"), args, { ...user, cwd: this.directory });
+  }
+
+  /** Makes a standby the primary server. */
+  async promote(): Promise<void> {
+    const args = ["promote", "-D", this.#data];
+    await promisify(execFile)(join(this.#programs, "pg_ctl"), args, { ...findUser(), cwd: this.directory });
+  }
+
   /** Starts the server and resolves when it accepts connections. */
   async start(): Promise<void> {
     const settings = [
@@ -85,7 +104,7 @@ export class PostgresServer {
     const ready = new Promise<void>((resolve, reject) => {
       server.stderr.setEncoding("utf8").on("data", (text: string) => {
         log = (log + text).slice(-10_000);
-        if (text.includes("ready to accept connections")) resolve();
+        if (/ready to accept (read.only )?connections/.test(text)) resolve();
       });
       server.once("exit", () => reject(new Error(`PostgreSQL has ended: ${log}`)));
       server.once("error", reject);

@@ -1,7 +1,8 @@
 import { AgentError } from "../../errors.ts";
-import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
+import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { draftOf } from "../../storage/shared/new-artifact.ts";
+import type { ArtifactDraft } from "../../storage/shared/new-artifact.ts";
 import { Database } from "./connection/database.ts";
 import type { Transaction } from "./connection/database.ts";
 import type { PostgresConnection } from "./options.ts";
@@ -21,43 +22,21 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
 
   return {
     async put(artifact) {
-      const { artifactId, runId, mimeType, createdAt } = artifact;
       const draft = draftOf(artifact);
+      const store = (body: Chunks) => (transaction: Transaction) =>
+        storeIn(transaction, artifact, draft, body);
+      if (artifact.body instanceof Uint8Array) {
+        // Reads it only to check its size.
+        for await (const _ of draft.body);
+        return database.upload(store(slice(artifact.body)), { mayRunTwice: true });
+      }
       const chunks = rechunk(draft.body);
       // A body that fits into one chunk is read before its transaction begins.
       const first = await chunks.next();
       const second = await chunks.next();
-      return database.upload(async (transaction) => {
-        // Locks the artifact, so that two that store it follow one another.
-        await transaction.query(
-          `INSERT INTO troupe.artifact (id, created_at, name, mime_type, size) VALUES ($1, $2, '', $3, 0)
-          ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, mime_type = excluded.mime_type`,
-          [artifactId, createdAt ?? null, mimeType],
-        );
-        await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = $1", [artifactId]);
-        let [size, n] = [0, 0];
-        const add = async (bytes: Uint8Array): Promise<void> => {
-          await transaction.query("INSERT INTO troupe.artifact_chunk VALUES ($1, $2, $3)", [
-            artifactId,
-            n,
-            bytes,
-          ]);
-          n += 1;
-          size += bytes.byteLength;
-        };
-        for (const chunk of [first, second]) if (chunk.done !== true) await add(chunk.value);
-        if (second.done !== true) for await (const chunk of chunks) await add(chunk);
-        const { name, sizeBytes } = draft.toStored(size, undefined);
-        await transaction.query("UPDATE troupe.artifact SET name = $2, size = $3 WHERE id = $1", [
-          artifactId,
-          name,
-          sizeBytes,
-        ]);
-        if (runId !== undefined) await attach(transaction, [artifactId], runId);
-        const [row] = await transaction.query<ArtifactColumns>(GET, [artifactId]);
-        if (row === undefined) throw new AgentError("internal", `artifact ${artifactId} was not stored`);
-        return toStored(row);
-      });
+      const read = [first, second].flatMap(({ done, value }) => (done === true ? [] : [value]));
+      if (second.done === true) return database.upload(store(read), { mayRunTwice: true });
+      return database.upload(store(concat(read, chunks)), { mayRunTwice: false });
     },
     get,
     async *list() {
@@ -123,6 +102,39 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
   };
 }
 
+type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+async function storeIn(
+  transaction: Transaction,
+  { artifactId, runId, mimeType, createdAt }: NewArtifact,
+  draft: ArtifactDraft,
+  body: Chunks,
+): Promise<StoredArtifact> {
+  // Locks the artifact, so that two that store it follow one another.
+  await transaction.query(
+    `INSERT INTO troupe.artifact (id, created_at, name, mime_type, size) VALUES ($1, $2, '', $3, 0)
+    ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, mime_type = excluded.mime_type`,
+    [artifactId, createdAt ?? null, mimeType],
+  );
+  await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = $1", [artifactId]);
+  let [size, n] = [0, 0];
+  for await (const bytes of body) {
+    await transaction.query("INSERT INTO troupe.artifact_chunk VALUES ($1, $2, $3)", [artifactId, n, bytes]);
+    n += 1;
+    size += bytes.byteLength;
+  }
+  const { name, sizeBytes } = draft.toStored(size, undefined);
+  await transaction.query("UPDATE troupe.artifact SET name = $2, size = $3 WHERE id = $1", [
+    artifactId,
+    name,
+    sizeBytes,
+  ]);
+  if (runId !== undefined) await attach(transaction, [artifactId], runId);
+  const [row] = await transaction.query<ArtifactColumns>(GET, [artifactId]);
+  if (row === undefined) throw new AgentError("internal", `artifact ${artifactId} was not stored`);
+  return toStored(row);
+}
+
 /** Adds a run to artifacts that exist, each of which is locked. */
 async function attach(
   transaction: Transaction,
@@ -151,6 +163,17 @@ async function removeWithoutRun(
   await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = ANY ($1)", [
     removed.map(({ id }) => id),
   ]);
+}
+
+/** The chunks of a body in memory. */
+function slice(body: Uint8Array): Chunks {
+  const count = Math.ceil(body.byteLength / CHUNK_BYTES);
+  return Array.from({ length: count }, (_, n) => body.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES));
+}
+
+async function* concat(first: Chunks, rest: Chunks): AsyncGenerator<Uint8Array, void> {
+  yield* first;
+  yield* rest;
 }
 
 /** Makes chunks of one size, except the last one. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { needsPostgres, ownPostgres } from "../../machine/postgres.ts";
 import { agentSaying, createProject, startCommand } from "../../cli/command.ts";
 import { ask, newDatabase } from "./databases.ts";
-import { startProxy } from "./proxy.ts";
+import { openProxy } from "./logs.ts";
 
 needsPostgres();
 
@@ -110,7 +110,7 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
 test("a connection that hears no notifications is refused, as behind a pooler", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const direct = await newDatabase();
-  const pooler = await startProxy(direct);
+  const pooler = await openProxy(direct);
   pooler.loseNotifications();
   const refused = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: pooler.url } });
   expect(await refused.exited).toBe(78);

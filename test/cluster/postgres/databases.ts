@@ -11,11 +11,11 @@ export async function newDatabase(): Promise<string> {
 }
 
 /** Runs a statement in a database. */
-export async function ask(url: string, text: string): Promise<void> {
+export async function ask(url: string, text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(text);
+    return (await client.query<Readonly<Record<string, unknown>>>(text)).rows;
   } finally {
     await client.end();
   }

@@ -11,13 +11,12 @@ import {
 } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
 import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
-import { newSchema, openEmpty, openSchema, query, schemaOf } from "./logs.ts";
-import { startProxy } from "./proxy.ts";
+import { newSchema, openEmpty, openProxy, openSchema, query, schemaOf } from "./logs.ts";
 
 needsPostgres();
 
 test("an append whose answer is lost is acknowledged once, and not written twice", async () => {
-  const proxy = await startProxy(await postgresUrl());
+  const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
   let cursor = await startRun(log, "run", 1);
   for (let round = 0; round < 5; round += 1) {
@@ -34,7 +33,7 @@ test("an append whose answer is lost is acknowledged once, and not written twice
 });
 
 test("appends whose answer is lost are acknowledged, also if the repeated statement is refused as a whole", async () => {
-  const proxy = await startProxy(await postgresUrl());
+  const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
   const [one, two] = [await startRun(log, "one", 1), await startRun(log, "two", 1)];
   const schema = schemaOf(log);
@@ -56,7 +55,7 @@ test("appends whose answer is lost are acknowledged, also if the repeated statem
 });
 
 test("a claim, a read and a removal whose answers are lost are repeated", async () => {
-  const proxy = await startProxy(await postgresUrl());
+  const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
   log.release(await startRun(log, "run", 2));
   proxy.loseAnswersTo("claim_1");
@@ -68,6 +67,30 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   expect(await log.remove(next)).toEqual(["secret"]);
   expect(proxy.lost).toBe(3);
   expect(await log.run(runId("run"))).toMatchObject({ removed: true });
+});
+
+test("a file and a secret whose answers are lost are stored, also a file that comes in pieces", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const log = await open({ url: proxy.url, secretsKey: "a key of thirty-two characters .." });
+  const artifacts = log.artifacts?.();
+  const file = { name: "file", mimeType: "text/plain", limitBytes: 1_000_000 };
+  async function* inPieces(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("some ");
+    yield Buffer.from("bytes");
+  }
+  const bodies = { whole: Buffer.alloc(600_000), pieces: inPieces() };
+  for (const [artifactId, body] of Object.entries(bodies)) {
+    proxy.loseAnswersTo("artifact_chunk");
+    await artifacts?.put({ ...file, artifactId, body });
+  }
+  proxy.loseAnswersTo(".secret");
+  await log.secrets?.().put({ token: "hidden" });
+  proxy.loseAnswersTo("artifact_run");
+  await artifacts?.attach(["whole"], runId("run"));
+  expect(proxy.lost).toBe(4);
+  expect(await artifacts?.get("whole")).toMatchObject({ sizeBytes: 600_000, runIds: ["run"] });
+  expect(await artifacts?.get("pieces")).toMatchObject({ sizeBytes: 10 });
+  expect(await log.secrets?.().get("token")).toBe("hidden");
 });
 
 test("connections that an operator ends in the middle of appends lose nothing and double nothing", async () => {
@@ -152,7 +175,7 @@ test("a text that the database cannot store is refused, and the log and the run 
 });
 
 test("a node that hears nothing of a new owner does not serve its old events as the newest", async () => {
-  const proxy = await startProxy(await postgresUrl());
+  const proxy = await openProxy(await postgresUrl());
   const a = await open({ listenUrl: proxy.url });
   const b = await openSchema(schemaOf(a));
   onTestFinished(() => b.close());

@@ -1,8 +1,7 @@
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { testEventLog } from "../../../src/testing/event-log/test-event-log.ts";
 import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";
-import { openEmpty, openSchema, schemaOf } from "./logs.ts";
-import { startProxy } from "./proxy.ts";
+import { openEmpty, openProxy, openSchema, schemaOf } from "./logs.ts";
 import type { Proxy } from "./proxy.ts";
 
 needsPostgres();
@@ -17,7 +16,7 @@ testEventLog({
     return openSchema(schemaOf(log));
   },
   async join(log) {
-    const proxy = await startProxy(await postgresUrl());
+    const proxy = await openProxy(await postgresUrl());
     const joined = await openSchema(schemaOf(log), { listenUrl: proxy.url });
     proxies.set(joined, proxy);
     return joined;

@@ -4,6 +4,8 @@ import type { EventLog } from "../../../src/ports/event-log.ts";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLogOptions } from "troupe/postgres";
 import { postgresUrl } from "../../machine/postgres.ts";
+import { startProxy } from "./proxy.ts";
+import type { Proxy } from "./proxy.ts";
 
 const schemas = new WeakMap<EventLog, string>();
 
@@ -17,6 +19,13 @@ export async function openSchema(schema: string, options: PostgresLogOptions = {
   const log = await postgresLog({ url: await postgresUrl(), schema, max: 3, ...options });
   schemas.set(log, schema);
   return log;
+}
+
+/** Starts a proxy in front of a server, for the rest of the test. */
+export async function openProxy(server: string): Promise<Proxy> {
+  const proxy = await startProxy(server);
+  onTestFinished(() => proxy.close());
+  return proxy;
 }
 
 /** The name of a new schema. */

@@ -1,9 +1,8 @@
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
-import { onTestFinished } from "vitest";
 
-/** A proxy in front of a PostgreSQL server, which loses what a test wants to lose. */
+/** A proxy in front of a PostgreSQL server, which loses what a test wants to lose. Its owner closes it. */
 export interface Proxy {
   /** The address of the server through the proxy. */
   readonly url: string;
@@ -15,16 +14,21 @@ export interface Proxy {
   readonly lost: number;
   /** Cuts all connections, and refuses new ones until `mend`. */
   cut(): void;
+  /** Keeps all connections, and accepts new ones, but delivers nothing in either direction until `mend`. */
+  silence(): void;
+  /** Ends `cut` and `silence`. */
   mend(): void;
+  /** Connects new clients to another server, and cuts the connections to the one before. */
+  pointTo(server: string): void;
+  close(): void;
 }
 
-/** Starts a proxy for the rest of the test. */
+/** Starts a proxy. */
 export async function startProxy(server: string): Promise<Proxy> {
-  const target = new URL(server);
-  const directory = decodeURIComponent(target.hostname);
-  const isSocket = directory.startsWith("/");
+  let target = new URL(server);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isSilent = false;
   let hasNotifications = true;
   let losing: string | undefined;
   let lost = 0;
@@ -34,8 +38,7 @@ export async function startProxy(server: string): Promise<Proxy> {
       client.destroy();
       return;
     }
-    const port = Number(target.port || 5432);
-    const upstream = isSocket ? connect(`${directory}/.s.PGSQL.${port}`) : connect(port, target.hostname);
+    const upstream = connectTo(target);
     let isLosing = false;
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -63,13 +66,13 @@ export async function startProxy(server: string): Promise<Proxy> {
       for (const { type, message } of split(bytes))
         if (hasNotifications || type !== "A") client.write(message);
     });
+    if (isSilent) for (const socket of [client, upstream]) socket.pause();
   });
   listener.listen(0, "127.0.0.1");
   await once(listener, "listening");
-  onTestFinished(() => {
+  const cutAll = (): void => {
     for (const socket of sockets) socket.destroy();
-    listener.close();
-  });
+  };
   const { port } = listener.address() as AddressInfo;
   const url = new URL(server.replace(`@${target.host}`, `@127.0.0.1:${port}`));
   return {
@@ -85,12 +88,32 @@ export async function startProxy(server: string): Promise<Proxy> {
     },
     cut() {
       isCut = true;
-      for (const socket of sockets) socket.destroy();
+      cutAll();
+    },
+    silence() {
+      isSilent = true;
+      for (const socket of sockets) socket.pause();
     },
     mend() {
       isCut = false;
+      isSilent = false;
+      for (const socket of sockets) socket.resume();
+    },
+    pointTo(next) {
+      target = new URL(next);
+      cutAll();
+    },
+    close() {
+      cutAll();
+      listener.close();
     },
   };
+}
+
+function connectTo({ hostname, port }: URL): Socket {
+  const directory = decodeURIComponent(hostname);
+  const number = Number(port || 5432);
+  return directory.startsWith("/") ? connect(`${directory}/.s.PGSQL.${number}`) : connect(number, hostname);
 }
 
 /** Splits what a server sends into its messages: a letter, four bytes with the length, and the rest. */

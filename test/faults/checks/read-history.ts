@@ -45,8 +45,7 @@ export async function readHistory(directory: string): Promise<History> {
     const unanswered = findUnanswered(copy);
     const log = sqliteLog(copy);
     try {
-      const runs = await readRuns(log);
-      return { runs, open: await findOpen(log, runs), unanswered, chain };
+      return { ...(await readLog(log)), unanswered, chain };
     } finally {
       await log.close();
     }
@@ -55,17 +54,20 @@ export async function readHistory(directory: string): Promise<History> {
   }
 }
 
+/** Reads a whole log, which must not change at the same time. */
+export async function readLog(log: EventLog): Promise<Pick<History, "runs" | "open">> {
+  const runs = await readRuns(log);
+  return { runs, open: await findOpen(log, runs) };
+}
+
 /** The accepted requests that are open in the index, also those that have not started. */
 async function findOpen(log: EventLog, runs: ReadonlyMap<string, RunHistory>): Promise<Set<string>> {
-  const open = new Set<string>();
-  for (const { records } of runs.values()) {
-    for (const { type, ...record } of records) {
-      if (type !== "Accepted") continue;
-      const { requestId } = record["accepted"] as unknown as { readonly requestId: RequestId };
-      if ((await log.lookup(requestId))?.phase !== "completed") open.add(requestId);
-    }
-  }
-  return open;
+  const records = [...runs.values()].flatMap((run) => run.records);
+  const accepted = records
+    .filter(({ type }) => type === "Accepted")
+    .map((record) => (record["accepted"] as unknown as { readonly requestId: RequestId }).requestId);
+  const entries = await Promise.all(accepted.map((requestId) => log.lookup(requestId)));
+  return new Set(accepted.filter((_, at) => entries[at]?.phase !== "completed"));
 }
 
 /** Reads every run of a log completely. */
@@ -73,7 +75,8 @@ async function readRuns(log: EventLog): Promise<Map<string, RunHistory>> {
   const runs = new Map<string, RunHistory>();
   for (let cursor: string | undefined = ""; cursor !== undefined;) {
     const page = await log.list({ limit: 500, ...(cursor !== "" && { cursor }) });
-    for (const { runId } of page.runs) runs.set(runId, await readRun(log, runId));
+    const histories = await Promise.all(page.runs.map(({ runId }) => readRun(log, runId)));
+    for (const [at, { runId }] of page.runs.entries()) runs.set(runId, histories[at] as RunHistory);
     cursor = page.next;
   }
   return runs;

@@ -82,23 +82,15 @@ export class Database {
   }
 
   /** A statement that may run twice; it is repeated after a lost connection. */
-  async ask<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
-    const until = this.deadline();
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
-      this.#checkOpen();
+  ask<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    return this.#repeat(async () => {
       try {
-        return await this.#run(this.#readers, text, values);
+        return await this.#run<Row>(this.#readers, text, values);
       } catch (error) {
-        if (error instanceof AgentError) throw error;
-        this.#checkOpen();
         if (isInvalidValue(error)) throw toInvalid(error);
-        if (!isTransient(error) || performance.now() + wait > until) {
-          throw new Unavailable(`the log cannot be read here: ${toReason(error)}`, { cause: error });
-        }
-        this.retries += 1;
-        await delay(wait);
+        throw new Unavailable(`the log cannot be read here: ${toReason(error)}`, { cause: error });
       }
-    }
+    });
   }
 
   /** One attempt of a statement on a connection for appends. */
@@ -111,14 +103,35 @@ export class Database {
     return this.#run(this.#readers, text, values);
   }
 
-  /** One attempt of a transaction. What the database reports becomes `Unavailable`. */
+  /** A transaction that may run twice; it is repeated after a lost connection. */
   transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#transact(this.#readers, work);
+    return this.#repeat(() => this.#transact(this.#readers, work));
   }
 
-  /** A transaction that lasts while another client sends data. */
-  upload<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#transact(this.#uploaders, work);
+  /** A transaction that lasts while another client sends data. It is repeated if it may run twice. */
+  upload<Result>(
+    work: (transaction: Transaction) => Promise<Result>,
+    { mayRunTwice }: { readonly mayRunTwice: boolean },
+  ): Promise<Result> {
+    const attempt = (): Promise<Result> => this.#transact(this.#uploaders, work);
+    return mayRunTwice ? this.#repeat(attempt) : attempt();
+  }
+
+  /** Repeats what fails with `Unavailable`, if it can succeed a little later. */
+  async #repeat<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    const until = this.deadline();
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
+      this.#checkOpen();
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error;
+        this.#checkOpen();
+        if (!isTransient(error.cause) || performance.now() + wait > until) throw error;
+        this.retries += 1;
+        await delay(wait);
+      }
+    }
   }
 
   async #transact<Result>(pool: Pool, work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
