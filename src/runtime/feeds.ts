@@ -49,6 +49,8 @@ export interface EventPage {
 export interface FollowOptions {
   /** Events with a greater id, at most the newest one. Default: the current segment. */
   readonly after?: number;
+  /** The id of the newest event that the reader has got before; `conflict` if the log does not reach that far. */
+  readonly seen?: number;
   /**
    * Stays open across waits and turns. Default false: the stream ends when the request or run is parked or
    * done.

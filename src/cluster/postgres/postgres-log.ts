@@ -21,7 +21,7 @@ import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { Change } from "./wakes/wake-channel.ts";
 import { AppendQueue } from "./writer/append-queue.ts";
-import { advance, Claims, toFenced } from "./writer/claims.ts";
+import { advance, Claims, LostAppends, toFenced } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import { Releases } from "./writer/releases.ts";
@@ -38,11 +38,12 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   const claims = new Claims();
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
-  const lost = new LostWakes(database, tails);
+  const lost = new LostWakes(database, tails, onLost);
   const releases = new Releases(database);
   let closing: Promise<void> | undefined;
   let trouble: string | undefined;
   let warnings: readonly string[] = [];
+  let lossWarnings: readonly string[] = [];
   let probe: NodeJS.Timeout | undefined;
   let changed: Change[] = [];
 
@@ -61,7 +62,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       for (const runId of Array.from(tails.runIds)) tails.wake(runId);
     },
     async look(client) {
-      onChanged(await lost.look(client, claims.runIds));
+      onChanged(await lost.look(client, claims.appends));
       ({ warnings } = await readServer(database));
     },
   });
@@ -88,6 +89,14 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       if (run !== undefined && run.epoch < epoch && run.pending === undefined) lose(run);
       tails.wake(runId);
     }
+  }
+
+  /** The database has fewer events of a run than this node knows of. The claim and its cached events hold no longer. */
+  function onLost(runId: RunId): void {
+    lossWarnings = [`acknowledged events are lost, among them some of run ${runId}: ${LOSS}`];
+    const run = claims.get(runId);
+    if (run !== undefined && run.pending === undefined) lose(run);
+    tails.wake(runId);
   }
 
   /** Waits until the database takes writes again. */
@@ -144,6 +153,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
         } else {
           // After a conflict the owner can continue; after anything else the claim is lost or its state unknown.
           if (!(error instanceof AgentError)) lose(run);
+          if (error instanceof LostAppends) onLost(run.runId);
           reject(error);
         }
         settled();
@@ -249,10 +259,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   function health(): LogHealth {
     if (closing !== undefined) return CLOSED;
+    const all = lossWarnings.length === 0 ? warnings : [...warnings, ...lossWarnings];
     return {
       writable: trouble === undefined,
       ...(trouble !== undefined && { reason: trouble }),
-      ...(warnings.length > 0 && { warnings }),
+      ...(all.length > 0 && { warnings: all }),
     };
   }
 
@@ -330,5 +341,9 @@ function newNode(): string {
 }
 
 const PROBE_MS = 500;
+
+/** What can have happened, and what to do. */
+const LOSS =
+  "a standby that was not synchronous was promoted, or a backup was restored; restart the nodes after you have looked into it";
 
 const CLOSED = { writable: false, reason: "the log is closed" };

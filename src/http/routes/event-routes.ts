@@ -63,7 +63,12 @@ function stream(c: Context<AppEnv>, host: Host, { id, address, asked, query }: E
   // A reconnecting EventSource sends both: its original URL and its position.
   const last = lastEventId(c, query);
   const after = last === undefined ? since : Math.max(since ?? 0, last);
-  const options = { forever, ...(after !== undefined && { after }), ...(filter && { filter }) };
+  const options = {
+    forever,
+    ...(after !== undefined && { after }),
+    ...(last !== undefined && { seen: last }),
+    ...(filter && { filter }),
+  };
   return replyWithStream(c, host, {
     id,
     open: async (signal) => ({ after, feed: await host.runtime.follow(address, { ...options, signal }) }),

@@ -3,6 +3,7 @@ import { idOf } from "../../protocol/events/encode.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { Address, Feed, FeedReader, PageSink } from "../feeds.ts";
 import type { Wanted } from "./event-filter.ts";
+import { toLost } from "./lost-events.ts";
 import { toFeed } from "./to-feed.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { StreamEnd } from "./stream-end.ts";
@@ -120,8 +121,7 @@ class LogReader implements FeedReader {
   /** Passes a page to the sink. Returns whether to read the next one at once. */
   #take({ events: all, head }: Page): boolean {
     if (this.#hasEnded) return false;
-    // A run that has fewer events than before was removed.
-    if (head < this.#after) return this.#finish();
+    if (head < this.#after) return this.#ask(this.#isRemovedBefore(head));
     const { wanted, shownAfter } = this.#range;
     const isHiding = this.#after < shownAfter;
     this.#after += countEvents(all);
@@ -163,6 +163,13 @@ class LogReader implements FeedReader {
     if (this.#wasWoken && !this.#isPaused && !this.#hasEnded) return true;
     this.#isBusy = false;
     return false;
+  }
+
+  /** A run that has fewer events than before was removed, or the log has lost some. */
+  async #isRemovedBefore(head: number): Promise<boolean> {
+    const { log, address } = this.#range;
+    if ((await log.run(address.runId))?.removed === true) return true;
+    throw toLost(address.runId, head, this.#after);
   }
 
   async #isRemoved(): Promise<boolean> {

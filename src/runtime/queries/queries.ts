@@ -21,6 +21,7 @@ import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
+import { toLost } from "./lost-events.ts";
 import { follow } from "./follow.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
 import { machineStatus } from "./machine-status.ts";
@@ -120,11 +121,14 @@ export class Queries {
     return { ...page, more: page.more && page.cursor < end };
   }
 
-  async follow(address: Address, { after, forever = false, filter, signal }: FollowOptions): Promise<Feed> {
+  async follow(
+    address: Address,
+    { after, seen = 0, forever = false, filter, signal }: FollowOptions,
+  ): Promise<Feed> {
     const wanted = await this.#wanted(address, filter);
     const start = after ?? (await this.#segmentStart(address));
     const { clamped, finished } =
-      after === undefined ? { clamped: start, finished: false } : await this.#place(address, start);
+      after === undefined ? { clamped: start, finished: false } : await this.#place(address, start, seen);
     const log = this.#log;
     const readerSweep = this.#readerSweep;
     return follow(
@@ -259,9 +263,11 @@ export class Queries {
   async #place(
     address: Address,
     after: number,
+    seen: number,
   ): Promise<{ readonly clamped: number; readonly finished: boolean }> {
     if (address.kind === "run") {
       const run = await this.#log.run(address.runId);
+      checkReaches(run, seen);
       const clamped = Math.min(after, run?.head ?? 0);
       return { clamped, finished: run?.status === "idle" && clamped >= run.head };
     }
@@ -269,9 +275,15 @@ export class Queries {
     const { start, end } = toExtent(entry);
     if (after <= start) return { clamped: start, finished: false };
     const run = await this.#log.run(address.runId);
+    checkReaches(run, seen);
     const clamped = Math.min(after, run?.head ?? 0);
     return { clamped, finished: clamped >= end };
   }
+}
+
+/** Fails if a reader has got an event that the log does not have. */
+function checkReaches(run: RunEntry | undefined, seen: number): void {
+  if (run !== undefined && run.removed !== true && run.head < seen) throw toLost(run.runId, run.head, seen);
 }
 
 /** The range of cursors that contains all events of a request, as far as it is known. */

@@ -91,7 +91,7 @@ export class Run implements RecorderListener {
   }
 
   /** The order of its commits. */
-  get commits(): Pick<Recorder, "commits" | "provesOwner"> {
+  get commits(): Pick<Recorder, "commits" | "committedHead" | "provesOwner"> {
     return this.#ledger.recorder;
   }
 

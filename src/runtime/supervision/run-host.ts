@@ -100,12 +100,16 @@ export class RunHost implements RouterHandler, RunListener {
     }
   }
 
-  /** Throws `unavailable` if another node owns a run, and drops it. */
+  /** Throws `unavailable` if another node owns a run, or the log has lost events of it, and drops it. */
   async #checkOwned(run: Run): Promise<void> {
     const { log } = this.#context;
+    const { committedHead } = run.commits;
     const entry = await log.run(run.runId);
-    if (entry === undefined || entry.removed === true || entry.owner === log.node) return;
-    const cause = new Fenced(`run ${run.runId} has another owner`);
+    const isWhole = (entry?.head ?? 0) >= committedHead;
+    if (entry?.removed === true || (isWhole && (entry === undefined || entry.owner === log.node))) return;
+    const cause = new Fenced(
+      isWhole ? `run ${run.runId} has another owner` : `the log has lost events of run ${run.runId}`,
+    );
     if (this.peek(run.runId) === run) this.failed(run, cause);
     throw new AgentError("unavailable", cause.message, { retryAfterS: 1, cause });
   }
@@ -132,7 +136,7 @@ export class RunHost implements RouterHandler, RunListener {
     // The batch was invalid, for example an alias that another run has. The log itself works.
     if (error instanceof AgentError) return;
     if (error instanceof Fenced) {
-      this.#context.telemetry.fault(`run ${run.runId} was unloaded because another owner has claimed it`);
+      this.#context.telemetry.fault(`run ${run.runId} was unloaded: ${error.message}`);
       this.#recovery.lost(run.runId);
       return;
     }

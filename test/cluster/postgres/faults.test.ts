@@ -187,6 +187,47 @@ test("a node that hears nothing of a new owner does not serve its old events as 
   proxy.mend();
 });
 
+test("a node that knows events which the database has lost serves them no longer, and says so", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const log = await open({ url: proxy.url });
+  const [read, written] = [await startRun(log, "read", 1), await startRun(log, "written", 1)];
+  const cursors = [
+    await log.append(read, nextEvents(read, 2)),
+    await log.append(written, nextEvents(written, 2)),
+  ];
+  let woken = (): void => {};
+  log.tail(runId("read"), () => woken());
+  const wake = new Promise<void>((resolve) => {
+    woken = resolve;
+  });
+  // As a standby has it that had not received the second append.
+  proxy.cut();
+  await query(`DELETE FROM ${schemaOf(log)}.batch WHERE head > 1`);
+  await query(`UPDATE ${schemaOf(log)}.run SET head = 1, appends = 1`);
+  expect(log.health().warnings).toBeUndefined();
+  proxy.mend();
+  await wake;
+
+  expect(log.health().warnings).toEqual([expect.stringMatching(/^acknowledged events are lost/)]);
+  expect(await log.read(runId("read"), { after: 0 })).toMatchObject({ events: events(1, 1), head: 1 });
+  for (const cursor of cursors)
+    await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Fenced);
+  const { cursor } = await log.claim(runId("written"));
+  expect(await log.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 2 });
+});
+
+test("an append to a run whose newest events the database has lost is refused, and the node says so", async () => {
+  const log = await open({});
+  let cursor = await startRun(log, "run", 1);
+  cursor = await log.append(cursor, nextEvents(cursor, 2));
+  await query(`DELETE FROM ${schemaOf(log)}.batch WHERE head > 1`);
+  await query(`UPDATE ${schemaOf(log)}.run SET head = 1, appends = 1`);
+  await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toThrow(
+    /has lost acknowledged/,
+  );
+  expect(log.health().warnings).toEqual([expect.stringMatching(/among them some of run run: a standby/)]);
+});
+
 test("nodes that open an empty database at once create its tables once", async () => {
   const schema = newSchema();
   const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));

@@ -110,6 +110,21 @@ test("a stream starts after the greater of since and Last-Event-ID; a malformed 
   expect(await framesOf("", "-1")).toEqual(["1", "2", "3", "4"]);
 });
 
+test("a reader that has got events which the log does not have is refused, and not sent later ones", async () => {
+  await using server = await startApp();
+  const { request_id: id, run_id: runId } = await run(server.app, "one two");
+  const headers = { "last-event-id": "5" };
+  for (const path of [`/getevents/${id}?stream=true`, `/events/${runId}?stream=true&follow=true`]) {
+    const answer = await server.app.request(path, { headers });
+    expect(answer.status).toBe(409);
+    expect(await answer.json()).toMatchObject({
+      code: "conflict",
+      detail: `run ${runId} has 4 events, and this reader has got event 5: the log has lost events`,
+      hint: expect.stringContaining("since=0") as string,
+    });
+  }
+});
+
 test("a frame is an id line and one data line that is the event as it is polled", async () => {
   await using server = await startApp();
   const { request_id: id } = await run(server.app, "a\nb\u2028c");

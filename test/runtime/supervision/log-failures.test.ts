@@ -187,7 +187,7 @@ test("a run that another owner has claimed is recovered alone", async () => {
 
   const { recoveries } = host;
   await host.environment.advance(1_000);
-  expect(host.faults).toEqual([`run ${runId} was unloaded because another owner has claimed it: undefined`]);
+  expect(host.faults).toEqual([`run ${runId} was unloaded: run ${runId} has another owner: undefined`]);
   expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   expect(textsOf(await host.events(other))).toEqual(["hello "]);
 

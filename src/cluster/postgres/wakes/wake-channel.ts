@@ -40,6 +40,8 @@ export class WakeChannel {
   #timer: NodeJS.Timeout | undefined;
   #heard: (() => void) | undefined;
   #reconnecting: Promise<void> | undefined;
+  /** The newest use of the connection. */
+  #used: Promise<unknown> = Promise.resolve();
 
   constructor(options: WakeChannelOptions) {
     this.#options = options;
@@ -164,15 +166,22 @@ export class WakeChannel {
   /** Sends a message; one that fails is lost, which `look` makes up for. It needs no sync of the disk. */
   async #notify(text: string): Promise<void> {
     const statement = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
-    await this.#client?.query(statement, [this.name, `${this.#options.node} ${text}`]).catch(() => {});
+    const values = [this.name, `${this.#options.node} ${text}`];
+    await this.#inTurn(async () => this.#client?.query(statement, values)).catch(() => {});
+  }
+
+  /** Uses the connection after all who use it now: it has one statement at a time. */
+  #inTurn<Result>(use: () => Promise<Result>): Promise<Result> {
+    const result = this.#used.then(use, use);
+    this.#used = result;
+    return result;
   }
 
   #watch(): void {
     this.#timer = setTimeout(() => {
       const client = this.#client;
       if (client === undefined || this.#isClosed) return;
-      this.#options
-        .look(client)
+      this.#inTurn(() => this.#options.look(client))
         .catch(async () => client.end())
         .catch(() => {})
         .finally(() => this.#watch());

@@ -4,7 +4,7 @@ import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, toInvalid, WRITERS } from "../conne
 import type { LogFigures } from "../../../ports/event-log.ts";
 import type { Database } from "../connection/database.ts";
 import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
-import { toFenced } from "./claims.ts";
+import { LostAppends, toFenced } from "./claims.ts";
 import type { OwnedRun } from "./claims.ts";
 import type { EncodedAppend } from "./encode-append.ts";
 
@@ -129,7 +129,8 @@ function settle({ run, settle: done }: Job, refusal: Refusal | undefined, isRepe
       const [, epoch, appends] = refusal;
       // The owner has one append in flight, so the one more that the run has is this one, whose answer was lost.
       const hasLanded = isRepeated && epoch === run.epoch && appends === run.appends + 1;
-      return hasLanded ? done() : done(toFenced(run.runId));
+      if (hasLanded) return done();
+      return done(appends < run.appends ? new LostAppends(run.runId) : toFenced(run.runId));
     }
     default:
       return refusal satisfies never;

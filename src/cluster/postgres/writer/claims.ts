@@ -26,8 +26,9 @@ export interface OwnedRun {
 export class Claims {
   readonly #runs = new Map<RunId, OwnedRun>();
 
-  get runIds(): Iterable<RunId> {
-    return this.#runs.keys();
+  /** The number of acknowledged appends of each run. */
+  get appends(): ReadonlyMap<RunId, number> {
+    return new Map(Array.from(this.#runs.values(), ({ runId, appends }) => [runId, appends]));
   }
 
   get(runId: RunId): OwnedRun | undefined {
@@ -66,6 +67,13 @@ export class Claims {
 
 export function toFenced(runId: RunId): Fenced {
   return new Fenced(`run ${runId} has another owner`);
+}
+
+/** The database has fewer appends of a run than this node knows of: it has lost acknowledged ones. */
+export class LostAppends extends Fenced {
+  constructor(runId: RunId) {
+    super(`the database has lost acknowledged events of run ${runId}`);
+  }
 }
 
 /** Updates a run after a committed batch. */
