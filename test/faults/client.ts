@@ -1,3 +1,4 @@
+import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { idOf, requestIdOf } from "../../src/protocol/events/encode.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
@@ -16,6 +17,23 @@ export interface ClientOptions {
   readonly address: () => Promise<string>;
   /** Whether to start another turn. */
   readonly goesOn: () => boolean;
+  /** The agents that it uses. Default: all. */
+  readonly agents?: readonly string[];
+  /** How long it waits for the next byte before it asks again, in milliseconds. Default: forever. */
+  readonly patienceMs?: number;
+  /** Whether it leaves some streams in the middle and continues them with a new connection. Default false. */
+  readonly hops?: boolean;
+  readonly watch?: TurnWatch;
+}
+
+/** Gets what a client sees of its turns. */
+export interface TurnWatch {
+  /** A request is sent for the first time. */
+  began(requestId: string): void;
+  /** An event has come. */
+  heard(requestId: string): void;
+  /** The end of the turn has come. */
+  ended(requestId: string): void;
 }
 
 /**
@@ -23,16 +41,18 @@ export interface ClientOptions {
  * until it gets an answer, and resumes reading after its last event.
  */
 export async function runClient(options: ClientOptions): Promise<void> {
-  const { random, name } = options;
+  const { random, name, watch, agents = agentNames } = options;
   let run: string | undefined;
   for (let number = 1; options.goesOn(); number += 1) {
-    const agent = agentNames[random.below(agentNames.length)] ?? "speaker";
+    const agent = agents[random.below(agents.length)] ?? "speaker";
     const requestId = `${name}-${number}`;
     const turn = new ClientTurn(options, agent, requestId);
+    watch?.began(requestId);
     await turn.begin(toRequest(agent, requestId, { run, random }), { streamed: random.below(2) === 0 });
     const sent = turn.send(toMail(agent, requestId));
     await turn.follow({ cancelAfter: random.below(8) === 0 ? 1 + random.below(12) : Infinity });
     await sent;
+    watch?.ended(requestId);
     if (agent === "counter") run = turn.runId;
   }
 }
@@ -116,8 +136,10 @@ class ClientTurn {
     { mayRefuse = false }: { readonly mayRefuse?: boolean } = {},
   ): Promise<boolean> {
     for (;;) {
-      const response = await this.#fetch(`/${this.#agent}/${path}`, body);
+      const patience = new Patience(this.#options.patienceMs);
+      const response = await this.#fetch(`/${this.#agent}/${path}`, body, patience.signal);
       const answer = await response?.text().catch(() => undefined);
+      patience.end();
       if (response === undefined || answer === undefined || response.status === 503) {
         await setTimeout(RETRY_MS);
       } else if (response.ok) {
@@ -134,11 +156,15 @@ class ClientTurn {
   /** Reads a stream as far as possible; false if it delivered nothing. */
   async #stream(path: string, body?: object): Promise<boolean> {
     const before = this.#events;
-    const response = await this.#fetch(path, body);
+    const patience = new Patience(this.#options.patienceMs);
+    const response = await this.#fetch(path, body, patience.signal);
     if (response === undefined || response.status === 503) {
+      patience.end();
       await setTimeout(RETRY_MS);
       return false;
     }
+    const { hops = false, random } = this.#options;
+    const leavesAt = hops && random.below(4) === 0 ? this.#events + 1 + random.below(8) : Infinity;
     if (response.status !== 200 || response.body === null) {
       const last = this.#newest?.id ?? 0;
       this.#complain(`${path} behind ${last} was answered by ${response.status}: ${await response.text()}`);
@@ -152,10 +178,14 @@ class ClientTurn {
         const frames = text.split("\n\n");
         text = frames.pop() ?? "";
         for (const frame of frames) this.#hear(frame);
+        patience.renew();
+        if (this.#events >= leavesAt && !isEnd(this.#newest)) break;
       }
     } catch {
       // The server is gone. The next stream continues from here.
       await setTimeout(RETRY_MS);
+    } finally {
+      patience.end();
     }
     return this.#events > before;
   }
@@ -169,6 +199,7 @@ class ClientTurn {
     const event = JSON.parse(text) as Event;
     this.#events += 1;
     this.#newest = event;
+    this.#options.watch?.heard(this.#requestId);
     if (event.type === "WaitForInput") this.#waits = [...this.#waits, event];
     if (event.type === "ResumeWithInput") {
       this.#waits = this.#waits.filter(({ id }) => id !== event.wait_id);
@@ -179,14 +210,36 @@ class ClientTurn {
     this.#options.journal.note({ kind: "complaint", requestId: this.#requestId, what });
   }
 
-  async #fetch(path: string, body?: object): Promise<Response | undefined> {
+  async #fetch(path: string, body: object | undefined, signal: AbortSignal): Promise<Response | undefined> {
     const address = await this.#options.address();
     const last = this.#newest?.id ?? 0;
     const init: RequestInit =
       body === undefined
         ? { headers: last === 0 ? {} : { "last-event-id": String(last) } }
         : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    return fetch(`${address}${path}`, init).catch(() => undefined);
+    return fetch(`${address}${path}`, { ...init, signal }).catch(() => undefined);
+  }
+}
+
+/** Aborts a request when nothing has come for a time. */
+class Patience {
+  readonly #abort = new AbortController();
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(ms: number | undefined) {
+    this.#timer = ms === undefined ? undefined : startTimer(() => this.#abort.abort(), ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  renew(): void {
+    this.#timer?.refresh();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
   }
 }
 

@@ -1,0 +1,85 @@
+// A node of the scenes, as a process: node.ts OPTIONS_JSON. It prints its address and its id as a line of JSON.
+import { clusterRouter, createRuntime, defineAgent, operation } from "troupe";
+import { httpTransport, nodeEnvironment, serve } from "troupe/node";
+import { postgresLog } from "troupe/postgres";
+import { z } from "zod";
+import { createAgents } from "../../../faults/server/agents.ts";
+import { openOutside } from "../../../faults/server/outside.ts";
+import { artifactsWithPoints, dieAt, withPoints } from "../../../faults/server/points.ts";
+import type { Reached } from "../../../faults/server/points.ts";
+import { findFreeUrl } from "../../../machine/free-port.ts";
+
+/** How a node is started. */
+export interface NodeOptions {
+  /** The database. */
+  readonly url: string;
+  readonly schema: string;
+  /** The file of outside effects. */
+  readonly effects: string;
+  /** How much its wall clock is fast, in milliseconds. */
+  readonly clockMs?: number;
+}
+
+const { url, schema, effects, clockMs = 0 } = JSON.parse(process.argv[2] ?? "") as NodeOptions;
+
+let armed: Reached = () => {};
+const reached: Reached = (point) => armed(point);
+process.on("message", ({ point, times }: { readonly point: string; readonly times: number }) => {
+  armed = dieAt(point, times);
+});
+// A node does not outlive the scenes.
+process.on("disconnect", () => process.exit(1));
+
+/** Speaks for three seconds, so that a fault finds it in the middle. */
+const ticker = defineAgent({
+  name: "ticker",
+  purpose: "Says a number twenty times a second.",
+  async chat(input, turn) {
+    for (let tick = 1; tick <= 60; tick += 1) {
+      await turn.sleep(50);
+      await turn.text(`${input} ${tick}\n`);
+    }
+  },
+});
+
+/** Sleeps so long that its run leaves the memory. */
+const dreamer = defineAgent({
+  name: "dreamer",
+  purpose: "Sleeps for six seconds.",
+  async chat(input, turn) {
+    await turn.sleep(6_000);
+    return input;
+  },
+});
+
+const clock = defineAgent({
+  name: "clock",
+  purpose: "Is called each minute.",
+  operations: {
+    strike: operation({ input: z.null(), run: (_, turn) => turn.metadata["scheduled_at"] as string }),
+  },
+  schedules: { minutely: { cron: "* * * * *", operation: "strike", input: null } },
+});
+
+const real = nodeEnvironment();
+const environment = { ...real, now: () => real.now() + clockMs };
+const log = await postgresLog({ url, schema, max: 4 });
+const runtime = createRuntime({
+  agents: [
+    ...createAgents({ outside: openOutside(effects), reached }),
+    ticker,
+    dreamer,
+    ...(clockMs === 0 ? [] : [clock]),
+  ],
+  log: withPoints(log, reached),
+  artifacts: artifactsWithPoints(log.artifacts(), reached),
+  router: clusterRouter({
+    log,
+    transport: httpTransport({ url: await findFreeUrl(), secret: "shared" }),
+    environment,
+  }),
+  environment,
+});
+await runtime.ready();
+const server = await serve(runtime);
+console.log(JSON.stringify({ url: server.url, node: log.node }));

@@ -1,0 +1,112 @@
+import { setTimeout } from "node:timers/promises";
+import type { Random } from "../../../src/testing/event-log/random.ts";
+import { points } from "../../faults/server/points.ts";
+import type { NodeProcess } from "./cluster/node-process.ts";
+import type { SceneCluster } from "./cluster/scene-cluster.ts";
+import type { Scene } from "./scene.ts";
+
+/** What happens to nodes under load. */
+export const nodeFaults: readonly Scene[] = [
+  {
+    name: "kill -9 of the owner",
+    goalMs: 4_000,
+    async play(cluster, random, turns) {
+      const victim = cluster.anyNode;
+      const ticking = cluster.turnsOn(victim, "ticker", 3);
+      const killed = kill(victim, random);
+      await Promise.all([killed, ticking, cluster.load({ turns, until: ticking })]);
+      return ownedBy(cluster, victim, await ticking);
+    },
+  },
+  {
+    name: "SIGSTOP for 5 s, then SIGCONT",
+    goalMs: 5_000,
+    play: (cluster, random, turns) =>
+      away(cluster, turns, async (node) => {
+        node.signal("SIGSTOP");
+        await setTimeout(5_000);
+        node.signal("SIGCONT");
+      }),
+  },
+  {
+    name: "the owner cut off from the engine for 7 s",
+    goalMs: 5_000,
+    play: (cluster, random, turns) =>
+      away(cluster, turns, async ({ database }) => {
+        if (random.below(2) === 0) database.cut();
+        else database.silence();
+        await setTimeout(7_000);
+        database.mend();
+      }),
+  },
+  {
+    name: "SIGTERM of each node in turn",
+    goalMs: 1_500,
+    async play(cluster, random, turns) {
+      const wrong: string[] = [];
+      const restarts = async (): Promise<void> => {
+        for (const node of cluster.nodes) {
+          await setTimeout(random.below(300));
+          await cluster.startNode();
+          const exit = await node.terminate();
+          if (exit !== 0) wrong.push(`a node ended with ${exit} after SIGTERM`);
+        }
+      };
+      const ticking = Promise.all(cluster.nodes.map((node) => cluster.turnsOn(node, "ticker", 1)));
+      const restarted = restarts();
+      await Promise.all([restarted, ticking, cluster.load({ turns, until: restarted })]);
+      return wrong;
+    },
+  },
+  {
+    name: "a node joins",
+    goalMs: 1_000,
+    async play(cluster, random, turns) {
+      const [node] = cluster.nodes as readonly [NodeProcess];
+      const joins = async (): Promise<void> => {
+        await setTimeout(random.below(300));
+        await cluster.startNode();
+      };
+      const joined = joins();
+      await Promise.all([joined, cluster.turnsOn(node, "ticker", 2), cluster.load({ turns, until: joined })]);
+      // So that there are three again.
+      const exit = await node.terminate();
+      return exit === 0 ? [] : [`a node ended with ${exit} after SIGTERM`];
+    },
+  },
+];
+
+/** Kills a node, at a random moment or at a point in its code. */
+async function kill(node: NodeProcess, random: Random): Promise<void> {
+  await setTimeout(300 + random.below(700));
+  if (random.below(2) === 0) {
+    node.dieAt(points[random.below(points.length)] ?? "before append", 1 + random.below(4));
+    await Promise.race([node.exited, setTimeout(1_000)]);
+  }
+  await node.kill();
+}
+
+/** Keeps a node away for a while; the others must have its open runs then. */
+async function away(
+  cluster: SceneCluster,
+  turns: number,
+  keepAway: (node: NodeProcess) => Promise<void>,
+): Promise<readonly string[]> {
+  const node = cluster.anyNode;
+  const ticking = cluster.turnsOn(node, "ticker", 3);
+  const isAway = setTimeout(500).then(() => keepAway(node));
+  await Promise.all([isAway, ticking, cluster.load({ turns, until: isAway })]);
+  return ownedBy(cluster, node, await ticking);
+}
+
+/** The runs that were open on a node when it was away belong to others now. */
+async function ownedBy(
+  { log }: SceneCluster,
+  { id }: NodeProcess,
+  runs: readonly string[],
+): Promise<readonly string[]> {
+  const entries = await Promise.all(runs.map((runId) => log.run(runId)));
+  return entries.flatMap((run) =>
+    run?.owner === id ? [`run ${run.runId} still belongs to the node that was away`] : [],
+  );
+}

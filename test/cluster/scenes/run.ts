@@ -1,0 +1,50 @@
+// Plays all scenes of a cluster, round after round, and prints the results: node test/cluster/scenes/run.ts
+// [--cycles 200] [--seed 1] [--turns 40] [--lanes 1] [--only WORDS]
+import { parseArgs } from "node:util";
+import { createRandom } from "../../../src/testing/event-log/random.ts";
+import { SceneTable } from "./scene-table.ts";
+import { playScenes, scenes } from "./scenes.ts";
+
+const { values } = parseArgs({
+  options: {
+    cycles: { type: "string", default: "200" },
+    seed: { type: "string", default: "1" },
+    turns: { type: "string", default: "40" },
+    lanes: { type: "string", default: "1" },
+    only: { type: "string", default: "" },
+  },
+});
+const [cycles, firstSeed, turns] = [Number(values.cycles), Number(values.seed), Number(values.turns)];
+const chosen = scenes.filter(({ name }) => name.includes(values.only));
+if (chosen.length === 0) throw new Error(`no scene has "${values.only}" in its name`);
+
+const table = new SceneTable(chosen);
+const startedAt = performance.now();
+let next = firstSeed;
+let printed = 0;
+
+async function lane(): Promise<void> {
+  while (next < firstSeed + cycles) {
+    const seed = next;
+    next += 1;
+    await playScenes(shuffle(chosen, seed), { seed, turns, table });
+    for (const line of table.violations.slice(printed)) console.error(line);
+    printed = table.violations.length;
+    console.error(`${Math.round((performance.now() - startedAt) / 1_000)} s, seed ${seed} is played`);
+  }
+}
+
+await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
+for (const line of table.slow) console.error(line);
+console.log(String(table));
+console.log(`\n${Math.round((performance.now() - startedAt) / 1_000)} s, from seed ${firstSeed} on.`);
+process.exitCode = table.violations.length > 0 ? 1 : 0;
+
+/** The scenes in the order of a seed. */
+function shuffle<Item>(items: readonly Item[], seed: number): readonly Item[] {
+  const random = createRandom(seed);
+  return items
+    .map((item) => ({ item, place: random.below(2 ** 30) }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}

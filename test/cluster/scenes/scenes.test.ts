@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { findPrograms } from "../../machine/postgres-server.ts";
+import { skipWithoutPostgres } from "../../machine/skip-without.ts";
+import { SceneTable } from "./scene-table.ts";
+import { playScenes, scenes } from "./scenes.ts";
+
+// Plays each scene once; `npm run test:cluster -- --cycles 200` plays them many times.
+const LANES = 3;
+
+/** The scenes of each lane: those that wait long for a node or a clock are in different lanes. */
+const lanes = Array.from({ length: LANES }, (_, lane) => scenes.filter((__, at) => at % LANES === lane));
+
+test.concurrent.for(
+  lanes.map((played, lane) => ({ played, lane, names: played.map(({ name }) => name).join("; ") })),
+)("three nodes on one database break no invariant: $names", async ({ played, lane }, { skip }) => {
+  if (findPrograms() === undefined) skipWithoutPostgres(skip);
+  const table = new SceneTable(played);
+  await playScenes(played, { seed: lane + 1, turns: 12, table });
+  expect(table.violations).toEqual([]);
+});

@@ -1,0 +1,73 @@
+import { setTimeout } from "node:timers/promises";
+import { createRandom } from "../../../src/testing/event-log/random.ts";
+import type { Random } from "../../../src/testing/event-log/random.ts";
+import type { Violation } from "../../faults/checks/verify-log.ts";
+import { Engine } from "./cluster/engine.ts";
+import { SceneCluster } from "./cluster/scene-cluster.ts";
+import { engineFaults } from "./engine-faults.ts";
+import { exchange } from "./exchange.ts";
+import { fight } from "./fight.ts";
+import { halfway } from "./halfway.ts";
+import { lostEvents } from "./lost-events.ts";
+import { nodeFaults } from "./node-faults.ts";
+import type { SceneTable } from "./scene-table.ts";
+import { schedule } from "./schedule.ts";
+import type { Scene } from "./scene.ts";
+
+/** All scenes, in the order of the table. */
+export const scenes: readonly Scene[] = [
+  ...exchange,
+  ...nodeFaults,
+  ...engineFaults,
+  fight,
+  halfway,
+  schedule,
+  lostEvents,
+];
+
+/** The most time that a scene may take. */
+const SCENE_MS = 180_000;
+
+/**
+ * Plays scenes one after the other on a new database. A scene that fails or does not end is a violation, and the last one
+ * there.
+ */
+export async function playScenes(
+  played: readonly Scene[],
+  { seed, turns, table }: { readonly seed: number; readonly turns: number; readonly table: SceneTable },
+): Promise<void> {
+  const random = createRandom(seed);
+  await using engine = await Engine.start();
+  await using cluster = await SceneCluster.open(engine, seed);
+  const ordered = [
+    ...played.filter((scene) => scene.losesEvents !== true),
+    ...played.filter((scene) => scene.losesEvents),
+  ];
+  for (const scene of ordered) {
+    const tooLate = setTimeout(SCENE_MS, undefined, { ref: false });
+    const { wrong, isOver = true } = (await Promise.race([
+      playOne(scene, cluster, random, turns),
+      tooLate,
+    ])) ?? {
+      wrong: [`it has not ended: ${cluster.watch.open.join(", ")}`],
+    };
+    table.add(scene, { seed, wrong, ...cluster.watch.take() });
+    if (isOver) return;
+  }
+}
+
+async function playOne(
+  scene: Scene,
+  cluster: SceneCluster,
+  random: Random,
+  turns: number,
+): Promise<{ readonly wrong: readonly (Violation | string)[]; readonly isOver?: boolean }> {
+  try {
+    await cluster.restore();
+    const wrong = await scene.play(cluster, random, turns);
+    if (scene.losesEvents === true) cluster.forget();
+    return { wrong: [...wrong, ...(await cluster.verify())], isOver: false };
+  } catch (error) {
+    return { wrong: [`it has failed: ${error instanceof Error ? error.stack : String(error)}`] };
+  }
+}

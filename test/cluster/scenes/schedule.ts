@@ -1,0 +1,54 @@
+import { setTimeout } from "node:timers/promises";
+import { pickFor } from "../../../src/cluster/rendezvous.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import type { Event } from "../../../src/protocol/events/events.ts";
+import { SceneCluster } from "./cluster/scene-cluster.ts";
+import type { Scene } from "./scene.ts";
+
+/** The node that sends the requests of a schedule is killed about when one is due. */
+export const schedule: Scene = {
+  name: "a schedule, its node killed when it is due",
+  async play({ engine, seed }, random) {
+    await using cluster = await SceneCluster.open(engine, seed, `clock_${seed}_${random.below(1_000_000)}`);
+    // The clocks of these nodes are so fast that the next minute begins soon.
+    const clockMs = START_MS - (Date.now() % START_MS) + START_MS - LEAD_MS;
+    const dueAt = Date.now() + LEAD_MS;
+    await cluster.startNode({ clockMs });
+    await cluster.startNode({ clockMs });
+    const leader = pickFor(
+      "schedule clock minutely",
+      cluster.nodes.map(({ id }) => id),
+    );
+    const node = cluster.nodes.find(({ id }) => id === leader);
+    await setTimeout(Math.max(0, dueAt - Date.now() - 100 + random.below(200)));
+    await node?.kill();
+    const struck: string[] = [];
+    while (struck.length === 0) {
+      struck.push(...(await strikes(cluster)));
+      await setTimeout(100);
+    }
+    const wrong = (await cluster.verify()).map(({ what }) => what);
+    const times = await strikes(cluster);
+    if (new Set(times).size !== times.length) wrong.push(`the schedule was called at ${times.join(", ")}`);
+    return wrong;
+  },
+};
+
+const START_MS = 60_000;
+
+/** The time from the start of the nodes to the time of the schedule, in milliseconds. */
+const LEAD_MS = 10_000;
+
+/** The times of the requests of the schedule that have ended. */
+async function strikes({ log }: SceneCluster): Promise<readonly string[]> {
+  const runId = await log.find({ agent: "clock", name: "schedule-minutely" });
+  if (runId === undefined) return [];
+  const events = toEncoded((await log.read(runId, { after: 0 })).events).map(
+    (text) => JSON.parse(text) as Event,
+  );
+  return events.flatMap((event) =>
+    event.type === "RequestCompleted" && event.depth === 0
+      ? [JSON.stringify(event.output ?? event.finish_reason)]
+      : [],
+  );
+}
