@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { completionCommand } from "./completion/completion.ts";
 import { conformanceCommand } from "./conformance.ts";
+import { copyCommand } from "./copy/copy.ts";
 import { devCommand } from "./dev/dev.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import { migrateCommand } from "./migrate.ts";
@@ -38,6 +39,7 @@ export function createCommands(): readonly Command[] {
     ...inGroup("Check and set up:", [
       doctorCommand(),
       migrateCommand(),
+      copyCommand(),
       nodesCommand(),
       conformanceCommand(),
       completionCommand(),

@@ -1,7 +1,8 @@
 import { Command, Option } from "commander";
 import { migratePostgres } from "../cluster/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { explained, toConnection } from "./serve/open-database.ts";
+import { toConnection } from "./logs/connection.ts";
+import { explained } from "./logs/explained.ts";
 
 /** `troupe migrate`: brings the tables of a database to the version of this package. */
 export function migrateCommand(): Command {

@@ -2,7 +2,8 @@ import { Command, Option } from "commander";
 import { listPostgresNodes } from "../cluster/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
-import { explained, toConnection } from "./serve/open-database.ts";
+import { toConnection } from "./logs/connection.ts";
+import { explained } from "./logs/explained.ts";
 
 interface Options {
   readonly log?: string;

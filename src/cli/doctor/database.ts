@@ -1,7 +1,8 @@
 import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
 import { isInstance } from "../../errors.ts";
 import { Exit } from "../exit.ts";
-import { explained, toConnection } from "../serve/open-database.ts";
+import { toConnection } from "../logs/connection.ts";
+import { explained } from "../logs/explained.ts";
 import type { Finding } from "./finding.ts";
 
 /** Looks at the database of a log without changing it: its schema, and what can lose acknowledged events. */

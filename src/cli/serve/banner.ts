@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { styleText } from "node:util";
 import { readVersion } from "../package-version.ts";
 import type { Log } from "../print/log.ts";
-import { withoutPassword } from "./open-database.ts";
+import { withoutPassword } from "../logs/connection.ts";
 import type { ServerOptions } from "./server-options.ts";
 import type { ReadyReport } from "./server-report.ts";
 

@@ -17,7 +17,7 @@ import { EXIT, Exit } from "../exit.ts";
 import { toListeners } from "./listeners.ts";
 import type { Log } from "../print/log.ts";
 import { openData } from "./open-data.ts";
-import { explained } from "./open-database.ts";
+import { explained } from "../logs/explained.ts";
 import { toOpenRouter } from "./open-router.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";

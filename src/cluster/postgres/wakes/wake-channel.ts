@@ -63,7 +63,7 @@ export class WakeChannel {
       }
       if (!isFree) {
         throw new AgentError(
-          "forbidden",
+          "conflict",
           nodes === "one"
             ? "another node has the log in this database open"
             : "another node has opened the log in this database for itself alone",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toConnection, withoutPassword } from "../../../src/cli/serve/open-database.ts";
+import { toConnection, withoutPassword } from "../../../src/cli/logs/connection.ts";
 
 test("no part of a password of a database is shown, also if its URL is written wrongly", () => {
   const shown = {

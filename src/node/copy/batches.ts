@@ -1,0 +1,110 @@
+import { Unavailable } from "../../ports/event-log.ts";
+import type { Batch, EventLog, RequestEntry, RequestMark, RunEntry, RunRow } from "../../ports/event-log.ts";
+import { countEvents } from "../../protocol/events/texts.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { requestsOf, waitsOf } from "./lists.ts";
+
+/** A position in a run: after an event and a record. */
+interface Position {
+  readonly head: number;
+  readonly records: number;
+}
+
+/**
+ * What is appended to a copy that has everything up to a position, so that it becomes the run. Only the last batch has the
+ * row, so a run with its row is complete.
+ */
+export function batchesOf(log: EventLog, run: RunEntry, from: Position): AsyncGenerator<Batch, void> {
+  return join(partsOf(log, run, from));
+}
+
+/** The ids of the requests of a removed run. */
+export function removedBatchesOf(log: EventLog, runId: RunId): AsyncGenerator<Batch, void> {
+  return join(marksOf(log, runId));
+}
+
+/** Joins parts that follow one another into a batch, as long as no two are of the same kind. */
+async function* join(parts: AsyncIterable<Partial<Batch>>): AsyncGenerator<Batch, void> {
+  let batch: Partial<Batch> = {};
+  for await (const part of parts) {
+    if (Object.keys(part).some((name) => name in batch)) {
+      yield { ...NOTHING, ...batch };
+      batch = {};
+    }
+    batch = { ...batch, ...part };
+  }
+  yield { ...NOTHING, ...batch };
+}
+
+const NOTHING = { events: [], records: [] };
+
+async function* partsOf(log: EventLog, run: RunEntry, from: Position): AsyncGenerator<Partial<Batch>, void> {
+  const { runId } = run;
+  yield* entriesOf(log, runId, from);
+  yield* marksOf(log, runId);
+  const { aliases, references } = await log.holdings(runId);
+  for (const alias of aliases) yield { alias };
+  yield {
+    waits: await waitsOf(log, runId),
+    outbox: await log.outbox({ runId }),
+    references: references.map((thing) => ({ thing })),
+    run: toRow(run),
+  };
+}
+
+/** The events and records behind a position, with the snapshot where it belongs. */
+async function* entriesOf(log: EventLog, runId: RunId, from: Position): AsyncGenerator<Partial<Batch>, void> {
+  const newest = await log.snapshot(runId);
+  for (let at = from; ;) {
+    // A snapshot covers everything up to the end of its batch, so a batch ends there.
+    const snapshot = newest !== undefined && isBefore(at, newest) ? newest : undefined;
+    const left = snapshot === undefined ? Infinity : snapshot.head - at.head;
+    const page = await log.read(runId, {
+      after: at.head,
+      afterRecord: at.records,
+      records: true,
+      limit: Math.max(Math.min(left, PAGE_EVENTS), 1),
+      limitBytes: PAGE_BYTES,
+    });
+    const events = left === 0 ? [] : page.events;
+    const head = at.head + countEvents(events);
+    const last = snapshot?.head === head ? snapshot.records : Infinity;
+    const records = page.records.filter(({ n, after }) => n <= last && after <= head);
+    const end = { head, records: records.at(-1)?.n ?? at.records };
+    const isCovered = snapshot !== undefined && !isBefore(end, snapshot);
+    if (isBefore(at, end)) yield { events, records, ...(isCovered && { snapshot: snapshot.data }) };
+    if (snapshot === undefined && page.cut !== true && head >= page.head) return;
+    if (!isBefore(at, end)) throw new Unavailable("a part of it is missing in the log");
+    at = end;
+  }
+}
+
+function isBefore(a: Position, b: Position): boolean {
+  return a.head < b.head || (a.head === b.head && a.records < b.records);
+}
+
+async function* marksOf(log: EventLog, runId: RunId): AsyncGenerator<Partial<Batch>, void> {
+  for await (const page of requestsOf(log, runId)) yield { requests: page.map(toMark) };
+}
+
+function toMark({ runId: _runId, removed: _removed, ...mark }: RequestEntry): RequestMark {
+  return mark;
+}
+
+/** The row without what an engine adds to it. */
+function toRow({
+  runId: _runId,
+  head: _head,
+  alias: _alias,
+  openWaits: _openWaits,
+  queued: _queued,
+  wakeAt: _wakeAt,
+  owner: _owner,
+  removed: _removed,
+  ...row
+}: RunEntry): RunRow {
+  return row;
+}
+
+const PAGE_EVENTS = 10_000;
+const PAGE_BYTES = 1_048_576;

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { copyLog } from "../../../src/node/copy/copy-log.ts";
+import type { Copied, Store } from "../../../src/node/copy/copy-log.ts";
+import { Unavailable } from "../../../src/ports/event-log.ts";
+import type { Batch, EventLog } from "../../../src/ports/event-log.ts";
+import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import { nextEvents, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { needsPostgres } from "../../machine/postgres.ts";
+import { contentOf, fill } from "./content.ts";
+import { KINDS, memoryStore } from "./stores.ts";
+
+type Kind = keyof typeof KINDS;
+
+const pairs: readonly (readonly [from: Kind, to: Kind])[] = [
+  ["memory", "memory"],
+  ["SQLite", "SQLite"],
+  ["SQLite", "PostgreSQL"],
+  ["PostgreSQL", "SQLite"],
+  ["PostgreSQL", "PostgreSQL"],
+];
+
+describe.each(pairs)("a copy from %s to %s", (source, target) => {
+  if (source === "PostgreSQL" || target === "PostgreSQL") needsPostgres();
+
+  test("has everything, and a second copy adds nothing", async () => {
+    const [from, to] = [await KINDS[source](), await KINDS[target]()];
+    await fill(from);
+    const content = await contentOf(from);
+    const first = await copyAll(from, to);
+    expect(await contentOf(to)).toEqual(content);
+    expect(await contentOf(from)).toEqual(content);
+    expect(first.every(({ isNew }) => isNew)).toBe(true);
+    expect(countOf(first)).toEqual({ run: 7, "removed run": 2, artifact: 3, secret: 3 });
+    expect(first.find(({ id }) => id === "z-idle")).toMatchObject({ kind: "run", events: 31 });
+
+    const second = await copyAll(from, to);
+    expect(second).toEqual(first.map((copied) => ({ ...copied, isNew: false })));
+    expect(await contentOf(to)).toEqual(content);
+  });
+
+  test("adds to what the target has, and names a run that differs there", async () => {
+    const [from, to] = [await KINDS[source](), await KINDS[target]()];
+    await startRun(to.log, "own", 2);
+    for (const id of ["a", "b", "c"]) await startRun(from.log, id, 2);
+    await copyAll(from, to);
+    expect(await to.log.runIds({ limit: 9 })).toEqual(["own", "a", "b", "c"]);
+
+    const { cursor } = await to.log.claim(runId("b"));
+    await to.log.append(cursor, nextEvents(cursor, 1));
+    const refusal = {
+      code: "conflict",
+      message:
+        "run b cannot be copied: it is in both logs and differs: it has 2 events in the source and has 3 events in the target",
+    };
+    await expect(copyAll(from, to)).rejects.toMatchObject(refusal);
+    expect(await to.log.read(runId("b"), { after: 0 })).toMatchObject({ head: 3 });
+  });
+});
+
+const differences: Readonly<Record<string, Partial<Batch>>> = {
+  "the events": { events: [JSON.stringify({ id: 1, type: "Other" }), JSON.stringify({ id: 2 })] },
+  "the number of events": { events: [JSON.stringify({ id: 1, type: "TextOutput" })] },
+  "a record": { records: [{ n: 1, after: 1, type: "B" }] },
+  "its row": { run: row({ updatedAt: 7 }) },
+  "a request": { requests: [{ requestId: "r", phase: "queued", createdAt: 1 }] },
+  "an alias": { alias: { agent: "echo", name: "x" } },
+  "a reference": { references: [{ thing: "x" }] },
+  "a wait": { waits: [{ waitId: 1, requestId: "r", openedAt: 3 }] },
+  "the outbox": { outbox: [{ requestId: "r", kind: "reply", event: 1 }] },
+  "the snapshot": { snapshot: {} },
+};
+
+test.each(Object.entries(differences))("a run that differs in %s is found", async (_, difference) => {
+  const [from, to] = [memoryStore(), memoryStore()];
+  const records = [{ n: 1, after: 1, type: "A" }];
+  const one = (await from.log.claim(runId("run"))).cursor;
+  const same: Batch = { ...nextEvents(one, 2), records };
+  await from.log.append(one, same);
+  const other = (await to.log.claim(runId("run"))).cursor;
+  await to.log.append(other, { ...same, ...difference });
+  await expect(copyAll(from, to)).rejects.toMatchObject({ code: "conflict" });
+  await expect(copyAll(to, from)).rejects.toMatchObject({ code: "conflict" });
+});
+
+test("a run that was removed in one of the logs, and a file or a secret that differs, are named", async () => {
+  const [from, to] = [memoryStore(), memoryStore()];
+  const cursor = await startRun(from.log, "run", 1);
+  await to.log.remove(await startRun(to.log, "run", 1));
+  await expect(copyAll(from, to)).rejects.toThrow(
+    "run run cannot be copied: it is in both logs and differs: it has 1 event in the source and was removed in the target",
+  );
+  await expect(copyAll(to, from)).rejects.toThrow(/was removed in the source and has 1 event in the target/);
+  await from.log.remove(cursor);
+  await copyAll(from, to);
+
+  const file = { artifactId: "file", name: "n", mimeType: "m", limitBytes: 9 } as const;
+  await from.artifacts.put({ ...file, body: Buffer.from("one") });
+  await to.artifacts.put({ ...file, body: Buffer.from("two") });
+  await expect(copyAll(from, to)).rejects.toThrow("artifact file is in both stores and differs");
+  await from.secrets.put({ key: "one" });
+  await to.secrets.put({ key: "two" });
+  await expect(copyAll(from, to)).rejects.toThrow("secret key is in both stores and differs");
+});
+
+test("a copy that is interrupted at any write, before or after it, is completed by the next one", async () => {
+  const from = memoryStore();
+  await fill(from);
+  const content = await contentOf(from);
+  for (const isWritten of [false, true]) {
+    let writes = 0;
+    for (let fault = 1; ; fault += 1) {
+      const to = memoryStore();
+      writes = 0;
+      const interrupted = interruptedAt(to, fault, isWritten, () => (writes += 1));
+      const isWhole = await copyAll(from, interrupted).then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toBeInstanceOf(Unavailable);
+          return false;
+        },
+      );
+      await copyAll(from, to);
+      expect(await contentOf(to), `write ${fault}`).toEqual(content);
+      if (isWhole) break;
+    }
+    expect(writes).toBeGreaterThan(25);
+  }
+});
+
+test("a long run is copied in small appends", async () => {
+  const [from, to] = [memoryStore(), memoryStore()];
+  let { cursor } = await from.log.claim(runId("long"));
+  for (let at = 0; at < 300; at += 1) {
+    const event = JSON.stringify({ id: at + 1, content: "x".repeat(100_000) });
+    cursor = await from.log.append(cursor, { events: [event], records: [], run: row() });
+  }
+  const sizes: number[] = [];
+  const append: EventLog["append"] = (at, batch) => {
+    sizes.push(toEncoded(batch.events).reduce((sum, text) => sum + text.length, 0));
+    return to.log.append(at, batch);
+  };
+  await copyAll(from, { ...to, log: { ...to.log, append } });
+  expect(sizes.length).toBeGreaterThan(25);
+  expect(Math.max(...sizes)).toBeLessThan(1_200_000);
+});
+
+async function copyAll(from: Store, to: Store): Promise<readonly Copied[]> {
+  const all: Copied[] = [];
+  for await (const copied of copyLog(from, to)) all.push(copied);
+  return all;
+}
+
+function countOf(all: readonly Copied[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { kind } of all) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+/** A store whose process dies at a write: nothing is written from then on. */
+function interruptedAt(to: Store, fault: number, isWritten: boolean, count: () => number): Store {
+  let isDead = false;
+  const write =
+    <Args extends readonly unknown[], Result>(work: (...args: Args) => Result | Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      const isLast = !isDead && count() === fault;
+      if (isDead || (isLast && !isWritten)) {
+        isDead = true;
+        throw new Unavailable("the process has died");
+      }
+      isDead = isLast;
+      const result = await work(...args);
+      if (isLast) throw new Unavailable("the process has died");
+      return result;
+    };
+  return {
+    log: { ...to.log, append: write(to.log.append), remove: write(to.log.remove) },
+    artifacts: { ...to.artifacts, put: write(to.artifacts.put), attach: write(to.artifacts.attach) },
+    secrets: { ...to.secrets, put: write(to.secrets.put) },
+  };
+}
