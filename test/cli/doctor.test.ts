@@ -52,6 +52,13 @@ test("each fault is named with what mends it", async () => {
   expect(model?.message).toBe("TROUPE_MODEL is set, but neither TROUPE_MODEL_URL nor OPENAI_API_KEY");
 });
 
+test("an agent file that imports a package that is not installed names the command that installs it", async () => {
+  const cwd = await createProject({ "agents/bad.ts": 'import "@scope/not-there/part";' });
+  const { findings } = await runDoctor(cwd, ["--url", await findFreeUrl()]);
+  const [file] = findings.filter(({ ok }) => !ok);
+  expect(file?.fix).toBe("npm install @scope/not-there");
+});
+
 test("a server with another token, and one that is not troupe, are told apart", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: "right" } });

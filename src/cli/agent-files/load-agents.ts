@@ -71,7 +71,7 @@ export function toUnreadable(directory: string, cause: unknown): Exit {
   return new Exit(
     EXIT.usage,
     `cannot read the directory ${resolve(directory)}: ${(cause as NodeJS.ErrnoException).code}`,
-    "set the directory of your agent files with --agents",
+    "npx troupe init creates a project; --agents names another directory",
   );
 }
 

@@ -28,18 +28,19 @@ async function checkFile(path: string): Promise<Finding> {
       message: `${shown} exports no agent; a name that starts with _ says that it is not to`,
     };
   } catch (thrown) {
-    return toFinding("agents", thrown, `correct ${shown}`);
+    const [, missing] = /Cannot find package '([^']+)'/.exec((thrown as Exit).hint ?? "") ?? [];
+    return toFinding("agents", thrown, missing === undefined ? `correct ${shown}` : `npm install ${missing}`);
   }
 }
 
 function toFinding(subject: string, thrown: unknown, otherwise: string): Finding {
   if (!isInstance(thrown, Exit)) throw thrown;
   const [place, ...rest] = (thrown.hint ?? "").split("\n");
-  const isStack = rest.length > 0;
+  const isStack = rest.length > 0 || /^\w*Error\b/.test(place ?? "");
   return {
     subject,
     ok: false,
-    message: isStack ? `${thrown.message}\n${place}\n${rest.join("\n")}` : thrown.message,
+    message: isStack ? [thrown.message, place, ...rest].join("\n") : thrown.message,
     fix: isStack || thrown.hint === undefined ? otherwise : thrown.hint,
   };
 }
