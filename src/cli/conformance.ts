@@ -48,7 +48,7 @@ async function run(baseUrl: string, { agent, thorough, timeout, json }: Options)
   }).catch((thrown: unknown) => {
     if (!isInstance(thrown, Mismatch)) throw thrown;
     const hint = "start the server, or correct the URL";
-    throw new Exit(EXIT.usage, `no server answers at ${baseUrl}: ${thrown.message}`, hint);
+    throw new Exit(EXIT.unavailable, `no server answers at ${baseUrl}: ${thrown.message}`, hint);
   });
   if (json) console.log(JSON.stringify(report, null, 2));
   else console.log(`\n${report.passed} passed, ${report.failed} failed, ${report.skipped} skipped`);

@@ -37,6 +37,14 @@ export async function talk<Result>(client: Client, run: () => Promise<Result>): 
   }
 }
 
+/**
+ * Throws if the server does not answer. For a command that follows a stream: once it reads, it waits for a server that
+ * is started again.
+ */
+export async function checkServer(client: Client): Promise<void> {
+  await client.agents();
+}
+
 /** The error for an agent that the server does not have, with the name that was probably meant. */
 export async function checkAgent(client: Client, name: string): Promise<void> {
   const names = (await client.agents()).map((agent) => agent.name);

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { afterLastTest, createProject, main, startCommand, startProgram } from "./command.ts";
 import { EXIT } from "../../src/cli/exit.ts";
+import { findFreeUrl } from "../machine/free-port.ts";
 import { skipWithoutScript } from "../machine/skip-without.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -327,6 +328,15 @@ describe("a server", () => {
     expect(gone.stderr).toContain("no server answers at http://127.0.0.1:9999");
     expect(gone.stderr).toContain("npx troupe dev");
   });
+
+  test.each(["runs --watch", "events run_1", "events run_1 --follow"])(
+    "that does not answer ends troupe %s at once",
+    async (line) => {
+      const gone = await run([...line.split(" "), "--url", await findFreeUrl()]);
+      expect(gone).toMatchObject({ code: 69, stdout: "" });
+      expect(gone.stderr).toContain("npx troupe dev");
+    },
+  );
 
   test("that wants a token gets it from TROUPE_TOKEN", async () => {
     const project = await createProject({});

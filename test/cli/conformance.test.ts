@@ -15,13 +15,13 @@ test("reports for each case whether the server passes", async () => {
   expect(suite.output()).toMatch(/^\d+ passed, 0 failed, \d+ skipped$/m);
 });
 
-test("reports in two lines that no server answers, with the exit code of wrong usage", async () => {
+test("reports in two lines that no server answers, with the exit code of a missing server", async () => {
   const cwd = await createProject({});
   const url = await findFreeUrl();
 
   const suite = startCommand(["conformance", url], { cwd });
 
-  expect(await suite.exited).toBe(2);
+  expect(await suite.exited).toBe(69);
   await suite.silent;
   const lines = suite.output().trimEnd().split("\n");
   expect(lines).toEqual([

@@ -3,7 +3,7 @@ import type { Client } from "../../client/client-api.ts";
 import type { AgentCall } from "../../client/call-api.ts";
 import { project } from "../../client/view/project.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { addConnectionOptions, connect, talk } from "../connect.ts";
+import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTree } from "../print/call-tree.ts";
 import { printEvent } from "../print/event-line.ts";
@@ -32,6 +32,7 @@ export function eventsCommand(): Command {
 async function run(id: string, { follow, tree, json, ...options }: Options): Promise<void> {
   const client = connect(options);
   await talk(client, async () => {
+    await checkServer(client);
     const events: Event[] = [];
     for await (const event of read(client, id, follow && !tree)) {
       if (tree) events.push(event);

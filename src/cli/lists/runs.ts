@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { RunsQuery } from "../../client/client-api.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { addConnectionOptions, connect, talk } from "../connect.ts";
+import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
 import { fit, toDuration, toLine, toTime } from "../print/text.ts";
@@ -34,6 +34,7 @@ async function run(options: Options): Promise<void> {
   const { query: q, agent, status, limit, watch, json } = options;
   await talk(client, async () => {
     if (watch) {
+      await checkServer(client);
       for await (const change of client.watchRuns()) {
         if (json) console.log(JSON.stringify(change));
         else if ("removed" in change) console.log(`${change.run_id}  removed`);
