@@ -26,7 +26,7 @@ export interface RuntimeOptions {
   readonly defaultAgent?: string;
   /**
    * How long texts are collected before they are committed and sent together, in milliseconds. Default 0: a
-   * commit contains what was collected during the previous one. A few milliseconds make streams cheaper and
+   * commit contains what was collected during the previous one and the turn of the event loop. A few milliseconds make streams cheaper and
    * delay each text by that time.
    */
   readonly commitIntervalMs?: number;

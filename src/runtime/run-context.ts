@@ -7,7 +7,7 @@ import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
-import type { GroupCommitTimer } from "./journal/group-commit-timer.ts";
+import type { GroupCommit } from "./journal/group-commit.ts";
 import type { Limits } from "./limits.ts";
 import type { Inspector } from "./scheduler/run-system.ts";
 import type { Mail } from "./replay/mail-port.ts";
@@ -23,8 +23,8 @@ export interface RunContext {
   readonly agents: AgentDirectory;
   /** The files of runs. */
   readonly files: RunArtifacts;
-  /** Commits the texts of all runs together; absent if texts are committed immediately. */
-  readonly groupCommit: GroupCommitTimer | undefined;
+  /** Commits the texts of all runs together. */
+  readonly groupCommit: GroupCommit;
   /** The queues of tools and models. */
   readonly queues: SlotQueues;
   /** Decides when handlers run. */

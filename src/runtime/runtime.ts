@@ -6,7 +6,7 @@ import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { Request } from "../protocol/requests/requests.ts";
-import { GroupCommitTimer } from "./journal/group-commit-timer.ts";
+import { GroupCommit } from "./journal/group-commit.ts";
 import { followConfigurations } from "./commands/configurations.ts";
 import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
 import { ActorMail } from "./commands/mail.ts";
@@ -44,7 +44,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     commitIntervalMs = 0,
   } = options;
   const agents = new AgentDirectory(options);
-  const groupCommit = commitIntervalMs > 0 ? new GroupCommitTimer(environment, commitIntervalMs) : undefined;
+  const groupCommit = new GroupCommit(environment, commitIntervalMs);
   const engines: Omit<HostContext, "mail"> = {
     log,
     router,
@@ -120,7 +120,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });
-    groupCommit?.stop();
+    groupCommit.stop();
     await stopServing();
     await log.close();
     await artifacts.close();

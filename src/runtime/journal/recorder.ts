@@ -77,22 +77,12 @@ export class Recorder {
   /** Creates the error for callers that wait for a commit; `undefined` until the recorder stops. */
   #stopped: (() => unknown) | undefined;
 
-  /** The microtasks for which the next commit, as long as it has only texts, waits for the end of the turn. */
-  #patience = 0;
-
   // Created once, because a new function per commit would be garbage.
-  readonly #commitNow = (): void => {
-    if (this.#patience > 0 && this.#pending?.urgent === false) {
-      this.#patience -= 1;
-      void RESOLVED.then(this.#commitNow);
-    } else {
-      this.#commit();
-    }
-  };
+  readonly #commitNow = (): void => this.#commit();
   readonly #commitGathered = (): void => {
     this.#gathers = false;
-    const mayCommit = this.#inFlight === undefined && this.#stopped === undefined;
-    if (mayCommit && this.#pending !== undefined) this.#commitSoon();
+    const mayCommit = this.#inFlight === undefined && !this.#scheduled;
+    if (mayCommit && this.#pending !== undefined) this.#commit();
   };
   readonly #succeed = (cursor: Cursor): void => this.#committed(cursor);
   readonly #fail = (error: unknown): void => this.#notCommitted(error);
@@ -278,19 +268,17 @@ export class Recorder {
     const pending = this.#batch;
     if (urgent) pending.urgent = true;
     if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
-    const { groupCommit } = this.#context;
-    if (pending.urgent || groupCommit === undefined) {
+    if (pending.urgent) {
       this.#commitSoon();
     } else if (!this.#gathers) {
       this.#gathers = true;
-      groupCommit.wait(this.#commitGathered);
+      this.#context.groupCommit.wait(this.#commitGathered);
     }
   }
 
   #commitSoon(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#patience = END_MICROTASKS;
     // A microtask later, so that everything recorded at once is one batch.
     void RESOLVED.then(this.#commitNow);
   }
@@ -341,8 +329,5 @@ export class Recorder {
 }
 
 const RESOLVED = Promise.resolve();
-
-/** How many microtasks after its last text the end of a turn is recorded, if the handler does not await the text. */
-const END_MICROTASKS = 3;
 
 const NO_SECRETS: readonly string[] = [];
