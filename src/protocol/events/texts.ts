@@ -66,29 +66,20 @@ export function fieldsOf({ ending }: Texts): TextFields {
   return ending === "" ? NO_FIELDS : (JSON.parse(`{${ending.slice(1)}}`) as TextFields);
 }
 
-/** Adds events behind others. Texts that continue the last ones join them. */
-export function addEvents(events: (string | GrowingTexts)[], added: LoggedEvents): void {
-  for (const item of added) {
-    if (typeof item === "string") events.push(item);
-    else if (!join(events.at(-1), item)) events.push({ ...item, said: [...item.said] });
-  }
-}
-
 /** Texts that others join. */
 export interface GrowingTexts extends Texts {
   readonly said: (number | string)[];
 }
 
-function join(last: string | GrowingTexts | undefined, { speaker, ending, at, said }: Texts): boolean {
-  if (last === undefined || typeof last === "string") return false;
+/** Adds texts to those before them, if they are of the same speaker. Returns whether it did. */
+export function joinTexts(last: GrowingTexts, { speaker, ending, at, said }: Texts): boolean {
   if (last.speaker !== speaker || last.ending !== ending || last.said.length >= JOINED) return false;
-  for (let index = 0; index < said.length; index += 2) {
+  for (let index = 0; index < said.length; index += 2)
     last.said.push(at - last.at + Number(said[index]), said[index + 1] as string);
-  }
   return true;
 }
 
-/** The length of texts that no others join. */
-const JOINED = 2_000;
+/** The length of texts that no others join: they are 32. */
+const JOINED = 64;
 
 const NO_FIELDS: TextFields = {};

@@ -75,7 +75,10 @@ const NO_ALIASES = new Set<string>();
 /** The size of a run's entries in characters; most characters take one byte. */
 export function sizeOf({ events, records }: MemoryRun): number {
   const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
-  return characters(toEncoded(events.all)) + characters(records.map((record) => JSON.stringify(record)));
+  return (
+    characters(toEncoded(events.read({ after: 0 }))) +
+    characters(records.map((record) => JSON.stringify(record)))
+  );
 }
 
 /** Reads a page of the events of a run. */

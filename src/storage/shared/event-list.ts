@@ -1,13 +1,17 @@
-import { addEvents, countTexts, sliceTexts } from "../../protocol/events/texts.ts";
-import type { GrowingTexts, LoggedEvents } from "../../protocol/events/texts.ts";
+import { countTexts, joinTexts, sliceTexts } from "../../protocol/events/texts.ts";
+import type { GrowingTexts, LoggedEvents, Texts } from "../../protocol/events/texts.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
+import { pack } from "./packed-texts.ts";
+import type { KeptEvents, PackedTexts } from "./packed-texts.ts";
 import { firstOf } from "./page-events.ts";
 
 /** Successive events of a run after a position; it grows at its end. */
 export class EventList {
   /** The id of the event before the first one. */
   readonly after: number;
-  readonly #items: (string | GrowingTexts)[] = [];
+  readonly #items: (string | Texts | PackedTexts)[] = [];
+  /** The last item, if other texts can join it. */
+  #growing: GrowingTexts | undefined;
   /** The id of the last event of each item; absent while each item is one event, as in a short run. */
   #ends: number[] | undefined;
 
@@ -24,22 +28,25 @@ export class EventList {
     return this.#items.length === 0;
   }
 
-  /** All events. The caller must not use the list any more, because its texts would grow. */
-  get all(): LoggedEvents {
+  /** All events. The caller must not use the list any more. */
+  get all(): KeptEvents {
+    this.#pack();
     return this.#items;
   }
 
   add(events: LoggedEvents): void {
-    const items = this.#items;
-    const from = Math.max(items.length - 1, 0);
-    let end = this.#endOf(from - 1);
-    addEvents(items, events);
-    for (let index = from; index < items.length; index += 1) {
-      const item = items[index];
-      const count = typeof item === "object" ? countTexts(item) : 1;
-      end += count;
-      if (count > 1) this.#ends ??= items.slice(0, index).map((_, before) => this.#endOf(before));
-      if (this.#ends !== undefined) this.#ends[index] = end;
+    for (const item of events) {
+      const count = typeof item === "string" ? 1 : countTexts(item);
+      if (typeof item === "string") {
+        this.#push(item, 1);
+      } else if (this.#growing === undefined || !joinTexts(this.#growing, item)) {
+        const { speaker, ending, first, at, said } = item;
+        const growing = { speaker, ending, first, at, said: [...said] };
+        this.#push(growing, count);
+        this.#growing = growing;
+      } else {
+        this.#moveEnd(count);
+      }
     }
   }
 
@@ -53,8 +60,34 @@ export class EventList {
     const page = firstOf(items, { skip, limit, limitBytes });
     const last = page.at(-1);
     // The newest texts may grow while the reader has them.
-    if (typeof last !== "object" || last !== this.#items.at(-1)) return page;
+    if (typeof last !== "object" || last !== this.#growing) return page;
     return [...page.slice(0, -1), sliceTexts(last, 0, countTexts(last))];
+  }
+
+  #push(item: string | Texts, count: number): void {
+    this.#pack();
+    const end = this.head + count;
+    this.#items.push(item);
+    if (this.#ends !== undefined) this.#ends.push(end);
+    else if (count > 1) this.#listEnds(end);
+  }
+
+  #moveEnd(added: number): void {
+    const end = this.head + added;
+    if (this.#ends === undefined) this.#listEnds(end);
+    else this.#ends[this.#ends.length - 1] = end;
+  }
+
+  #listEnds(end: number): void {
+    this.#ends = this.#items.map((_, index) => this.after + index + 1);
+    this.#ends[this.#ends.length - 1] = end;
+  }
+
+  /** Packs the last texts, because none will join them. */
+  #pack(): void {
+    if (this.#growing === undefined) return;
+    this.#items[this.#items.length - 1] = pack(this.#growing);
+    this.#growing = undefined;
   }
 
   /** The id of the last event of an item; `after` for the item before the first. */

@@ -1,5 +1,7 @@
 import { contentAt, countTexts, encodeTextAt, sliceTexts } from "../../protocol/events/texts.ts";
 import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
+import { countOf, unpack } from "./packed-texts.ts";
+import type { KeptEvents } from "./packed-texts.ts";
 import { jsonLength, utf8Length } from "./utf8.ts";
 
 /** A part of successive events. */
@@ -14,7 +16,7 @@ export interface PageRange {
 
 /** The events of a range; at least `least`, also if they do not fit. */
 export function firstOf(
-  events: LoggedEvents,
+  events: KeptEvents,
   { skip = 0, limit = Infinity, limitBytes = Infinity }: PageRange,
   least = 1,
 ): LoggedEvents {
@@ -23,13 +25,14 @@ export function firstOf(
   let room = Math.max(limit, 0);
   for (const item of events) {
     if (room === 0) break;
-    const count = typeof item === "string" ? 1 : countTexts(item);
+    const count = countOf(item);
     if (left >= count) {
       left -= count;
       continue;
     }
     const taken = Math.min(count - left, room);
-    picked.push(typeof item === "string" || taken === count ? item : sliceTexts(item, left, taken));
+    if (typeof item === "string") picked.push(item);
+    else picked.push(taken === count ? unpack(item) : sliceTexts(unpack(item), left, taken));
     left = 0;
     room -= taken;
   }

@@ -1,7 +1,8 @@
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
+import { countOf } from "./packed-texts.ts";
+import type { KeptEvents, PackedTexts } from "./packed-texts.ts";
 import { firstOf } from "./page-events.ts";
 
 /**
@@ -22,13 +23,13 @@ export class TailCache {
   }
 
   /** Adds events that follow directly after the cached ones of a run. */
-  add(runId: RunId, first: number, events: LoggedEvents, bytes: number): void {
+  add(runId: RunId, first: number, events: KeptEvents, bytes: number): void {
     let tail = this.#runs.get(runId);
     if (tail === undefined) {
       tail = { runId, chunks: new Queue(), bytes: 0 };
       this.#runs.set(runId, tail);
     }
-    const count = countEvents(events);
+    const count = events.reduce((sum, item) => sum + countOf(item), 0);
     const cost = bytes + CHUNK_BYTES + count * EVENT_BYTES;
     tail.chunks.push({ first, last: first + count - 1, events });
     tail.bytes += cost;
@@ -102,7 +103,7 @@ interface Tail {
 interface Chunk {
   readonly first: number;
   readonly last: number;
-  readonly events: LoggedEvents;
+  readonly events: KeptEvents;
 }
 
 /** The overhead of a chunk besides its events, and of an event besides its content. */
@@ -113,8 +114,8 @@ const EVENT_BYTES = 32;
 const STALE_LIMIT = 1_024;
 
 /** The events of successive chunks: `limit` of them or more, behind those of the first chunk. */
-function gather(chunks: Queue<Chunk>, from: number, limit = Infinity): LoggedEvents {
-  const events: (string | Texts)[] = [];
+function gather(chunks: Queue<Chunk>, from: number, limit = Infinity): KeptEvents {
+  const events: (string | Texts | PackedTexts)[] = [];
   const { last = 0 } = chunks.at(from) ?? {};
   for (let index = from; index < chunks.length; index += 1) {
     const chunk = chunks.at(index);
