@@ -11,10 +11,10 @@ import { fsSecrets } from "../fs/secrets.ts";
 import { Tails } from "../shared/tails.ts";
 import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
-import { advance, Claims, valuesOf } from "./writer/claims.ts";
+import { advance, Claims, PendingCommit, valuesOf } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
-import type { Append, Job } from "./writer/job.ts";
+import type { Append } from "./writer/job.ts";
 import type { Chunked } from "./writer/message.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { SqliteLogOptions } from "./options.ts";
@@ -92,7 +92,7 @@ export function sqliteLog(
     };
   }
 
-  async function append(cursor: Cursor, batch: Batch): Promise<Cursor> {
+  function append(cursor: Cursor, batch: Batch): Promise<Cursor> {
     const run = writable(cursor);
     if (run.removed) throw new AgentError("gone", `run ${run.runId} was removed`);
     if (!run.stored && batch.run === undefined) {
@@ -103,7 +103,7 @@ export function sqliteLog(
       run.rid = lastRid;
     }
     const encoded = encodeAppend(run, batch);
-    return commit(run, { rid: run.rid, append: encoded }, () => {
+    return commit(run, encoded, () => {
       advance(run, batch);
       keep(run, batch.events, encoded);
       if (batch.alias?.from !== undefined) appended.push(batch.alias.from);
@@ -119,7 +119,7 @@ export function sqliteLog(
     }
     run.leaving = true;
     const { references } = reader.ask((tables) => tables.holdings(run.runId));
-    await commit(run, { rid: run.rid }, () => {
+    await commit(run, undefined, () => {
       run.epoch = 0;
       forgetRecent(run);
     });
@@ -164,13 +164,14 @@ export function sqliteLog(
     return claims.owned(cursor);
   }
 
-  /** Commits a job of a run, then applies its effects in memory, before any reader is woken. */
-  function commit<Result>(run: OwnedRun, job: Omit<Job, "settle">, done: () => Result): Promise<Result> {
+  /** Commits an append, or without one the removal of a run, then applies its effects in memory, before any reader is woken. */
+  function commit<Result>(run: OwnedRun, append: Append | undefined, done: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    const pending = Promise.withResolvers<void>();
-    run.pending = pending.promise;
+    const pending = new PendingCommit();
+    run.pending = pending;
     writer.post({
-      ...job,
+      rid: run.rid,
+      append,
       settle(error) {
         run.pending = undefined;
         if (error === undefined) {
@@ -180,7 +181,7 @@ export function sqliteLog(
           reject(error);
         }
         if (claims.settle(run)) cache.drop(run.runId);
-        pending.resolve();
+        pending.end();
       },
     });
     return promise;
@@ -216,7 +217,7 @@ export function sqliteLog(
    * loop; waiting for it too might never end.
    */
   async function settled(runId: RunId): Promise<void> {
-    await claims.get(runId)?.pending;
+    await claims.get(runId)?.pending?.ended;
   }
 
   /** The row of a run with the number of acknowledged events, to agree with `read`. */
@@ -239,7 +240,13 @@ export function sqliteLog(
     durability,
     reliableTail: true,
     claim,
-    append,
+    append(cursor, batch) {
+      try {
+        return append(cursor, batch);
+      } catch (error) {
+        return rejected(error);
+      }
+    },
     release,
     read,
     tail: (runId, wake) => tails.add(runId, wake),
@@ -317,6 +324,10 @@ function addRecent(page: Page, { recent, head }: OwnedRun, options: ReadOptions)
 function forgetRecent(run: OwnedRun): void {
   run.recent = new EventList(run.head);
   run.recentBytes = 0;
+}
+
+async function rejected(error: unknown): Promise<never> {
+  throw error;
 }
 
 const NEW_RUN = { rid: 0, removed: false, head: 0, records: 0 };

@@ -31,14 +31,28 @@ export interface OwnedRun extends Partial<RowValues> {
   leaving: boolean;
   /** Whether it has a row in the database. */
   stored: boolean;
-  /** The running append or removal; never rejects. */
-  pending: Promise<void> | undefined;
+  /** The running append or removal. */
+  pending: PendingCommit | undefined;
   /** The newest committed events, which the database has in no chunk yet. */
   recent: EventList;
   /** Their bytes in the database. */
   recentBytes: number;
   /** Incomplete requests that this claim has marked. */
   readonly requests: Set<RequestId>;
+}
+
+/** A running commit of a run. It has a promise only if something waits for it, because most have no waiter. */
+export class PendingCommit {
+  #waiter: PromiseWithResolvers<void> | undefined;
+
+  /** Resolves at its end, however it ends. */
+  get ended(): Promise<void> {
+    return (this.#waiter ??= Promise.withResolvers<void>()).promise;
+  }
+
+  end(): void {
+    this.#waiter?.resolve();
+  }
 }
 
 /** The currently claimed runs. */
@@ -62,7 +76,7 @@ export class Claims {
       if (run === undefined) return;
       run.epoch = 0;
       if (run.pending === undefined) return;
-      await run.pending;
+      await run.pending.ended;
     }
   }
 

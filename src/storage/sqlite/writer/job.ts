@@ -3,7 +3,7 @@ import type { Changes } from "./message.ts";
 /** A unit of work to commit: an append, or the removal of its run. */
 export interface Job {
   readonly rid: number;
-  readonly append?: Append;
+  readonly append: Append | undefined;
   /** Called once; without an error if it was committed. */
   settle(error?: Error): void;
 }

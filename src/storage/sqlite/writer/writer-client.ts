@@ -114,8 +114,9 @@ export class WriterClient {
       return;
     }
     const jobs = this.#queue.splice(0, countForCommit(this.#queue));
-    const small = jobs.filter(({ append }) => append?.isRecent === true);
-    const others = jobs.filter(({ append }) => append?.isRecent !== true);
+    const small: Job[] = [];
+    const others: Job[] = [];
+    for (const job of jobs) (job.append?.isRecent === true ? small : others).push(job);
     const recent = this.#writeRecent(small);
     const items = others.map(({ rid, append = NOTHING }): Item => {
       const { position, body, records, changes } = append;
