@@ -1,4 +1,5 @@
-import type { EventLog, RunEntry } from "../ports/event-log.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import type { RunEntry } from "../ports/log-entries.ts";
 import type { NodeAgent } from "../ports/node-directory.ts";
 import type { Member } from "../ports/router.ts";
 import { toEncoded } from "../protocol/events/texts.ts";

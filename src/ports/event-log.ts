@@ -1,8 +1,5 @@
 import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
-import type { Usage } from "../protocol/events/events.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
-import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
 import type {
   ClaimOptions,
@@ -18,6 +15,8 @@ import type {
 } from "./log-queries.ts";
 import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
+import type { LogRecord, Batch, RunAlias } from "./log-batch.ts";
+import type { RunEntry, RequestEntry, WaitPage, OutboxEntry, RunPage, Snapshot } from "./log-entries.ts";
 
 /**
  * The durable log of all runs: the source of truth.
@@ -192,211 +191,12 @@ export interface Claim {
   readonly snapshot?: Snapshot;
 }
 
-/** A state of the run that its owner stored, and the part of the log that it covers. */
-export interface Snapshot {
-  readonly head: number;
-  readonly records: number;
-  readonly data: Json;
-}
-
-/** A journal entry: part of a run's log like an event, but without an event id and never shown to clients. */
-export interface LogRecord {
-  /** 1, 2, 3 … in the run. */
-  readonly n: number;
-  /** The id of the preceding event, 0 before the first one. */
-  readonly after: number;
-  readonly type: string;
-  readonly [field: string]: Json | undefined;
-}
-
-/** What one append adds and changes, atomically. */
-export interface Batch {
-  /**
-   * Encoded events, each a JSON object without a line break, and successive texts of one speaker; their ids continue
-   * from the cursor's head. An engine may store texts as the events that `toEncoded` makes of them.
-   */
-  readonly events: LoggedEvents;
-  /** Their numbers continue from the cursor's records; their `after` is between the old and the new head. */
-  readonly records: readonly LogRecord[];
-  /** Replaces the run's row. Required in a run's first batch. */
-  readonly run?: RunRow;
-  /** Changes of requests, oldest first. */
-  readonly requests?: readonly RequestMark[];
-  /** Changes of the run's references to things outside the log, oldest first. */
-  readonly references?: readonly ReferenceMark[];
-  /** A name of the run for `find`. The append fails with `conflict` if another run than `from` has the name. */
-  readonly alias?: NewAlias;
-  /** Waits of the run that open or close, oldest first. */
-  readonly waits?: readonly WaitMark[];
-  /** New entries of the run's outbox, and those that are done, oldest first. */
-  readonly outbox?: readonly OutboxMark[];
-  /** Replaces the snapshot; covers everything up to the end of this batch. */
-  readonly snapshot?: Json;
-}
-
-/** The data of a run for the list of runs. */
-export interface RunRow {
-  readonly agent: string;
-  readonly status: RunPhase;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly turns: number;
-  readonly initialInput: Json;
-  readonly metadata: JsonObject;
-  /** The request whose turn has started and not ended. */
-  readonly started?: RequestId;
-  /** The newest turn. */
-  readonly lastTurn?: LastTurn;
-  /** The usage of all turns that have ended. */
-  readonly usage?: Usage;
-}
-
-/** A run's row as stored. */
-export interface RunEntry extends RunRow {
-  readonly runId: RunId;
-  readonly head: number;
-  /** The name of its alias, if it has one; of several the first in alphabetical order. */
-  readonly alias?: string;
-  /** The number of its open waits; absent if it has none. */
-  readonly openWaits?: number;
-  /** The number of its queued requests; absent if it has none. */
-  readonly queued?: number;
-  /** When its started request at rest must continue, in milliseconds since 1970. */
-  readonly wakeAt?: number;
-  /** The node that claimed it last and has not released it. */
-  readonly owner?: string;
-  /** True for a run that was removed; the rest of the row is then empty. */
-  readonly removed?: boolean;
-}
-
-/** A change of a request's entry. Absent fields stay unchanged. */
-export interface RequestMark {
-  readonly requestId: RequestId;
-  readonly phase: RequestPhase;
-  /** When the request was accepted, in milliseconds since 1970; only in its first mark. */
-  readonly createdAt?: number;
-  /** The record that accepted it; only in its first mark. */
-  readonly accepted?: RecordPosition;
-  /** The id of its RequestStarted. */
-  readonly started?: number;
-  /** The id of the event at which the current segment starts. */
-  readonly segment?: number;
-  /** The id of the newest event at completion: its RequestCompleted. */
-  readonly completed?: number;
-  /**
-   * When a request at rest must continue, in milliseconds since 1970; 0 for no such time. A completed request has none.
-   */
-  readonly wakeAt?: number;
-  /**
-   * The asks of other actors that the request rests on, if it rests on nothing else; empty if it does not rest. A
-   * completed request never rests.
-   */
-  readonly rests?: readonly RequestId[];
-  /**
-   * What a request at rest waits for, if it does not wait for input; `null` when it works again. A completed request
-   * waits for nothing.
-   */
-  readonly waitingFor?: WaitingFor | null;
-}
-
-/** Opens or closes a wait for input. The end of a request closes all its waits. */
-export interface WaitMark {
-  /** The id of its WaitForInput. */
-  readonly waitId: number;
-  readonly requestId: RequestId;
-  /** When it was opened, in milliseconds since 1970. */
-  readonly openedAt: number;
-  /** True if it closes. */
-  readonly closed?: boolean;
-}
-
-/** An open wait for input. */
-export interface WaitEntry extends Omit<WaitMark, "closed"> {
-  readonly runId: RunId;
-}
-
-/** A part of the list of open waits. */
-export interface WaitPage {
-  readonly waits: readonly WaitEntry[];
-  /** The cursor of the next page; absent on the last page. */
-  readonly next?: string;
-}
-
-/** Adds an entry to a run's outbox: a message to another actor that is sent again until it has arrived. */
-export interface OutboxMark {
-  /** The request that the message is about. */
-  readonly requestId: RequestId;
-  /** `reply`: the request has ended; `cancel`: its sender no longer wants it. */
-  readonly kind: OutboxKind;
-  /** The id of the event that the message is made from: RequestCompleted or ToolCall. */
-  readonly event: number;
-  /** True if the message has arrived; the entry is then removed. */
-  readonly done?: boolean;
-}
-
-export type OutboxKind = "reply" | "cancel";
-
-/** An entry of an outbox that is not done. */
-export interface OutboxEntry extends Omit<OutboxMark, "done"> {
-  /** The run that sends the message. */
-  readonly runId: RunId;
-}
-
-/** A name that a client gives to a run. Each agent has its own aliases. */
-export interface RunAlias {
-  readonly agent: string;
-  readonly name: string;
-}
-
 /** The names of a run, and what it refers to. */
 export interface Holdings {
   /** In alphabetical order of the agents and names. */
   readonly aliases: readonly RunAlias[];
   /** The things outside the log that the run refers to, in alphabetical order. */
   readonly references: readonly string[];
-}
-
-/** A name that an append gives to its run. */
-export interface NewAlias extends RunAlias {
-  /** The run that loses the name to this one. The append fails with `conflict` if neither of them has it. */
-  readonly from?: RunId;
-}
-
-/**
- * Adds or drops a run's reference to something stored outside the log. The log counts references, so that
- * the thing can be removed when no run needs it.
- */
-export interface ReferenceMark {
-  readonly thing: string;
-  /** True if the reference is dropped. */
-  readonly dropped?: boolean;
-}
-
-/** The position of a record. */
-export interface RecordPosition {
-  readonly n: number;
-  readonly after: number;
-}
-
-/** The entry of a request in the index. */
-export interface RequestEntry {
-  readonly requestId: RequestId;
-  readonly runId: RunId;
-  readonly phase: RequestPhase;
-  readonly createdAt: number;
-  readonly accepted: RecordPosition;
-  readonly started?: number;
-  readonly segment?: number;
-  readonly completed?: number;
-  /** The wake time; absent if it has none. */
-  readonly wakeAt?: number;
-  /** The asks that it rests on; absent if it does not rest. */
-  readonly rests?: readonly RequestId[];
-  /** What it waits for; absent unless it is at rest without a wait for input. */
-  readonly waitingFor?: WaitingFor;
-  /** True if the run was removed; then only the ids and the phase `completed` are set. */
-  readonly removed?: boolean;
 }
 
 /** A part of a run's log. */
@@ -412,15 +212,6 @@ export interface Page {
    * last record of this one.
    */
   readonly cut?: boolean;
-}
-
-/** A part of the list of runs. */
-export interface RunPage {
-  readonly runs: readonly RunEntry[];
-  /** The cursor of the next page; absent on the last page. */
-  readonly next?: string;
-  /** The number of selected runs, if it was asked for. */
-  readonly total?: number;
 }
 
 /** The state of a log. */

@@ -1,4 +1,5 @@
-import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import type { LogRecord } from "../../src/ports/log-batch.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
 import { toEncoded } from "../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";

@@ -1,4 +1,4 @@
-import type { LogRecord } from "../../src/ports/event-log.ts";
+import type { LogRecord } from "../../src/ports/log-batch.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
 
 /** The messages that the agents of all programs accept; the bodies are numbers. */

@@ -6,7 +6,8 @@ import type { CallId, Json, RequestId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { EventLog, LogRecord } from "../../src/ports/event-log.ts";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import type { LogRecord } from "../../src/ports/log-batch.ts";
 import { ofType } from "../agents/events.ts";
 import { asked, chat, TestHost } from "../runtime/test-host.ts";
 

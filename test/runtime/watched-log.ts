@@ -1,5 +1,6 @@
 import { memoryLog } from "troupe";
-import type { Batch, EventLog } from "../../src/ports/event-log.ts";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import type { Batch } from "../../src/ports/log-batch.ts";
 
 /** Callbacks of a test for uses of a log. */
 export interface LogWatch {

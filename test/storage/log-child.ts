@@ -1,7 +1,8 @@
 import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import type { Batch, Cursor, EventLog } from "../../src/ports/event-log.ts";
+import type { Cursor, EventLog } from "../../src/ports/event-log.ts";
+import type { Batch } from "../../src/ports/log-batch.ts";
 import { countEvents } from "../../src/protocol/events/texts.ts";
 import { openHeadFile } from "../../src/storage/sqlite/format/head-file.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";

@@ -1,6 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import { Owned, Unavailable } from "../../ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog, LogHealth, Page, RunEntry } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, LogHealth, Page } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";

@@ -1,5 +1,7 @@
 import { Unavailable } from "../../ports/event-log.ts";
-import type { Batch, EventLog, RequestEntry, RequestMark, RunEntry, RunRow } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
+import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { requestsOf, waitsOf } from "./lists.ts";

@@ -1,5 +1,7 @@
 import { AgentError, messageOf } from "../../errors.ts";
-import type { EventLog, RunEntry, RunRow } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import type { RunRow } from "../../ports/log-batch.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { batchesOf, removedBatchesOf } from "./batches.ts";

@@ -1,4 +1,5 @@
-import type { EventLog, RequestEntry, WaitEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** The ids of all runs in the order of their first appends, then those of the removed runs. */

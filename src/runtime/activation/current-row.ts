@@ -1,4 +1,5 @@
-import type { RunEntry, RunRow } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import type { RunRow } from "../../ports/log-batch.ts";
 import type { LastTurn } from "../../protocol/answers/status.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";

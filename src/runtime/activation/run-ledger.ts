@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { Claim, RecordPosition } from "../../ports/event-log.ts";
+import type { Claim } from "../../ports/event-log.ts";
+import type { RecordPosition } from "../../ports/log-batch.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";

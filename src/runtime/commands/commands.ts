@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
-import type { RunEntry } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type {

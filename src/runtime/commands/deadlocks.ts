@@ -1,4 +1,4 @@
-import type { RequestEntry } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { Pauses } from "../journal/pauses.ts";
 import { readAccepted } from "../replay/accepted.ts";

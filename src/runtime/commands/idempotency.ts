@@ -1,5 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
-import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";

@@ -1,5 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
-import type { EventLog, RunAlias } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RunAlias } from "../../ports/log-batch.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 import { isRenewed } from "../run/renewal.ts";

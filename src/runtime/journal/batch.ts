@@ -7,7 +7,7 @@ import type {
   RequestMark,
   RunRow,
   WaitMark,
-} from "../../ports/event-log.ts";
+} from "../../ports/log-batch.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { GrowingTexts } from "../../protocol/events/texts.ts";
 import type { Json } from "../../protocol/json.ts";

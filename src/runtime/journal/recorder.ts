@@ -1,5 +1,5 @@
+import type { Cursor } from "../../ports/event-log.ts";
 import type {
-  Cursor,
   LogRecord,
   NewAlias,
   OutboxMark,
@@ -7,7 +7,7 @@ import type {
   RequestMark,
   RunRow,
   WaitMark,
-} from "../../ports/event-log.ts";
+} from "../../ports/log-batch.ts";
 import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";

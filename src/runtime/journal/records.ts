@@ -1,4 +1,4 @@
-import type { RecordPosition } from "../../ports/event-log.ts";
+import type { RecordPosition } from "../../ports/log-batch.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";

@@ -1,4 +1,5 @@
-import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
-import type { EventLog, RequestEntry, RunEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";

@@ -1,4 +1,5 @@
-import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import { requestIdOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts";

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog, RequestEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { Claim, EventLog, RequestEntry, Snapshot } from "../../ports/event-log.ts";
+import type { Claim, EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry, Snapshot } from "../../ports/log-entries.ts";
 import { countTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog, RunEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event, EventType } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";

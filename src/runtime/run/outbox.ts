@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
-import type { OutboxMark } from "../../ports/event-log.ts";
+import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";

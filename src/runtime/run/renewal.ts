@@ -1,5 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
-import type { EventLog, RunEntry } from "../../ports/event-log.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
 import { typeOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";

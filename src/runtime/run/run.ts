@@ -1,7 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { LoadedActor } from "../api.ts";
 import { Owned } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog, OutboxMark } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
+import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";

@@ -1,4 +1,4 @@
-import type { RequestEntry } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { OwnerQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { HostContext } from "../run-context.ts";

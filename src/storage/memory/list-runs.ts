@@ -1,4 +1,4 @@
-import type { RequestEntry, RunEntry, RunPage } from "../../ports/event-log.ts";
+import type { RequestEntry, RunEntry, RunPage } from "../../ports/log-entries.ts";
 import type { RunQuery } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/run-list.ts";

@@ -1,23 +1,17 @@
 import { AgentError } from "../../errors.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
+import type { Cursor, EventLog, Holdings } from "../../ports/event-log.ts";
+import type { OutboxEntry, WaitEntry, WaitPage, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type {
   Batch,
-  Cursor,
-  EventLog,
-  Holdings,
   NewAlias,
-  OutboxEntry,
   OutboxMark,
-  WaitEntry,
   WaitMark,
-  WaitPage,
   ReferenceMark,
-  RequestEntry,
   RequestMark,
   RunAlias,
-  RunEntry,
-} from "../../ports/event-log.ts";
+} from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";

@@ -1,13 +1,6 @@
-import type {
-  LogRecord,
-  OutboxEntry,
-  Page,
-  RunEntry,
-  RunRow,
-  Snapshot,
-  WaitEntry,
-  RequestEntry,
-} from "../../ports/event-log.ts";
+import type { Page } from "../../ports/event-log.ts";
+import type { OutboxEntry, RunEntry, Snapshot, WaitEntry, RequestEntry } from "../../ports/log-entries.ts";
+import type { LogRecord, RunRow } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";

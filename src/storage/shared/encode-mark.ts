@@ -1,4 +1,4 @@
-import type { RequestMark } from "../../ports/event-log.ts";
+import type { RequestMark } from "../../ports/log-batch.ts";
 
 /** The fields of a mark for SQL, without its ids and its phase. `null` leaves a column unchanged. */
 export type EncodedMark = readonly [

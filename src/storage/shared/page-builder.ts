@@ -1,5 +1,6 @@
 import { Unavailable } from "../../ports/event-log.ts";
-import type { LogRecord, Page } from "../../ports/event-log.ts";
+import type { Page } from "../../ports/event-log.ts";
+import type { LogRecord } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { RequestEntry, RequestMark } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
+import type { RequestMark } from "../../ports/log-batch.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** Applies a mark to a request's entry; `conflict` if the request belongs to another run. */

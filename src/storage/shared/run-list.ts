@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { RunEntry } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
 import type { RunQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { WaitEntry, WaitPage } from "../../ports/event-log.ts";
+import type { WaitEntry, WaitPage } from "../../ports/log-entries.ts";
 import type { WaitQuery } from "../../ports/log-queries.ts";
 
 /** A position in the list of open waits: after this wait. */

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog, Page, RunEntry } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, Page } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import type { Batch } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";

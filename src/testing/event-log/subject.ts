@@ -1,13 +1,6 @@
 import { onTestFinished } from "vitest";
-import type {
-  Batch,
-  Cursor,
-  EventLog,
-  LogRecord,
-  RequestMark,
-  RunAlias,
-  RunRow,
-} from "../../ports/event-log.ts";
+import type { Cursor, EventLog } from "../../ports/event-log.ts";
+import type { Batch, LogRecord, RequestMark, RunAlias, RunRow } from "../../ports/log-batch.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";

@@ -1,7 +1,8 @@
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLog } from "troupe/postgres";
 import { Fenced } from "../../../src/ports/event-log.ts";
-import type { Cursor, RunRow } from "../../../src/ports/event-log.ts";
+import type { Cursor } from "../../../src/ports/event-log.ts";
+import type { RunRow } from "../../../src/ports/log-batch.ts";
 import type { Random } from "../../../src/testing/event-log/random.ts";
 import type { Scene } from "./scene.ts";
 

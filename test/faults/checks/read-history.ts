@@ -1,7 +1,8 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { LogRecord } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/sqlite-log.ts";

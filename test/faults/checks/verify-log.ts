@@ -1,4 +1,4 @@
-import type { LogRecord } from "../../../src/ports/event-log.ts";
+import type { LogRecord } from "../../../src/ports/log-batch.ts";
 import { depthOf, idOf, requestIdOf, runIdOf, typeOf } from "../../../src/protocol/events/encode.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
 import type { Heard } from "../journal.ts";

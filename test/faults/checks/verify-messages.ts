@@ -1,4 +1,4 @@
-import type { LogRecord } from "../../../src/ports/event-log.ts";
+import type { LogRecord } from "../../../src/ports/log-batch.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
 import type { ActorLog } from "../../laws/checks/actors.ts";
 import { toEntries } from "../../laws/history.ts";

@@ -1,4 +1,5 @@
-import type { EventLog, LogRecord } from "../../../src/ports/event-log.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { LogRecord } from "../../../src/ports/log-batch.ts";
 import type { Event, EventType } from "../../../src/protocol/events/events.ts";
 import { toEntries } from "../history.ts";
 import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";

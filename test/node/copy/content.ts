@@ -1,4 +1,5 @@
-import type { Batch, EventLog, RequestMark, RunRow } from "../../../src/ports/event-log.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { Batch, RequestMark, RunRow } from "../../../src/ports/log-batch.ts";
 import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
 import { countEvents, toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";

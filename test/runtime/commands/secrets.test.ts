@@ -6,7 +6,7 @@ import type { Runtime } from "troupe";
 import type { RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
-import type { Batch } from "../../../src/ports/event-log.ts";
+import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { JsonObject } from "../../../src/protocol/json.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
 import { fsSecrets } from "../../../src/storage/fs/secrets.ts";

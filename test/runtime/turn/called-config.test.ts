@@ -4,7 +4,7 @@ import type { JsonObject, RequestId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Batch } from "../../../src/ports/event-log.ts";
+import type { Batch } from "../../../src/ports/log-batch.ts";
 import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
 import { watchedLog } from "../watched-log.ts";
 

@@ -1,4 +1,5 @@
-import type { Batch, Cursor, LogRecord } from "../../../src/ports/event-log.ts";
+import type { Cursor } from "../../../src/ports/event-log.ts";
+import type { Batch, LogRecord } from "../../../src/ports/log-batch.ts";
 import { idOf } from "../../../src/protocol/events/encode.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";

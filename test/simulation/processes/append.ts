@@ -1,4 +1,5 @@
-import type { Batch, Cursor } from "../../../src/ports/event-log.ts";
+import type { Cursor } from "../../../src/ports/event-log.ts";
+import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { Doer } from "../scheduler.ts";
 
 /** A requested append, its process, and its callbacks. */

@@ -1,6 +1,7 @@
 import { memoryLog } from "troupe";
 import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
-import type { Batch, Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
+import type { Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
+import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../../src/ports/log-queries.ts";
 import type { NodeEntry, NodePresence } from "../../../src/ports/node-directory.ts";
 import type { MemoryLog } from "../../../src/storage/memory/log.ts";

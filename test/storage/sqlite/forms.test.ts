@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import type { RequestMark } from "../../../src/ports/event-log.ts";
+import type { RequestMark } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { createSpeaker, encodeEvent } from "../../../src/protocol/events/encode.ts";
 import type { EventBody } from "../../../src/protocol/events/events.ts";

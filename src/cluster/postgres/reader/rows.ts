@@ -1,13 +1,13 @@
+import type { Holdings } from "../../../ports/event-log.ts";
 import type {
-  Holdings,
   OutboxEntry,
   RequestEntry,
-  RunAlias,
   RunEntry,
   RunPage,
   Snapshot,
   WaitPage,
-} from "../../../ports/event-log.ts";
+} from "../../../ports/log-entries.ts";
+import type { RunAlias } from "../../../ports/log-batch.ts";
 import type {
   OutboxQuery,
   OwnerQuery,

@@ -1,5 +1,6 @@
 import { Fenced } from "../../../ports/event-log.ts";
-import type { Batch, Cursor, RunRow } from "../../../ports/event-log.ts";
+import type { Cursor } from "../../../ports/event-log.ts";
+import type { Batch, RunRow } from "../../../ports/log-batch.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 

@@ -1,4 +1,4 @@
-import type { Batch, RunRow } from "../../../ports/event-log.ts";
+import type { Batch, RunRow } from "../../../ports/log-batch.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import { encodeBody } from "../../../storage/shared/body.ts";
 import { encodeMark } from "../../../storage/shared/encode-mark.ts";

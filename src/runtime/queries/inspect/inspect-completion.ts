@@ -1,5 +1,6 @@
 import { AgentError } from "../../../errors.ts";
-import type { EventLog, RequestEntry } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RequestEntry } from "../../../ports/log-entries.ts";
 import type { CallId } from "../../../protocol/ids.ts";
 import type { InspectedCompletion } from "../../inspection.ts";
 import { WHOLE } from "../../replay/prompts/new-prompt.ts";

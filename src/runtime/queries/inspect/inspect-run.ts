@@ -1,4 +1,5 @@
-import type { EventLog, RunEntry } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RunEntry } from "../../../ports/log-entries.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import { toEncoded } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";

@@ -1,5 +1,6 @@
 import { AgentError } from "../../../errors.ts";
-import type { EventLog, WaitEntry } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { WaitEntry } from "../../../ports/log-entries.ts";
 import { byteLength } from "../../journal/json-limits.ts";
 import type { WaitsPage, WaitsQuery } from "../../lists.ts";
 import { readEvent } from "../../replay/accepted.ts";

@@ -1,4 +1,4 @@
-import type { RequestEntry, RunEntry } from "../../../ports/event-log.ts";
+import type { RequestEntry, RunEntry } from "../../../ports/log-entries.ts";
 import type { RunRequest, RunSummary } from "../../../protocol/answers/status.ts";
 import type { ForkedFrom } from "../../../protocol/events/events.ts";
 import type { RunDetails } from "../../lists.ts";

@@ -1,4 +1,5 @@
-import type { EventLog, RunEntry, RunPage } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RunEntry, RunPage } from "../../../ports/log-entries.ts";
 import type { RunQuery } from "../../../ports/log-queries.ts";
 import type { FinishReason } from "../../../protocol/events/outcome-codes.ts";
 import { isHidden } from "../../journal/system-runs.ts";

@@ -1,5 +1,6 @@
 import type { Environment } from "../../../ports/environment.ts";
-import type { EventLog, RunEntry } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RunEntry } from "../../../ports/log-entries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { WatchRunsOptions } from "../../lists.ts";
 import type { Feed, FeedReader, PageSink } from "../../feeds.ts";

@@ -1,4 +1,5 @@
-import type { EventLog, RecordPosition } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RecordPosition } from "../../../ports/log-batch.ts";
 import { countTexts, sliceTexts } from "../../../protocol/events/texts.ts";
 import type { Texts } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";

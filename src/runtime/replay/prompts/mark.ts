@@ -1,4 +1,4 @@
-import type { RecordPosition } from "../../../ports/event-log.ts";
+import type { RecordPosition } from "../../../ports/log-batch.ts";
 import type { CallId } from "../../../protocol/ids.ts";
 import type { PromptRecord } from "../../journal/records.ts";
 

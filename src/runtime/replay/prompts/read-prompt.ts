@@ -1,4 +1,5 @@
-import type { EventLog, RequestEntry } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RequestEntry } from "../../../ports/log-entries.ts";
 import type { CallId, RunId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import type { PromptRecord } from "../../journal/records.ts";

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Page, Snapshot } from "../../../ports/event-log.ts";
+import type { Page } from "../../../ports/event-log.ts";
+import type { Snapshot } from "../../../ports/log-entries.ts";
 import type { ReadOptions } from "../../../ports/log-queries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";

@@ -1,4 +1,4 @@
-import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../../ports/event-log.ts";
+import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../../ports/log-entries.ts";
 import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
 import type { Usage } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";

@@ -1,13 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type {
-  Holdings,
-  OutboxEntry,
-  RequestEntry,
-  RunAlias,
-  RunEntry,
-  RunPage,
-  WaitPage,
-} from "../../../ports/event-log.ts";
+import type { Holdings } from "../../../ports/event-log.ts";
+import type { OutboxEntry, RequestEntry, RunEntry, RunPage, WaitPage } from "../../../ports/log-entries.ts";
+import type { RunAlias } from "../../../ports/log-batch.ts";
 import type {
   OutboxQuery,
   RequestQuery,

@@ -1,5 +1,6 @@
 import { Fenced } from "../../../ports/event-log.ts";
-import type { Batch, Cursor, RunRow } from "../../../ports/event-log.ts";
+import type { Cursor } from "../../../ports/event-log.ts";
+import type { Batch, RunRow } from "../../../ports/log-batch.ts";
 import type { LastTurn } from "../../../protocol/answers/status.ts";
 import type { Usage } from "../../../protocol/events/events.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";

@@ -1,4 +1,4 @@
-import type { Batch, RequestMark } from "../../../ports/event-log.ts";
+import type { Batch, RequestMark } from "../../../ports/log-batch.ts";
 import type { OwnedRun } from "./claims.ts";
 import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";

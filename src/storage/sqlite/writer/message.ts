@@ -1,4 +1,4 @@
-import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../ports/event-log.ts";
+import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../ports/log-batch.ts";
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "../recent/recent-events.ts";
 import type { Durability } from "../format/schema.ts";

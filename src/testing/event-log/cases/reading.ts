@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Cursor, EventLog, LogRecord } from "../../../ports/event-log.ts";
+import type { Cursor, EventLog } from "../../../ports/event-log.ts";
+import type { LogRecord } from "../../../ports/log-batch.ts";
 import { toEncoded } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { createRandom } from "../random.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Fenced } from "../../../ports/event-log.ts";
-import type { EventLog, RequestMark } from "../../../ports/event-log.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import type { RequestMark } from "../../../ports/log-batch.ts";
 import type { NodePresence } from "../../../ports/node-directory.ts";
 import { alias, events, nextEvents, requestId, row, runId, startRun } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Cursor, RequestMark } from "../../../../ports/event-log.ts";
+import type { Cursor } from "../../../../ports/event-log.ts";
+import type { RequestMark } from "../../../../ports/log-batch.ts";
 import type { SleepQuery } from "../../../../ports/log-queries.ts";
 import type { RunId } from "../../../../protocol/ids.ts";
 import { accepted, nextEvents, openFor, requestId, startRun } from "../../subject.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../../../errors.ts";
-import type { RequestMark } from "../../../../ports/event-log.ts";
+import type { RequestMark } from "../../../../ports/log-batch.ts";
 import { accepted, events, nextEvents, openFor, requestId, runId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 

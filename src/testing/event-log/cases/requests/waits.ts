@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WaitMark } from "../../../../ports/event-log.ts";
+import type { WaitMark } from "../../../../ports/log-batch.ts";
 import type { WaitQuery } from "../../../../ports/log-queries.ts";
 import { accepted, nextEvents, openFor, requestId, row, runId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";

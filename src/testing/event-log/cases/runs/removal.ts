@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Fenced } from "../../../../ports/event-log.ts";
-import type { Cursor, ReferenceMark } from "../../../../ports/event-log.ts";
+import type { Cursor } from "../../../../ports/event-log.ts";
+import type { ReferenceMark } from "../../../../ports/log-batch.ts";
 import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 

@@ -1,0 +1,76 @@
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
+import type { RequestPhase, WaitingFor } from "../protocol/answers/status.ts";
+import type { RunRow, WaitMark, OutboxMark, RecordPosition } from "./log-batch.ts";
+
+/** A state of the run that its owner stored, and the part of the log that it covers. */
+export interface Snapshot {
+  readonly head: number;
+  readonly records: number;
+  readonly data: Json;
+}
+
+/** A run's row as stored. */
+export interface RunEntry extends RunRow {
+  readonly runId: RunId;
+  readonly head: number;
+  /** The name of its alias, if it has one; of several the first in alphabetical order. */
+  readonly alias?: string;
+  /** The number of its open waits; absent if it has none. */
+  readonly openWaits?: number;
+  /** The number of its queued requests; absent if it has none. */
+  readonly queued?: number;
+  /** When its started request at rest must continue, in milliseconds since 1970. */
+  readonly wakeAt?: number;
+  /** The node that claimed it last and has not released it. */
+  readonly owner?: string;
+  /** True for a run that was removed; the rest of the row is then empty. */
+  readonly removed?: boolean;
+}
+
+/** An open wait for input. */
+export interface WaitEntry extends Omit<WaitMark, "closed"> {
+  readonly runId: RunId;
+}
+
+/** A part of the list of open waits. */
+export interface WaitPage {
+  readonly waits: readonly WaitEntry[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+}
+
+/** An entry of an outbox that is not done. */
+export interface OutboxEntry extends Omit<OutboxMark, "done"> {
+  /** The run that sends the message. */
+  readonly runId: RunId;
+}
+
+/** The entry of a request in the index. */
+export interface RequestEntry {
+  readonly requestId: RequestId;
+  readonly runId: RunId;
+  readonly phase: RequestPhase;
+  readonly createdAt: number;
+  readonly accepted: RecordPosition;
+  readonly started?: number;
+  readonly segment?: number;
+  readonly completed?: number;
+  /** The wake time; absent if it has none. */
+  readonly wakeAt?: number;
+  /** The asks that it rests on; absent if it does not rest. */
+  readonly rests?: readonly RequestId[];
+  /** What it waits for; absent unless it is at rest without a wait for input. */
+  readonly waitingFor?: WaitingFor;
+  /** True if the run was removed; then only the ids and the phase `completed` are set. */
+  readonly removed?: boolean;
+}
+
+/** A part of the list of runs. */
+export interface RunPage {
+  readonly runs: readonly RunEntry[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+  /** The number of selected runs, if it was asked for. */
+  readonly total?: number;
+}
