@@ -1,7 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
-import type { RunEntry } from "../../ports/log-entries.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type {
@@ -18,7 +17,7 @@ import { checkNoCycle } from "./mail.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
-import { configRunId } from "../journal/system-runs.ts";
+import { configRunId, mayBeRun, newRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import { isRenewed } from "../run/renewal.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
@@ -66,7 +65,7 @@ export class Commands {
   }
 
   async #turn(agent: Agent, request: TurnRequest): Promise<Receipt> {
-    const { environment, files, log } = this.#context;
+    const { environment, files } = this.#context;
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(this.#context, agent, request);
@@ -74,7 +73,7 @@ export class Commands {
     }
     const receipt = await this.#acceptance.once(requestId, { agent: agent.name, request }, async () => {
       await checkTurnRequest(this.#context, agent, request);
-      checkRequestId(requestId, request.run_id, await log.run(requestId as string));
+      await this.#checkRequestId(requestId, request.run_id);
       return this.#accept(agent.name, request, requestId);
     });
     // The request may have been accepted just before a crash.
@@ -124,8 +123,9 @@ export class Commands {
       checkNoCycle(runId, request);
       const isNamed = request.request_id !== undefined;
       const reply = await this.#send(runId, { kind: "turn", accepted, ...(isNamed && { isNamed }) });
-      this.#queries.remember(runId, accepted);
-      return toReceipt("turn", requestId, reply);
+      const receipt = toReceipt("turn", requestId, reply);
+      this.#queries.remember(runId, accepted, receipt);
+      return receipt;
     };
     const newId = (): RunId => this.#newRunId();
     if (named !== undefined) return send(await this.#named(agent, { run_id: named, key }));
@@ -133,7 +133,7 @@ export class Commands {
   }
 
   async #message(agent: Agent, given: MessageRequest): Promise<Receipt> {
-    const { environment, log } = this.#context;
+    const { environment } = this.#context;
     const request = { ...given, body: given.body ?? null };
     if (request.request_id === undefined) {
       await checkMessage(this.#context, agent, request);
@@ -142,7 +142,7 @@ export class Commands {
     const messageId = request.request_id;
     return this.#acceptance.once(messageId, { agent: agent.name, request }, async () => {
       await checkMessage(this.#context, agent, request);
-      checkRequestId(messageId, request.run_id, await log.run(messageId as string));
+      await this.#checkRequestId(messageId, request.run_id);
       return this.#sendAgentMessage(agent.name, request, messageId);
     });
   }
@@ -172,7 +172,14 @@ export class Commands {
   }
 
   #newRunId(): RunId {
-    return `run_${this.#context.environment.newId()}` as RunId;
+    return newRunId(this.#context.environment);
+  }
+
+  /** Throws `conflict` for a request id that is the id of a run: of the run that it names, or of one that exists. */
+  async #checkRequestId(requestId: string, named: RunId | undefined): Promise<void> {
+    const isNamed = requestId === named;
+    if (!isNamed && !(mayBeRun(requestId) && (await this.#context.log.run(requestId)) !== undefined)) return;
+    throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
   }
 
   async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
@@ -312,12 +319,6 @@ export class Commands {
     const run = await this.#queries.run(runId);
     if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
-}
-
-/** Throws `conflict` for a request id that is the id of a run: of the run that it names, or of one that exists. */
-function checkRequestId(requestId: RequestId, named: RunId | undefined, run: RunEntry | undefined): void {
-  if ((requestId as string) !== named && run === undefined) return;
-  throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
 }
 
 /** The actor on another server that made a request, as that server says. */

@@ -3,6 +3,7 @@ import type { ErrorCode } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
 import type { SendOptions } from "../../ports/router.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { newRunId } from "../journal/system-runs.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Letter, Mail, Posted, RenewedActor, Reply } from "../replay/mail-port.ts";
@@ -109,7 +110,7 @@ export class ActorMail implements Mail {
       await this.#checkRun(name, runId);
       return this.#deliver(runId as RunId, message, options);
     }
-    const newId = (): RunId => `run_${environment.newId()}` as RunId;
+    const newId = (): RunId => newRunId(environment);
     return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message, options));
   }
 

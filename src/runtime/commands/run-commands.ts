@@ -7,6 +7,7 @@ import { checkForkPoint } from "../run/fork.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { Message } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
+import { newRunId } from "../journal/system-runs.ts";
 import type { HostContext } from "../run-context.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 
@@ -65,6 +66,6 @@ export class RunCommands {
   }
 
   #newId(): RunId {
-    return `run_${this.#context.environment.newId()}` as RunId;
+    return newRunId(this.#context.environment);
   }
 }

@@ -1,3 +1,4 @@
+import type { Environment } from "../../ports/environment.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 
@@ -10,6 +11,18 @@ export function configRunId(agent: string): RunId {
 }
 
 const PREFIX = "config-";
+
+/** The id of a new run. */
+export function newRunId({ newId }: Pick<Environment, "newId">): RunId {
+  return `${RUN_PREFIX}${newId()}` as RunId;
+}
+
+const RUN_PREFIX = "run_";
+
+/** Whether an id can be that of a run; the ids of requests, which clients choose, mostly cannot. */
+export function mayBeRun(id: string): boolean {
+  return id.startsWith(RUN_PREFIX) || id.startsWith(PREFIX);
+}
 
 /** Whether a run contains the configuration of an agent. */
 export function isConfigRun(runId: RunId): boolean {

@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
-import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
@@ -59,8 +59,9 @@ export class Queries {
   }
 
   /** Caches the data of a request for its readers. */
-  remember(runId: RunId, { requestId, agent, request }: AcceptedRequest): void {
-    this.#requests.set(requestId, { runId, agent, level: request.logging_level ?? "default" });
+  remember(runId: RunId, { requestId, agent, request }: AcceptedRequest, receipt?: Receipt): void {
+    const level = request.logging_level ?? "default";
+    this.#requests.set(requestId, { runId, agent, level, startedAfter: receipt && startedAfter(receipt) });
   }
 
   async #rememberMessage(entry: RequestEntry): Promise<void> {
@@ -272,6 +273,8 @@ export class Queries {
       const clamped = Math.min(after, run?.head ?? 0);
       return { clamped, finished: run?.status === "idle" && clamped >= run.head };
     }
+    if (this.#requests.get(address.requestId)?.startedAfter === after)
+      return { clamped: after, finished: false };
     const entry = await this.#log.lookup(address.requestId);
     const { start, end } = toExtent(entry);
     if (after <= start) return { clamped: start, finished: false };
@@ -294,10 +297,18 @@ function toExtent(entry: RequestEntry | undefined): { readonly start: number; re
   return { start: started === undefined ? accepted.after : started - 1, end: completed };
 }
 
+/** The cursor before the first event of a request that has just started; `undefined` for one that waits. */
+function startedAfter({ after, event, replayed }: Receipt): number | undefined {
+  if (event === undefined || replayed) return undefined;
+  return typeOf(event) === "RequestStarted" && idOf(event) === after + 1 ? after : undefined;
+}
+
 interface Remembered {
   readonly runId: RunId;
   readonly agent: string;
   /** The id of the event, if the request is a message. */
   readonly messageEvent?: number;
   readonly level: LoggingLevel;
+  /** The cursor before its first event, if it started when it was accepted. */
+  readonly startedAfter?: number | undefined;
 }

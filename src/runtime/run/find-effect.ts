@@ -63,6 +63,8 @@ async function findRequest(
   ledger: RunLedger,
   requestId: RequestId,
 ): Promise<RunReceipt | undefined> {
+  // A new run has accepted nothing.
+  if (!ledger.begun) return undefined;
   await ledger.committed();
   const entry = await log.lookup(requestId);
   if (entry === undefined || entry.runId !== ledger.runId) return undefined;

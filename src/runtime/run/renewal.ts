@@ -5,7 +5,7 @@ import { typeOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
-import { isLeaving } from "../journal/system-runs.ts";
+import { isLeaving, newRunId } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 import type { ContinueMessage } from "./messages.ts";
@@ -62,7 +62,7 @@ export class Renewal {
     ledger.checkThere();
     const { agent, key } = ledger;
     if (!this.#isDue || agent === undefined || key === undefined) return;
-    ledger.renew(agent, key, `run_${this.#context.environment.newId()}` as RunId);
+    ledger.renew(agent, key, newRunId(this.#context.environment));
   }
 
   /** Has the new run begin. The run loses its key in that commit, so without a key that was done. */

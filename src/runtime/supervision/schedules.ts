@@ -6,6 +6,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Schedule } from "../agent/definition/schedule.ts";
 import { checkTurnRequest } from "../commands/check-request.ts";
 import type { KeyedRuns } from "../commands/keyed-runs.ts";
+import { newRunId } from "../journal/system-runs.ts";
 import { digest } from "../journal/digest.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
@@ -142,7 +143,7 @@ class ScheduleTimer {
 
   #toRun(send: (runId: RunId) => Promise<RunReceipt>): Promise<RunReceipt> {
     const { environment } = this.#context;
-    const newId = (): RunId => `run_${environment.newId()}` as RunId;
+    const newId = (): RunId => newRunId(environment);
     return this.#keyed.send({ agent: this.#agent.name, key: this.#schedule.key }, newId, send);
   }
 
