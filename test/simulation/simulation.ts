@@ -182,6 +182,7 @@ export class Simulation {
       isOwner: (process) => hosts.owner === undefined || process === hosts.owner,
       pause,
       latestClockMs: () => hosts.clock.latestMs,
+      isOvertaking: this.plan.nodes > 0,
       get patient() {
         return isPatient();
       },

@@ -64,6 +64,7 @@ function whatIsLeft(asked: Invocation, { requests, runs }: Observer, finished: b
   const truth = requests.get(requestId);
   const at = `the client of ${requestId}, which ${doing}`;
   if (asked.refused === true) {
+    if (asked.isUncertain === true) return [];
     // An accepted request whose client had no answer before the run was removed is refused as gone.
     const isGone = truth !== undefined && runs.get(truth.runId)?.removed === true;
     return truth === undefined || isGone ? [] : [`${requestId} was refused and is in the log`];

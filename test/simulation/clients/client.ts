@@ -15,6 +15,8 @@ export interface Invocation {
   runId?: RunId;
   /** Refused permanently: it must never run. */
   refused?: boolean;
+  /** Whether an earlier copy got no answer and can still arrive, so that a refusal does not say that it never runs. */
+  isUncertain?: boolean;
   canceled?: boolean;
   /** The client's current action for it. */
   doing: string;
@@ -124,15 +126,21 @@ export class Client {
     }
   }
 
-  async #askOnce({ agent, request }: Invocation): Promise<Receipt | undefined> {
+  async #askOnce(asked: Invocation): Promise<Receipt | undefined> {
+    const { agent, request } = asked;
+    let copies = 0;
     try {
-      const receipt = await this.#connection.insist((runtime) => runtime.process(agent, request));
+      const receipt = await this.#connection.insist((runtime) => {
+        copies += 1;
+        return runtime.process(agent, request);
+      });
       this.#around.observer.clientAccepted(receipt.requestId, receipt.runId);
       this.#received(receipt);
       return receipt;
     } catch (error) {
-      if (error instanceof AgentError && REFUSALS.has(error.code)) return undefined;
-      throw error;
+      if (!(error instanceof AgentError) || !REFUSALS.has(error.code)) throw error;
+      if (copies > 1 && this.#around.isOvertaking) asked.isUncertain = true;
+      return undefined;
     }
   }
 
