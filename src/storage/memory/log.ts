@@ -2,26 +2,18 @@ import { AgentError } from "../../errors.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
 import type { Cursor, EventLog, Holdings } from "../../ports/event-log.ts";
-import type { OutboxEntry, WaitEntry, WaitPage, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
-import type {
-  Batch,
-  NewAlias,
-  OutboxMark,
-  WaitMark,
-  ReferenceMark,
-  RequestMark,
-  RunAlias,
-} from "../../ports/log-batch.ts";
+import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
+import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { applyMark, toRemovedRequest } from "../shared/request-entry.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { toRemovedEntry } from "../shared/run-list.ts";
-import type { RequestQuery, RunIdQuery, WaitQuery } from "../../ports/log-queries.ts";
-import { compareWaits, toWaitPage, waitPositionOf } from "../shared/wait-list.ts";
+import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns } from "./list-runs.ts";
 import { memoryNodes } from "./nodes.ts";
+import { OpenWaits } from "./open-waits.ts";
+import { RequestTable } from "./request-table.ts";
 import { newRun, readPage, sizeOf, toEntry } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
@@ -51,16 +43,12 @@ export interface MemoryLogOptions {
 export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}): MemoryLog {
   const runs = new Map<RunId, MemoryRun>();
   const removed = new Set<RunId>();
-  const requests = new Map<RequestId, RequestEntry>();
-  // Only the ids of removed runs' requests are kept.
-  const removedRequests = new Map<RequestId, RunId>();
-  const openRequests = new Set<RequestId>();
+  const requests = new RequestTable();
   // By agent and name; the names of agents have no spaces.
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
-  // The runs with open waits.
-  const waiting = new Set<RunId>();
+  const waits = new OpenWaits(runs);
   // The runs whose outboxes have entries.
   const senders = new Set<RunId>();
   const tails = new Tails();
@@ -88,7 +76,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (row === undefined) throw new TypeError("the first batch of a run needs its row");
 
     if (batch.alias) checkAlias(cursor.runId, batch.alias);
-    const marked = batch.requests && applyMarks(cursor.runId, batch.requests);
+    const marked = batch.requests && requests.mark(cursor.runId, batch.requests);
 
     // Nothing below fails.
     if (run.row === undefined) {
@@ -104,15 +92,13 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
     if (batch.alias) giveAlias(cursor.runId, run, batch.alias);
     for (const [requestId, entry] of marked ?? []) {
-      requests.set(requestId, entry);
+      requests.store(requestId, entry);
       run.requests.add(requestId);
-      if (entry.phase === "completed") openRequests.delete(requestId);
-      else openRequests.add(requestId);
     }
     for (const mark of batch.references ?? []) applyReference(cursor.runId, run, mark);
-    if (batch.waits) applyWaits(cursor.runId, run, batch.waits);
+    if (batch.waits) waits.apply(cursor.runId, run, batch.waits);
     for (const [requestId, { phase }] of run.waits === undefined ? [] : (marked ?? []))
-      if (phase === "completed") closeWaits(cursor.runId, run, requestId);
+      if (phase === "completed") waits.close(cursor.runId, run, requestId);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
@@ -151,39 +137,6 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     else referrers.delete(thing);
   }
 
-  function applyWaits(runId: RunId, run: MemoryRun, marks: readonly WaitMark[]): void {
-    for (const { closed = false, ...mark } of marks) {
-      if (closed) run.waits?.delete(mark.waitId);
-      else (run.waits ??= new Map()).set(mark.waitId, { ...mark, runId });
-    }
-    noteWaits(runId, run);
-  }
-
-  function closeWaits(runId: RunId, run: MemoryRun, requestId: RequestId): void {
-    for (const [waitId, wait] of run.waits ?? []) if (wait.requestId === requestId) run.waits?.delete(waitId);
-    noteWaits(runId, run);
-  }
-
-  function noteWaits(runId: RunId, run: MemoryRun): void {
-    if (run.waits !== undefined && run.waits.size > 0) waiting.add(runId);
-    else waiting.delete(runId);
-  }
-
-  function listWaits(query: WaitQuery): WaitPage {
-    const { agent, runId, requestId } = query;
-    const after = waitPositionOf(query);
-    const found: WaitEntry[] = [];
-    for (const id of runId === undefined ? waiting : [runId]) {
-      const run = runs.get(id);
-      if (agent !== undefined && run?.row?.agent !== agent) continue;
-      for (const wait of run?.waits?.values() ?? []) {
-        const isOther = requestId !== undefined && wait.requestId !== requestId;
-        if (!isOther && (after === undefined || compareWaits(wait, after) > 0)) found.push(wait);
-      }
-    }
-    return toWaitPage(found.sort(compareWaits).slice(0, query.limit + 1), query);
-  }
-
   function applyOutbox(runId: RunId, run: MemoryRun, marks: readonly OutboxMark[]): void {
     for (const { done = false, ...mark } of marks) {
       const others = (run.outbox ?? []).filter(
@@ -199,37 +152,14 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return [...runIds].flatMap((runId) => runs.get(runId)?.outbox ?? []);
   }
 
-  /** Computes the new entries of requests without storing them. */
-  function applyMarks(runId: RunId, marks: readonly RequestMark[]): Map<RequestId, RequestEntry> {
-    const marked = new Map<RequestId, RequestEntry>();
-    for (const mark of marks) {
-      const entry = marked.get(mark.requestId) ?? lookup(mark.requestId);
-      marked.set(mark.requestId, applyMark(entry, runId, mark));
-    }
-    return marked;
-  }
-
-  function lookup(requestId: RequestId): RequestEntry | undefined {
-    const removedFrom = removedRequests.get(requestId);
-    return removedFrom === undefined ? requests.get(requestId) : toRemovedRequest(requestId, removedFrom);
-  }
-
-  function openEntries(): readonly RequestEntry[] {
-    const entries = [...openRequests].map((requestId) => requests.get(requestId));
-    return entries.filter((entry) => entry !== undefined);
-  }
-
   function requestsOf(query: RequestQuery): readonly RequestEntry[] {
     const { runId, limit, oldestFirst = false, after } = query;
     // A set keeps the order in which requests were accepted.
-    const all = query.removed === true && removed.has(runId) ? removedOf(runId) : runs.get(runId)?.requests;
+    const all =
+      query.removed === true && removed.has(runId) ? requests.removedOf(runId) : runs.get(runId)?.requests;
     const ordered = oldestFirst ? [...(all ?? [])] : [...(all ?? [])].toReversed();
     const page = behind(ordered, after).slice(0, limit);
-    return page.map(lookup).filter((entry) => entry !== undefined);
-  }
-
-  function removedOf(runId: RunId): readonly RequestId[] {
-    return [...removedRequests].filter(([, owner]) => owner === runId).map(([requestId]) => requestId);
+    return page.map(requests.lookup).filter((entry) => entry !== undefined);
   }
 
   function runIds({ removed: isRemoved = false, after, limit }: RunIdQuery): readonly RunId[] {
@@ -246,7 +176,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   function find(runId: RunId): RunEntry | undefined {
     if (removed.has(runId)) return toRemovedEntry(runId);
     const run = runs.get(runId);
-    return run?.row && { ...run.row, ...toEntry(runId, run, lookup) };
+    return run?.row && { ...run.row, ...toEntry(runId, run, requests.lookup) };
   }
 
   function remove(cursor: Cursor): readonly string[] {
@@ -254,15 +184,11 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     const things = [...(run.references ?? [])];
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
-    waiting.delete(cursor.runId);
+    waits.remove(cursor.runId);
     if (run.row !== undefined) removed.add(cursor.runId);
     for (const alias of run.aliases ?? []) aliases.delete(alias);
     senders.delete(cursor.runId);
-    for (const requestId of run.requests) {
-      requests.delete(requestId);
-      removedRequests.set(requestId, cursor.runId);
-      openRequests.delete(requestId);
-    }
+    requests.remove(cursor.runId, run.requests);
     tails.wake(cursor.runId);
     return things.filter((thing) => !referrers.has(thing));
   }
@@ -321,11 +247,11 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       },
       tail: (runId, wake) => tails.add(runId, wake),
       watch: (wake) => tails.addToAll(wake),
-      lookup: async (requestId) => lookup(requestId),
+      lookup: async (requestId) => requests.lookup(requestId),
       requests: async (query) => requestsOf(query),
       run: async (runId) => find(runId),
       find: async (alias) => aliases.get(toKey(alias)),
-      list: async (query) => listRuns(runs, query, lookup),
+      list: async (query) => listRuns(runs, query, requests.lookup),
       runIds: async (query) => runIds(query),
       holdings: async (runId) => holdings(runId),
       async size(runId) {
@@ -333,7 +259,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
       },
       async open({ notOwnedBy } = {}) {
-        const entries = openEntries().filter(({ runId }) => !isOwnedBy(runId, notOwnedBy));
+        const entries = requests.open().filter(({ runId }) => !isOwnedBy(runId, notOwnedBy));
         const begun = new Set(entries.filter(({ phase }) => phase !== "queued").map(({ runId }) => runId));
         return entries
           .filter(({ phase, runId, wakeAt, waitingFor }) =>
@@ -344,17 +270,18 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
           .sort((a, b) => a.createdAt - b.createdAt);
       },
       async asleep({ after = -Infinity, notAfter = Infinity, limit, notOwnedBy }) {
-        return openEntries()
+        return requests
+          .open()
           .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
           .filter(({ runId }) => !isOwnedBy(runId, notOwnedBy))
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
       async resting({ after = "", limit }) {
-        const entries = openEntries().filter(({ runId, rests }) => rests !== undefined && runId > after);
+        const entries = requests.open().filter(({ runId, rests }) => rests !== undefined && runId > after);
         return entries.sort((a, b) => (a.runId < b.runId ? -1 : 1)).slice(0, limit);
       },
-      waits: async (query) => listWaits(query),
+      waits: async (query) => waits.list(query),
       async outbox({ runId, notOwnedBy }) {
         const senderIds = runId === undefined ? [...senders] : [runId];
         return outbox(senderIds.filter((sender) => !isOwnedBy(sender, notOwnedBy)));
