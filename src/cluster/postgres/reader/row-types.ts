@@ -1,9 +1,9 @@
 import type { OutboxEntry, RequestEntry, RunEntry, Snapshot, WaitEntry } from "../../../ports/log-entries.ts";
-import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
-import type { Usage } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import type { Json, JsonObject } from "../../../protocol/json.ts";
+import type { Json } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../../storage/shared/request-entry.ts";
+import { toRequestFields, toRunFields } from "../../../storage/shared/sql-rows.ts";
+import type { CommonRequestColumns, CommonRunColumns } from "../../../storage/shared/sql-rows.ts";
 import { toRemovedEntry } from "../../../storage/shared/run-list.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
 
@@ -16,25 +16,15 @@ export const RUN = `run.id, owner, stored, removed, agent, status, created_at, u
   CASE WHEN status > 0 THEN (SELECT wake_at FROM troupe.request WHERE request.id = run.started) END AS wake_at,
   (SELECT min(name) FROM troupe.alias WHERE alias.run = run.id) AS alias`;
 
-export interface RunColumns {
+export interface RunColumns extends CommonRunColumns {
   readonly id: RunId;
   readonly owner: string | null;
   readonly stored: boolean;
   readonly removed: boolean;
-  readonly agent: string;
   readonly status: number;
   readonly created_at: number;
   readonly updated_at: number;
-  readonly turns: number;
-  readonly metadata: string;
-  readonly initial_input: string;
-  readonly started: RequestId | null;
-  readonly last_turn: string | null;
-  readonly usage: string | null;
-  readonly alias: string | null;
   readonly head: number;
-  readonly open_waits: number | null;
-  readonly queued: number | null;
   readonly wake_at: number | null;
 }
 
@@ -43,19 +33,10 @@ export function toRun(row: RunColumns): RunEntry {
   return {
     runId: row.id,
     head: row.head,
-    agent: row.agent,
+    ...toRunFields(row),
     status: RUN_PHASES[row.status] ?? "idle",
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    turns: row.turns,
-    initialInput: JSON.parse(row.initial_input) as Json,
-    metadata: JSON.parse(row.metadata) as JsonObject,
-    ...(row.started !== null && { started: row.started }),
-    ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
-    ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
-    ...(row.alias !== null && { alias: row.alias }),
-    ...(row.open_waits !== null && row.open_waits > 0 && { openWaits: row.open_waits }),
-    ...(row.queued !== null && row.queued > 0 && { queued: row.queued }),
     ...(row.wake_at !== null && { wakeAt: row.wake_at }),
     ...(row.owner !== null && { owner: row.owner }),
   };
@@ -65,20 +46,13 @@ export function toRun(row: RunColumns): RunEntry {
 export const REQUEST = `id, run, removed, phase, created_at, accepted_n, accepted_after, started, segment, completed,
   wake_at, rests, waiting_for FROM troupe.request`;
 
-export interface RequestColumns {
+export interface RequestColumns extends CommonRequestColumns {
   readonly id: RequestId;
   readonly run: RunId;
   readonly removed: boolean;
   readonly phase: number;
   readonly created_at: number;
-  readonly accepted_n: number;
-  readonly accepted_after: number;
-  readonly started: number | null;
-  readonly segment: number | null;
-  readonly completed: number | null;
   readonly wake_at: number | null;
-  readonly rests: string | null;
-  readonly waiting_for: string | null;
 }
 
 export function toRequest(row: RequestColumns): RequestEntry {
@@ -88,13 +62,8 @@ export function toRequest(row: RequestColumns): RequestEntry {
     runId: row.run,
     phase: REQUEST_PHASES[row.phase] ?? "queued",
     createdAt: row.created_at,
-    accepted: { n: row.accepted_n, after: row.accepted_after },
-    ...(row.started !== null && { started: row.started }),
-    ...(row.segment !== null && { segment: row.segment }),
-    ...(row.completed !== null && { completed: row.completed }),
+    ...toRequestFields(row),
     ...(row.wake_at !== null && { wakeAt: row.wake_at }),
-    ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
-    ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
   };
 }
 

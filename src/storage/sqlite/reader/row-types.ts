@@ -1,9 +1,8 @@
 import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../../ports/log-entries.ts";
-import type { LastTurn, WaitingFor } from "../../../protocol/answers/status.ts";
-import type { Usage } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import type { Json, JsonObject } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
+import { toRequestFields, toRunFields } from "../../shared/sql-rows.ts";
+import type { CommonRequestColumns, CommonRunColumns } from "../../shared/sql-rows.ts";
 import { toRemovedEntry } from "../../shared/run-list.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
@@ -24,23 +23,13 @@ export const WAIT = "run_id, id, request_id, opened FROM wait JOIN run ON run.ri
 
 export const OUTBOX = "run_id, event, request_id, kind FROM outbox JOIN run ON run.rid = outbox.rid";
 
-export interface RunRow {
+export interface RunRow extends CommonRunColumns {
   readonly run_id: RunId;
   readonly removed: number;
-  readonly agent: string;
   readonly status: number;
   readonly created: number;
   readonly updated: number;
-  readonly turns: number;
-  readonly metadata: string;
-  readonly initial_input: string;
-  readonly started: RequestId | null;
-  readonly last_turn: string | null;
-  readonly usage: string | null;
-  readonly alias: string | null;
   readonly head: number | null;
-  readonly open_waits: number | null;
-  readonly queued: number | null;
   readonly wake: number | null;
 }
 
@@ -49,37 +38,21 @@ export function toRun(row: RunRow): RunEntry {
   return {
     runId: row.run_id,
     head: row.head ?? 0,
-    agent: row.agent,
+    ...toRunFields(row),
     status: RUN_PHASES[row.status] ?? "idle",
     createdAt: row.created,
     updatedAt: row.updated,
-    turns: row.turns,
-    initialInput: JSON.parse(row.initial_input) as Json,
-    metadata: JSON.parse(row.metadata) as JsonObject,
-    ...(row.started !== null && { started: row.started }),
-    ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
-    ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
-    ...(row.alias !== null && { alias: row.alias }),
-    ...(row.open_waits !== null && row.open_waits > 0 && { openWaits: row.open_waits }),
-    ...(row.queued !== null && row.queued > 0 && { queued: row.queued }),
     ...(row.wake !== null && { wakeAt: row.wake }),
   };
 }
 
-export interface RequestRow {
+export interface RequestRow extends CommonRequestColumns {
   readonly request_id: RequestId;
   readonly run_id: RunId;
   readonly removed: number;
   readonly phase: number;
   readonly created: number;
-  readonly accepted_n: number;
-  readonly accepted_after: number;
-  readonly started: number | null;
-  readonly segment: number | null;
-  readonly completed: number | null;
   readonly wake: number | null;
-  readonly rests: string | null;
-  readonly waiting_for: string | null;
 }
 
 export function toRequest(row: RequestRow): RequestEntry {
@@ -89,13 +62,8 @@ export function toRequest(row: RequestRow): RequestEntry {
     runId: row.run_id,
     phase: REQUEST_PHASES[row.phase] ?? "queued",
     createdAt: row.created,
-    accepted: { n: row.accepted_n, after: row.accepted_after },
-    ...(row.started !== null && { started: row.started }),
-    ...(row.segment !== null && { segment: row.segment }),
-    ...(row.completed !== null && { completed: row.completed }),
+    ...toRequestFields(row),
     ...(row.wake !== null && { wakeAt: row.wake }),
-    ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
-    ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
   };
 }
 

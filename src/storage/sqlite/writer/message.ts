@@ -2,7 +2,7 @@ import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../por
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "../recent/recent-events.ts";
 import type { Durability } from "../format/schema.ts";
-import type { EncodedMark } from "../../shared/encode-mark.ts";
+import type { EncodedMark } from "../../shared/sql-rows.ts";
 
 /** The start data of the writer's thread. */
 export interface WriterData {
