@@ -2,6 +2,7 @@ import { defineAgent, operation } from "troupe";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import type { EventLog } from "../../src/ports/event-log.ts";
 import type { Json } from "../../src/protocol/json.ts";
 import { ClusterHost } from "./cluster-host.ts";
 import type { ClusterNode } from "./cluster-host.ts";
@@ -298,4 +299,27 @@ test.for([
   const names = await host.secrets.names();
   expect(names).toHaveLength(1);
   expect(names).not.toContain(replaced);
+});
+
+test("a fork that ends while the remains of other forks are looked for stays", async () => {
+  const host = new ClusterHost();
+  const [a, b, c] = [await host.start([clerk]), await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const source = await host.ask(a, "clerk", chat("one"));
+  const fork = await host.settle(a.runtime.fork(source, { after: 0 }));
+  // The nodes have read the list before the fork ended.
+  for (const { log } of [a, b]) {
+    const { list } = log;
+    (log as { list: EventLog["list"] }).list = async (query) => {
+      const page = await list(query);
+      if (query.agent !== "") return page;
+      const entry = await host.log.run(fork);
+      return { ...page, runs: entry === undefined ? [] : [{ ...entry, agent: "" }] };
+    };
+  }
+  c.kill();
+  await host.pass(8_000);
+  expect(await host.log.run(fork)).toMatchObject({ agent: "clerk" });
+  expect((await host.log.run(fork))?.removed).not.toBe(true);
+  expect(host.faults).toEqual([]);
 });

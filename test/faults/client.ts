@@ -1,4 +1,3 @@
-import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { idOf, requestIdOf } from "../../src/protocol/events/encode.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
@@ -7,6 +6,7 @@ import { agentNames } from "./server/agents.ts";
 import { toMail, toRequest } from "./requests.ts";
 import type { Mail } from "./requests.ts";
 import type { Journal } from "./journal.ts";
+import { Patience } from "./patience.ts";
 
 /** The environment of a client. */
 export interface ClientOptions {
@@ -19,7 +19,10 @@ export interface ClientOptions {
   readonly goesOn: () => boolean;
   /** The agents that it uses. Default: all. */
   readonly agents?: readonly string[];
-  /** How long it waits for the next byte before it asks again, in milliseconds. Default: forever. */
+  /**
+   * How long it waits for the next byte before it asks again, in milliseconds; doubled while nothing comes, so that a slow
+   * server can answer. Default: forever.
+   */
   readonly patienceMs?: number;
   /** Whether it leaves some streams in the middle and continues them with a new connection. Default false. */
   readonly hops?: boolean;
@@ -60,6 +63,9 @@ export async function runClient(options: ClientOptions): Promise<void> {
 /** The delay before a retry, in milliseconds. */
 const RETRY_MS = 10;
 
+/** The longest time without a byte after which a client asks again, in milliseconds. */
+const LONGEST_PATIENCE_MS = 30_000;
+
 /** One turn from the client's view. */
 class ClientTurn {
   readonly #options: ClientOptions;
@@ -69,11 +75,13 @@ class ClientTurn {
   #waits: readonly WaitEvent[] = [];
   #newest: Event | undefined;
   #events = 0;
+  #patienceMs: number;
 
   constructor(options: ClientOptions, agent: string, requestId: string) {
     this.#options = options;
     this.#agent = agent;
     this.#requestId = requestId;
+    this.#patienceMs = options.patienceMs ?? Infinity;
   }
 
   get runId(): string | undefined {
@@ -136,7 +144,7 @@ class ClientTurn {
     { mayRefuse = false }: { readonly mayRefuse?: boolean } = {},
   ): Promise<boolean> {
     for (;;) {
-      const patience = new Patience(this.#options.patienceMs);
+      const patience = this.#wait();
       const response = await this.#fetch(`/${this.#agent}/${path}`, body, patience.signal);
       const answer = await response?.text().catch(() => undefined);
       patience.end();
@@ -156,7 +164,7 @@ class ClientTurn {
   /** Reads a stream as far as possible; false if it delivered nothing. */
   async #stream(path: string, body?: object): Promise<boolean> {
     const before = this.#events;
-    const patience = new Patience(this.#options.patienceMs);
+    const patience = this.#wait();
     const response = await this.#fetch(path, body, patience.signal);
     if (response === undefined || response.status === 503) {
       patience.end();
@@ -200,10 +208,17 @@ class ClientTurn {
     this.#events += 1;
     this.#newest = event;
     this.#options.watch?.heard(this.#requestId);
+    this.#patienceMs = this.#options.patienceMs ?? Infinity;
     if (event.type === "WaitForInput") this.#waits = [...this.#waits, event];
     if (event.type === "ResumeWithInput") {
       this.#waits = this.#waits.filter(({ id }) => id !== event.wait_id);
     }
+  }
+
+  #wait(): Patience {
+    return new Patience(this.#patienceMs, () => {
+      this.#patienceMs = Math.min(this.#patienceMs * 2, LONGEST_PATIENCE_MS);
+    });
   }
 
   #complain(what: string): void {
@@ -218,28 +233,6 @@ class ClientTurn {
         ? { headers: last === 0 ? {} : { "last-event-id": String(last) } }
         : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     return fetch(`${address}${path}`, { ...init, signal }).catch(() => undefined);
-  }
-}
-
-/** Aborts a request when nothing has come for a time. */
-class Patience {
-  readonly #abort = new AbortController();
-  readonly #timer: NodeJS.Timeout | undefined;
-
-  constructor(ms: number | undefined) {
-    this.#timer = ms === undefined ? undefined : startTimer(() => this.#abort.abort(), ms);
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  renew(): void {
-    this.#timer?.refresh();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
   }
 }
 

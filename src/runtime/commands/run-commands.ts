@@ -51,12 +51,15 @@ export class RunCommands {
     return runId;
   }
 
-  /** Removes an idle run with everything that belongs to it. Retention spares runs with unread messages. */
+  /**
+   * Removes an idle run with everything that belongs to it. Retention spares runs with unread messages, and the removal of
+   * remains spares a run whose copy has ended since.
+   */
   async remove(
     runId: RunId,
-    { isRetention = false }: { readonly isRetention?: boolean } = {},
+    why: { readonly isRetention?: boolean; readonly isRemains?: boolean } = {},
   ): Promise<void> {
-    await sendMessage(this.#context.router, runId, { kind: "remove", isRetention });
+    await sendMessage(this.#context.router, runId, { kind: "remove", ...why });
     this.#queries.forget(runId);
   }
 

@@ -36,7 +36,7 @@ export type Message =
   | ForkMessage
   | RecoverMessage
   /** Remove the run; its owner releases it. Retention does not remove a run with unread messages. */
-  | { readonly kind: "remove"; readonly isRetention?: boolean };
+  | { readonly kind: "remove"; readonly isRetention?: boolean; readonly isRemains?: boolean };
 
 /** A message for the agent of the run. */
 export interface AgentMessage {

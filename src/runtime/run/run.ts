@@ -11,6 +11,7 @@ import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
 import type { Message, RunReceipt } from "./messages.ts";
+import { NO_AGENT } from "../journal/system-runs.ts";
 import type { RunContext } from "../run-context.ts";
 import { Lanes } from "../journal/lanes.ts";
 import { Recorder } from "../journal/recorder.ts";
@@ -239,7 +240,7 @@ export class Run implements RecorderListener {
       case "recover":
         return this.#requests.recover(message);
       case "remove":
-        return this.#remove(message.isRetention);
+        return this.#remove(message);
       default: {
         const never: never = message;
         return never;
@@ -257,10 +258,12 @@ export class Run implements RecorderListener {
   }
 
   /** Removes an idle run with its log. The run must be dropped afterwards. */
-  async #remove(isRetention = false): Promise<RunReceipt> {
+  async #remove({ isRetention, isRemains }: RemoveMessage): Promise<RunReceipt> {
     const { recorder } = this.#ledger;
     do {
-      if (isRetention && (this.#ledger.state.unread ?? []).length > 0)
+      if (isRemains === true && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
+        throw new AgentError("conflict", `the copy of run ${this.runId} has ended`);
+      if (isRetention === true && (this.#ledger.state.unread ?? []).length > 0)
         throw new AgentError("conflict", `run ${this.runId} has unread messages`);
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle") {
@@ -329,3 +332,5 @@ async function claimRun(log: EventLog, runId: RunId, options: ClaimOptions | und
 function unloaded(runId: RunId): AgentError {
   return new AgentError("unavailable", `run ${runId} was unloaded; retry`, { retryAfterS: 1 });
 }
+
+type RemoveMessage = Message & { readonly kind: "remove" };

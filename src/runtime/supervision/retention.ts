@@ -85,8 +85,8 @@ export async function removeUnfinishedRuns({ log, telemetry }: RunContext, runs:
     const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
     for (const run of page.runs) {
       if (!isUnfinished(run)) continue;
-      await runs.remove(run.runId).catch((error: unknown) => {
-        // The run is still being copied.
+      await runs.remove(run.runId, { isRemains: true }).catch((error: unknown) => {
+        // The run is still being copied, or its copy has ended since.
         if (error instanceof AgentError && error.code === "conflict") return;
         telemetry.fault(`the remains of run ${run.runId} could not be removed`, error);
       });

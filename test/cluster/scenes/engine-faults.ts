@@ -16,8 +16,8 @@ export const engineFaults: readonly Scene[] = [
       const failed = fails();
       await Promise.all([
         failed,
-        cluster.turnsOn(cluster.anyNode, "ticker", 3),
-        cluster.load({ turns, until: failed }),
+        cluster.clients.turnsOn(cluster.anyNode, "ticker", 3),
+        cluster.clients.load({ turns, until: failed }),
       ]);
       return [];
     },
@@ -34,8 +34,8 @@ export const engineFaults: readonly Scene[] = [
       const failed = fails();
       await Promise.all([
         failed,
-        cluster.turnsOn(cluster.anyNode, "ticker", 3),
-        cluster.load({ turns, until: failed }),
+        cluster.clients.turnsOn(cluster.anyNode, "ticker", 3),
+        cluster.clients.load({ turns, until: failed }),
       ]);
       return [];
     },

@@ -13,8 +13,10 @@ export const halfway: Scene = {
     const others = cluster.nodes.filter((node) => node !== victim);
     const source = await speak(cluster, victim);
     const removable = await Promise.all([1, 2, 3, 4].map(() => speak(cluster, victim)));
-    const asleep = cluster.turnsOn(victim, "dreamer", 2);
-    const sending = ["visitor", "planner", "talker"].map((agent) => cluster.turnsOn(victim, agent, 3));
+    const asleep = cluster.clients.turnsOn(victim, "dreamer", 2);
+    const sending = ["visitor", "planner", "talker"].map((agent) =>
+      cluster.clients.turnsOn(victim, agent, 3),
+    );
     await setTimeout(200 + random.below(200));
     const wrong = await Promise.all([
       upload(cluster, victim, others),

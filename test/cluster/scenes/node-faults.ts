@@ -12,9 +12,9 @@ export const nodeFaults: readonly Scene[] = [
     goalMs: 4_000,
     async play(cluster, random, turns) {
       const victim = cluster.anyNode;
-      const ticking = cluster.turnsOn(victim, "ticker", 3);
+      const ticking = cluster.clients.turnsOn(victim, "ticker", 3);
       const killed = kill(victim, random);
-      await Promise.all([killed, ticking, cluster.load({ turns, until: ticking })]);
+      await Promise.all([killed, ticking, cluster.clients.load({ turns, until: ticking })]);
       return ownedBy(cluster, victim, await ticking);
     },
   },
@@ -52,9 +52,9 @@ export const nodeFaults: readonly Scene[] = [
           if (exit !== 0) wrong.push(`a node ended with ${exit} after SIGTERM`);
         }
       };
-      const ticking = Promise.all(cluster.nodes.map((node) => cluster.turnsOn(node, "ticker", 1)));
+      const ticking = Promise.all(cluster.nodes.map((node) => cluster.clients.turnsOn(node, "ticker", 1)));
       const restarted = restarts();
-      await Promise.all([restarted, ticking, cluster.load({ turns, until: restarted })]);
+      await Promise.all([restarted, ticking, cluster.clients.load({ turns, until: restarted })]);
       return wrong;
     },
   },
@@ -68,7 +68,11 @@ export const nodeFaults: readonly Scene[] = [
         await cluster.startNode();
       };
       const joined = joins();
-      await Promise.all([joined, cluster.turnsOn(node, "ticker", 2), cluster.load({ turns, until: joined })]);
+      await Promise.all([
+        joined,
+        cluster.clients.turnsOn(node, "ticker", 2),
+        cluster.clients.load({ turns, until: joined }),
+      ]);
       // So that there are three again.
       const exit = await node.terminate();
       return exit === 0 ? [] : [`a node ended with ${exit} after SIGTERM`];
@@ -93,9 +97,9 @@ async function away(
   keepAway: (node: NodeProcess) => Promise<void>,
 ): Promise<readonly string[]> {
   const node = cluster.anyNode;
-  const ticking = cluster.turnsOn(node, "ticker", 3);
+  const ticking = cluster.clients.turnsOn(node, "ticker", 3);
   const isAway = setTimeout(500).then(() => keepAway(node));
-  await Promise.all([isAway, ticking, cluster.load({ turns, until: isAway })]);
+  await Promise.all([isAway, ticking, cluster.clients.load({ turns, until: isAway })]);
   return ownedBy(cluster, node, await ticking);
 }
 

@@ -49,9 +49,9 @@ export async function playScenes(
       playOne(scene, cluster, random, turns),
       tooLate,
     ])) ?? {
-      wrong: [`it has not ended: ${cluster.watch.open.join(", ")}`],
+      wrong: [`it has not ended: ${cluster.clients.watch.open.join(", ")}`],
     };
-    table.add(scene, { seed, wrong, ...cluster.watch.take() });
+    table.add(scene, { seed, wrong, ...cluster.clients.watch.take() });
     if (isOver) return;
   }
 }

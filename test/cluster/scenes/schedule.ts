@@ -8,13 +8,12 @@ import type { Scene } from "./scene.ts";
 /** The node that sends the requests of a schedule is killed about when one is due. */
 export const schedule: Scene = {
   name: "a schedule, its node killed when it is due",
-  async play({ engine, seed }, random) {
+  async play({ engine, seed, startMs }, random) {
     await using cluster = await SceneCluster.open(engine, seed, `clock_${seed}_${random.below(1_000_000)}`);
-    // The clocks of these nodes are so fast that the next minute begins soon.
-    const clockMs = START_MS - (Date.now() % START_MS) + START_MS - LEAD_MS;
-    const dueAt = Date.now() + LEAD_MS;
-    await cluster.startNode({ clockMs });
-    await cluster.startNode({ clockMs });
+    // The clocks of these nodes are so fast that the next minute begins soon after they have started.
+    const dueAt = Date.now() + 2_000 + Math.round(3 * startMs);
+    const clockMs = 2 * MINUTE_MS - (dueAt % MINUTE_MS);
+    await Promise.all([cluster.startNode({ clockMs }), cluster.startNode({ clockMs })]);
     const leader = pickFor(
       "schedule clock minutely",
       cluster.nodes.map(({ id }) => id),
@@ -34,10 +33,7 @@ export const schedule: Scene = {
   },
 };
 
-const START_MS = 60_000;
-
-/** The time from the start of the nodes to the time of the schedule, in milliseconds. */
-const LEAD_MS = 10_000;
+const MINUTE_MS = 60_000;
 
 /** The times of the requests of the schedule that have ended. */
 async function strikes({ log }: SceneCluster): Promise<readonly string[]> {

@@ -10,7 +10,8 @@ export async function send(
 ): Promise<{ readonly status: number; readonly text: string }> {
   for (let attempt = 0; ; attempt += 1) {
     const { url } = nodes[attempt % nodes.length] as NodeProcess;
-    const signal = AbortSignal.timeout(5_000);
+    // Twice as long each time: on a loaded machine each answer may take long.
+    const signal = AbortSignal.timeout(Math.min(5_000 * 2 ** attempt, 60_000));
     const response = await fetch(url + path, { ...init, signal }).catch(() => undefined);
     const text = await response?.text().catch(() => undefined);
     if (response !== undefined && text !== undefined && response.status !== 503)

@@ -5,7 +5,6 @@ import { setTimeout } from "node:timers/promises";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLog } from "troupe/postgres";
 import { createRandom } from "../../../../src/testing/event-log/random.ts";
-import { runClient } from "../../../faults/client.ts";
 import type { History } from "../../../faults/checks/read-history.ts";
 import { readLog } from "../../../faults/checks/read-history.ts";
 import { verifyArtifacts } from "../../../faults/checks/verify-artifacts.ts";
@@ -15,17 +14,9 @@ import { openJournal, readLines } from "../../../faults/journal.ts";
 import type { Journal } from "../../../faults/journal.ts";
 import type { OutsideEffect } from "../../../faults/server/outside.ts";
 import type { Proxy } from "../../postgres/proxy.ts";
+import { SceneClients } from "./clients.ts";
 import type { Engine } from "./engine.ts";
 import { NodeProcess } from "./node-process.ts";
-import { PauseWatch } from "./pause-watch.ts";
-
-/** The load of a scene. */
-export interface LoadOptions {
-  /** The number of turns. */
-  readonly turns: number;
-  /** The load lasts at least until this settles. */
-  readonly until?: Promise<unknown>;
-}
 
 /** Three nodes on one database, and clients that change node again and again. */
 export class SceneCluster implements AsyncDisposable {
@@ -33,19 +24,19 @@ export class SceneCluster implements AsyncDisposable {
   readonly seed: number;
   /** The log, as it is without the nodes. */
   readonly log: PostgresLog;
-  readonly watch = new PauseWatch();
+  /** How long the newest start of a node took. */
+  startMs = 0;
   readonly #folder: string;
   readonly #effects: string;
   readonly schema: string;
   readonly #database: Proxy;
   readonly #journal: Journal;
+  readonly clients: SceneClients;
   readonly #reported = new Set<string>();
   readonly #random;
   #nodes: NodeProcess[] = [];
-  #clients = 0;
   #ids = 0;
   #isForgotten = false;
-  #isClosed = false;
   #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
   private constructor(engine: Engine, seed: number, schema: string, database: Proxy, log: PostgresLog) {
@@ -59,6 +50,7 @@ export class SceneCluster implements AsyncDisposable {
     this.#effects = join(this.#folder, "effects");
     writeFileSync(this.#effects, "");
     this.#journal = openJournal(join(this.#folder, "heard"));
+    this.clients = new SceneClients(this.#journal, seed, () => this.nodes);
   }
 
   /** Opens an empty log; nodes are started by `restore` or `startNode`. */
@@ -86,7 +78,9 @@ export class SceneCluster implements AsyncDisposable {
       effects: this.#effects,
       ...(clockMs !== undefined && { clockMs }),
     };
+    const startedAt = performance.now();
     const node = await NodeProcess.start(options, await this.engine.openProxy());
+    this.startMs = performance.now() - startedAt;
     this.#nodes.push(node);
     return node;
   }
@@ -99,41 +93,6 @@ export class SceneCluster implements AsyncDisposable {
   /** Starts nodes until there are three. */
   async restore(): Promise<void> {
     await Promise.all(Array.from({ length: Math.max(0, 3 - this.nodes.length) }, () => this.startNode()));
-  }
-
-  /** Sends requests from four clients, and resolves when all of them have ended. */
-  async load({ turns, until = Promise.resolve() }: LoadOptions): Promise<void> {
-    let left = turns;
-    let isOver = false;
-    const end = (): void => void (isOver = true);
-    until.then(end, end);
-    await Promise.all(
-      Array.from({ length: 4 }, () => this.#runClient({ goesOn: () => (left -= 1) >= 0 || !isOver })),
-    );
-  }
-
-  /** Starts turns of an agent on a node; resolves with their runs when all of them have ended. */
-  async turnsOn(node: NodeProcess, agent: string, count: number): Promise<readonly string[]> {
-    const runs = new Set<string>();
-    await Promise.all(
-      Array.from({ length: count }, () => {
-        let left = 1;
-        return this.#runClient({
-          first: node,
-          agents: [agent],
-          goesOn: () => (left -= 1) >= 0,
-          journal: {
-            ...this.#journal,
-            note: (heard) => {
-              if (heard.kind === "event")
-                runs.add((JSON.parse(heard.text) as { readonly run_id: string }).run_id);
-              this.#journal.note(heard);
-            },
-          },
-        });
-      }),
-    );
-    return [...runs];
   }
 
   /** Checks everything after all turns have ended. */
@@ -156,6 +115,21 @@ export class SceneCluster implements AsyncDisposable {
     return news;
   }
 
+  /** What the nodes say of themselves, for a scene that does not end. */
+  async describe(): Promise<string> {
+    const ready = this.nodes.map(async ({ id, url }) => {
+      const signal = AbortSignal.timeout(2_000);
+      const answer = await fetch(`${url}/readyz`, { signal }).then((response) => response.text(), String);
+      return `${id}: ${answer}`;
+    });
+    const open = await this.log.open().then((entries) => entries.map(({ requestId }) => requestId), String);
+    return [
+      ...this.clients.watch.open,
+      ...(await Promise.all(ready)),
+      `open in the log: ${String(open)}`,
+    ].join("; ");
+  }
+
   /** Expects nothing more of what the log had, and clients got, before. */
   forget(): void {
     this.#earlier = undefined;
@@ -163,45 +137,12 @@ export class SceneCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+    this.clients.close();
     await Promise.all(this.nodes.map((node) => node.kill()));
     await this.log.close();
     this.#database.close();
     if (this.#reported.size === 0) rmSync(this.#folder, { recursive: true, force: true });
     else console.error(`What the clients heard and the agents did is kept in ${this.#folder}.`);
-  }
-
-  /** Runs a client that asks another node each time. */
-  #runClient({
-    goesOn,
-    agents,
-    first,
-    journal = this.#journal,
-  }: {
-    readonly goesOn: () => boolean;
-    readonly agents?: readonly string[];
-    readonly first?: NodeProcess;
-    readonly journal?: Journal;
-  }): Promise<void> {
-    this.#clients += 1;
-    let at = this.#clients;
-    let next = first;
-    return runClient({
-      name: `s${this.seed}-c${this.#clients}`,
-      random: createRandom(this.seed * 1_000 + this.#clients),
-      journal,
-      address: async () => {
-        if (this.#isClosed) throw new Error("the scenes are over");
-        const node = next?.isRunning === true ? next : this.nodes[(at += 1) % this.nodes.length];
-        next = undefined;
-        return node?.url ?? "";
-      },
-      goesOn,
-      patienceMs: PATIENCE_MS,
-      hops: true,
-      watch: this.watch,
-      ...(agents && { agents }),
-    });
   }
 
   /** Waits until no turn runs or sleeps and no message is on its way, also those that no client follows. */
@@ -213,6 +154,3 @@ export class SceneCluster implements AsyncDisposable {
     }
   }
 }
-
-/** How long a client waits for the next byte of a node before it asks another one, in milliseconds. */
-const PATIENCE_MS = 1_500;

@@ -1,0 +1,106 @@
+import { createRandom } from "../../../../src/testing/event-log/random.ts";
+import { runClient } from "../../../faults/client.ts";
+import type { Journal } from "../../../faults/journal.ts";
+import type { NodeProcess } from "./node-process.ts";
+import { PauseWatch } from "./pause-watch.ts";
+
+/** The load of a scene. */
+export interface LoadOptions {
+  /** The number of turns. */
+  readonly turns: number;
+  /** The load lasts at least until this settles. */
+  readonly until?: Promise<unknown>;
+}
+
+/** Clients that send each request to another node than the one before, and write down what they get. */
+export class SceneClients {
+  readonly watch = new PauseWatch();
+  readonly #journal: Journal;
+  readonly #seed: number;
+  readonly #nodes: () => readonly NodeProcess[];
+  #count = 0;
+  #isClosed = false;
+
+  constructor(journal: Journal, seed: number, nodes: () => readonly NodeProcess[]) {
+    this.#journal = journal;
+    this.#seed = seed;
+    this.#nodes = nodes;
+  }
+
+  /** Sends requests from four clients, and resolves when all of them have ended. */
+  async load({ turns, until = Promise.resolve() }: LoadOptions): Promise<void> {
+    let left = turns;
+    let isOver = false;
+    const end = (): void => void (isOver = true);
+    until.then(end, end);
+    await Promise.all(
+      Array.from({ length: 4 }, () => this.#runClient({ goesOn: () => (left -= 1) >= 0 || !isOver })),
+    );
+  }
+
+  /** Starts turns of an agent on a node; resolves with their runs when all of them have ended. */
+  async turnsOn(node: NodeProcess, agent: string, count: number): Promise<readonly string[]> {
+    const runs = new Set<string>();
+    await Promise.all(
+      Array.from({ length: count }, () => {
+        let left = 1;
+        return this.#runClient({
+          first: node,
+          agents: [agent],
+          goesOn: () => (left -= 1) >= 0,
+          journal: {
+            ...this.#journal,
+            note: (heard) => {
+              if (heard.kind === "event")
+                runs.add((JSON.parse(heard.text) as { readonly run_id: string }).run_id);
+              this.#journal.note(heard);
+            },
+          },
+        });
+      }),
+    );
+    return [...runs];
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Runs a client that asks another node each time. */
+  #runClient({
+    goesOn,
+    agents,
+    first,
+    journal = this.#journal,
+  }: {
+    readonly goesOn: () => boolean;
+    readonly agents?: readonly string[];
+    readonly first?: NodeProcess;
+    readonly journal?: Journal;
+  }): Promise<void> {
+    this.#count += 1;
+    let at = this.#count;
+    let next = first;
+    return runClient({
+      name: `s${this.#seed}-c${this.#count}`,
+      random: createRandom(this.#seed * 1_000 + this.#count),
+      journal,
+      address: async () => {
+        // A client of a scene that has failed ends here.
+        if (this.#isClosed) return new Promise(() => {});
+        const nodes = this.#nodes();
+        const node = next?.isRunning === true ? next : nodes[(at += 1) % nodes.length];
+        next = undefined;
+        return node?.url ?? "";
+      },
+      goesOn,
+      patienceMs: PATIENCE_MS,
+      hops: true,
+      watch: this.watch,
+      ...(agents && { agents }),
+    });
+  }
+}
+
+/** How long a client waits for the next byte of a node before it asks another one, in milliseconds. */
+const PATIENCE_MS = 1_500;

@@ -1,0 +1,26 @@
+/** Aborts a request when nothing has come for a time. */
+export class Patience {
+  readonly #abort = new AbortController();
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  /** `lost` is called when it aborts. */
+  constructor(ms: number, lost: () => void) {
+    if (ms === Infinity) return;
+    this.#timer = setTimeout(() => {
+      lost();
+      this.#abort.abort();
+    }, ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  renew(): void {
+    this.#timer?.refresh();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
