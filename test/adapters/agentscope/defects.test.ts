@@ -2,6 +2,7 @@ import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import * as agents from "./harness/agents.ts";
+import { Gates } from "../gates.ts";
 import { anyNumber, anyText, checkResponse, lastOf, textsOf } from "./harness/objects.ts";
 import { say, TestServer } from "./harness/server.ts";
 import { show, shownTexts } from "./harness/web-ui.ts";
@@ -9,7 +10,7 @@ import { show, shownTexts } from "./harness/web-ui.ts";
 // What the protocol's first server did wrong. Each test is one fault of it that this server does not have.
 
 test("defect 1: two requests without a session do not share a lock", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const first = await server.open(say("go"));
   await first.until(({ object }) => object === "content");
@@ -29,7 +30,7 @@ test("defect 2: created_at is the time of the request, not of the server's start
 });
 
 test("defect 3: a stopped stream ends every content, message and the response, and can be read again", async () => {
-  await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())]);
+  await using server = await TestServer.start([agents.gatedAgent(new Gates())]);
   const stream = await server.open(say("go", { session_id: "s" }));
   await stream.until(({ object }) => object === "content");
   await server.post("/agentscope/stop", { session_id: "s" });
@@ -55,7 +56,7 @@ test("defect 5: a wrong body is 422 with an object as error", async () => {
 });
 
 test("defect 6: a busy session is 409", async () => {
-  await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())]);
+  await using server = await TestServer.start([agents.gatedAgent(new Gates())]);
   const body = say("go", { session_id: "s" });
   await (await server.open(body)).until(({ object }) => object === "content");
   expect((await server.post("/agentscope/process", body)).status).toBe(409);

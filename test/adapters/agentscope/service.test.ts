@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
 import * as agents from "./harness/agents.ts";
+import { Gates } from "../gates.ts";
 import { anyText, dataOf, textsOf } from "./harness/objects.ts";
 import { approve, say, TestServer } from "./harness/server.ts";
 
@@ -33,7 +34,7 @@ async function ended(server: TestServer, id: string): Promise<void> {
 }
 
 test("30: a task is submitted, runs, and has a result; one that waits behind it is pending", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { busy: "queue", durable: true });
   const first = await submit(server, say("go", { session_id: "s" }));
   const second = await submit(server, say("go", { session_id: "s" }));

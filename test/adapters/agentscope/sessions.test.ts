@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { notebook } from "../../../agents/notebook.ts";
 import { echo } from "../../../agents/echo.ts";
 import * as agents from "./harness/agents.ts";
+import { Gates } from "../gates.ts";
 import { AnswerStream } from "./harness/answer-stream.ts";
 import {
   anyNumber,
@@ -26,7 +27,7 @@ async function watch(server: TestServer, session: string): Promise<AnswerStream>
 }
 
 test("13: requests without a session are independent, so both complete", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const streams = await Promise.all([server.open(say("go")), server.open(say("go"))]);
   await Promise.all(streams.map((stream) => stream.until(({ object }) => object === "content")));
@@ -37,7 +38,7 @@ test("13: requests without a session are independent, so both complete", async (
 });
 
 test("14: a request to a busy session is 409, or waits for its turn", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const body = say("go", { session_id: "s" });
   const stream = await server.open(body);
@@ -60,7 +61,7 @@ test("14: a request to a busy session is 409, or waits for its turn", async () =
 });
 
 test("a request to a session with a full queue is 429", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { busy: "queue" });
   const body = say("go", { session_id: "s" });
   const first = await server.open(body);
@@ -76,7 +77,7 @@ test("a request to a session with a full queue is 429", async () => {
 });
 
 test("15: a stop ends the stream as canceled with its text until then, and frees the session", async () => {
-  await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())]);
+  await using server = await TestServer.start([agents.gatedAgent(new Gates())]);
   const body = say("go", { session_id: "s", user_id: "u" });
   const stream = await server.open(body);
   await stream.until(({ object }) => object === "content");
@@ -94,7 +95,7 @@ test("15: a stop ends the stream as canceled with its text until then, and frees
 });
 
 test("a stop also ends the requests that wait for their turn", async () => {
-  await using server = await TestServer.start([agents.gatedAgent(new agents.Gates())], { busy: "queue" });
+  await using server = await TestServer.start([agents.gatedAgent(new Gates())], { busy: "queue" });
   const body = say("go", { session_id: "s" });
   const first = await server.open(body);
   await first.until(({ object }) => object === "content");
@@ -108,7 +109,7 @@ test("a stop also ends the requests that wait for their turn", async () => {
 });
 
 test("a request that is canceled while it waits for its turn hides nothing of the one that runs", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { busy: "queue" });
   const body = say("go", { session_id: "s" });
   const first = await server.open(body);
@@ -137,7 +138,7 @@ test("16: a stop of an idle or unknown session is 200, creates nothing and has n
 });
 
 test("17: a client that disconnects leaves the request running, or cancels it if the server is configured so", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const leave = async (at: TestServer) => {
     const client = new AbortController();
@@ -151,7 +152,7 @@ test("17: a client that disconnects leaves the request running, or cancels it if
   const receipt = await (await server.openUrl("/agentscope/process/sessions/s/stream")).all();
   expect(textsOf(lastOf(receipt))).toEqual(["one ", "two"]);
 
-  await using other = await TestServer.start([agents.gatedAgent(new agents.Gates())], {
+  await using other = await TestServer.start([agents.gatedAgent(new Gates())], {
     disconnect: "cancel",
   });
   await leave(other);
@@ -169,7 +170,7 @@ test("17: a client that disconnects leaves the request running, or cancels it if
 });
 
 test("a reader that only watches a session cancels nothing when it leaves", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { disconnect: "cancel" });
   const stream = await server.open(say("go", { session_id: "s" }));
   await stream.until(({ object }) => object === "content");
@@ -291,7 +292,7 @@ test("31: a reader that comes back after a sequence number ends with the same as
 });
 
 test("a request with reconnect reads the newest response and starts nothing", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const first = await server.open(say("go", { session_id: "s" }));
   await first.until(({ object }) => object === "content");
@@ -307,7 +308,7 @@ test("a request with reconnect reads the newest response and starts nothing", as
 });
 
 test("a server that stops answers a request without a stream with 503, and the request continues", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const asked = server.post("/agentscope/process", say("go", { id: "r", session_id: "s", stream: false }));
   await (await watch(server, "s")).until(({ object }) => object === "content");
@@ -319,7 +320,7 @@ test("a server that stops answers a request without a stream with 503, and the r
 });
 
 test("a server that stops fails its streams with their text until then, and the session has the rest", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { durable: true });
   const stream = await server.open(say("go", { session_id: "s" }));
   const seen = await stream.until(({ object }) => object === "content");

@@ -4,6 +4,7 @@ import { pdfWriter } from "../../../agents/pdf-writer.ts";
 import { fromJava } from "../../../src/adapters/agentscope/index.ts";
 import { nodeEnvironment } from "../../../src/node/environment.ts";
 import * as agents from "./harness/agents.ts";
+import { Gates } from "../gates.ts";
 import {
   anyNumber,
   anyText,
@@ -62,7 +63,7 @@ test.each([
 
 test("8: times are those of the events, in whole seconds, and no two responses share the server's start", async () => {
   let nowMs = Date.parse("2026-01-31T12:00:00.400Z");
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], {
     environment: { ...nodeEnvironment(), now: () => nowMs },
   });
@@ -168,7 +169,7 @@ test("26: a message has the usage of its completion, and the response that of th
 });
 
 test("27: a silent stream has heartbeats, which are comments and have no number", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], {
     serve: { streams: { heartbeatMs: 20 } },
   });

@@ -1,17 +1,7 @@
 import { defineAgent } from "troupe";
 import type { Agent } from "troupe";
 import { z } from "zod";
-
-/** Promises that a test settles, by name. */
-export class Gates {
-  readonly #gates = new Map<string, PromiseWithResolvers<void>>();
-
-  get(name: string): PromiseWithResolvers<void> {
-    const gate = this.#gates.get(name) ?? Promise.withResolvers<void>();
-    this.#gates.set(name, gate);
-    return gate;
-  }
-}
+import type { Gates } from "../gates.ts";
 
 /** Says "one ", waits until the gate `go` opens, then says "two". */
 export function gatedAgent(gates: Gates): Agent {

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { payments } from "../../../agents/payments.ts";
 import * as agents from "./agents.ts";
+import { Gates } from "../gates.ts";
 import { ROOT, TestServer } from "./server.ts";
 
 test("22: of two callers at the same time one starts the turn, and both get its step", async () => {
@@ -52,7 +53,7 @@ test("22: a caller whose answer is refused does not act for the others", async (
 });
 
 test("22: a caller joins the turn that runs, also one that another protocol started", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const started = (await server.native("POST", "/process?wait=true", {
     type: "ChatRequest",
@@ -88,7 +89,7 @@ test("a caller who joins the answer to one of two questions gets its step, altho
 });
 
 test("a caller who disconnects changes nothing", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });
   const leaving = new AbortController();
@@ -101,7 +102,7 @@ test("a caller who disconnects changes nothing", async () => {
 });
 
 test("a server that stops answers a waiting caller with 503, and the turn continues", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });
   const posted = server.post(`/${id}/steps`);

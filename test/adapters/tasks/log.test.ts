@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { interviewer } from "../../../agents/interviewer.ts";
 import * as agents from "./agents.ts";
+import { Gates } from "../gates.ts";
 import { answers, notFound, refusal } from "./schemas.ts";
 import { TestServer } from "./server.ts";
 
@@ -47,7 +48,7 @@ test("23: a task that waits for two answers is waiting after a restart between t
 });
 
 test("23: a step that a restart interrupts continues, and the next caller joins it", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)], { durable: true });
   const { task_id: id } = await server.createTask({ input: "go" });
   const posted = server.post(`/${id}/steps`).catch(() => undefined);

@@ -1,64 +1,31 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createRuntime } from "troupe";
-import type { Agent, Runtime } from "troupe";
-import { serve } from "troupe/node";
-import type { Server, ServeOptions } from "troupe/node";
-import { sqliteLog } from "troupe/storage/sqlite";
-import { fsArtifacts } from "troupe/storage/fs";
+import type { Agent } from "troupe";
 import { expect } from "vitest";
 import { tasks } from "../../../src/adapters/tasks/index.ts";
+import { RestartableServer } from "../restartable-server.ts";
+import type { RestartableSettings } from "../restartable-server.ts";
 import type { TasksOptions } from "../../../src/adapters/tasks/index.ts";
 import { notFound, refusal, schemaOf } from "./schemas.ts";
 import type { Artifact, ArtifactList, Step, StepList, Task, TaskList } from "./schemas.ts";
 
-export interface ServerSettings extends TasksOptions {
-  readonly serve?: ServeOptions;
-  /** Keeps everything in a directory, so that the server can be restarted. */
-  readonly durable?: boolean;
-}
+export type ServerSettings = TasksOptions & RestartableSettings;
 
 export const ROOT = "/ap/v1/agent/tasks";
 
 /** A server on a real socket. It checks every answer against the schemas. */
-export class TestServer implements AsyncDisposable {
-  readonly #agents: readonly Agent[];
-  readonly #settings: ServerSettings;
-  #directory: string | undefined;
-  #server!: Server;
-  runtime!: Runtime;
-
-  private constructor(agents: readonly Agent[], settings: ServerSettings) {
-    this.#agents = agents;
-    this.#settings = settings;
-  }
-
+export class TestServer extends RestartableServer {
   static async start(agents: readonly Agent[], settings: ServerSettings = {}): Promise<TestServer> {
-    const server = new TestServer(agents, settings);
-    if (settings.durable === true) server.#directory = await mkdtemp(join(tmpdir(), "tasks-"));
-    await server.#open();
+    const { serve: options, durable, environment, ...own } = settings;
+    const server = new TestServer(
+      agents,
+      {
+        ...(options && { serve: options }),
+        ...(durable && { durable }),
+        ...(environment && { environment }),
+      },
+      () => tasks(own),
+    );
+    await server.listen();
     return server;
-  }
-
-  get url(): string {
-    return this.#server.url;
-  }
-
-  /** Stops the server and starts it again on the same log. */
-  async restart(): Promise<void> {
-    await this.close();
-    await this.#open();
-  }
-
-  async close(): Promise<void> {
-    await this.#server.close();
-    await this.runtime.close();
-  }
-
-  /** Stops the server and not the runtime. */
-  closeServer(): Promise<void> {
-    return this.#server.close();
   }
 
   /** Sends a request and checks the answer; the path is one below the tasks, or starts at the root. */
@@ -134,23 +101,6 @@ export class TestServer implements AsyncDisposable {
   async bytes(taskId: string, artifactId: string): Promise<Buffer> {
     const response = await this.get(`/${taskId}/artifacts/${artifactId}`);
     return Buffer.from(await response.arrayBuffer());
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-    if (this.#directory !== undefined) await rm(this.#directory, { recursive: true });
-  }
-
-  async #open(): Promise<void> {
-    const { serve: options = {}, durable: _, ...settings } = this.#settings;
-    const directory = this.#directory;
-    const stores =
-      directory === undefined
-        ? {}
-        : { log: sqliteLog(directory), artifacts: fsArtifacts(join(directory, "artifacts")) };
-    this.runtime = createRuntime({ agents: this.#agents, ...stores });
-    await this.runtime.ready();
-    this.#server = await serve(this.runtime, { drain: false, adapters: [tasks(settings)], ...options });
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { payments } from "../../../agents/payments.ts";
 import * as agents from "./agents.ts";
+import { Gates } from "../gates.ts";
 import { TestServer } from "./server.ts";
 
 /** The types of the events of a run, over the native protocol. */
@@ -10,7 +11,7 @@ async function typesOf(server: TestServer, runId: string): Promise<string[]> {
 }
 
 test("14: a step is running, with its text so far, and then completed", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });
   const posted = server.step(id);
@@ -87,7 +88,7 @@ test("a turn that fails is a completed last step with its error", async () => {
 });
 
 test("a canceled turn is a completed step", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });
   const posted = server.step(id);
@@ -106,7 +107,7 @@ test("a canceled turn is a completed step", async () => {
 });
 
 test("a request that is canceled in the queue is a step of its own, and not the newest", async () => {
-  const gates = new agents.Gates();
+  const gates = new Gates();
   await using server = await TestServer.start([agents.gatedAgent(gates)]);
   const { task_id: id } = await server.createTask({ input: "go" });
   const posted = server.step(id);

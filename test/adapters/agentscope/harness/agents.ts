@@ -3,18 +3,8 @@ import type { Agent } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import { ModelError } from "../../../../src/ports/model.ts";
 import { z } from "zod";
+import type { Gates } from "../../gates.ts";
 import { payments } from "../../../../agents/payments.ts";
-
-/** Promises that a test settles, by name. */
-export class Gates {
-  readonly #gates = new Map<string, PromiseWithResolvers<void>>();
-
-  get(name: string): PromiseWithResolvers<void> {
-    const gate = this.#gates.get(name) ?? Promise.withResolvers<void>();
-    this.#gates.set(name, gate);
-    return gate;
-  }
-}
 
 /** Says "one ", then waits until the gate `go` opens, then says "two". Counts how often it runs. */
 export function gatedAgent(gates: Gates): Agent {

@@ -1,60 +1,27 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createRuntime } from "troupe";
-import type { Agent, Environment, Runtime } from "troupe";
-import { serve } from "troupe/node";
-import type { Server, ServeOptions } from "troupe/node";
-import { sqliteLog } from "troupe/storage/sqlite";
+import type { Agent } from "troupe";
 import { agentscope } from "../../../../src/adapters/agentscope/index.ts";
+import { RestartableServer } from "../../restartable-server.ts";
+import type { RestartableSettings } from "../../restartable-server.ts";
 import type { AgentScopeOptions } from "../../../../src/adapters/agentscope/index.ts";
 import { AnswerStream } from "./answer-stream.ts";
 
-export interface ServerSettings extends AgentScopeOptions {
-  readonly serve?: ServeOptions;
-  /** Keeps the log in a directory, so that the server can be restarted. */
-  readonly durable?: boolean;
-  readonly environment?: Environment;
-}
+export type ServerSettings = AgentScopeOptions & RestartableSettings;
 
 /** A server on a real socket that speaks both protocols. The first agent is the default one. */
-export class TestServer implements AsyncDisposable {
-  readonly #agents: readonly Agent[];
-  readonly #settings: ServerSettings;
-  #directory: string | undefined;
-  #server!: Server;
-  runtime!: Runtime;
-
-  private constructor(agents: readonly Agent[], settings: ServerSettings) {
-    this.#agents = agents;
-    this.#settings = settings;
-  }
-
+export class TestServer extends RestartableServer {
   static async start(agents: readonly Agent[], settings: ServerSettings = {}): Promise<TestServer> {
-    const server = new TestServer(agents, settings);
-    if (settings.durable === true) server.#directory = await mkdtemp(join(tmpdir(), "agentscope-"));
-    await server.#open();
+    const { serve: options, durable, environment, ...own } = settings;
+    const server = new TestServer(
+      agents,
+      {
+        ...(options && { serve: options }),
+        ...(durable && { durable }),
+        ...(environment && { environment }),
+      },
+      () => agentscope(own),
+    );
+    await server.listen();
     return server;
-  }
-
-  get url(): string {
-    return this.#server.url;
-  }
-
-  /** Stops the server and starts it again on the same log. */
-  async restart(): Promise<void> {
-    await this.close();
-    await this.#open();
-  }
-
-  async close(): Promise<void> {
-    await this.#server.close();
-    await this.runtime.close();
-  }
-
-  /** Stops serving; the runtime continues. */
-  closeServer(): Promise<void> {
-    return this.#server.close();
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -89,19 +56,6 @@ export class TestServer implements AsyncDisposable {
   /** Opens the stream of an address. */
   async openUrl(path: string): Promise<AnswerStream> {
     return AnswerStream.of(await this.get(path));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-    if (this.#directory !== undefined) await rm(this.#directory, { recursive: true });
-  }
-
-  async #open(): Promise<void> {
-    const { serve: options = {}, durable: _, environment, ...settings } = this.#settings;
-    const log = this.#directory === undefined ? {} : { log: sqliteLog(this.#directory) };
-    this.runtime = createRuntime({ agents: this.#agents, ...log, ...(environment && { environment }) });
-    await this.runtime.ready();
-    this.#server = await serve(this.runtime, { drain: false, adapters: [agentscope(settings)], ...options });
   }
 }
 

@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRuntime } from "troupe";
+import type { Agent, Environment, Runtime } from "troupe";
+import { serve } from "troupe/node";
+import type { Server, ServeOptions } from "troupe/node";
+import { sqliteLog } from "troupe/storage/sqlite";
+
+/** How the server of a test is started. */
+export interface RestartableSettings {
+  readonly serve?: ServeOptions;
+  /** Keeps the log and the files in a directory, so that the server can be restarted. */
+  readonly durable?: boolean;
+  readonly environment?: Environment;
+}
+
+type Adapter = NonNullable<ServeOptions["adapters"]>[number];
+
+/** A server on a real socket with an adapter besides the native protocol. The first agent is the default one. */
+export class RestartableServer implements AsyncDisposable {
+  readonly #agents: readonly Agent[];
+  readonly #settings: RestartableSettings;
+  readonly #createAdapter: () => Adapter;
+  #directory: string | undefined;
+  #server!: Server;
+  runtime!: Runtime;
+
+  constructor(agents: readonly Agent[], settings: RestartableSettings, createAdapter: () => Adapter) {
+    this.#agents = agents;
+    this.#settings = settings;
+    this.#createAdapter = createAdapter;
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /** Starts the server, after a close on the same log if it is durable. */
+  async listen(): Promise<void> {
+    const { serve: options = {}, durable = false, environment } = this.#settings;
+    if (durable) this.#directory ??= await mkdtemp(join(tmpdir(), "troupe-adapter-"));
+    const log = this.#directory === undefined ? {} : { log: sqliteLog(this.#directory) };
+    this.runtime = createRuntime({ agents: this.#agents, ...log, ...(environment && { environment }) });
+    await this.runtime.ready();
+    const adapters = [this.#createAdapter()];
+    this.#server = await serve(this.runtime, { drain: false, adapters, ...options });
+  }
+
+  /** Stops the server and starts it again on the same log. */
+  async restart(): Promise<void> {
+    await this.close();
+    await this.listen();
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
+    await this.runtime.close();
+  }
+
+  /** Stops serving; the runtime continues. */
+  closeServer(): Promise<void> {
+    return this.#server.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+    if (this.#directory !== undefined) await rm(this.#directory, { recursive: true });
+  }
+}
