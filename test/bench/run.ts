@@ -26,7 +26,7 @@ import { measureRunList } from "./parts/run-list.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureWires } from "./parts/turns/wires.ts";
-import { measurePostgres } from "./postgres/measure.ts";
+import { measureCluster } from "./cluster/measure.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
@@ -54,7 +54,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   wires: { measure: measureWires },
   aip: { measure: measureAip },
   tasks: { measure: measureTasks },
-  postgres: { measure: measurePostgres },
+  cluster: { measure: measureCluster },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
 

@@ -150,8 +150,8 @@ const WATCHED = `owner=$1; shift; "$@" & server=$!
 while ps -p $owner >/dev/null && kill -0 $server 2>/dev/null; do sleep 1; done
 kill -QUIT $server 2>/dev/null`;
 
-/** PostgreSQL refuses to run as root. */
-function findUser(): { readonly uid?: number; readonly gid?: number } {
+/** The user of the server: PostgreSQL refuses to run as root. */
+export function findUser(): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) return {};
   for (const name of ["postgres", "nobody"]) {
     try {

@@ -14,7 +14,7 @@ export type ServerName = "memory" | "durable" | "postgres" | "bare-hono" | "bare
 const FOLDERS: Readonly<Record<ServerName, string>> = {
   memory: "memory",
   durable: "durable",
-  postgres: "postgres",
+  postgres: "cluster",
   "bare-hono": "servers/bare-hono",
   "bare-node": "servers/bare-node",
   "raw-socket": "servers/raw-socket",

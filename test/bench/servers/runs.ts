@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { createRuntime, defineAgent } from "troupe";
-import type { Limits, Runtime } from "troupe";
+import type { Agent, Limits, Runtime } from "troupe";
 import type { RequestId } from "troupe/protocol";
 import { sqliteLog } from "troupe/storage/sqlite";
 
@@ -10,7 +10,8 @@ export const EVENTS = 100;
 /** The number of texts of a speaker; the other two events are the start and the end of its turn. */
 const TEXTS = EVENTS - 2;
 
-const asker = defineAgent({
+/** Asks a question, and answers with the answer. */
+export const asker: Agent = defineAgent({
   name: "asker",
   purpose: "Asks something and waits for the answer.",
   async chat(_, turn) {

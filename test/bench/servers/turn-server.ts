@@ -6,13 +6,17 @@ import * as z from "zod";
 import { DELTAS, GATHER_MS, PORT, WIRES, obeySignals, tick } from "./setting.ts";
 
 /** Serves the measured agents on a log, with metrics as `troupe serve` has them. */
-export async function serveTurns(log?: CreateRuntimeOptions["log"]): Promise<void> {
+export async function serveTurns(
+  log?: CreateRuntimeOptions["log"],
+  router?: CreateRuntimeOptions["router"],
+): Promise<void> {
   const metrics = createMetrics();
   const runtime = createRuntime({
     agents: [bench, asker, filler],
     commitIntervalMs: GATHER_MS,
     telemetry: metrics,
     ...(log && { log }),
+    ...(router && { router }),
   });
   await runtime.ready();
   obeySignals(() => runtime.close());

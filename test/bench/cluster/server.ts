@@ -1,0 +1,14 @@
+import { clusterRouter } from "troupe";
+import { httpTransport, nodeEnvironment } from "troupe/node";
+import { postgresLog } from "troupe/postgres";
+import { findFreeUrl } from "../../machine/free-port.ts";
+import { serveTurns } from "../servers/turn-server.ts";
+
+const { DATA: url = "", LISTEN: listenUrl, NODES: isNode } = process.env;
+const log = await postgresLog({ url, ...(listenUrl !== undefined && { listenUrl }) });
+if (isNode === undefined) {
+  await serveTurns(log);
+} else {
+  const transport = httpTransport({ url: await findFreeUrl() });
+  await serveTurns(log, clusterRouter({ log, transport, environment: nodeEnvironment() }));
+}
