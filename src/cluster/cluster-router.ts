@@ -207,6 +207,9 @@ class ClusterRouter implements Router {
   /** Takes a message, unless the run has another living owner: the view of the sender may be old. */
   async #answer(envelope: Envelope): Promise<Answer> {
     const { from } = envelope;
+    // The message may have waited here while the node was away, and its sender may have another answer since then. A sender
+    // that still waits sends it again.
+    if (this.#membership.wasAway && this.#recent.isFirst(envelope.id)) return { type: "moved" };
     try {
       if (from && !this.#membership.isSound(from.node)) await this.#checkSender(envelope);
       if (!this.#serving.holds(envelope.runId)) {
@@ -220,8 +223,9 @@ class ClusterRouter implements Router {
     return this.#deliver(envelope);
   }
 
-  /** Gives a message to this node. */
+  /** Gives a message to this node. A node that was away first hears from the engine. */
   async #deliver({ runId, message, isRepeated }: Envelope): Promise<Answer> {
+    if (this.#membership.isStalled) return { type: "moved" };
     try {
       const delivery = this.#serving.deliver(runId, message, { isRepeated });
       this.#underWay.add(delivery);

@@ -134,7 +134,15 @@ export class Membership {
   /** Whether this node was away a short time ago, so that others may have taken over its runs. */
   get wasAway(): boolean {
     const now = this.#options.environment.monotonic();
-    return now - this.#sentMs > DEAD_MS || now - this.#backMs < AWAY_MS;
+    return this.isStalled || now - this.#backMs < AWAY_MS;
+  }
+
+  /**
+   * Whether this node was away and has not heard from the engine since. What it is given now may be from before, when its
+   * sender has long had another answer.
+   */
+  get isStalled(): boolean {
+    return this.#options.environment.monotonic() - this.#sentMs > DEAD_MS;
   }
 
   /** Whether another node surely has not been judged dead by any node, and has not released its runs to stop. */

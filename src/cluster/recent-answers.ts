@@ -7,6 +7,17 @@ const KEPT = 10_000;
 export class RecentAnswers {
   // A Map keeps the order of insertion, so the oldest is first.
   readonly #answers = new Map<string, Promise<Answer>>();
+  /** The messages that have arrived while this node did not know if they are old. */
+  readonly #seen = new Set<string>();
+
+  /** Whether a message arrives for the first time at a node that was away. */
+  isFirst(id: string): boolean {
+    if (this.#seen.delete(id)) return false;
+    const [oldest] = this.#seen;
+    if (this.#seen.size >= KEPT && oldest !== undefined) this.#seen.delete(oldest);
+    this.#seen.add(id);
+    return true;
+  }
 
   /** Handles a message, or returns the answer of the one that had its id. */
   async once(id: string, handle: () => Promise<Answer>): Promise<Answer> {

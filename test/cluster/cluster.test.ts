@@ -279,6 +279,28 @@ test("a tell that arrives after it was refused to the node that has taken over i
   expect(await host.log.run(desk)).toMatchObject({ turns: 2, status: "idle" });
 });
 
+test("a request that waited at a node while it was away, and was refused elsewhere meanwhile, is not accepted", async () => {
+  const host = new ClusterHost();
+  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const wait = { type: "OperationRequest", operation: "wait", input: null } as const;
+  const runId = await host.ask(b, "clerk", wait);
+  const { promise: late, resolve: arrives } = Promise.withResolvers<void>();
+  let messages = 0;
+  host.delay = () => ((messages += 1) === 1 ? late : undefined);
+
+  const mend = b.cut();
+  const second = a.runtime.process("clerk", chat("hello", { run_id: runId, on_busy: "reject" }));
+  await expect(host.settle(second)).rejects.toMatchObject({ code: "conflict" });
+  await host.ask(a, "clerk", { type: "ResumeWithInput", run_id: runId, request_keys: { name: "Ada" } });
+  await host.pass(1_000);
+  mend();
+  await host.pass(500);
+  arrives();
+  await host.pass(1_000);
+  expect(await host.log.run(runId)).toMatchObject({ turns: 1, status: "idle" });
+});
+
 test.for([
   ["also one that another node has set", () => {}],
   ["also one that its node has not heard of", (node: ClusterNode) => node.deafen()],

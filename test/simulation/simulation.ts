@@ -182,7 +182,7 @@ export class Simulation {
       isOwner: (process) => hosts.owner === undefined || process === hosts.owner,
       pause,
       latestClockMs: () => hosts.clock.latestMs,
-      isOvertaking: this.plan.nodes > 0,
+      isOvertaking: (copies) => hosts.hasLate || (this.plan.nodes > 0 && copies > 1),
       get patient() {
         return isPatient();
       },

@@ -139,7 +139,7 @@ export class Client {
       return receipt;
     } catch (error) {
       if (!(error instanceof AgentError) || !REFUSALS.has(error.code)) throw error;
-      if (copies > 1 && this.#around.isOvertaking) asked.isUncertain = true;
+      if (this.#around.isOvertaking(copies)) asked.isUncertain = true;
       return undefined;
     }
   }

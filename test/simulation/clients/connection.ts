@@ -16,8 +16,8 @@ export interface SimulationAccess {
   pause(ms: number): Promise<void>;
   /** The time of the fastest clock of a process, in milliseconds since 1970. */
   latestClockMs(): number;
-  /** Whether a copy of a request can arrive after a later one: on another node. */
-  readonly isOvertaking: boolean;
+  /** Whether one of so many copies of a request can arrive after a later one: on another node. */
+  isOvertaking(copies: number): boolean;
   /** Whether every request must be answered by now. */
   readonly patient: boolean;
 }

@@ -22,6 +22,8 @@ export interface NodeNetworkOptions {
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
   readonly #receivers = new Map<string, Receiver>();
+  /** Whether a message has been on its way for long, so that it can arrive after its sender had another answer. */
+  hasLate: boolean = false;
   /** The messages on their way to a node, which break when it dies. */
   readonly #open = new Map<Doer, Set<() => void>>();
 
@@ -83,8 +85,12 @@ export class NodeNetwork {
   #after(doer: Doer, run: () => void): void {
     const { scheduler, pick } = this.#options;
     if (pick.chance(80)) scheduler.post(doer, run);
-    // Few are so late that their sender has been replaced.
-    else scheduler.timer(doer, 1 + pick.below(pick.chance(5) ? 20_000 : 200), run);
+    else {
+      // Few are so late that their sender has been replaced.
+      const isLate = pick.chance(5);
+      this.hasLate ||= isLate;
+      scheduler.timer(doer, 1 + pick.below(isLate ? 20_000 : 200), run);
+    }
   }
 
   #isLost(): boolean {

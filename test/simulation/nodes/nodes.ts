@@ -35,6 +35,11 @@ export class Nodes {
     for (let count = 0; count < options.plan.nodes; count += 1) this.#start();
   }
 
+  /** Whether a message between nodes was late by seconds. */
+  get hasLate(): boolean {
+    return this.#network.hasLate;
+  }
+
   /** The node that a client is connected to. */
   connect(): Process {
     return this.#any;

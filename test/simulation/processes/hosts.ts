@@ -27,6 +27,8 @@ export class Hosts {
   readonly artifacts: Artifacts = new Artifacts();
   /** The secrets of all processes. */
   readonly secrets: SecretStore = memorySecrets();
+  /** One process sends itself no messages. */
+  readonly hasLate = false;
   /** The faults that processes reported. */
   readonly reported: string[] = [];
   #owner: Process;
