@@ -32,7 +32,10 @@ export class NodeClocks implements WallClocks {
     if (apartMs === 0) return this.#shared;
     const shared = this.#shared;
     const startMs = scheduler.nowMs;
-    const offsetMs = pick.below(2 * apartMs + 1) - apartMs;
+    // Without drift, schedules look at the same moments on all clocks.
+    const unitMs = isDrifting ? 1 : MINUTE_MS;
+    const most = Math.floor(apartMs / unitMs);
+    const offsetMs = (pick.below(2 * most + 1) - most) * unitMs;
     const drift = isDrifting ? pick.of(DRIFTS) : 0;
     const clock = {
       get nowMs() {
@@ -69,6 +72,8 @@ export class NodeClocks implements WallClocks {
     return [this.#shared, ...this.#clocks].map(({ nowMs }) => nowMs);
   }
 }
+
+const MINUTE_MS = 60_000;
 
 /** How much faster than it should be a clock is; ten times as much as that of a bad one. */
 const DRIFTS: readonly number[] = [-0.001, 0, 0.001];
