@@ -1,8 +1,8 @@
 import type { RequestEntry, RunEntry, RunPage } from "../../ports/log-entries.ts";
 import type { RunQuery } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/run-list.ts";
-import type { ListPosition } from "../shared/run-list.ts";
+import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/lists.ts";
+import type { ListPosition } from "../shared/lists.ts";
 import { toEntry } from "./memory-run.ts";
 import type { MemoryRun } from "./memory-run.ts";
 

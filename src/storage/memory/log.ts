@@ -6,7 +6,7 @@ import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entrie
 import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { toRemovedEntry } from "../shared/run-list.ts";
+import { toRemovedEntry } from "../shared/lists.ts";
 import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";

@@ -2,7 +2,7 @@ import type { WaitMark } from "../../ports/log-batch.ts";
 import type { WaitEntry, WaitPage } from "../../ports/log-entries.ts";
 import type { WaitQuery } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { compareWaits, toWaitPage, waitPositionOf } from "../shared/wait-list.ts";
+import { compareWaits, toWaitPage, waitPositionOf } from "../shared/lists.ts";
 import type { MemoryRun } from "./memory-run.ts";
 
 /** The open waits of all runs. */

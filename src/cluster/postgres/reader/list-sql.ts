@@ -1,6 +1,5 @@
 import type { RunQuery, WaitQuery } from "../../../ports/log-queries.ts";
-import { checkNoCursor, positionOf } from "../../../storage/shared/run-list.ts";
-import { waitPositionOf } from "../../../storage/shared/wait-list.ts";
+import { checkNoCursor, positionOf, waitPositionOf } from "../../../storage/shared/lists.ts";
 import type { Value } from "../connection/database.ts";
 import { RUN_PHASES } from "../format.ts";
 

@@ -4,7 +4,7 @@ import type { Json } from "../../../protocol/json.ts";
 import { toRemovedRequest } from "../../../storage/shared/request-entry.ts";
 import { toRequestFields, toRunFields } from "../../../storage/shared/sql-rows.ts";
 import type { CommonRequestColumns, CommonRunColumns } from "../../../storage/shared/sql-rows.ts";
-import { toRemovedEntry } from "../../../storage/shared/run-list.ts";
+import { toRemovedEntry } from "../../../storage/shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
 
 /** The columns of a run's row, for `FROM troupe.run`. */

@@ -1,6 +1,5 @@
 import type { RequestQuery, RunQuery, WaitQuery } from "../../../ports/log-queries.ts";
-import { checkNoCursor, positionOf } from "../../shared/run-list.ts";
-import { waitPositionOf } from "../../shared/wait-list.ts";
+import { checkNoCursor, positionOf, waitPositionOf } from "../../shared/lists.ts";
 import { RUN_PHASES } from "../format/schema.ts";
 
 /** The conditions and the order of a list. */

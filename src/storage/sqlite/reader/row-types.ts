@@ -3,7 +3,7 @@ import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
 import { toRequestFields, toRunFields } from "../../shared/sql-rows.ts";
 import type { CommonRequestColumns, CommonRunColumns } from "../../shared/sql-rows.ts";
-import { toRemovedEntry } from "../../shared/run-list.ts";
+import { toRemovedEntry } from "../../shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 export const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input, run.started,

@@ -12,8 +12,7 @@ import type {
   WaitQuery,
 } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import { toListCursor } from "../../shared/run-list.ts";
-import { toWaitPage } from "../../shared/wait-list.ts";
+import { toListCursor, toWaitPage } from "../../shared/lists.ts";
 import { toListSql, toRequestsSql, toWaitsSql } from "./list-sql.ts";
 import { OUTBOX, REQUEST, RUN, toOutbox, toRequest, toRun, toWait, WAIT } from "./row-types.ts";
 import type { OutboxRow, RequestRow, RunRow, WaitRow } from "./row-types.ts";
