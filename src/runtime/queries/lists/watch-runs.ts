@@ -5,8 +5,8 @@ import type { RunId } from "../../../protocol/ids.ts";
 import type { WatchRunsOptions } from "../../lists.ts";
 import type { Feed, FeedReader, PageSink } from "../../feeds.ts";
 import { isHidden } from "../../journal/system-runs.ts";
-import type { ReaderSweep, SweptReader } from "../reader-sweep.ts";
-import { toFeed } from "../to-feed.ts";
+import type { ReaderSweep, SweptReader } from "../follow/reader-sweep.ts";
+import { toFeed } from "../follow/to-feed.ts";
 import { toRow } from "./run-row.ts";
 
 /** What to follow. */

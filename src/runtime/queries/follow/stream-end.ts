@@ -1,7 +1,7 @@
-import type { EventLog } from "../../ports/event-log.ts";
-import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import type { LoggedEvents } from "../../protocol/events/texts.ts";
-import type { Address } from "../feeds.ts";
+import type { EventLog } from "../../../ports/event-log.ts";
+import { depthOf, idOf, requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
+import type { LoggedEvents } from "../../../protocol/events/texts.ts";
+import type { Address } from "../../feeds.ts";
 
 /** Detects when a stream has delivered everything until its caller must act. */
 export class StreamEnd {

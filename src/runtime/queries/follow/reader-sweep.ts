@@ -1,4 +1,4 @@
-import type { Environment } from "../../ports/environment.ts";
+import type { Environment } from "../../../ports/environment.ts";
 
 /** Interval at which one part of the waiting readers checks the log without a wake, in milliseconds. */
 const SWEEP_MS = 1_000;

@@ -1,5 +1,5 @@
-import { toEncoded } from "../../protocol/events/texts.ts";
-import type { Feed, FeedPage, FeedReader, PageSink, PushedPage } from "../feeds.ts";
+import { toEncoded } from "../../../protocol/events/texts.ts";
+import type { Feed, FeedPage, FeedReader, PageSink, PushedPage } from "../../feeds.ts";
 
 /** A stream that `read` starts a reader of. */
 export function toFeed(read: Feed["read"], finished: boolean): Feed {

@@ -1,9 +1,9 @@
-import type { EventLog, Page } from "../../ports/event-log.ts";
-import { idOf } from "../../protocol/events/encode.ts";
-import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
-import type { Address, Feed, FeedReader, PageSink } from "../feeds.ts";
-import type { Wanted } from "./event-filter.ts";
-import { toLost } from "./lost-events.ts";
+import type { EventLog, Page } from "../../../ports/event-log.ts";
+import { idOf } from "../../../protocol/events/encode.ts";
+import { countEvents, toEncoded } from "../../../protocol/events/texts.ts";
+import type { Address, Feed, FeedReader, PageSink } from "../../feeds.ts";
+import type { Wanted } from "../event-filter.ts";
+import { toLost } from "../lost-events.ts";
 import { toFeed } from "./to-feed.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { StreamEnd } from "./stream-end.ts";
