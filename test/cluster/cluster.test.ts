@@ -281,24 +281,33 @@ test("a tell that arrives after it was refused to the node that has taken over i
 
 test("a request that waited at a node while it was away, and was refused elsewhere meanwhile, is not accepted", async () => {
   const host = new ClusterHost();
-  const [a, b] = [await host.start([clerk]), await host.start([clerk])];
+  const { promise: work, resolve: end } = Promise.withResolvers<void>();
+  const worker = defineAgent({
+    name: "worker",
+    purpose: "Works until it is told to stop.",
+    chat: (_input, turn) => turn.effect("work", () => work, { effect: "idempotent" }),
+  });
+  const options = { limits: { idleRuns: 0 } };
+  const [a, b] = [await host.start([worker], options), await host.start([worker], options)];
   await host.pass(2_000);
-  const wait = { type: "OperationRequest", operation: "wait", input: null } as const;
-  const runId = await host.ask(b, "clerk", wait);
+  const runId = await host.ask(b, "worker", chat("work"));
+  expect(await host.log.run(runId)).toMatchObject({ owner: b.id });
   const { promise: late, resolve: arrives } = Promise.withResolvers<void>();
   let messages = 0;
   host.delay = () => ((messages += 1) === 1 ? late : undefined);
 
   const mend = b.cut();
-  const second = a.runtime.process("clerk", chat("hello", { run_id: runId, on_busy: "reject" }));
+  const second = a.runtime.process("worker", chat("hello", { run_id: runId, on_busy: "reject" }));
   await expect(host.settle(second)).rejects.toMatchObject({ code: "conflict" });
-  await host.ask(a, "clerk", { type: "ResumeWithInput", run_id: runId, request_keys: { name: "Ada" } });
-  await host.pass(1_000);
+  end();
+  await host.pass(2_000);
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", turns: 1 });
   mend();
   await host.pass(500);
   arrives();
   await host.pass(1_000);
-  expect(await host.log.run(runId)).toMatchObject({ turns: 1, status: "idle" });
+  expect(messages).toBe(1);
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", turns: 1 });
 });
 
 test.for([

@@ -240,10 +240,10 @@ test("nodes that open an empty database at once create its tables once", async (
 test("a node that opens the log alone keeps others out, and is kept out by them", async () => {
   const schema = newSchema();
   const shared = await openSchema(schema);
-  await expect(openSchema(schema, { nodes: "one" })).rejects.toMatchObject({ code: "forbidden" });
+  await expect(openSchema(schema, { nodes: "one" })).rejects.toMatchObject({ code: "conflict" });
   await shared.close();
   const alone = await openSchema(schema, { nodes: "one" });
-  await expect(openSchema(schema)).rejects.toMatchObject({ code: "forbidden" });
+  await expect(openSchema(schema)).rejects.toMatchObject({ code: "conflict" });
   await alone.close();
   const again = await openSchema(schema);
   await again.close();
