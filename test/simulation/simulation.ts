@@ -127,9 +127,9 @@ export class Simulation {
     return this.plan.retention.retainBytes === undefined ? 0 : LOOK_MS;
   }
 
-  /** The maximum number of steps; nodes beat. */
+  /** The maximum number of steps; nodes beat, also while schedules wait for hours. */
   get #mostSteps(): number {
-    return this.plan.nodes === 0 ? MOST_STEPS : 20 * MOST_STEPS;
+    return this.plan.nodes === 0 ? MOST_STEPS : 40 * MOST_STEPS;
   }
 
   /** Advances the time over some times of the schedules; the last ones pass without a fault. */
