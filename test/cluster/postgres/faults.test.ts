@@ -117,6 +117,20 @@ test("connections that an operator ends in the middle of appends lose nothing an
   }
 });
 
+test("a node without runs whose listening connection ends listens again over one connection, and closes it", async () => {
+  const log = await open({ nodes: "one" });
+  const key = `hashtextextended('troupe serves ${schemaOf(log)}', 0)`;
+  // The key of the lock is split into two numbers.
+  const listening = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = (${key} & 4294967295)::oid`;
+  const [first] = await query(listening);
+  await query("SELECT pg_terminate_backend($1)", [first?.["pid"]]);
+  const another = async (): Promise<number> =>
+    (await query(listening)).filter(({ pid }) => pid !== first?.["pid"]).length;
+  await expect.poll(another, { timeout: 10_000 }).toBe(1);
+  await log.close();
+  await expect.poll(another, { timeout: 10_000 }).toBe(0);
+});
+
 test("while the database is away, appends wait; when it is back they continue, and readers on other nodes are woken", async (context) => {
   const server = await ownPostgres(context);
   const [a, b] = [await open({ url: server.url }), await open({ url: server.url })];

@@ -29,7 +29,7 @@ export class LostWakes {
     const ask = async (text: string, value: unknown): Promise<readonly Row[]> =>
       (await client.query<Row>(this.#database.sql(text), [value])).rows;
     const asked = [...new Set([...this.#tails.runIds, ...owned.keys()])];
-    const rows = [...(await ask(`SELECT ${STATE} WHERE id = ANY ($1)`, [asked]))];
+    const rows = [...(await ask(`SELECT ${STATE} WHERE id = ANY ($1)`, asked))];
     const found = new Map(rows.map(({ id, appends }) => [id, appends]));
     for (const id of asked) {
       const known = Math.max(owned.get(id) ?? 0, this.#seen.get(id)?.appends ?? 0);

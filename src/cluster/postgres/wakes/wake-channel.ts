@@ -198,21 +198,23 @@ export class WakeChannel {
 
   async #reconnect(): Promise<void> {
     for (let wait = 50; !this.#isClosed; wait = Math.min(wait * 2, 1_000)) {
+      let client: Client | undefined;
       try {
-        const client = await this.#connect();
+        client = await this.#connect();
+        // A node that is alone stays so unless another one came in between; claims keep the log whole in any case.
+        await this.#lock(client);
+        await this.#options.look(client);
         if (this.#isClosed) {
           await client.end();
           return;
         }
-        // A node that is alone stays so unless another one came in between; claims keep the log whole in any case.
-        await this.#lock(client);
-        await this.#options.look(client);
         this.#client = client;
         await this.#notify(HELLO);
         this.#options.onReconnected();
         this.#watch();
         return;
       } catch {
+        await client?.end().catch(() => {});
         await delay(wait);
       }
     }
