@@ -31,7 +31,8 @@ export async function copyArtifact(
     toFacts(copy) === toFacts(artifact) &&
     (await digest(to, artifactId)) === (await digest(from, artifactId));
   if (!isEqual) {
-    throw new AgentError("conflict", `artifact ${artifactId} is in both stores and differs`, {
+    if (isNew) throw new AgentError("internal", "its copy is not equal to it");
+    throw new AgentError("conflict", "it is in both stores and differs", {
       hint: "its bytes were not overwritten; copy to an empty target",
     });
   }

@@ -6,6 +6,7 @@ import { copyRun } from "./copy-run.ts";
 import { copySecrets } from "./copy-secrets.ts";
 import { inOrder } from "./in-order.ts";
 import { runIdsOf } from "./lists.ts";
+import { named } from "./named.ts";
 
 /** A log with its files and secrets. */
 export interface Store {
@@ -36,7 +37,7 @@ export interface Copied {
 export async function* copyLog(from: Store, to: Store): AsyncGenerator<Copied, void> {
   yield* copySecrets(from.secrets, to.secrets);
   yield* inOrder(from.artifacts.list(), AT_ONCE, (artifact) =>
-    copyArtifact(artifact, from.artifacts, to.artifacts),
+    named(`artifact ${artifact.artifactId}`, () => copyArtifact(artifact, from.artifacts, to.artifacts)),
   );
   // The target lists runs in the order of their first appends, so these follow one another.
   let last: Promise<void> = Promise.resolve();
@@ -44,7 +45,7 @@ export async function* copyLog(from: Store, to: Store): AsyncGenerator<Copied, v
     const begun = Promise.withResolvers<void>();
     const place = { isNext: last, begun: begun.resolve };
     last = begun.promise;
-    const copied = copyRun(runId, from.log, to.log, place);
+    const copied = named(`run ${runId}`, () => copyRun(runId, from.log, to.log, place));
     // Behind a run that fails none begins.
     copied.then(() => begun.resolve(), begun.reject);
     last.catch(() => {});

@@ -1,8 +1,7 @@
-import { AgentError, messageOf } from "../../errors.ts";
+import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { RunRow } from "../../ports/log-batch.ts";
-import { Unavailable } from "../../ports/event-log.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { batchesOf, removedBatchesOf } from "./batches.ts";
 import type { Copied } from "./copy-log.ts";
@@ -18,21 +17,19 @@ export interface Place {
 
 /** Copies a run, or what an interrupted copy of it lacks, and compares it. */
 export async function copyRun(runId: RunId, from: EventLog, to: EventLog, place: Place): Promise<Copied> {
-  try {
-    const [source, target] = await Promise.all([from.run(runId), to.run(runId)]);
-    if (source === undefined) throw new AgentError("not_found", "the source has it no longer");
-    const isNew = target === undefined || isIncomplete(target);
-    if (isNew) await (source.removed === true ? copyRemoved : copyStored)(source, from, to, place);
-    const [own, copy] = [await digestRun(from, runId), await digestRun(to, runId)];
-    if (own.hash !== copy.hash) {
-      if (isNew) throw new AgentError("internal", "its copy is not equal to it");
-      throw differs(source, target, own.events, copy.events);
-    }
-    const kind = source.removed === true ? "removed run" : "run";
-    return { kind, id: runId, isNew, events: own.events, bytes: own.bytes };
-  } catch (error) {
-    throw named(runId, error);
+  const [source, target] = await Promise.all([from.run(runId), to.run(runId)]);
+  if (source === undefined) throw new AgentError("not_found", "the source has it no longer");
+  const isNew = target === undefined || isIncomplete(target);
+  if (isNew) await (source.removed === true ? copyRemoved : copyStored)(source, from, to, place);
+  const [own, copy] = [await digestRun(from, runId), await digestRun(to, runId)];
+  if (own.hash !== copy.hash) {
+    if (isNew) throw new AgentError("internal", "its copy is not equal to it");
+    throw differs(source, target, own.events, copy.events);
   }
+  // A process that died has not released it.
+  if (!isNew && target.owner !== undefined) to.release((await to.claim(runId)).cursor);
+  const kind = source.removed === true ? "removed run" : "run";
+  return { kind, id: runId, isNew, events: own.events, bytes: own.bytes };
 }
 
 async function copyStored(source: RunEntry, from: EventLog, to: EventLog, place: Place): Promise<void> {
@@ -97,12 +94,4 @@ function differs(
   return new AgentError("conflict", `it is in both logs and differs: ${states}`, {
     hint: "nothing of it was overwritten; copy to an empty target, or remove the one that is wrong",
   });
-}
-
-/** The error with the run that it is about. */
-function named(runId: RunId, error: unknown): unknown {
-  const message = `run ${runId} cannot be copied: ${messageOf(error)}`;
-  if (error instanceof AgentError)
-    return new AgentError(error.code, message, { ...error.details, cause: error });
-  return error instanceof Unavailable ? new Unavailable(message, { cause: error }) : error;
 }

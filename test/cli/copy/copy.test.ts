@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
@@ -10,7 +10,7 @@ import { events, row, runId } from "../../../src/testing/event-log/subject.ts";
 import { ask, newDatabase } from "../../cluster/postgres/databases.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
 import { contentOf, fill } from "../../node/copy/content.ts";
-import { agentSaying, createProject, startCommand } from "../command.ts";
+import { agentSaying, chat, createProject, startCommand } from "../command.ts";
 import type { RunningCommand } from "../command.ts";
 
 const KEY = "a key of thirty-two characters ..";
@@ -50,6 +50,8 @@ describe("troupe copy between directories", () => {
     });
     mkdirSync(join(cwd, "damaged"));
     writeFileSync(join(cwd, "damaged", "log.db"), "not a database, but some text".repeat(200));
+    await withLog(sqliteLog(join(cwd, "torn")), fill);
+    rmSync(join(cwd, "torn", "artifacts", "file-1.bytes"));
     const held = sqliteLog(join(cwd, "held"));
     const wrong: readonly (readonly [from: string, to: string, code: number, lines: RegExp])[] = [
       ["none", "new", 66, /^troupe: there is no log in none\ngive the directory/m],
@@ -74,6 +76,12 @@ describe("troupe copy between directories", () => {
         /cannot be reached: d at 127.0.0.1:1 as u: ECONNREFUSED\nstart it/,
       ],
       ["log", "postgres://u:hidden@h/d", 78, /--to has a password.*\nset the password as PGPASSWORD/],
+      [
+        "torn",
+        "new",
+        69,
+        /artifact file-1 cannot be copied: ENOENT.*\nwhat was copied stays; run the command again/,
+      ],
       [
         "log",
         "other",
@@ -114,24 +122,46 @@ describe("troupe copy to a database and back", () => {
     });
     const url = await newDatabase();
     for (const runs of [5, 60, 200]) {
+      await isLeft(url);
       const command = copy(cwd, "old", url);
       await reaches(command, async () => (await countRuns(url)) >= runs);
       command.kill("SIGKILL");
       expect(await command.exited).toBe("SIGKILL");
     }
+    await isLeft(url);
     const last = copy(cwd, "old", url);
     expect([await last.exited, last.output()]).toEqual([0, expect.stringContaining("SHA-256")]);
+    expect(await ask(url, "SELECT id FROM troupe.run WHERE owner IS NOT NULL")).toEqual([]);
     expect(await withLog(await postgresLog({ url, secretsKey: KEY }), contentOf)).toEqual(content);
 
     for (const runs of [5, 100]) {
+      await isLeft(url);
       const command = copy(cwd, url, "back");
       await reaches(command, () => countStored(join(cwd, "back", "log.db")) >= runs);
       command.kill("SIGKILL");
       expect(await command.exited).toBe("SIGKILL");
     }
+    await isLeft(url);
     const back = copy(cwd, url, "back");
     expect([await back.exited, back.output()]).toEqual([0, expect.stringContaining("SHA-256")]);
     expect(await withLog(sqliteLog(join(cwd, "back")), contentOf)).toEqual(content);
+  });
+
+  test("a server on the copy has the runs of the original and recognises their requests", async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+    const [before, url] = await serve(cwd);
+    const kept = await chat(url, "speaker", { request_id: "kept" });
+    const { run_id: removed } = await chat(url, "speaker", { request_id: "removed" });
+    expect(await startCommand(["remove", removed, "--url", url], { cwd }).exited).toBe(0);
+    before.kill();
+    expect(await before.exited).toBe(0);
+    const database = await newDatabase();
+    expect(await copy(cwd, ".troupe", database).exited).toBe(0);
+
+    const [, copied] = await serve(cwd, { TROUPE_LOG: database });
+    expect(await chat(copied, "speaker", { request_id: "kept" })).toEqual(kept);
+    expect(await chat(copied, "speaker", { request_id: "removed" })).toMatchObject({ status: 410 });
+    expect(await chat(copied, "speaker", { run_id: kept.run_id })).toMatchObject({ run_id: kept.run_id });
   });
 
   test("refuses what cannot be copied, each with a line that names the fix", async () => {
@@ -208,6 +238,19 @@ describe("troupe copy to a database and back", () => {
 function copy(cwd: string, from: string, to: string, args: readonly string[] = [], env = {}): RunningCommand {
   const options = { cwd, env: { TROUPE_SECRETS_KEY: KEY, ...env } };
   return startCommand(["copy", "--from", from, "--to", to, ...args], options);
+}
+
+async function serve(cwd: string, env = {}): Promise<readonly [RunningCommand, url: string]> {
+  const server = startCommand(["serve", "--port=0"], { cwd, env });
+  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  return [server, url];
+}
+
+/** Resolves when the database has noticed that everybody who had the log open is gone. */
+async function isLeft(url: string): Promise<void> {
+  const connections =
+    "SELECT FROM pg_stat_activity WHERE application_name = 'troupe' AND datname = current_database()";
+  while ((await ask(url, connections)).length > 0) await setTimeout(5);
 }
 
 /** Works with a log and its stores, and closes them. */

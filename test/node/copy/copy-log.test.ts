@@ -97,7 +97,9 @@ test("a run that was removed in one of the logs, and a file or a secret that dif
   const file = { artifactId: "file", name: "n", mimeType: "m", limitBytes: 9 } as const;
   await from.artifacts.put({ ...file, body: Buffer.from("one") });
   await to.artifacts.put({ ...file, body: Buffer.from("two") });
-  await expect(copyAll(from, to)).rejects.toThrow("artifact file is in both stores and differs");
+  await expect(copyAll(from, to)).rejects.toThrow(
+    "artifact file cannot be copied: it is in both stores and differs",
+  );
   await from.secrets.put({ key: "one" });
   await to.secrets.put({ key: "two" });
   await expect(copyAll(from, to)).rejects.toThrow("secret key is in both stores and differs");
