@@ -20,7 +20,7 @@ export interface ClientOptions {
   /** The agents that it uses. Default: all. */
   readonly agents?: readonly string[];
   /**
-   * How long it waits for the next byte before it asks again, in milliseconds; doubled while nothing comes, so that a slow
+   * How long it waits for the next byte before it asks again, in milliseconds; longer while no event comes, so that a slow
    * server can answer. Default: forever.
    */
   readonly patienceMs?: number;
@@ -63,9 +63,6 @@ export async function runClient(options: ClientOptions): Promise<void> {
 /** The delay before a retry, in milliseconds. */
 const RETRY_MS = 10;
 
-/** The longest time without a byte after which a client asks again, in milliseconds. */
-const LONGEST_PATIENCE_MS = 30_000;
-
 /** One turn from the client's view. */
 class ClientTurn {
   readonly #options: ClientOptions;
@@ -75,13 +72,12 @@ class ClientTurn {
   #waits: readonly WaitEvent[] = [];
   #newest: Event | undefined;
   #events = 0;
-  #patienceMs: number;
+  #heardMs = performance.now();
 
   constructor(options: ClientOptions, agent: string, requestId: string) {
     this.#options = options;
     this.#agent = agent;
     this.#requestId = requestId;
-    this.#patienceMs = options.patienceMs ?? Infinity;
   }
 
   get runId(): string | undefined {
@@ -208,7 +204,7 @@ class ClientTurn {
     this.#events += 1;
     this.#newest = event;
     this.#options.watch?.heard(this.#requestId);
-    this.#patienceMs = this.#options.patienceMs ?? Infinity;
+    this.#heardMs = performance.now();
     if (event.type === "WaitForInput") this.#waits = [...this.#waits, event];
     if (event.type === "ResumeWithInput") {
       this.#waits = this.#waits.filter(({ id }) => id !== event.wait_id);
@@ -216,9 +212,8 @@ class ClientTurn {
   }
 
   #wait(): Patience {
-    return new Patience(this.#patienceMs, () => {
-      this.#patienceMs = Math.min(this.#patienceMs * 2, LONGEST_PATIENCE_MS);
-    });
+    const { patienceMs = Infinity } = this.#options;
+    return new Patience(Math.max(patienceMs, (performance.now() - this.#heardMs) / 4));
   }
 
   #complain(what: string): void {

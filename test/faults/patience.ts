@@ -3,13 +3,9 @@ export class Patience {
   readonly #abort = new AbortController();
   readonly #timer: NodeJS.Timeout | undefined;
 
-  /** `lost` is called when it aborts. */
-  constructor(ms: number, lost: () => void) {
+  constructor(ms: number) {
     if (ms === Infinity) return;
-    this.#timer = setTimeout(() => {
-      lost();
-      this.#abort.abort();
-    }, ms);
+    this.#timer = setTimeout(() => this.#abort.abort(), ms);
   }
 
   get signal(): AbortSignal {

@@ -34,11 +34,17 @@ async function lane(): Promise<void> {
   }
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => report());
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
-for (const line of table.slow) console.error(line);
-console.log(String(table));
-console.log(`\n${Math.round((performance.now() - startedAt) / 1_000)} s, from seed ${firstSeed} on.`);
-process.exitCode = table.violations.length > 0 ? 1 : 0;
+report();
+
+/** Prints what was played, and ends. The nodes end with this process, and so do the servers. */
+function report(): never {
+  for (const line of [...table.violations.slice(printed), ...table.slow]) console.error(line);
+  console.log(String(table));
+  console.log(`\n${Math.round((performance.now() - startedAt) / 1_000)} s, from seed ${firstSeed} on.`);
+  return process.exit(table.violations.length > 0 ? 1 : 0);
+}
 
 /** The scenes in the order of a seed. */
 function shuffle<Item>(items: readonly Item[], seed: number): readonly Item[] {
