@@ -172,9 +172,11 @@ describe("an agent made from a model", () => {
     const { requestId } = await runtime.process("clerk", { type: "ChatRequest", input: "" });
     const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
     let end: Event | undefined;
+    let isCanceled = false;
     for await (const page of feed.pages) {
       const events = page.events.map((text) => JSON.parse(text) as Event);
-      if (end === undefined && events.some(({ type }) => type === "TextOutput")) {
+      if (!isCanceled && events.some(({ type }) => type === "TextOutput")) {
+        isCanceled = true;
         await runtime.process("clerk", { type: "CancelRequest", request_id: requestId });
       }
       end = events.at(-1);
