@@ -65,11 +65,16 @@ async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<
     purpose: "Makes many calls in one turn.",
     async chat(_input, turn) {
       for (let call = 0; call < WARM_UP; call += 1) await toCall(turn);
-      collectGarbage();
-      const before = process.memoryUsage().heapUsed;
-      for (let call = 0; call < CALLS; call += 1) await toCall(turn);
-      collectGarbage();
-      growth = process.memoryUsage().heapUsed - before;
+      const trials: number[] = [];
+      for (let trial = 0; trial < 2; trial += 1) {
+        collectGarbage();
+        const before = process.memoryUsage().heapUsed;
+        for (let call = 0; call < CALLS; call += 1) await toCall(turn);
+        collectGarbage();
+        trials.push(process.memoryUsage().heapUsed - before);
+      }
+      // The less, because other tests in this process can use memory during a trial.
+      growth = Math.min(...trials);
     },
   });
   const runtime = createRuntime({
