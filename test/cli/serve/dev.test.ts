@@ -151,7 +151,7 @@ test("a file that is broken at the start is reported, and served once it is repa
 test("an imported file outside the directory is watched, also when it is broken", async () => {
   const cwd = await createProject({
     "word.ts": 'export const word = "before";\n',
-    "agents/speaker.ts": `import { word } from "../../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
+    "agents/speaker.ts": `import { word } from "../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
   });
   const { command, url } = await startDev(cwd);
 
