@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
+import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isDatabase, toConnection, withoutPassword } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
@@ -34,7 +35,7 @@ export async function openSource(from: string): Promise<OpenStore> {
   if (!isUrl(from)) {
     if (!existsSync(join(from, "log.db")))
       throw isMissing(from, "give the directory that a server has as --data");
-    return toStore(openDirectory(from, { ...HINTS, unusable: "check the directory" }));
+    return openDirectory(from, { ...HINTS, unusable: "check the directory" }, () => toStore(sqliteLog(from)));
   }
   const connection = toConnection(from, "--from");
   const { schema, address } = await explained(() => inspectPostgres(connection));
@@ -46,9 +47,8 @@ export async function openSource(from: string): Promise<OpenStore> {
 /** Opens a log, or creates it. */
 export async function openTarget(to: string): Promise<OpenStore> {
   if (!isUrl(to)) {
-    return toStore(
-      openDirectory(to, { ...HINTS, unusable: "check the directory, or use another one with --to" }),
-    );
+    const unusable = "check the directory, or use another one with --to";
+    return openDirectory(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to)));
   }
   return toStore(await explained(() => openDatabase(toConnection(to, "--to"), { nodes: "one" }), IN_USE));
 }

@@ -1,8 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { SqliteLogOptions } from "../../storage/sqlite/options.ts";
 import { DamagedLog, DirectoryInUse } from "../../storage/sqlite/format/errors.ts";
-import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
-import type { SqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 
 /** What mends a directory that cannot be opened. */
@@ -12,14 +9,13 @@ export interface DirectoryHints {
   readonly unusable: string;
 }
 
-/** Opens the log in a data directory, or creates it. */
-export function openDirectory(
-  data: string,
-  hints: DirectoryHints,
-  options: SqliteLogOptions = {},
-): SqliteLog {
+/**
+ * Opens what a data directory contains: the log, its files and its secrets. Turns an error into an exit with a line that
+ * names the fix.
+ */
+export function openDirectory<Opened>(data: string, hints: DirectoryHints, open: () => Opened): Opened {
   try {
-    return sqliteLog(data, options);
+    return open();
   } catch (thrown) {
     if (thrown instanceof DirectoryInUse) {
       throw new Exit(EXIT.inUse, `${data} is in use by another process`, hints.inUse);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toConnection } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
@@ -19,14 +20,17 @@ export interface Data {
 
 /** Opens the database of a server, or opens or creates its data directory. */
 export async function openData(options: ServerOptions): Promise<Data> {
-  const log = options.log === undefined ? openOwn(options) : await openShared(options.log, options);
-  return { log, artifacts: log.artifacts(), secrets: log.secrets() };
+  if (options.log !== undefined) return toData(await openShared(options.log, options));
+  const { data, durability, acceptLoss } = options;
+  return openDirectory(data, HINTS, () => {
+    const log = sqliteLog(data, { durability, acceptLoss });
+    writeNote(join(data, PID_NOTE), String(process.pid));
+    return toData(log);
+  });
 }
 
-function openOwn({ data, durability, acceptLoss }: ServerOptions) {
-  const log = openDirectory(data, HINTS, { durability, acceptLoss });
-  writeNote(join(data, PID_NOTE), String(process.pid));
-  return log;
+function toData(log: EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>): Data {
+  return { log, artifacts: log.artifacts(), secrets: log.secrets() };
 }
 
 const HINTS = {

@@ -50,6 +50,8 @@ describe("troupe copy between directories", () => {
     });
     mkdirSync(join(cwd, "damaged"));
     writeFileSync(join(cwd, "damaged", "log.db"), "not a database, but some text".repeat(200));
+    await withLog(sqliteLog(join(cwd, "secret")), writeRun);
+    writeFileSync(join(cwd, "secret", "secrets.json"), "[1]");
     await withLog(sqliteLog(join(cwd, "torn")), fill);
     rmSync(join(cwd, "torn", "artifacts", "file-1.bytes"));
     const held = sqliteLog(join(cwd, "held"));
@@ -61,6 +63,8 @@ describe("troupe copy between directories", () => {
       ["held", "new", 75, /held is in use by another process\nstop the server that uses it/],
       ["log", "held", 75, /held is in use by another process\nstop the server that uses it/],
       ["log", "file/below", 73, /cannot be .*\ncheck the directory, or use another one with --to/],
+      ["secret", "new", 73, /secret\/secrets.json cannot be read: it is damaged\nrestore it from a backup/],
+      ["log", "secret", 73, /secret\/secrets.json cannot be read: it is damaged\nrestore it from a backup/],
       ["damaged", "new", 74, /the log in damaged is damaged: .*\nrestore it from a backup/],
       [
         "mysql://h/d",
