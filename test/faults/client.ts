@@ -26,6 +26,8 @@ export interface ClientOptions {
   readonly patienceMs?: number;
   /** Whether it leaves some streams in the middle and continues them with a new connection. Default false. */
   readonly hops?: boolean;
+  /** Whether it cancels some turns. Default true. */
+  readonly cancels?: boolean;
   readonly watch?: TurnWatch;
 }
 
@@ -44,7 +46,7 @@ export interface TurnWatch {
  * until it gets an answer, and resumes reading after its last event.
  */
 export async function runClient(options: ClientOptions): Promise<void> {
-  const { random, name, watch, agents = agentNames } = options;
+  const { random, name, watch, agents = agentNames, cancels = true } = options;
   let run: string | undefined;
   for (let number = 1; options.goesOn(); number += 1) {
     const agent = agents[random.below(agents.length)] ?? "speaker";
@@ -53,7 +55,8 @@ export async function runClient(options: ClientOptions): Promise<void> {
     watch?.began(requestId);
     await turn.begin(toRequest(agent, requestId, { run, random }), { streamed: random.below(2) === 0 });
     const sent = turn.send(toMail(agent, requestId));
-    await turn.follow({ cancelAfter: random.below(8) === 0 ? 1 + random.below(12) : Infinity });
+    const cancelAfter = random.below(8) === 0 ? 1 + random.below(12) : Infinity;
+    await turn.follow({ cancelAfter: cancels ? cancelAfter : Infinity });
     await sent;
     watch?.ended(requestId);
     if (agent === "counter") run = turn.runId;

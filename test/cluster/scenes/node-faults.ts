@@ -12,31 +12,29 @@ export const nodeFaults: readonly Scene[] = [
     goalMs: 4_000,
     async play(cluster, random, turns) {
       const victim = cluster.anyNode;
-      const ticking = cluster.clients.turnsOn(victim, "ticker", 3);
-      const killed = kill(victim, random);
-      await Promise.all([killed, ticking, cluster.clients.load({ turns, until: ticking })]);
-      return ownedBy(cluster, victim, await ticking);
+      const ticking = cluster.clients.turnsOn(victim, "ticker", 3, { cancels: false });
+      const left = kill(victim, random).then(() => openRuns(cluster));
+      await Promise.all([left, ticking, cluster.clients.load({ turns, until: ticking })]);
+      return notTaken(cluster, victim, await left, await ticking);
     },
   },
   {
     name: "SIGSTOP for 5 s, then SIGCONT",
     goalMs: 5_000,
     play: (cluster, random, turns) =>
-      away(cluster, turns, async (node) => {
+      away(cluster, turns, 5_000, (node) => {
         node.signal("SIGSTOP");
-        await setTimeout(5_000);
-        node.signal("SIGCONT");
+        return () => node.signal("SIGCONT");
       }),
   },
   {
     name: "the owner cut off from the engine for 7 s",
     goalMs: 5_000,
     play: (cluster, random, turns) =>
-      away(cluster, turns, async ({ database }) => {
+      away(cluster, turns, 7_000, ({ database }) => {
         if (random.below(2) === 0) database.cut();
         else database.silence();
-        await setTimeout(7_000);
-        database.mend();
+        return () => database.mend();
       }),
   },
   {
@@ -90,26 +88,45 @@ async function kill(node: NodeProcess, random: Random): Promise<void> {
   await node.kill();
 }
 
-/** Keeps a node away for a while; the others must have its open runs then. */
+/** Keeps a node away for a time; the others must take its open runs. `leave` returns what brings the node back. */
 async function away(
   cluster: SceneCluster,
   turns: number,
-  keepAway: (node: NodeProcess) => Promise<void>,
+  ms: number,
+  leave: (node: NodeProcess) => () => void,
 ): Promise<readonly string[]> {
   const node = cluster.anyNode;
-  const ticking = cluster.clients.turnsOn(node, "ticker", 3);
-  const isAway = setTimeout(500).then(() => keepAway(node));
-  await Promise.all([isAway, ticking, cluster.clients.load({ turns, until: isAway })]);
-  return ownedBy(cluster, node, await ticking);
+  const ticking = cluster.clients.turnsOn(node, "ticker", 3, { cancels: false });
+  const isAway = async (): Promise<readonly string[]> => {
+    await setTimeout(500);
+    const comeBack = leave(node);
+    const [open] = await Promise.all([openRuns(cluster), setTimeout(ms)]);
+    comeBack();
+    return open;
+  };
+  const left = isAway();
+  await Promise.all([left, ticking, cluster.clients.load({ turns, until: left })]);
+  return notTaken(cluster, node, await left, await ticking);
 }
 
-/** The runs that were open on a node when it was away belong to others now. */
-async function ownedBy(
+/** The runs with an open turn. */
+async function openRuns({ log }: SceneCluster): Promise<readonly string[]> {
+  return (await log.open()).map(({ runId }) => runId);
+}
+
+/**
+ * The runs that a node left open and that no other node has taken. A run whose turn had ended before is idle: it keeps its
+ * owner until its next request.
+ */
+async function notTaken(
   { log }: SceneCluster,
   { id }: NodeProcess,
+  left: readonly string[],
   runs: readonly string[],
 ): Promise<readonly string[]> {
-  const entries = await Promise.all(runs.map((runId) => log.run(runId)));
+  const entries = await Promise.all(
+    runs.filter((runId) => left.includes(runId)).map((runId) => log.run(runId)),
+  );
   return entries.flatMap((run) =>
     run?.owner === id ? [`run ${run.runId} still belongs to the node that was away`] : [],
   );

@@ -27,19 +27,26 @@ export class SceneClients {
     this.#nodes = nodes;
   }
 
-  /** Sends requests from four clients, and resolves when all of them have ended. */
+  /** Sends requests from clients, one for each twelve turns and at most four, and resolves when all of them have ended. */
   async load({ turns, until = Promise.resolve() }: LoadOptions): Promise<void> {
     let left = turns;
     let isOver = false;
     const end = (): void => void (isOver = true);
     until.then(end, end);
     await Promise.all(
-      Array.from({ length: 4 }, () => this.#runClient({ goesOn: () => (left -= 1) >= 0 || !isOver })),
+      Array.from({ length: Math.min(4, Math.ceil(turns / 12)) }, () =>
+        this.#runClient({ goesOn: () => (left -= 1) >= 0 || !isOver }),
+      ),
     );
   }
 
   /** Starts turns of an agent on a node; resolves with their runs when all of them have ended. */
-  async turnsOn(node: NodeProcess, agent: string, count: number): Promise<readonly string[]> {
+  async turnsOn(
+    node: NodeProcess,
+    agent: string,
+    count: number,
+    { cancels = true }: { readonly cancels?: boolean } = {},
+  ): Promise<readonly string[]> {
     const runs = new Set<string>();
     await Promise.all(
       Array.from({ length: count }, () => {
@@ -47,6 +54,7 @@ export class SceneClients {
         return this.#runClient({
           first: node,
           agents: [agent],
+          cancels,
           goesOn: () => (left -= 1) >= 0,
           journal: {
             ...this.#journal,
@@ -70,11 +78,13 @@ export class SceneClients {
   #runClient({
     goesOn,
     agents,
+    cancels,
     first,
     journal = this.#journal,
   }: {
     readonly goesOn: () => boolean;
     readonly agents?: readonly string[];
+    readonly cancels?: boolean;
     readonly first?: NodeProcess;
     readonly journal?: Journal;
   }): Promise<void> {
@@ -98,6 +108,7 @@ export class SceneClients {
       hops: true,
       watch: this.watch,
       ...(agents && { agents }),
+      ...(cancels !== undefined && { cancels }),
     });
   }
 }
