@@ -119,16 +119,23 @@ function endsOf({ events }: ActorLog): Map<string, Typed<"ToolResult" | "ToolErr
   return ends;
 }
 
-/** What a run accepts from another run is in the order of its calls, unless it was canceled before. */
+/**
+ * What a run accepts from another run is in the order of its calls, unless it was canceled before. A tell that ended with an
+ * error may arrive late, from a node that has lost its sender.
+ */
 function findOutOfOrder(
   runs: ReadonlyMap<string, ActorLog>,
   requests: ReadonlyMap<string, Found>,
 ): readonly string[] {
   const sent = new Map<string, { readonly from: string; readonly id: number }>();
-  for (const [from, { events }] of runs)
-    for (const event of events)
-      if (event.type === "ToolCall" && event.mode !== undefined && !event.forked_from)
-        sent.set(event.callee?.request_id ?? "", { from, id: event.id });
+  for (const [from, log] of runs) {
+    const ends = endsOf(log);
+    for (const event of log.events) {
+      if (event.type !== "ToolCall" || event.mode === undefined || event.forked_from) continue;
+      if (event.mode === "tell" && ends.get(event.tool_call_id)?.type === "ToolError") continue;
+      sent.set(event.callee?.request_id ?? "", { from, id: event.id });
+    }
+  }
   if (sent.size === 0) return [];
   const faults: string[] = [];
   for (const [to, { events, records }] of runs) {
