@@ -33,7 +33,8 @@ export async function startProxy(server: string): Promise<Proxy> {
   let losing: string | undefined;
   let lost = 0;
 
-  const listener = createServer((client) => {
+  // Without `noDelay` each answer waits 40 ms for the acknowledgement of its first message.
+  const listener = createServer({ noDelay: true }, (client) => {
     if (isCut) {
       client.destroy();
       return;
@@ -113,7 +114,9 @@ export async function startProxy(server: string): Promise<Proxy> {
 function connectTo({ hostname, port }: URL): Socket {
   const directory = decodeURIComponent(hostname);
   const number = Number(port || 5432);
-  return directory.startsWith("/") ? connect(`${directory}/.s.PGSQL.${number}`) : connect(number, hostname);
+  return directory.startsWith("/")
+    ? connect(`${directory}/.s.PGSQL.${number}`)
+    : connect({ port: number, host: hostname, noDelay: true });
 }
 
 /** Splits what a server sends into its messages: a letter, four bytes with the length, and the rest. */
