@@ -310,6 +310,36 @@ test("a request that waited at a node while it was away, and was refused elsewhe
   expect(await host.log.run(runId)).toMatchObject({ status: "idle", turns: 1 });
 });
 
+test("a cancel of a run that another node has taken over and removed is not sent for ever", async () => {
+  const host = new ClusterHost();
+  const asker = defineAgent({
+    name: "asker",
+    purpose: "Asks the clerk.",
+    chat: async (_input, turn) => {
+      await turn.ask(turn.actor(clerk, "desk"), "wait", null);
+    },
+  });
+  const [a, b] = [await host.start([asker, clerk]), await host.start([asker, clerk])];
+  await host.pass(2_000);
+  const desk = await host.ask(b, "clerk", chat("open", { key: "desk" }));
+  const runId = await host.ask(a, "asker", chat("ask", { request_id: "asked" }));
+  await host.pass(100);
+  expect(await host.log.run(desk)).toMatchObject({ status: "waiting", owner: b.id });
+  host.lose.message = () => true;
+  await host.settle(a.runtime.process("asker", { type: "CancelRequest", request_id: "asked" }));
+  await host.pass(100);
+  expect(await host.log.outbox({ runId })).toHaveLength(1);
+
+  const mend = a.cut();
+  await host.pass(12_000);
+  expect(await host.log.run(runId)).toMatchObject({ owner: b.id, status: "idle" });
+  expect(await host.log.run(desk)).toMatchObject({ status: "idle", turns: 2 });
+  await host.settle(b.runtime.removeRun(runId));
+  mend();
+  await host.pass(60_000);
+  expect(host.faults).toEqual([expect.stringContaining(`${a.id}: run ${runId} was unloaded`)]);
+});
+
 test.for([
   ["also one that another node has set", () => {}],
   ["also one that its node has not heard of", (node: ClusterNode) => node.deafen()],

@@ -1,5 +1,4 @@
 import { AgentError } from "../../errors.ts";
-import { toEncoded } from "../../protocol/events/texts.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
@@ -124,11 +123,11 @@ export class Outbox {
     await mail.reply(sender.run_id, { requestId, callId, outcome: toOutcome(request, completed) });
   }
 
-  async #cancel({ event: id }: OutboxMark): Promise<void> {
+  async #cancel({ requestId, event: id }: OutboxMark): Promise<void> {
     const { log, mail } = this.#context;
     const { runId, key } = this.#ledger;
-    const [text = ""] = toEncoded((await log.read(runId, { after: id - 1, limit: 1 })).events);
-    const sent = JSON.parse(text) as ActorCallEvent;
+    // `gone` if another node has taken over the run, sent the cancel, and removed the run.
+    const sent = JSON.parse(await readEvent(log, { runId, requestId }, id)) as ActorCallEvent;
     const own = await this.#acceptedOf(sent.request_id);
     if (own === undefined) return;
     const self = { agent: own.agent, ...(key !== undefined && { key }), run_id: runId };
