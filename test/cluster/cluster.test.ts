@@ -2,6 +2,7 @@ import { defineAgent, operation } from "troupe";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { Unavailable } from "../../src/ports/event-log.ts";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import type { Json } from "../../src/protocol/json.ts";
 import { ClusterHost } from "./cluster-host.ts";
@@ -338,6 +339,57 @@ test("a cancel of a run that another node has taken over and removed is not sent
   mend();
   await host.pass(60_000);
   expect(host.faults).toEqual([expect.stringContaining(`${a.id}: run ${runId} was unloaded`)]);
+});
+
+test("a run whose messages to itself cannot be written is not loaded again for each of them", async () => {
+  const host = new ClusterHost();
+  const asker = defineAgent({
+    name: "asker",
+    purpose: "Asks itself.",
+    operations: { rest: operation({ description: "Rests.", input: z.number(), run: () => "rested" }) },
+    chat: async (_input, turn): Promise<void> => {
+      await Promise.all([1, 2, 3].map((input) => turn.ask(turn.actor(asker, "desk"), "rest", input)));
+    },
+  });
+  const [a] = [await host.start([asker]), await host.start([asker])];
+  await host.pass(2_000);
+  const { append, claim, find, health } = a.log;
+  const { promise: canceled, resolve: cancel } = Promise.withResolvers<void>();
+  let hasAsked = false;
+  let isFull = false;
+  let claims = 0;
+  Object.assign(a.log, {
+    append: async (cursor, batch) => {
+      if (isFull) throw new Unavailable("the disk is full");
+      const next = await append(cursor, batch);
+      hasAsked ||= batch.events.some((event) => JSON.stringify(event).includes("ToolCall"));
+      // The cancels of the asks are the last that is written.
+      isFull = batch.outbox !== undefined;
+      return next;
+    },
+    claim: async (runId, options) => {
+      claims += 1;
+      return claims > 100 ? new Promise(() => {}) : claim(runId, options);
+    },
+    find: async (alias) => {
+      if (hasAsked) await canceled;
+      return find(alias);
+    },
+    health: () => (isFull ? { writable: false, reason: "the disk is full" } : { writable: true }),
+  } satisfies Partial<EventLog>);
+  const runId = await host.ask(a, "asker", chat("ask", { key: "desk", request_id: "asked" }));
+  await host.settle(a.runtime.process("asker", { type: "CancelRequest", request_id: "asked" }));
+  cancel();
+  await host.pass(10_000);
+  expect(isFull).toBe(true);
+  expect(await host.log.outbox({ runId })).toHaveLength(3);
+  // Each look of the nodes for messages that have not arrived loads it for the three.
+  expect(claims).toBeLessThan(20);
+
+  Object.assign(a.log, { append, claim, find, health });
+  await host.pass(5_000);
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id, turns: 4 });
+  expect(await host.log.outbox({ runId })).toEqual([]);
 });
 
 test.for([

@@ -107,6 +107,11 @@ export class Recovery {
     });
   }
 
+  /** Whether the runs of this process are continued later, because the log could not be written. */
+  get isProbing(): boolean {
+    return this.#stopProbe !== undefined;
+  }
+
   /**
    * Once the log can be written again, continues the runs that were dropped after a failed commit, as after a
    * restart.
@@ -117,7 +122,11 @@ export class Recovery {
     this.#stopProbe ??= environment.timer(PROBE_MS, () => {
       this.#stopProbe = undefined;
       if (!log.health().writable) this.runWhenWritable();
-      else this.#recoverDropped().catch((error: unknown) => telemetry.fault("recovery failed", error));
+      else
+        this.#recoverDropped().catch((error: unknown) => {
+          telemetry.fault("recovery failed", error);
+          this.runWhenWritable();
+        });
     });
   }
 

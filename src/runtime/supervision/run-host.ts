@@ -208,8 +208,9 @@ export class RunHost implements RouterHandler, RunListener {
         entry.run = run;
         entry.loading = undefined;
         if (this.#context.log.node === undefined) return;
-        // The message that loads it may be the first one since its owner before was lost.
-        run.continue();
+        // The message that loads it may be the first one since its owner before was lost. While the log cannot be written,
+        // a run that continues would be dropped again, and its messages to itself would load it again, without a pause.
+        if (!this.#recovery.isProbing) run.continue();
         // No other node wakes it from now on, and the time may have passed on the clock of this one.
         if (run.wakeAt !== undefined) this.#recovery.sleeps(run.wakeAt);
       },
