@@ -21,9 +21,12 @@ export interface ArtifactStore {
   /** Adds a run to the runs of artifacts, of which there can be thousands; skips those that do not exist. */
   attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void>;
 
+  /** Removes a run from the runs of its artifacts, which stay, also those that no other run has. */
+  detach(runId: RunId): Promise<void>;
+
   /**
-   * Removes the artifacts without a run that were created before a time or at an unknown time. Returns the
-   * number that remain.
+   * Detaches the reservations made before a time: runs whose id is `reserved_`, 16 digits of milliseconds since 1970 and
+   * more. Then removes the artifacts without a run that were created before that time or at an unknown time. Returns the number of artifacts without a run that remain.
    */
   removeUnattached(before: number): Promise<number>;
 
@@ -35,6 +38,23 @@ export interface ArtifactStore {
 
   close(): Promise<void>;
 }
+
+/**
+ * The id of a reservation: artifacts are attached to it like to a run, until they are attached to the run of a request.
+ * Such ids are in the order of their time, in milliseconds since 1970.
+ */
+export function reservationId(at: number, unique: string): RunId {
+  return `${oldestReservation(at)}_${unique}` as RunId;
+}
+
+/** The ids of reservations made before a time are from `RESERVED` on and before this one. */
+export function oldestReservation(at: number): string {
+  const ms = Math.min(Math.max(Math.trunc(at), 0), Number.MAX_SAFE_INTEGER);
+  return `${RESERVED}${String(ms).padStart(16, "0")}`;
+}
+
+/** The start of the ids of reservations. The ids of runs start differently. */
+export const RESERVED = "reserved_";
 
 /** The bytes of a new artifact and its metadata. */
 export interface NewArtifact {
@@ -53,7 +73,7 @@ export interface NewArtifact {
 /** The metadata of an artifact. */
 export interface StoredArtifact {
   readonly artifactId: ArtifactId;
-  /** The runs it belongs to. It is stored as long as there is one. */
+  /** The runs it belongs to, and the reservations. It is stored as long as there is one. */
   readonly runIds: readonly RunId[];
   /** In milliseconds since 1970; absent if unknown. */
   readonly createdAt?: number;

@@ -53,7 +53,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry,
     limits: { ...defaultLimits, ...options.limits },
     agents,
-    files: new RunArtifacts({ artifacts, log, telemetry }),
+    files: new RunArtifacts({ artifacts, log, environment, telemetry }),
     groupCommit,
     queues: new SlotQueues(environment),
     inspect: options.inspect,

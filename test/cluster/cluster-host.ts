@@ -5,6 +5,7 @@ import { manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
 import { clusterRouter } from "../../src/cluster/cluster-router.ts";
 import type { Transport } from "../../src/cluster/transport.ts";
+import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
 import type { Environment } from "../../src/ports/environment.ts";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import type { Router } from "../../src/ports/router.ts";
@@ -33,7 +34,7 @@ export interface ClusterNode {
 export class ClusterHost {
   readonly environment: ManualEnvironment;
   readonly #log: MemoryLog;
-  readonly #artifacts = memoryArtifacts();
+  readonly artifacts: ArtifactStore = memoryArtifacts();
   readonly secrets: SecretStore = memorySecrets();
   readonly #receivers = new Map<string, (message: Json) => Promise<Json>>();
   readonly faults: string[] = [];
@@ -73,7 +74,7 @@ export class ClusterHost {
       agents,
       limits,
       log,
-      artifacts: this.#artifacts,
+      artifacts: this.artifacts,
       secrets: this.secrets,
       router,
       environment,

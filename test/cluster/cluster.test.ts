@@ -182,6 +182,47 @@ test("a message whose answer is lost has its effect once", async () => {
   expect(host.faults).toEqual([]);
 });
 
+test("a removal on one node keeps the files of a request that another node is accepting", async () => {
+  const host = new ClusterHost();
+  const reader = defineAgent({
+    name: "reader",
+    purpose: "Reads files.",
+    chat: async (_input, turn) =>
+      (await Promise.all((await turn.attachments()).map((each) => each.text()))).join(),
+  });
+  const [a, b] = [await host.start([reader]), await host.start([reader])];
+  await host.pass(1_000);
+  const body = new Blob(["content"]).stream();
+  const file = { name: "notes.txt", mimeType: "text/plain", limitBytes: 100, body };
+  const { artifactId } = await a.runtime.upload(file);
+  const attachments = [artifactId];
+  const first = await host.ask(b, "reader", chat("one", { attachments }));
+  const second = await host.ask(b, "reader", chat("two"));
+  const { promise: removed, resolve: remove } = Promise.withResolvers<void>();
+  const { promise: sent, resolve: send } = Promise.withResolvers<void>();
+  host.delay = (message) => {
+    if (!JSON.stringify(message).includes("three")) return undefined;
+    send();
+    return removed;
+  };
+  const asked = host.ask(a, "reader", chat("three", { run_id: second, attachments }));
+  await sent;
+  await host.settle(b.runtime.removeRun(first));
+  expect(await host.log.run(first)).toMatchObject({ removed: true });
+  remove();
+  await asked;
+  await host.pass(100);
+
+  expect((await host.events(second)).at(-1)).toMatchObject({ result: "content" });
+  expect((await host.artifacts.get(artifactId))?.runIds).toEqual([second]);
+  await expect(
+    host.settle(a.runtime.process("reader", chat("four", { run_id: "run_none", attachments }))),
+  ).rejects.toMatchObject({ code: "not_found" });
+  await host.settle(b.runtime.removeRun(second));
+  expect(await host.artifacts.get(artifactId)).toBeUndefined();
+  expect(host.faults).toEqual([]);
+});
+
 test("a configuration is followed on the other nodes", async () => {
   const host = new ClusterHost();
   const reader = defineAgent({

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { oldestReservation, RESERVED } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { draftOf } from "../../storage/shared/new-artifact.ts";
@@ -64,8 +65,15 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
     async attach(artifactIds, runId) {
       await database.transact((transaction) => attach(transaction, artifactIds, runId));
     },
+    async detach(runId) {
+      await database.ask("DELETE FROM troupe.artifact_run WHERE run = $1", [runId]);
+    },
     async removeUnattached(before) {
       await database.transact(async (transaction) => {
+        await transaction.query("DELETE FROM troupe.artifact_run WHERE run >= $1 AND run < $2", [
+          RESERVED,
+          oldestReservation(before),
+        ]);
         // Locked one after the other, so that one that a run gets meanwhile stays.
         const rows = await transaction.query<{ id: ArtifactId }>(
           `SELECT id FROM troupe.artifact WHERE coalesce(created_at, 0) < $1 AND ${UNATTACHED} ORDER BY id FOR UPDATE`,

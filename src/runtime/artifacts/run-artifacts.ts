@@ -1,5 +1,7 @@
+import { reservationId } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import { AgentError } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
@@ -9,16 +11,19 @@ import { isLeaving } from "../journal/system-runs.ts";
 export interface RunArtifactsOptions {
   readonly artifacts: ArtifactStore;
   readonly log: EventLog;
+  readonly environment: Environment;
   readonly telemetry: Telemetry;
 }
 
 /**
  * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits until its turns have
- * stored their files, and a file that is stored for a run after its removal is removed.
+ * stored their files, and a file that is stored for a run after its removal is removed. With several nodes, the store has
+ * the files of requests that are being accepted, because another node may remove a run that they belong to.
  */
 export class RunArtifacts {
   readonly store: ArtifactStore;
   readonly #log: EventLog;
+  readonly #environment: Environment;
   readonly #telemetry: Telemetry;
   /** Kept here and not in the run, which may be passivated in the meantime. */
   readonly #storing = new Map<RunId, Set<Promise<unknown>>>();
@@ -27,9 +32,10 @@ export class RunArtifacts {
   /** Running removals. */
   readonly #removing = new Set<Promise<unknown>>();
 
-  constructor({ artifacts, log, telemetry }: RunArtifactsOptions) {
+  constructor({ artifacts, log, environment, telemetry }: RunArtifactsOptions) {
     this.store = artifacts;
     this.#log = log;
+    this.#environment = environment;
     this.#telemetry = telemetry;
   }
 
@@ -75,9 +81,9 @@ export class RunArtifacts {
 
   /**
    * Reserves files for a request that is about to be accepted: no removal of a run removes them until the returned
-   * function is called. Throws `unprocessable` for a file that does not exist.
+   * function is called, with the error of the request if it failed. Throws `unprocessable` for a file that does not exist.
    */
-  async reserve(artifactIds: readonly ArtifactId[]): Promise<() => void> {
+  async reserve(artifactIds: readonly ArtifactId[]): Promise<(error?: unknown) => Promise<void>> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#attaching.add(promise);
     const release = (): void => {
@@ -86,8 +92,12 @@ export class RunArtifacts {
     };
     try {
       await Promise.all(this.#removing);
-      for (const artifactId of artifactIds) await this.#checkThere(artifactId);
-      return release;
+      await this.#checkThere(artifactIds);
+      const detach = this.#log.node === undefined ? undefined : await this.#reserveInStore(artifactIds);
+      return async (error) => {
+        release();
+        await detach?.(error);
+      };
     } catch (error) {
       release();
       throw error;
@@ -104,11 +114,36 @@ export class RunArtifacts {
     return removed;
   }
 
-  async #checkThere(artifactId: ArtifactId): Promise<void> {
-    if ((await this.store.get(artifactId)) !== undefined) return;
-    throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
-      issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
-    });
+  /**
+   * Reserves files against the removals of all nodes. A reservation that its node does not end, because it dies or does
+   * not know whether the request was accepted, ends when it is as old as a file that waits for a request.
+   */
+  async #reserveInStore(artifactIds: readonly ArtifactId[]): Promise<(error: unknown) => Promise<void>> {
+    const reservation = reservationId(this.#environment.now(), this.#environment.newId());
+    const detach = (): Promise<void> =>
+      this.store
+        .detach(reservation)
+        .catch((error: unknown) => this.#telemetry.fault(`${reservation} could not be removed`, error));
+    await this.store.attach(artifactIds, reservation);
+    try {
+      // A removal may have come before.
+      await this.#checkThere(artifactIds);
+    } catch (error) {
+      await detach();
+      throw error;
+    }
+    return async (error) => {
+      if (error === undefined || isRefusal(error)) await detach();
+    };
+  }
+
+  async #checkThere(artifactIds: readonly ArtifactId[]): Promise<void> {
+    for (const artifactId of artifactIds) {
+      if ((await this.store.get(artifactId)) !== undefined) continue;
+      throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
+        issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
+      });
+    }
   }
 
   /** The row of the run shows a removal that may have missed a file. */
@@ -116,4 +151,9 @@ export class RunArtifacts {
     const run = await this.#log.run(runId);
     if (run !== undefined && isLeaving(run)) await this.store.removeRun(runId);
   }
+}
+
+/** Whether a request that failed was certainly not accepted. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof AgentError && error.code !== "unavailable" && error.code !== "internal";
 }

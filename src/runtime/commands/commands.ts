@@ -100,9 +100,11 @@ export class Commands {
     try {
       const receipt = await this.#sendTurn(agent, request, requestId);
       if (receipt.runId !== null) await files.attach(attachments, receipt.runId);
+      await release();
       return receipt;
-    } finally {
-      release();
+    } catch (error) {
+      await release(error);
+      throw error;
     }
   }
 

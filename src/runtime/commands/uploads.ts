@@ -55,7 +55,7 @@ export class Uploads {
     this.#stopTimer?.();
   }
 
-  /** Starts the periodic check, which runs while there are files without a run. */
+  /** Starts the periodic check, which runs while there are files without a run, and always if other nodes may leave some. */
   #came(): void {
     if (this.#stopped) return;
     this.#stopTimer ??= this.#context.environment.timer(LOOKS_MS, () => {
@@ -65,10 +65,10 @@ export class Uploads {
   }
 
   #look(): void {
-    const { environment, files, telemetry } = this.#context;
+    const { environment, files, log, telemetry } = this.#context;
     files.store.removeUnattached(environment.now() - WAIT_MS).then(
       (kept) => {
-        if (kept > 0) this.#came();
+        if (kept > 0 || log.node !== undefined) this.#came();
       },
       (error: unknown) => {
         telemetry.fault("old files could not be removed", error);

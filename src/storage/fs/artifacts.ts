@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
+import { oldestReservation, RESERVED } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
@@ -140,8 +141,15 @@ export function fsArtifacts(directory: string): ArtifactStore {
     });
   }
 
+  async function detach(runId: RunId): Promise<void> {
+    await ready;
+    await change(() => removeFromRun(runId, (artifactId) => addTo(undefined, artifactId)));
+  }
+
   async function removeUnattached(before: number): Promise<number> {
     await ready;
+    const oldest = oldestReservation(before);
+    for (const name of await readdir(runs)) if (name >= RESERVED && name < oldest) await detach(name);
     return change(() => removeOld(before));
   }
 
@@ -180,17 +188,24 @@ export function fsArtifacts(directory: string): ArtifactStore {
 
   async function removeRun(runId: RunId): Promise<void> {
     await ready;
-    await change(async () => {
-      const artifactIds = await idsOf(runId);
-      await forEachOf(artifactIds, async (artifactId) => {
-        const info = await get(artifactId);
-        const runIds = info?.runIds.filter((other) => other !== runId) ?? [];
-        if (info === undefined || runIds.length === 0) await remove(artifactId);
-        else if (runIds.length < info.runIds.length) await write({ ...info, runIds });
-      });
-      if (artifactIds.length > 0) await syncDirectory(directory);
-      await rm(toPath(runs, runId), { recursive: true, force: true });
+    await change(() => removeFromRun(runId, remove));
+  }
+
+  /** `release` gets each artifact that no other run has, and may remove it. */
+  async function removeFromRun(
+    runId: RunId,
+    release: (artifactId: ArtifactId) => Promise<void>,
+  ): Promise<void> {
+    const artifactIds = await idsOf(runId);
+    await forEachOf(artifactIds, async (artifactId) => {
+      const before = await get(artifactId);
+      const runIds = before?.runIds.filter((other) => other !== runId) ?? [];
+      if (runIds.length === 0) await release(artifactId);
+      const info = await get(artifactId);
+      if (info !== undefined && runIds.length < info.runIds.length) await write({ ...info, runIds });
     });
+    if (artifactIds.length > 0) await syncDirectory(directory);
+    await rm(toPath(runs, runId), { recursive: true, force: true });
   }
 
   async function remove(artifactId: ArtifactId): Promise<void> {
@@ -199,7 +214,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
     await rm(`${path}.bytes`, { force: true });
   }
 
-  return { put, get, list, read, attach, removeUnattached, size, removeRun, close: () => ready };
+  return { put, get, list, read, attach, detach, removeUnattached, size, removeRun, close: () => ready };
 }
 
 /** The number of artifacts that are processed concurrently, so that the file system writes them to the disk together. */

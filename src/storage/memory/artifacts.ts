@@ -1,11 +1,21 @@
 import { AgentError } from "../../errors.ts";
+import { oldestReservation, RESERVED } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
-import type { ArtifactId } from "../../protocol/ids.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 
 /** Artifacts in memory, for tests and for use with a memory log. */
 export function memoryArtifacts(): ArtifactStore {
   const artifacts = new Map<ArtifactId, { info: StoredArtifact; chunks: readonly Uint8Array[] }>();
+
+  function detach(isDetached: (runId: RunId) => boolean): void {
+    for (const [artifactId, artifact] of artifacts) {
+      const { info } = artifact;
+      const runIds = info.runIds.filter((runId) => !isDetached(runId));
+      if (runIds.length < info.runIds.length)
+        artifacts.set(artifactId, { ...artifact, info: { ...info, runIds } });
+    }
+  }
 
   return {
     async put(artifact) {
@@ -40,7 +50,10 @@ export function memoryArtifacts(): ArtifactStore {
         artifacts.set(artifactId, { ...artifact, info: { ...artifact.info, runIds } });
       }
     },
+    detach: async (runId) => detach((other) => other === runId),
     async removeUnattached(before) {
+      const oldest = oldestReservation(before);
+      detach((runId) => runId >= RESERVED && runId < oldest);
       let kept = 0;
       for (const [artifactId, { info }] of artifacts) {
         if (info.runIds.length > 0) continue;

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { reservationId } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 
@@ -136,6 +137,40 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       await store.removeRun("run-2");
       expect(await store.get(taken)).toBeUndefined();
       expect(await store.removeUnattached(3_000)).toBe(0);
+    });
+
+    test("that are detached from a run stay until they are old", async () => {
+      const store = await openFor(subject);
+      await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" });
+      await store.put({ ...file("artifact-2"), createdAt: 1_000, runId: "run-1" });
+      await store.attach(["artifact-2"], "run-2");
+      await store.detach("run-1");
+      await store.detach("unknown");
+      await store.removeRun("run-1");
+
+      expect(await store.get(id)).toMatchObject({ runIds: [] });
+      expect(await store.get("artifact-2")).toMatchObject({ runIds: ["run-2"] });
+      expect(await store.removeUnattached(1_000)).toBe(1);
+      expect((await readAll(store, id)).toString()).toBe("bytes");
+      expect(await store.removeUnattached(2_000)).toBe(0);
+      expect(await store.get(id)).toBeUndefined();
+      expect(await store.get("artifact-2")).toBeDefined();
+    });
+
+    test("that are reserved stay when their run is removed, until the reservation is old", async () => {
+      const store = await openFor(subject);
+      await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" });
+      await store.put({ ...file("artifact-2"), createdAt: 1_000 });
+      await store.attach([id, "artifact-2"], reservationId(3_000, "a"));
+      await store.removeRun("run-1");
+      await store.removeUnattached(3_000);
+      expect((await store.get(id))?.runIds).toEqual([reservationId(3_000, "a")]);
+      expect(await store.get("artifact-2")).toBeDefined();
+
+      await store.attach(["artifact-2"], "run-2");
+      expect(await store.removeUnattached(3_001)).toBe(0);
+      expect(await store.get(id)).toBeUndefined();
+      expect(await store.get("artifact-2")).toMatchObject({ runIds: ["run-2"] });
     });
 
     test("of several runs stay until the last of these is removed", async () => {

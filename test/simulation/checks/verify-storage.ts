@@ -6,7 +6,7 @@ import { countUnread } from "../../laws/messages.ts";
 
 /** The data outside the log. */
 export interface StoredData {
-  readonly artifacts: { all(): Promise<readonly StoredArtifact[]> };
+  readonly artifacts: { removeOld(): Promise<void>; all(): Promise<readonly StoredArtifact[]> };
   readonly secrets: Pick<SecretStore, "names">;
   /** The names of secrets that the next start may still have to remove. */
   readonly leftBehind: ReadonlySet<string>;
@@ -21,6 +21,8 @@ export async function verifyStorage({
   readonly hosts: StoredData;
 }): Promise<void> {
   const { faults, runs } = observer;
+  // A node that died may have left a reservation.
+  await artifacts.removeOld();
   const files = new Map<string, StoredArtifact>(
     (await artifacts.all()).map((file) => [file.artifactId, file]),
   );

@@ -175,6 +175,7 @@ export class Process implements Doer {
       put: (artifact) => slowly(() => artifacts.put(artifact)),
       get: (artifactId) => slowly(() => artifacts.get(artifactId)),
       attach: (artifactIds, runId) => slowly(() => artifacts.attach(artifactIds, runId)),
+      detach: (runId) => slowly(() => artifacts.detach(runId)),
       removeRun: (runId) => slowly(() => artifacts.removeRun(runId)),
       close: async () => {},
     };
