@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { openDirectory } from "../../../../src/storage/sqlite/directory/open-directory.ts";
 import { openHeadFile } from "../../../../src/storage/sqlite/format/head-file.ts";
@@ -9,6 +11,9 @@ import { DiskWriter } from "../../../../src/storage/sqlite/writer/disk-writer.ts
 import type { FromWriter } from "../../../../src/storage/sqlite/writer/message.ts";
 import { startRun } from "../../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../../directories.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 const MEGABYTE = 1024 * 1024;
 const FULL = { type: "failed", reason: "the disk is full" };
@@ -81,7 +86,9 @@ test("failed transactions on a full disk keep no memory", async () => {
   append(MEGABYTE);
   fill(database);
   append(MEGABYTE);
+  collectGarbage();
   const before = process.memoryUsage().arrayBuffers;
   for (let times = 0; times < 256; times += 1) expect(append(64 * 1024)).toEqual(FULL);
+  collectGarbage();
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(200 * MEGABYTE);
 });
