@@ -70,7 +70,9 @@ export class Recorder {
   #succeeded = 0;
   /** The start of that commit. */
   #startedMs = 0;
+  /** Whether a commit of the pending batch is about to start. */
   #scheduled = false;
+  /** Whether the pending texts wait for the group commit. */
   #gathers = false;
   /** The secrets that the run holds in memory. */
   #secrets: string[] | undefined;
@@ -81,8 +83,10 @@ export class Recorder {
   readonly #commitNow = (): void => this.#commit();
   readonly #commitGathered = (): void => {
     this.#gathers = false;
-    const mayCommit = this.#inFlight === undefined && !this.#scheduled;
-    if (mayCommit && this.#pending !== undefined) this.#commit();
+    if (this.#inFlight !== undefined || this.#scheduled || this.#pending === undefined) return;
+    // What the listener adds before the commit joins it, instead of starting another one.
+    this.#scheduled = true;
+    this.#commit();
   };
   readonly #succeed = (cursor: Cursor): void => this.#committed(cursor);
   readonly #fail = (error: unknown): void => this.#notCommitted(error);

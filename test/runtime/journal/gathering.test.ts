@@ -2,6 +2,7 @@ import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
+import { textsOf } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
 
 /**
@@ -101,4 +102,26 @@ test("the end of a turn is in the commit of its last texts, unless the handler a
     return host.commits;
   };
   expect(await commitsOf("awaited")).toBe((await commitsOf("not awaited")) + 1);
+});
+
+test("a turn that rests can say texts, each committed once, and its run stays in memory", async () => {
+  const napper = defineAgent({
+    name: "napper",
+    purpose: "Says texts while it sleeps.",
+    async chat(_input, turn) {
+      const sleeping = turn.sleep(60_000);
+      for (const word of ["one ", "two"]) {
+        await host.pause(10_000);
+        await turn.text(word);
+      }
+      await sleeping;
+    },
+  });
+  const host: TestHost = new TestHost({ agents: [napper] });
+  await host.ask("napper", chat);
+  await host.environment.advance(20_000);
+  expect(host.faults).toEqual([]);
+  expect(textsOf(await host.events(asked))).toEqual(["one ", "two"]);
+  await host.environment.advance(40_000);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success", result: "one two" });
 });
