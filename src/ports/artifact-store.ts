@@ -25,8 +25,9 @@ export interface ArtifactStore {
   detach(runId: RunId): Promise<void>;
 
   /**
-   * Detaches the reservations made before a time: runs whose id is `reserved_`, 16 digits of milliseconds since 1970 and
-   * more. Then removes the artifacts without a run that were created before that time or at an unknown time. Returns the number of artifacts without a run that remain.
+   * Removes the artifacts without a run that were created before a time, or at an unknown time. Before that, it detaches
+   * the reservations that were made before this time. The id of a reservation is `reserved_`, its time in milliseconds
+   * since 1970 with 16 digits, `_` and any other text. Returns the number of artifacts without a run that remain.
    */
   removeUnattached(before: number): Promise<number>;
 
@@ -40,14 +41,14 @@ export interface ArtifactStore {
 }
 
 /**
- * The id of a reservation: artifacts are attached to it like to a run, until they are attached to the run of a request.
- * Such ids are in the order of their time, in milliseconds since 1970.
+ * The id of a reservation. Artifacts are attached to it like to a run, until they are attached to the run of a request.
+ * The ids of reservations are in the order of their times, in milliseconds since 1970.
  */
 export function reservationId(at: number, unique: string): RunId {
   return `${oldestReservation(at)}_${unique}` as RunId;
 }
 
-/** The ids of reservations made before a time are from `RESERVED` on and before this one. */
+/** The end of the range of ids of the reservations made before a time. The range starts with `RESERVED`. */
 export function oldestReservation(at: number): string {
   const ms = Math.min(Math.max(Math.trunc(at), 0), Number.MAX_SAFE_INTEGER);
   return `${RESERVED}${String(ms).padStart(16, "0")}`;

@@ -109,7 +109,7 @@ export interface EventLog {
   /** Lists the ids of all runs in the order of their first appends, or the ids of the removed runs in any order. */
   runIds(query: RunIdQuery): Promise<readonly RunId[]>;
 
-  /** What a run has beside its row, events and requests; an unknown or removed run has nothing. */
+  /** What a run has besides its row, events and requests; an unknown or removed run has nothing. */
   holdings(runId: RunId): Promise<Holdings>;
 
   /**

@@ -10,7 +10,7 @@ import { explained } from "../logs/explained.ts";
 import { openDatabase } from "../logs/open-database.ts";
 import { openDirectory } from "../logs/open-directory.ts";
 
-/** An open store of which nobody else writes the log. */
+/** An open store. No other process writes its log. */
 export interface OpenStore extends Store {
   close(): Promise<void>;
 }

@@ -93,7 +93,7 @@ export function addServerOptions(command: Command): Command {
     )
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", collect, [])
     .addOption(
-      new Option("--wires <names>", "the protocols beside the native one, separated by commas, or none")
+      new Option("--wires <names>", "the protocols besides the native one, separated by commas, or none")
         .argParser(parseWires)
         .default(WIRES, WIRES.join(",")),
     )

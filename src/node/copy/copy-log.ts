@@ -30,7 +30,7 @@ export interface Copied {
 /**
  * Copies everything from a store to another one and compares each thing by its SHA-256. What the target has already is
  * only compared, so an interrupted copy is continued by a new one. Fails with `conflict` at the first thing that differs.
- * Nobody else may have one of the stores open.
+ * No other process may have one of the stores open.
  *
  * Runs are last, because they refer to the other things.
  */
@@ -46,7 +46,7 @@ export async function* copyLog(from: Store, to: Store): AsyncGenerator<Copied, v
     const place = { isNext: last, begun: begun.resolve };
     last = begun.promise;
     const copied = named(`run ${runId}`, () => copyRun(runId, from.log, to.log, place));
-    // Behind a run that fails none begins.
+    // No run begins after one that has failed.
     copied.then(() => begun.resolve(), begun.reject);
     last.catch(() => {});
     return copied;

@@ -26,7 +26,7 @@ export async function copyRun(runId: RunId, from: EventLog, to: EventLog, place:
     if (isNew) throw new AgentError("internal", "its copy is not equal to it");
     throw differs(source, target, own.events, copy.events);
   }
-  // A process that died has not released it.
+  // A process that died did not release it.
   if (!isNew && target.owner !== undefined) to.release((await to.claim(runId)).cursor);
   const kind = source.removed === true ? "removed run" : "run";
   return { kind, id: runId, isNew, events: own.events, bytes: own.bytes };

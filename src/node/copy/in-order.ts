@@ -1,6 +1,6 @@
 /**
- * Works on several items at once and yields the results in the order of the items. After a failure it starts nothing more
- * and ends when all that it has started is over.
+ * Works on several items at once and yields the results in the order of the items. A failure is thrown in the place of
+ * its result; then no other work starts, and the generator ends when all started work is over.
  */
 export async function* inOrder<Item, Result>(
   items: AsyncIterable<Item>,
@@ -11,7 +11,7 @@ export async function* inOrder<Item, Result>(
   try {
     for await (const item of items) {
       const result = work(item);
-      // A failure is reported when it is the turn of this item.
+      // A failure is thrown below, in the order of the items.
       result.catch(() => {});
       running.push(result);
       if (running.length === limit) for (const first of running.splice(0, 1)) yield await first;

@@ -250,7 +250,7 @@ async function serve(cwd: string, env = {}): Promise<readonly [RunningCommand, u
   return [server, url];
 }
 
-/** Resolves when the database has noticed that everybody who had the log open is gone. */
+/** Resolves when the database has no connection of a process that had the log open. */
 async function isLeft(url: string): Promise<void> {
   const connections =
     "SELECT FROM pg_stat_activity WHERE application_name = 'troupe' AND datname = current_database()";

@@ -4,7 +4,7 @@ import type { RequestQuery, RunIdQuery } from "../../../ports/log-queries.ts";
 import { accepted, nextEvents, openFor, requestId, row, runId, startRun, alias } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
-/** What a copy of a log reads beside rows and events. */
+/** What a copy of a log reads besides rows and events. */
 export function testInventory(subject: EventLogSubject): void {
   describe("inventory", () => {
     test("the ids of all runs are listed in the order of their first appends, also of those without an agent", async () => {
