@@ -2,13 +2,13 @@ import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
-import type { EventLog } from "../../ports/event-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isDatabase, toConnection, withoutPassword } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
 import { openDatabase } from "../logs/open-database.ts";
 import { openDirectory } from "../logs/open-directory.ts";
+import { toStore } from "../logs/to-store.ts";
 
 /** An open store. No other process writes its log. */
 export interface OpenStore extends Store {
@@ -35,22 +35,26 @@ export async function openSource(from: string): Promise<OpenStore> {
   if (!isUrl(from)) {
     if (!existsSync(join(from, "log.db")))
       throw isMissing(from, "give the directory that a server has as --data");
-    return openDirectory(from, { ...HINTS, unusable: "check the directory" }, () => toStore(sqliteLog(from)));
+    return toOpenStore(
+      openDirectory(from, { ...HINTS, unusable: "check the directory" }, () => toStore(sqliteLog(from))),
+    );
   }
   const connection = toConnection(from, "--from");
   const { schema, address } = await explained(() => inspectPostgres(connection));
   if (schema === 0)
     throw isMissing(address, "correct the address; a log is in the schema troupe of its database");
-  return toStore(await explained(() => openDatabase(connection, { nodes: "one", migrate: false }), IN_USE));
+  const log = await explained(() => openDatabase(connection, { nodes: "one", migrate: false }), IN_USE);
+  return toOpenStore(toStore(log));
 }
 
 /** Opens a log, or creates it. */
 export async function openTarget(to: string): Promise<OpenStore> {
   if (!isUrl(to)) {
     const unusable = "check the directory, or use another one with --to";
-    return openDirectory(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to)));
+    return toOpenStore(openDirectory(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to))));
   }
-  return toStore(await explained(() => openDatabase(toConnection(to, "--to"), { nodes: "one" }), IN_USE));
+  const log = await explained(() => openDatabase(toConnection(to, "--to"), { nodes: "one" }), IN_USE);
+  return toOpenStore(toStore(log));
 }
 
 /** Refuses to copy secrets from or to a database without the key that encrypts them there. */
@@ -92,15 +96,12 @@ function toReal(place: string): string {
   return existsSync(place) ? realpathSync(place) : resolve(place);
 }
 
-function toStore(log: EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>): OpenStore {
-  const artifacts = log.artifacts();
+function toOpenStore(store: Store): OpenStore {
   return {
-    log,
-    artifacts,
-    secrets: log.secrets(),
+    ...store,
     async close() {
-      await artifacts.close();
-      await log.close();
+      await store.artifacts.close();
+      await store.log.close();
     },
   };
 }

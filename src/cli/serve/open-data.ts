@@ -1,36 +1,24 @@
 import { join } from "node:path";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { SecretStore } from "../../ports/secret-store.ts";
+import type { Store } from "../../node/copy/copy-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toConnection } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
 import { openDatabase } from "../logs/open-database.ts";
 import { openDirectory } from "../logs/open-directory.ts";
+import { toStore } from "../logs/to-store.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { PID_NOTE, writeNote } from "./write-note.ts";
 
-/** What a data directory holds. */
-export interface Data {
-  readonly log: EventLog;
-  readonly artifacts: ArtifactStore;
-  readonly secrets: SecretStore;
-}
-
 /** Opens the database of a server, or opens or creates its data directory. */
-export async function openData(options: ServerOptions): Promise<Data> {
-  if (options.log !== undefined) return toData(await openShared(options.log, options));
+export async function openData(options: ServerOptions): Promise<Store> {
+  if (options.log !== undefined) return toStore(await openShared(options.log, options));
   const { data, durability, acceptLoss } = options;
   return openDirectory(data, HINTS, () => {
     const log = sqliteLog(data, { durability, acceptLoss });
     writeNote(join(data, PID_NOTE), String(process.pid));
-    return toData(log);
+    return toStore(log);
   });
-}
-
-function toData(log: EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>): Data {
-  return { log, artifacts: log.artifacts(), secrets: log.secrets() };
 }
 
 const HINTS = {
