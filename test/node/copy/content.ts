@@ -1,5 +1,6 @@
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch, RequestMark, RunRow } from "../../../src/ports/log-batch.ts";
+import { reservationId } from "../../../src/ports/artifact-store.ts";
 import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
 import { countEvents, toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
@@ -23,6 +24,8 @@ export async function fill({ log, artifacts, secrets }: Store): Promise<void> {
   await artifacts.attach(["file-1"], "long");
   await put("file-2", Buffer.alloc(0), { runId: "z-idle" });
   await put("file-3", Buffer.from([0, 255]), { createdAt: 7 });
+  // For a request that is not accepted yet, of a node that died.
+  await artifacts.attach(["file-3", "file-2"], reservationId(9, "a"));
 
   await write(log, "z-idle", [
     {
