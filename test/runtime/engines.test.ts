@@ -1,45 +1,19 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRuntime, defineAgent, memoryLog } from "troupe";
+import { createRuntime, memoryLog } from "troupe";
 import type { EventLog, Runtime } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { collect } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { z } from "zod";
 import { ofType } from "../agents/events.ts";
-
-const keeper = defineAgent({
-  name: "keeper",
-  purpose: "Publishes its key as a file and says it.",
-  config: z.object({ api_key: z.string().default("none") }),
-  async chat(_, turn) {
-    await turn.artifact({ name: "key.txt", mimeType: "text/plain", data: turn.config.api_key });
-    return turn.config.api_key;
-  },
-});
-
-const asker = defineAgent({
-  name: "asker",
-  purpose: "Asks for a name.",
-  async chat(_, turn) {
-    const { name } = await turn.waitForInput(z.object({ name: z.string() }));
-    return `Hello, ${name}!`;
-  },
-});
+import { asker, keeper, readText } from "./agents.ts";
 
 /** A runtime that is closed after the test. */
 function start(log: EventLog): Runtime {
   const runtime = createRuntime({ agents: [keeper, asker], log });
   onTestFinished(() => runtime.close({ drainMs: 0 }));
   return runtime;
-}
-
-async function readText(runtime: Runtime, artifactId: string): Promise<string> {
-  let text = "";
-  for await (const chunk of (await runtime.artifact(artifactId)).body)
-    text += new TextDecoder().decode(chunk);
-  return text;
 }
 
 /** Stores a file and a secret with the text "hidden", and reads both after the log is reopened. */

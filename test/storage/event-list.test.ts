@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createSpeaker } from "../../src/protocol/events/encode.ts";
@@ -8,9 +6,7 @@ import type { LoggedEvents, Texts } from "../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../src/protocol/ids.ts";
 import { EventList } from "../../src/storage/shared/event-list.ts";
 import { TailCache } from "../../src/storage/shared/tail-cache.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
+import { collectGarbage } from "../machine/garbage.ts";
 
 const [run, request] = ["run" as RunId, "request" as RequestId];
 const speakers = ["one", "two"].map((agent) =>

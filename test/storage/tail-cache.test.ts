@@ -1,11 +1,7 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { RunId } from "../../src/protocol/ids.ts";
 import { TailCache } from "../../src/storage/shared/tail-cache.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
+import { collectGarbage } from "../machine/garbage.ts";
 
 test("dropped runs use no memory", () => {
   const cache = new TailCache(16 * 1024 * 1024);

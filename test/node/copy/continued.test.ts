@@ -4,12 +4,12 @@ import type { Runtime } from "troupe";
 import { collect, manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { z } from "zod";
 import { copyLog } from "../../../src/node/copy/copy-log.ts";
 import type { Store } from "../../../src/node/copy/copy-log.ts";
 import { theOne } from "../../agents/events.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
 import { list } from "../../runtime/actors/agents.ts";
+import { asker, keeper, readText } from "../../runtime/agents.ts";
 import { scheduled } from "../../runtime/schedules/agents.ts";
 import { KINDS } from "./stores.ts";
 
@@ -19,15 +19,6 @@ const HOUR_MS = 3_600_000;
 
 /** Whether turns of `worker` may end. */
 const gate = Promise.withResolvers<void>();
-
-const asker = defineAgent({
-  name: "asker",
-  purpose: "Asks for a name.",
-  async chat(_, turn) {
-    const { name } = await turn.waitForInput(z.object({ name: z.string() }));
-    return `Hello, ${name}!`;
-  },
-});
 
 const sleeper = defineAgent({
   name: "sleeper",
@@ -45,16 +36,6 @@ const worker = defineAgent({
     await turn.text("begun");
     await gate.promise;
     return "worked";
-  },
-});
-
-const keeper = defineAgent({
-  name: "keeper",
-  purpose: "Publishes its key as a file and says it.",
-  config: z.object({ api_key: z.string().default("none") }),
-  async chat(_, turn) {
-    await turn.artifact({ name: "key.txt", mimeType: "text/plain", data: turn.config.api_key });
-    return turn.config.api_key;
   },
 });
 
@@ -90,7 +71,7 @@ test("a runtime on a copy continues what the original had begun, from files to a
   expect(await endOf(after, "worked")).toMatchObject({ result: "worked" });
   await answer(after, "asked");
   expect(await endOf(after, "asked")).toMatchObject({ result: "Hello, Ada!" });
-  expect(await textOf(after, file.artifact_id)).toBe("hidden");
+  expect(await readText(after, file.artifact_id)).toBe("hidden");
   expect(theOne(await collect(after, "keeper", chat("kept-2")), "RequestCompleted")).toMatchObject({
     result: "hidden",
   });
@@ -187,13 +168,6 @@ async function answer(runtime: Runtime, requestId: string): Promise<void> {
     request_id: requestId,
     request_keys: { name: "Ada" },
   });
-}
-
-async function textOf(runtime: Runtime, artifactId: string): Promise<string> {
-  let text = "";
-  for await (const chunk of (await runtime.artifact(artifactId)).body)
-    text += new TextDecoder().decode(chunk);
-  return text;
 }
 
 /** The outputs of the first turns of a run. */

@@ -1,12 +1,8 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime, Turn } from "troupe";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { expect, test, vi } from "vitest";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as (options?: { readonly type: "minor" }) => void;
+import { collectGarbage } from "../../machine/garbage.ts";
 
 const echo = defineAgent({ name: "echo", purpose: "Says what it hears.", chat: (input) => input });
 

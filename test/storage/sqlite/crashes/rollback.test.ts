@@ -1,7 +1,5 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { openDirectory } from "../../../../src/storage/sqlite/directory/open-directory.ts";
 import { openHeadFile } from "../../../../src/storage/sqlite/format/head-file.ts";
@@ -10,10 +8,8 @@ import { sqliteLog } from "../../../../src/storage/sqlite/index.ts";
 import { DiskWriter } from "../../../../src/storage/sqlite/writer/disk-writer.ts";
 import type { FromWriter } from "../../../../src/storage/sqlite/writer/message.ts";
 import { startRun } from "../../../../src/testing/event-log/subject.ts";
+import { collectGarbage } from "../../../machine/garbage.ts";
 import { temporaryDirectory } from "../../directories.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
 
 const MEGABYTE = 1024 * 1024;
 const FULL = { type: "failed", reason: "the disk is full" };
