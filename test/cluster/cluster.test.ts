@@ -433,6 +433,41 @@ test("a run whose messages to itself cannot be written is not loaded again for e
   expect(await host.log.outbox({ runId })).toEqual([]);
 });
 
+test("a run that could not be continued when the log was back is continued when it is back again", async () => {
+  const host = new ClusterHost();
+  const [a] = [await host.start([clerk]), await host.start([clerk])];
+  await host.pass(2_000);
+  const runId = await host.ask(a, "clerk", { type: "OperationRequest", operation: "sleep", input: 400 });
+  const { append, health, open, release, run } = a.log;
+  let outage: "first" | "none" | "second" = "first";
+  const answered = async <Answer>(answer: () => Answer | Promise<Answer>): Promise<Answer> => {
+    if (outage !== "none") throw new Unavailable("the database is away");
+    return answer();
+  };
+  let reads = 0;
+  Object.assign(a.log, {
+    append: (cursor, batch) => answered(() => append(cursor, batch)),
+    // A node that cannot reach the database keeps its claims there.
+    release: () => {},
+    open: (query) => answered(() => open(query)),
+    run: (asked) =>
+      answered(() => {
+        // The database is away again after the node has looked for its runs.
+        if (asked === runId && (reads += 1) === 1) outage = "second";
+        return run(asked);
+      }),
+    health: () => (outage === "first" ? { writable: false, reason: "it is away" } : { writable: true }),
+  } satisfies Partial<EventLog>);
+  await host.pass(2_000);
+  expect(await host.log.run(runId)).toMatchObject({ status: "running", owner: a.id });
+  outage = "none";
+  await host.pass(3_000);
+  expect(outage).toBe("second");
+  Object.assign(a.log, { append, health, open, release, run });
+  await host.pass(60_000);
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
+});
+
 test.for([
   ["also one that another node has set", () => {}],
   ["also one that its node has not heard of", (node: ClusterNode) => node.deafen()],

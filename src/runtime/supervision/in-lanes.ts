@@ -4,7 +4,7 @@ const AT_ONCE = 64;
 /** Processes all items in order, with limited concurrency. */
 export async function inLanes<Item>(
   items: readonly Item[],
-  work: (item: Item) => Promise<void>,
+  work: (item: Item) => Promise<unknown>,
 ): Promise<void> {
   if (items.length === 0) return;
   const left = items.values();

@@ -30,7 +30,7 @@ export class Recovery {
   #stopProbe: (() => void) | undefined;
   #stopped = false;
   #hasStarted = false;
-  /** The runs that this process has lost to another owner, or could not load. */
+  /** The runs that this process has lost to another owner, or could not load or reach. */
   readonly #lost = new Set<RunId>();
   #retryMs = RETRY_MS.first;
   #stopLater: (() => void) | undefined;
@@ -52,7 +52,7 @@ export class Recovery {
     // A turn that ran alone is the one that ended the process, if a turn did.
     const alone = open.filter(({ phase }) => phase === "running").length === 1;
     const own = await ownRuns(context.router, open);
-    await inLanes(own, (runId) => sendRecover(context, runId, { alone }));
+    await this.#recover(own, { alone });
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
@@ -70,7 +70,7 @@ export class Recovery {
     const { log, router } = this.#context;
     const query = notOwned(router);
     const own = await ownRuns(router, await log.open(query));
-    await inLanes(own, (runId) => sendRecover(this.#context, runId));
+    await this.#recover(own);
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
     // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
@@ -94,8 +94,8 @@ export class Recovery {
   }
 
   /**
-   * Has a run that this process has lost, or could not load, continued by its owner, which may be this process
-   * again.
+   * Has a run that this process has lost, or could not load or reach, continued by its owner, which may be this
+   * process again.
    */
   recoverLater(runId: RunId): void {
     const { environment, telemetry } = this.#context;
@@ -146,7 +146,7 @@ export class Recovery {
   async #recoverLost(): Promise<void> {
     const lost = [...this.#lost];
     this.#lost.clear();
-    await inLanes(lost, (runId) => sendRecover(this.#context, runId));
+    await this.#recover(lost);
     await this.#redeliver();
     const isFailing = this.#lost.size > 0;
     this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
@@ -158,10 +158,21 @@ export class Recovery {
   async #recoverDropped(): Promise<void> {
     const { log, router } = this.#context;
     const own = await ownRuns(router, await log.open(notOwnedByOthers(router)));
-    await inLanes(own, (runId) => sendRecover(this.#context, runId));
+    await this.#recover(own);
     await this.#wakeTimer.start();
     await this.#redeliver();
     await this.#readAgain();
+  }
+
+  /**
+   * Continues runs; those that cannot be reached at present, for example because the log is away again, later. While the
+   * log cannot be written, that is done when it can be.
+   */
+  async #recover(runIds: readonly RunId[], options?: { readonly alone: boolean }): Promise<void> {
+    await inLanes(runIds, async (runId) => {
+      const isReached = await sendRecover(this.#context, runId, options);
+      if (!isReached && !this.isProbing) this.recoverLater(runId);
+    });
   }
 
   /** Has all replies and cancels sent again that have not arrived. */
