@@ -2,6 +2,7 @@ import { AgentError } from "../errors.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { NodeDirectory, NodeEntry, NodePresence } from "../ports/node-directory.ts";
 import type { Member, RouterHealth } from "../ports/router.ts";
+import { Absences } from "./absences.ts";
 import { pickFor } from "./rendezvous.ts";
 
 /** The time between two beats, in milliseconds. */
@@ -40,6 +41,7 @@ export class Membership {
   #soundSinceMs: number | undefined;
   #members: readonly Member[] = [];
   #dead = new Set<string>();
+  readonly #absences = new Absences(DEAD_MS);
   readonly #waits = new Map<string, Set<() => void>>();
   #stopTimer = (): void => {};
   #stopped = false;
@@ -145,10 +147,13 @@ export class Membership {
     return this.#options.environment.monotonic() - this.#sentMs > DEAD_MS;
   }
 
-  /** Whether another node surely has not been judged dead by any node, and has not released its runs to stop. */
+  /**
+   * Whether no node has judged another one dead lately, and it has not released its runs to stop: so it owns the runs that
+   * send its messages.
+   */
   isSound(node: string): boolean {
     const member = this.find(node);
-    if (member?.state !== "active") return false;
+    if (member?.state !== "active" || this.#absences.has(node)) return false;
     return member.ageMs + this.#options.environment.monotonic() - this.#sentMs < DEAD_MS;
   }
 
@@ -186,6 +191,7 @@ export class Membership {
       const now = environment.monotonic();
       const lateMs = now - this.#readMs;
       if (now - this.#sentMs > DEAD_MS) this.#backMs = now;
+      this.#absences.notice(rows, { before: this.#rows, askedMs: this.#sentMs, now });
       this.#sentMs = sentMs;
       this.#rows = rows;
       // A slow answer was true when it was sent.

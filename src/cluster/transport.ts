@@ -1,6 +1,9 @@
 import type { Json } from "../protocol/json.ts";
 
-/** Carries messages between nodes. It may lose a message or its answer, but delivers only what a node has sent. */
+/**
+ * Carries messages between nodes. It may lose a message or its answer, but delivers only what a node has sent, and at most
+ * two minutes later.
+ */
 export interface Transport {
   /** Where other nodes reach this one. */
   readonly url: string;

@@ -278,48 +278,64 @@ test("a node that was away does not send the tell of a turn that another node ha
   expect(started).toHaveLength(2);
 });
 
-test("a tell that arrives after it was refused to the node that has taken over its sender has no effect", async () => {
-  const host = new ClusterHost();
-  const teller = defineAgent({
-    name: "teller",
-    purpose: "Tells the clerk something.",
-    chat: async (_input, turn) => {
-      await turn.tell(turn.actor(clerk, "desk"), "sleep", 1);
-      return "told";
+/** How a node leaves, which returns what brings it back. */
+const DEPARTURES: readonly (readonly [what: string, leave: (node: ClusterNode) => () => void])[] = [
+  [
+    "has ended",
+    (node) => {
+      node.kill();
+      return () => {};
     },
-  });
-  const agents = [teller, clerk];
-  const limits = { queuedActorRequests: 1 };
-  const [a, b, c] = [
-    await host.start(agents, { limits }),
-    await host.start(agents, { limits }),
-    await host.start(agents, { limits }),
-  ];
-  await host.pass(2_000);
-  const wait = { type: "OperationRequest", operation: "wait", input: null, key: "desk" } as const;
-  const desk = await host.ask(c, "clerk", wait);
-  await host.ask(c, "teller", chat("tell"));
-  await host.pass(100);
+  ],
+  ["was away and is back", (node) => node.cut()],
+];
 
-  const { promise: late, resolve: arrives } = Promise.withResolvers<void>();
-  let messages = 0;
-  host.delay = () => ((messages += 1) === 1 ? late : undefined);
-  const runId = await host.ask(a, "teller", chat("tell"));
-  await host.pass(100);
-  expect(messages).toBe(1);
-  a.kill();
-  await host.pass(70_000);
-  expect((await host.log.run(runId))?.owner).not.toBe(a.id);
-  expect(await host.events(runId)).toContainEqual(
-    expect.objectContaining({ type: "ToolError", code: "overloaded" }),
-  );
-  await host.ask(b, "clerk", { type: "ResumeWithInput", run_id: desk, request_keys: { name: "Ada" } });
-  await host.pass(1_000);
+test.for(DEPARTURES)(
+  "a late tell of a node that %s, and whose run another node has taken over, has no effect",
+  async ([, leave]) => {
+    const host = new ClusterHost();
+    const teller = defineAgent({
+      name: "teller",
+      purpose: "Tells the clerk something.",
+      chat: async (_input, turn) => {
+        await turn.tell(turn.actor(clerk, "desk"), "sleep", 1);
+        return "told";
+      },
+    });
+    const agents = [teller, clerk];
+    const limits = { queuedActorRequests: 1 };
+    const [a, b, c] = [
+      await host.start(agents, { limits }),
+      await host.start(agents, { limits }),
+      await host.start(agents, { limits }),
+    ];
+    await host.pass(2_000);
+    const wait = { type: "OperationRequest", operation: "wait", input: null, key: "desk" } as const;
+    const desk = await host.ask(c, "clerk", wait);
+    await host.ask(c, "teller", chat("tell"));
+    await host.pass(100);
 
-  arrives();
-  await host.pass(1_000);
-  expect(await host.log.run(desk)).toMatchObject({ turns: 2, status: "idle" });
-});
+    const { promise: late, resolve: arrives } = Promise.withResolvers<void>();
+    let messages = 0;
+    host.delay = () => ((messages += 1) === 1 ? late : undefined);
+    const runId = await host.ask(a, "teller", chat("tell"));
+    await host.pass(100);
+    expect(messages).toBe(1);
+    const comeBack = leave(a);
+    await host.pass(70_000);
+    expect((await host.log.run(runId))?.owner).not.toBe(a.id);
+    expect(await host.events(runId)).toContainEqual(
+      expect.objectContaining({ type: "ToolError", code: "overloaded" }),
+    );
+    await host.ask(b, "clerk", { type: "ResumeWithInput", run_id: desk, request_keys: { name: "Ada" } });
+    comeBack();
+    await host.pass(1_000);
+
+    arrives();
+    await host.pass(1_000);
+    expect(await host.log.run(desk)).toMatchObject({ turns: 2, status: "idle" });
+  },
+);
 
 test("a request that waited at a node while it was away, and was refused elsewhere meanwhile, is not accepted", async () => {
   const host = new ClusterHost();
