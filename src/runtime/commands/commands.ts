@@ -2,7 +2,6 @@ import { AgentError } from "../../errors.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
 import type {
   CancelRequest,
   ConfigureRequest,
@@ -11,13 +10,13 @@ import type {
   ResumeWithInput,
   TurnRequest,
 } from "../../protocol/requests/requests.ts";
-import { loadConfiguration } from "./configurations.ts";
+import { recordConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
 import { checkNoCycle } from "./mail.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
-import { configRunId, mayBeRun, newRunId } from "../journal/system-runs.ts";
+import { mayBeRun, newRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import { isRenewed } from "../run/renewal.ts";
 import type { Message, RunReceipt } from "../run/messages.ts";
@@ -26,7 +25,6 @@ import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
 import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
 import { checkWith } from "../agent/definition/schema.ts";
-import { secretsIn, withoutSecrets } from "../secrets/config-secrets.ts";
 import { isMessage, readEvent } from "../replay/accepted.ts";
 import { toJson } from "../journal/json-limits.ts";
 
@@ -276,7 +274,7 @@ export class Commands {
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // With its secret values, because the run's owner sees only references.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
-    const reply = await this.#record(agentName, named, args);
+    const reply = await recordConfiguration(this.#context, { agent: agentName, runId: named, args });
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, toTimestamp(environment.now()), {
@@ -286,30 +284,6 @@ export class Commands {
       output: null,
     });
     return { requestId, runId: named ?? null, kind: "configure", replayed: false, after: reply.after, event };
-  }
-
-  /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
-  async #record(agent: string, named: RunId | undefined, args: JsonObject): Promise<RunReceipt> {
-    const { agents, environment, log, secrets } = this.#context;
-    const runId = named ?? configRunId(agent);
-    const version = `secret_${environment.newId()}`;
-    const kept = withoutSecrets(args, version);
-    const message = { kind: "configure", id: version, args: kept.args } as const;
-    // Tried first without secrets, so that a refused configuration stores none.
-    if (Object.keys(kept.secrets).length > 0) await this.#send(runId, { ...message, isTrial: true });
-    if (named !== undefined) return secrets.store(kept.secrets, () => this.#send(runId, message));
-    const replaced = [...secretsIn(agents.configOf(agent) ?? null)];
-    const reply = await secrets.store(kept.secrets, async () => {
-      const written = await this.#send(runId, message);
-      // With several nodes, what follows the configurations may have read this one before.
-      replaced.push(...(await loadConfiguration(this.#context, agent)));
-      return written;
-    });
-    // Of several nodes, this one may not have heard of the configuration that it replaces.
-    if (log.node !== undefined) await secrets.sweep();
-    // Another change may have replaced the values of this one already.
-    else await secrets.collect([...new Set([...replaced, ...Object.keys(kept.secrets)])]);
-    return reply;
   }
 
   #send(runId: RunId, message: Message): Promise<RunReceipt> {

@@ -1,7 +1,19 @@
+import type { RunId } from "../../protocol/ids.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { configRunId } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
-import { secretsIn } from "../secrets/config-secrets.ts";
-import type { RunContext } from "../run-context.ts";
+import { sendMessage } from "../run/messages.ts";
+import type { RunReceipt } from "../run/messages.ts";
+import { secretsIn, withoutSecrets } from "../secrets/config-secrets.ts";
+import type { HostContext, RunContext } from "../run-context.ts";
+
+/** A new configuration of an agent, or of one of its runs. */
+export interface NewConfiguration {
+  readonly agent: string;
+  /** Absent for the configuration of the agent. */
+  readonly runId: RunId | undefined;
+  readonly args: JsonObject;
+}
 
 /** Reads the configuration of each agent from the log. */
 export async function loadConfigurations(context: RunContext): Promise<void> {
@@ -26,8 +38,35 @@ export function followConfigurations(context: RunContext): () => void {
   };
 }
 
+/** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
+export async function recordConfiguration(
+  context: HostContext,
+  { agent, runId: named, args }: NewConfiguration,
+): Promise<RunReceipt> {
+  const { agents, environment, log, router, secrets } = context;
+  const runId = named ?? configRunId(agent);
+  const version = `secret_${environment.newId()}`;
+  const kept = withoutSecrets(args, version);
+  const message = { kind: "configure", id: version, args: kept.args } as const;
+  // Tried first without secrets, so that a refused configuration stores none.
+  if (Object.keys(kept.secrets).length > 0) await sendMessage(router, runId, { ...message, isTrial: true });
+  if (named !== undefined) return secrets.store(kept.secrets, () => sendMessage(router, runId, message));
+  const replaced = [...secretsIn(agents.configOf(agent) ?? null)];
+  const reply = await secrets.store(kept.secrets, async () => {
+    const written = await sendMessage(router, runId, message);
+    // With several nodes, what follows the configurations may have read this one before.
+    replaced.push(...(await loadConfiguration(context, agent)));
+    return written;
+  });
+  // Of several nodes, this one may not have heard of the configuration that it replaces.
+  if (log.node !== undefined) await secrets.sweep();
+  // Another change may have replaced the values of this one already.
+  else await secrets.collect([...new Set([...replaced, ...Object.keys(kept.secrets)])]);
+  return reply;
+}
+
 /** Reads the configuration of an agent from the log; the answer is the names of the secrets that were replaced. */
-export async function loadConfiguration(
+async function loadConfiguration(
   { agents, log, secrets }: RunContext,
   agent: string,
 ): Promise<readonly string[]> {
