@@ -5,7 +5,7 @@ import type { CreateRunOptions } from "../api.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { checkForkPoint } from "../run/fork.ts";
 import { sendMessage } from "../run/messages.ts";
-import type { Message } from "../run/messages.ts";
+import type { Message, RemovalReason } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import { newRunId } from "../journal/system-runs.ts";
 import type { HostContext } from "../run-context.ts";
@@ -51,15 +51,9 @@ export class RunCommands {
     return runId;
   }
 
-  /**
-   * Removes an idle run with everything that belongs to it. Retention spares runs with unread messages, and the removal of
-   * remains spares a run whose copy has ended since.
-   */
-  async remove(
-    runId: RunId,
-    why: { readonly isRetention?: boolean; readonly isRemains?: boolean } = {},
-  ): Promise<void> {
-    await sendMessage(this.#context.router, runId, { kind: "remove", ...why });
+  /** Removes an idle run with everything that belongs to it; without a reason, for a client. */
+  async remove(runId: RunId, reason?: RemovalReason): Promise<void> {
+    await sendMessage(this.#context.router, runId, { kind: "remove", ...(reason && { reason }) });
     this.#queries.forget(runId);
   }
 

@@ -104,11 +104,6 @@ export class Recorder {
     return this.#nextId - 1;
   }
 
-  /** The id of the newest committed event. */
-  get committedHead(): number {
-    return this.#cursor.head;
-  }
-
   /** The number of records, committed or not. */
   get records(): number {
     return this.#nextRecord - 1;

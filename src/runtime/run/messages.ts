@@ -35,8 +35,14 @@ export type Message =
   | UploadMessage
   | ForkMessage
   | RecoverMessage
-  /** Remove the run; its owner releases it. Retention does not remove a run with unread messages. */
-  | { readonly kind: "remove"; readonly isRetention?: boolean; readonly isRemains?: boolean };
+  /** Remove the run; its owner releases it. */
+  | { readonly kind: "remove"; readonly reason?: RemovalReason };
+
+/**
+ * Why the runtime itself removes a run. `retention` does not remove a run with unread messages. `remains` removes what an
+ * interrupted copy or removal has left, but no run whose copy has ended since.
+ */
+export type RemovalReason = "retention" | "remains";
 
 /** A message for the agent of the run. */
 export interface AgentMessage {

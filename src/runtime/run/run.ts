@@ -93,7 +93,7 @@ export class Run implements RecorderListener {
   }
 
   /** The order of its commits. */
-  get commits(): Pick<Recorder, "commits" | "committedHead" | "provesOwner"> {
+  get commits(): Pick<Recorder, "commits" | "cursor" | "provesOwner"> {
     return this.#ledger.recorder;
   }
 
@@ -258,12 +258,12 @@ export class Run implements RecorderListener {
   }
 
   /** Removes an idle run with its log. The run must be dropped afterwards. */
-  async #remove({ isRetention, isRemains }: RemoveMessage): Promise<RunReceipt> {
+  async #remove({ reason }: RemoveMessage): Promise<RunReceipt> {
     const { recorder } = this.#ledger;
     do {
-      if (isRemains === true && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
+      if (reason === "remains" && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
         throw new AgentError("conflict", `the copy of run ${this.runId} has ended`);
-      if (isRetention === true && (this.#ledger.state.unread ?? []).length > 0)
+      if (reason === "retention" && (this.#ledger.state.unread ?? []).length > 0)
         throw new AgentError("conflict", `run ${this.runId} has unread messages`);
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle") {
@@ -309,9 +309,9 @@ function namedId(message: Message): RequestId | undefined {
   return message.kind === "message" && message.isNamed === true ? message.messageId : undefined;
 }
 
-/** The secrets that the configurations of a run refer to: its own, and those that its turn has called agents with. */
 const NO_SECRETS: readonly string[] = [];
 
+/** The secrets that the configurations of a run refer to: its own, and those that its turn has called agents with. */
 function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
   if (state.config === undefined && state.open.length === 0 && passivated === undefined) return NO_SECRETS;
   const configs = [state.config?.args, ...state.open.map(({ config }) => config?.args)];

@@ -61,7 +61,7 @@ export function startRetention(options: RetentionOptions): () => void {
   /** Removes a run. Returns the freed bytes; 0 if they are not needed. */
   async function remove(runId: RunId): Promise<number> {
     const bytes = retainBytes === Infinity ? 0 : await size(runId);
-    return runs.remove(runId, { isRetention: true }).then(
+    return runs.remove(runId, "retention").then(
       () => bytes,
       // A run that is busy again, or has unread messages, refuses; it is checked again when it is old the next time.
       () => 0,
@@ -85,7 +85,7 @@ export async function removeUnfinishedRuns({ log, telemetry }: RunContext, runs:
     const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
     for (const run of page.runs) {
       if (!isUnfinished(run)) continue;
-      await runs.remove(run.runId, { isRemains: true }).catch((error: unknown) => {
+      await runs.remove(run.runId, "remains").catch((error: unknown) => {
         // The run is still being copied, or its copy has ended since.
         if (error instanceof AgentError && error.code === "conflict") return;
         telemetry.fault(`the remains of run ${run.runId} could not be removed`, error);

@@ -103,9 +103,9 @@ export class RunHost implements RouterHandler, RunListener {
   /** Throws `unavailable` if another node owns a run, or the log has lost events of it, and drops it. */
   async #checkOwned(run: Run): Promise<void> {
     const { log } = this.#context;
-    const { committedHead } = run.commits;
+    const { head } = run.commits.cursor;
     const entry = await log.run(run.runId);
-    const isWhole = (entry?.head ?? 0) >= committedHead;
+    const isWhole = (entry?.head ?? 0) >= head;
     if (entry?.removed === true || (isWhole && (entry === undefined || entry.owner === log.node))) return;
     const cause = new Fenced(
       isWhole ? `run ${run.runId} has another owner` : `the log has lost events of run ${run.runId}`,
