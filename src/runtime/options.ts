@@ -25,9 +25,9 @@ export interface RuntimeOptions {
   /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
   /**
-   * How long texts are collected before they are committed and sent together, in milliseconds. Default 0: a
-   * commit contains what was collected during the previous one and the turn of the event loop. A few milliseconds make streams cheaper and
-   * delay each text by that time.
+   * How long texts are collected before they are committed and sent together, in milliseconds. Default 0: until the
+   * turn of the event loop ends, and the commit before has ended. A few milliseconds make streams cheaper and delay each
+   * text by that time.
    */
   readonly commitIntervalMs?: number;
   /**

@@ -23,7 +23,7 @@ export function toToolEnd({ callId, name }: NamedCall, outcome: Outcome): EventB
   };
 }
 
-/** The rest of the event's limit is for the structured result besides the text. */
+/** Maximum bytes of the text; the rest of the event is for the structured result. */
 const TEXT_LIMIT_BYTES = EVENT_LIMIT_BYTES / 4;
 
 /** Cuts the text of a result to what its event can hold. */
