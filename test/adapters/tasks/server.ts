@@ -14,16 +14,7 @@ export const ROOT = "/ap/v1/agent/tasks";
 /** A server on a real socket. It checks every answer against the schemas. */
 export class TestServer extends RestartableServer {
   static async start(agents: readonly Agent[], settings: ServerSettings = {}): Promise<TestServer> {
-    const { serve: options, durable, environment, ...own } = settings;
-    const server = new TestServer(
-      agents,
-      {
-        ...(options && { serve: options }),
-        ...(durable && { durable }),
-        ...(environment && { environment }),
-      },
-      () => tasks(own),
-    );
+    const server = new TestServer(agents, settings, () => tasks(settings));
     await server.listen();
     return server;
   }

@@ -4,7 +4,9 @@ import { expect, test } from "vitest";
 import { StoredSecrets } from "../../../src/runtime/secrets/stored-secrets.ts";
 import type { StoredSecretsOptions } from "../../../src/runtime/secrets/stored-secrets.ts";
 import { noTelemetry } from "../../../src/runtime/options.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
 import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
+import { row } from "../../../src/testing/event-log/subject.ts";
 
 test("a value that another process sweeps before the log refers to it is stored again", async () => {
   const log = memoryLog();
@@ -17,14 +19,7 @@ test("a value that another process sweeps before the log refers to it is stored 
   await here.store({ token: "value" }, async () => {
     await there.sweep();
     expect(await secrets.get("token")).toBeUndefined();
-    const { cursor } = await log.claim("run");
-    const run = { agent: "a", status: "idle", createdAt: 0, updatedAt: 0, turns: 0 } as const;
-    await log.append(cursor, {
-      events: [],
-      records: [],
-      run: { ...run, initialInput: null, metadata: {} },
-      references: [{ thing: "token" }],
-    });
+    await refer(log, "token");
   });
 
   expect(await secrets.get("token")).toBe("value");
@@ -65,14 +60,7 @@ test("with several nodes, a sweep keeps a value whose node dies just after the l
   await new Promise<void>((died) => {
     void here.store({ token: "value", unused: "value" }, async () => {
       await there.sweep();
-      const { cursor } = await log.claim("run");
-      const run = { agent: "a", status: "idle", createdAt: 0, updatedAt: 0, turns: 0 } as const;
-      await log.append(cursor, {
-        events: [],
-        records: [],
-        run: { ...run, initialInput: null, metadata: {} },
-        references: [{ thing: "token" }],
-      });
+      await refer(log, "token");
       died();
       return new Promise(() => {});
     });
@@ -81,3 +69,9 @@ test("with several nodes, a sweep keeps a value whose node dies just after the l
   await environment.advance(70_000);
   expect(await secrets.names()).toEqual(["token"]);
 });
+
+/** Creates a run that refers to a value. */
+async function refer(log: EventLog, thing: string): Promise<void> {
+  const { cursor } = await log.claim("run");
+  await log.append(cursor, { events: [], records: [], run: row(), references: [{ thing }] });
+}

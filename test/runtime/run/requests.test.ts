@@ -4,6 +4,7 @@ import type { Request, RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { noTelemetry } from "../../../src/runtime/options.ts";
+import { alias, row } from "../../../src/testing/event-log/subject.ts";
 import { ofType, textsOf } from "../../agents/events.ts";
 import { TestHost, asked } from "../test-host.ts";
 
@@ -269,16 +270,8 @@ test("two processes on one log that create a run for the same key get the same r
   await host.log.append(other.cursor, {
     events: [],
     records: [],
-    run: {
-      agent: "echo",
-      status: "idle",
-      createdAt: 0,
-      updatedAt: 0,
-      turns: 0,
-      initialInput: null,
-      metadata: {},
-    },
-    alias: { agent: "echo", name: "thread-1" },
+    run: row(),
+    alias: alias("thread-1"),
   });
   const creating = host.runtime.createRun("echo", { key: "thread-1" });
   Object.assign(host.log, { find });

@@ -10,16 +10,7 @@ export type ServerSettings = AgentScopeOptions & RestartableSettings;
 /** A server on a real socket that speaks both protocols. The first agent is the default one. */
 export class TestServer extends RestartableServer {
   static async start(agents: readonly Agent[], settings: ServerSettings = {}): Promise<TestServer> {
-    const { serve: options, durable, environment, ...own } = settings;
-    const server = new TestServer(
-      agents,
-      {
-        ...(options && { serve: options }),
-        ...(durable && { durable }),
-        ...(environment && { environment }),
-      },
-      () => agentscope(own),
-    );
+    const server = new TestServer(agents, settings, () => agentscope(settings));
     await server.listen();
     return server;
   }
