@@ -27,7 +27,8 @@ export interface ArtifactStore {
   /**
    * Removes the artifacts without a run that were created before a time, or at an unknown time. Before that, it detaches
    * the reservations that were made before this time. The id of a reservation is `reserved_`, its time in milliseconds
-   * since 1970 with 16 digits, `_` and any other text. Returns the number of artifacts without a run that remain.
+   * since 1970 with 16 digits, `_` and any other text. Returns the number of artifacts that a later call may remove or
+   * detach: those without a run, and those with a reservation.
    */
   removeUnattached(before: number): Promise<number>;
 
@@ -56,6 +57,11 @@ export function oldestReservation(at: number): string {
 
 /** The start of the ids of reservations. The ids of runs start differently. */
 export const RESERVED = "reserved_";
+
+/** Whether an id is that of a reservation, and not of a run. */
+export function isReservation(runId: RunId): boolean {
+  return runId.startsWith(RESERVED);
+}
 
 /** The bytes of a new artifact and its metadata. */
 export interface NewArtifact {

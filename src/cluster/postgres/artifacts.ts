@@ -81,9 +81,8 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
         );
         await removeWithoutRun(transaction, rows);
       });
-      const [row] = await database.ask<{ n: number }>(
-        `SELECT count(*) AS n FROM troupe.artifact WHERE ${UNATTACHED}`,
-      );
+      const values = [RESERVED, oldestReservation(Infinity)];
+      const [row] = await database.ask<{ n: number }>(REMAINING, values);
       return row?.n ?? 0;
     },
     async size(runId) {
@@ -206,6 +205,9 @@ async function* rechunk(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 const CHUNK_BYTES = 256 * 1024;
 
 const UNATTACHED = "NOT EXISTS (SELECT FROM troupe.artifact_run WHERE artifact_run.artifact = artifact.id)";
+
+const REMAINING = `SELECT (SELECT count(*) FROM troupe.artifact WHERE ${UNATTACHED})
+  + (SELECT count(DISTINCT artifact) FROM troupe.artifact_run WHERE run >= $1 AND run < $2) AS n`;
 
 const ARTIFACT = `SELECT id, created_at, name, mime_type, size,
   ARRAY(SELECT run FROM troupe.artifact_run WHERE artifact = id ORDER BY seq) AS runs

@@ -55,7 +55,7 @@ export class Uploads {
     this.#stopTimer?.();
   }
 
-  /** Starts the periodic check, which runs while there are files without a run, and always if other nodes may leave some. */
+  /** Starts the periodic check. It runs while there are files without a run or reserved ones, and always with several nodes. */
   #came(): void {
     if (this.#stopped) return;
     this.#stopTimer ??= this.#context.environment.timer(LOOKS_MS, () => {

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
-import { oldestReservation, RESERVED } from "../../ports/artifact-store.ts";
+import { isReservation, oldestReservation } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
@@ -149,8 +149,12 @@ export function fsArtifacts(directory: string): ArtifactStore {
   async function removeUnattached(before: number): Promise<number> {
     await ready;
     const oldest = oldestReservation(before);
-    for (const name of await readdir(runs)) if (name >= RESERVED && name < oldest) await detach(name);
-    return change(() => removeOld(before));
+    const reserved = new Set<ArtifactId>();
+    for (const name of (await readdir(runs)).filter(isReservation)) {
+      if (name < oldest) await detach(name);
+      else for (const artifactId of await idsOf(name)) reserved.add(artifactId);
+    }
+    return reserved.size + (await change(() => removeOld(before)));
   }
 
   async function removeOld(before: number): Promise<number> {

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { oldestReservation, RESERVED } from "../../ports/artifact-store.ts";
+import { isReservation, oldestReservation } from "../../ports/artifact-store.ts";
 import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { draftOf } from "../shared/new-artifact.ts";
@@ -53,12 +53,12 @@ export function memoryArtifacts(): ArtifactStore {
     detach: async (runId) => detach((other) => other === runId),
     async removeUnattached(before) {
       const oldest = oldestReservation(before);
-      detach((runId) => runId >= RESERVED && runId < oldest);
+      detach((runId) => isReservation(runId) && runId < oldest);
       let kept = 0;
       for (const [artifactId, { info }] of artifacts) {
-        if (info.runIds.length > 0) continue;
-        if ((info.createdAt ?? 0) < before) artifacts.delete(artifactId);
-        else kept += 1;
+        const isUnattached = info.runIds.length === 0;
+        if (isUnattached && (info.createdAt ?? 0) < before) artifacts.delete(artifactId);
+        else if (isUnattached || info.runIds.some(isReservation)) kept += 1;
       }
       return kept;
     },

@@ -162,9 +162,10 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       await store.put({ ...file(id), createdAt: 1_000, runId: "run-1" });
       await store.put({ ...file("artifact-2"), createdAt: 1_000 });
       await store.attach([id, "artifact-2"], reservationId(3_000, "a"));
+      await store.attach([id], reservationId(3_000, "b"));
       await store.removeRun("run-1");
-      await store.removeUnattached(3_000);
-      expect((await store.get(id))?.runIds).toEqual([reservationId(3_000, "a")]);
+      expect(await store.removeUnattached(3_000)).toBe(2);
+      expect((await store.get(id))?.runIds).toEqual(["a", "b"].map((name) => reservationId(3_000, name)));
       expect(await store.get("artifact-2")).toBeDefined();
 
       await store.attach(["artifact-2"], "run-2");

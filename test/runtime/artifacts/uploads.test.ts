@@ -3,6 +3,7 @@ import type { Turn } from "troupe";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
+import { reservationId } from "../../../src/ports/artifact-store.ts";
 import type { Runtime } from "../../../src/runtime/api.ts";
 import type { ArtifactId } from "../../../src/protocol/ids.ts";
 
@@ -29,6 +30,26 @@ test("a file that no request attaches within a day is removed, also after a rest
   await environment.idle();
   await expect(second.artifact(late)).rejects.toMatchObject(unknown);
   await second.close();
+});
+
+test("a reservation of another process keeps a file for a day, and no longer", async () => {
+  const environment = manualEnvironment();
+  const artifacts = memoryArtifacts();
+  const runtime = createRuntime({ agents: [echo], environment, artifacts });
+  const file = await upload(runtime);
+  const request = { type: "ChatRequest", input: "see the file", attachments: [file] } as const;
+  const [started] = await collect(runtime, "echo", request);
+  await runtime.close();
+  await artifacts.attach([file], reservationId(environment.now(), "dead"));
+
+  const next = createRuntime({ agents: [echo], environment, artifacts });
+  await environment.advance(20 * HOUR_MS);
+  await artifacts.removeRun(started?.run_id ?? "");
+  expect((await next.artifact(file)).info.name).toBe("notes.txt");
+  await environment.advance(6 * HOUR_MS);
+  await expect(next.artifact(file)).rejects.toMatchObject(unknown);
+  expect(environment.timers).toBe(0);
+  await next.close();
 });
 
 test("a file that a request attaches stays as long as its run", async () => {
