@@ -12,7 +12,10 @@ export interface PostgresConnection {
   readonly ssl?: boolean | ConnectionOptions;
   /** The schema of the tables. Default `troupe`. */
   readonly schema?: string;
-  /** The most connections for queries, and as many for files that are being stored, besides two that append and one that listens. Default 8. */
+  /**
+   * The most connections for queries, and as many for files that are being stored, besides two that append and one that
+   * listens. Default 8.
+   */
   readonly max?: number;
 }
 

@@ -11,11 +11,15 @@ export async function newDatabase(): Promise<string> {
 }
 
 /** Runs a statement in a database. */
-export async function ask(url: string, text: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+export async function ask(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    return (await client.query<Readonly<Record<string, unknown>>>(text)).rows;
+    return (await client.query<Readonly<Record<string, unknown>>>(text, [...values])).rows;
   } finally {
     await client.end();
   }

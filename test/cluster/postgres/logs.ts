@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
-import pg from "pg";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLogOptions } from "troupe/postgres";
 import { postgresUrl } from "../../machine/postgres.ts";
+import { ask } from "./databases.ts";
 import { startProxy } from "./proxy.ts";
 import type { Proxy } from "./proxy.ts";
 
@@ -43,16 +43,11 @@ export function schemaOf(log: EventLog): string {
 }
 
 /** Asks the database. */
-export async function query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-  const client = new pg.Client({ connectionString: await postgresUrl() });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, [...values])).rows;
-  } finally {
-    await client.end();
-  }
+export async function query(
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  return ask(await postgresUrl(), text, values);
 }
-
-type Row = Readonly<Record<string, unknown>>;
 
 let count = 0;

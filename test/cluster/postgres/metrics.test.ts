@@ -3,13 +3,12 @@ import { createApp, createMetrics } from "troupe/http";
 import { nodeEnvironment } from "troupe/node";
 import { expect, onTestFinished, test } from "vitest";
 import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";
-import { newSchema, openSchema } from "./logs.ts";
-import { startProxy } from "./proxy.ts";
+import { newSchema, openProxy, openSchema } from "./logs.ts";
 
 needsPostgres();
 
 test("the metrics of a node have what it did with others, its commits and what it repeated", async () => {
-  const proxy = await startProxy(await postgresUrl());
+  const proxy = await openProxy(await postgresUrl());
   const log = await openSchema(newSchema(), { url: proxy.url });
   const environment = nodeEnvironment();
   const transport = {

@@ -8,6 +8,6 @@ export interface Scene {
   readonly goalMs?: number;
   /** It loses events of the log on purpose, so it is the last one, and what the log had before is not expected any more. */
   readonly losesEvents?: boolean;
-  /** Plays it with about this number of turns. Resolves with what is wrong beside the invariants. */
+  /** Plays it with about this number of turns. Resolves with what is wrong besides the invariants. */
   play(cluster: SceneCluster, random: Random, turns: number): Promise<readonly string[]>;
 }
