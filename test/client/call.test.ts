@@ -250,7 +250,7 @@ describe("a call of an agent that asks", () => {
     expect(await call).toEqual({ receipt: "bob:3" });
   });
 
-  test("waits for somebody else if it is patient", async () => {
+  test("waits for the answer of another client if it is patient", async () => {
     const call = pays().call("pay", bob, { patient: true });
     for await (const { type } of call) {
       if (type !== "WaitForInput") continue;
@@ -278,7 +278,7 @@ describe("a call of an agent that asks", () => {
     ]);
   });
 
-  test("can be answered by somebody else between two awaits", async () => {
+  test("can be answered by another client between two awaits", async () => {
     const call = pays().call("pay", bob);
     const { waits } = (await settled(call)) as WaitingError;
     const elsewhere = client().request(call.requestId);

@@ -59,7 +59,7 @@ describe("a schedule", () => {
     expect(await endsOf(host)).toEqual([at(14), at(15)]);
   });
 
-  test("starts anew when its times change, but not when its input changes", async () => {
+  test("starts again when its times change, but not when its input changes", async () => {
     const host = await startHost();
     host.crash();
     await host.environment.advance(2 * HOUR_MS);
