@@ -18,10 +18,11 @@ export interface RunningCommand {
   kill(signal?: NodeJS.Signals): void;
   /** Writes to its input, which must be a pipe. Resolves when the text is written. */
   type(text: string): Promise<void>;
-  /** Resolves with the exit code, or the signal that ended it. */
+  /**
+   * Resolves with the exit code, or the signal that ended it, when the output is complete: it has ended, and so have its
+   * children.
+   */
   readonly exited: Promise<number | NodeJS.Signals>;
-  /** Resolves when it and its children can no longer print. */
-  readonly silent: Promise<void>;
 }
 
 /** The built command line. */
@@ -66,19 +67,16 @@ export function startProgram(
     });
   }
   const exited = new Promise<number | NodeJS.Signals>((fulfil) => {
-    child.once("exit", (code, signal) => fulfil(code ?? signal ?? "SIGKILL"));
-  });
-  const silent = new Promise<void>((fulfil) => {
-    child.once("close", () => {
+    child.once("close", (code, signal) => {
       closed = true;
       for (const check of waiting) check();
-      fulfil();
+      fulfil(code ?? signal ?? "SIGKILL");
     });
   });
   atEnd(async () => {
     if (hasGroup && !closed) process.kill(-(child.pid ?? 0), "SIGKILL");
     child.kill("SIGKILL");
-    await silent;
+    await exited;
   });
 
   return {
@@ -104,7 +102,6 @@ export function startProgram(
       return promise;
     },
     exited,
-    silent,
   };
 }
 

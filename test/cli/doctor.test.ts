@@ -100,7 +100,6 @@ async function runDoctor(
   const models = { OPENAI_API_KEY: "", TROUPE_MODEL_URL: "" };
   const doctor = startCommand(["doctor", "--json", ...args], { cwd, env: { ...models, ...env } });
   const code = await doctor.exited;
-  await doctor.silent;
   const lines = doctor
     .output()
     .split("\n")

@@ -35,9 +35,9 @@ export interface ClientOptions {
 export interface TurnWatch {
   /** A request is sent for the first time. */
   began(requestId: string): void;
-  /** An event has come. */
+  /** An event was received. */
   heard(requestId: string): void;
-  /** The end of the turn has come. */
+  /** The end of the turn was received. */
   ended(requestId: string): void;
 }
 

@@ -1,4 +1,4 @@
-/** Aborts a request when nothing has come for a time. */
+/** Aborts a request when nothing was received for a time. */
 export class Patience {
   readonly #abort = new AbortController();
   readonly #timer: NodeJS.Timeout | undefined;

@@ -1,5 +1,5 @@
 import { createRuntime } from "troupe";
-import type { Agent, Runtime } from "troupe";
+import type { Agent, Environment, Runtime } from "troupe";
 import { createApp } from "troupe/http";
 import type { AppOptions } from "troupe/http";
 import { echo } from "../../agents/echo.ts";
@@ -13,8 +13,9 @@ export type App = ReturnType<typeof createApp>;
 export async function startApp(
   options: AppOptions = {},
   agents: readonly Agent[] = [echo, payments, ticker],
+  environment?: Environment,
 ): Promise<{ readonly app: App; readonly runtime: Runtime } & AsyncDisposable> {
-  const runtime = createRuntime({ agents });
+  const runtime = createRuntime({ agents, ...(environment && { environment }) });
   await runtime.ready();
   const app = createApp(runtime, options);
   return { app, runtime, [Symbol.asyncDispose]: () => runtime.close() };

@@ -1,6 +1,5 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { postgresLog } from "troupe/postgres";
@@ -8,6 +7,8 @@ import type { EventLog } from "../../../src/ports/event-log.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { events, row, runId } from "../../../src/testing/event-log/subject.ts";
 import { ask, newDatabase } from "../../cluster/postgres/databases.ts";
+import { openProxy } from "../../cluster/postgres/logs.ts";
+import type { Proxy } from "../../cluster/postgres/proxy.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
 import { contentOf, fill } from "../../node/copy/content.ts";
 import { agentSaying, chat, createProject, startCommand } from "../command.ts";
@@ -125,12 +126,10 @@ describe("troupe copy to a database and back", () => {
       return contentOf(store);
     });
     const url = await newDatabase();
-    for (const runs of [5, 60, 200]) {
+    const proxy = await openProxy(url);
+    for (const run of ["run-5", "run-60", "run-200"]) {
       await isLeft(url);
-      const command = copy(cwd, "old", url);
-      await reaches(command, async () => (await countRuns(url)) >= runs);
-      command.kill("SIGKILL");
-      expect(await command.exited).toBe("SIGKILL");
+      await killAt(proxy, run, () => copy(cwd, "old", proxy.url));
     }
     await isLeft(url);
     const last = copy(cwd, "old", url);
@@ -138,12 +137,9 @@ describe("troupe copy to a database and back", () => {
     expect(await ask(url, "SELECT id FROM troupe.run WHERE owner IS NOT NULL")).toEqual([]);
     expect(await withLog(await postgresLog({ url, secretsKey: KEY }), contentOf)).toEqual(content);
 
-    for (const runs of [5, 100]) {
+    for (const run of ["run-5", "run-100"]) {
       await isLeft(url);
-      const command = copy(cwd, url, "back");
-      await reaches(command, () => countStored(join(cwd, "back", "log.db")) >= runs);
-      command.kill("SIGKILL");
-      expect(await command.exited).toBe("SIGKILL");
+      await killAt(proxy, run, () => copy(cwd, proxy.url, "back"));
     }
     await isLeft(url);
     const back = copy(cwd, url, "back");
@@ -280,31 +276,15 @@ async function writeRun({ log }: { readonly log: EventLog }, id = "run"): Promis
   log.release(await log.append(cursor, { events: events(1, 1), records: [], run: row() }));
 }
 
-/** Resolves when a running command has reached a state; fails if it ends before. */
-async function reaches(command: RunningCommand, check: () => Promise<boolean> | boolean): Promise<void> {
-  let isOver = false;
-  void command.exited.then(() => (isOver = true));
-  while (!(await check())) {
-    if (isOver) throw new Error(`the command has ended:\n${command.output()}`);
-    await setTimeout(5);
-  }
-}
-
-/** The number of runs in a database; 0 before it has tables. */
-async function countRuns(url: string): Promise<number> {
-  const rows = await ask(url, "SELECT count(*)::int AS n FROM troupe.run").catch(() => []);
-  return Number(rows[0]?.["n"] ?? 0);
-}
-
-function countStored(path: string): number {
-  try {
-    const database = new DatabaseSync(path, { readOnly: true });
-    try {
-      return Number(database.prepare("SELECT count(*) AS n FROM run").get()?.["n"]);
-    } finally {
-      database.close();
-    }
-  } catch {
-    return 0;
-  }
+/** Starts a copy, and kills it when it reaches a run; until then the database answers it. */
+async function killAt(proxy: Proxy, run: string, start: () => RunningCommand): Promise<void> {
+  const reached = proxy.silenceAt(run);
+  const command = start();
+  const ended = command.exited.then(() => {
+    throw new Error(`the copy has ended before ${run}:\n${command.output()}`);
+  });
+  await Promise.race([reached, ended]);
+  command.kill("SIGKILL");
+  expect(await command.exited).toBe("SIGKILL");
+  proxy.mend();
 }

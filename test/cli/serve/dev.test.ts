@@ -101,7 +101,7 @@ test("with --log-format json every line is a JSON object", async () => {
   await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("hello again"));
   await command.match(/"message":"ready again after/);
   command.kill();
-  await command.silent;
+  await command.exited;
 
   const lines = command.output().trim().split("\n");
   const parsed = lines.map(
@@ -261,7 +261,7 @@ test("the server dies with the command that watches over it", async () => {
   const { command, url } = await startDev(cwd);
 
   command.kill("SIGKILL");
-  await command.silent;
+  await command.exited;
 
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
@@ -280,7 +280,7 @@ test("ends when its npm gets SIGTERM, which a shell does not forward", async () 
   const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
 
   npm.kill("SIGTERM");
-  await npm.silent;
+  await npm.exited;
 
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
@@ -290,7 +290,7 @@ test("ends when a terminal sends SIGINT to its npm and all its children", async 
   const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
 
   process.kill(-npm.pid, "SIGINT");
-  await npm.silent;
+  await npm.exited;
 
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });

@@ -16,6 +16,8 @@ export interface Proxy {
   cut(): void;
   /** Keeps all connections, and accepts new ones, but delivers nothing in either direction until `mend`. */
   silence(): void;
+  /** Falls silent as soon as a client has sent a text; resolves then. */
+  silenceAt(text: string): Promise<void>;
   /** Ends `cut` and `silence`. */
   mend(): void;
   /** Connects new clients to another server, and cuts the connections to the one before. */
@@ -31,7 +33,13 @@ export async function startProxy(server: string): Promise<Proxy> {
   let isSilent = false;
   let hasNotifications = true;
   let losing: string | undefined;
+  let last: { readonly text: string; reached(): void } | undefined;
   let lost = 0;
+
+  const silence = (): void => {
+    isSilent = true;
+    for (const socket of sockets) socket.pause();
+  };
 
   // Without `noDelay` each answer waits 40 ms for the acknowledgement of its first message.
   const listener = createServer({ noDelay: true }, (client) => {
@@ -53,6 +61,10 @@ export async function startProxy(server: string): Promise<Proxy> {
     client.on("data", (bytes) => {
       if (losing !== undefined && bytes.includes(losing)) isLosing = true;
       upstream.write(bytes);
+      if (last === undefined || !bytes.includes(last.text)) return;
+      silence();
+      last.reached();
+      last = undefined;
     });
     const split = splitMessages();
     upstream.on("data", (bytes) => {
@@ -91,10 +103,11 @@ export async function startProxy(server: string): Promise<Proxy> {
       isCut = true;
       cutAll();
     },
-    silence() {
-      isSilent = true;
-      for (const socket of sockets) socket.pause();
-    },
+    silence,
+    silenceAt: (text) =>
+      new Promise((reached) => {
+        last = { text, reached };
+      }),
     mend() {
       isCut = false;
       isSilent = false;

@@ -79,7 +79,9 @@ async function compare(log: PostgresLog, written: ReadonlyMap<string, string>): 
     count += events.length;
     for (const [at, text] of events.entries()) {
       if (written.get(`${runId}/${at + 1}`) !== text)
-        wrong.push(`event ${at + 1} of run ${runId} is ${JSON.stringify(text)}, which no node was told`);
+        wrong.push(
+          `event ${at + 1} of run ${runId} is ${JSON.stringify(text)}, which was acknowledged to no node`,
+        );
     }
   }
   if (count !== written.size)

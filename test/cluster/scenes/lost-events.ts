@@ -49,7 +49,7 @@ export const lostEvents: Scene = {
       const missing = await send([node], `/request/${gone}`);
       if (missing.status !== 404) wrong.push(`a lost request is shown: ${missing.text}`);
     }
-    // All goes on from there.
+    // The run continues from there.
     await post([b], "asker", answer);
     await follow(nodes, kept, (event) => event.type === "WaitForInput" && event.id > last, last);
     await post([b], "asker", { type: "CancelRequest", request_id: kept });

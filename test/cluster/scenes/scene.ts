@@ -6,7 +6,7 @@ export interface Scene {
   readonly name: string;
   /** The longest pause of an open turn that a client should see, in milliseconds. */
   readonly goalMs?: number;
-  /** It loses events of the log on purpose, so it is the last one, and what the log had before is not expected any more. */
+  /** It loses events of the log on purpose, so it is the last one, and what the log had before is no longer expected. */
   readonly losesEvents?: boolean;
   /** Plays it with about this number of turns. Resolves with what is wrong besides the invariants. */
   play(cluster: SceneCluster, random: Random, turns: number): Promise<readonly string[]>;

@@ -1,8 +1,9 @@
-import { setImmediate } from "node:timers/promises";
 import { createRuntime, memoryLog } from "troupe";
 import { createApp, createMetrics } from "troupe/http";
+import { nodeEnvironment } from "troupe/node";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
+import { payments } from "../../../agents/payments.ts";
 import { bodyOf, post, startApp } from "../server.ts";
 
 test("the list of agents has their paths, as objects or as pairs", async () => {
@@ -220,11 +221,12 @@ test("an unexpected error is `internal`, reported once to the server's log and t
 });
 
 test("runs are listed newest first, with pages and filters by agent and status", async () => {
-  await using server = await startApp();
+  // Runs that were updated in the same millisecond have no order.
+  let nowMs = Date.parse("2026-01-31T12:00:00Z");
+  const environment = { ...nodeEnvironment(), now: () => (nowMs += 1) };
+  await using server = await startApp({}, [echo, payments], environment);
   const ids: unknown[] = [];
   for (const path of ["/echo", "/payments", "/echo"]) {
-    // Runs that were updated in the same millisecond have no order.
-    for (const now = Date.now(); Date.now() === now;) await setImmediate();
     const input = path === "/echo" ? "hello" : "pay 3 to bob";
     ids.unshift(
       (await bodyOf(await post(server.app, `${path}/process?wait=completed`, { input })))["run_id"],

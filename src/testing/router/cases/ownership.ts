@@ -90,8 +90,9 @@ export function testOwnership(subject: RouterSubject): void {
         await until(subject, () => nodes.filter(({ router }) => router.leads(task)).length === 1);
       const [a] = nodes;
       await claimedBy(a, "owned");
-      await until(subject, async () => (await ownersOf("owned")).includes(true));
-      expect(await ownersOf("owned")).toEqual([true, false, false]);
+      let owners: readonly boolean[] = [];
+      await until(subject, async () => (owners = await ownersOf("owned")).includes(true));
+      expect(owners).toEqual([true, false, false]);
     });
   });
 }
