@@ -34,6 +34,8 @@ export class Recovery {
   readonly #lost = new Set<RunId>();
   #retryMs = RETRY_MS.first;
   #stopLater: (() => void) | undefined;
+  /** The walks over all resting turns that are wanted, the one under way included. */
+  #walksWanted = 0;
 
   constructor(context: HostContext, runs: RunCommands) {
     this.#context = context;
@@ -74,7 +76,10 @@ export class Recovery {
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
     // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
-    if (hasChanged && this.#leads) await this.#readAgain();
+    if (hasChanged && this.#leads) {
+      await this.#readAgain();
+      void this.#examineResting();
+    }
     return own.length;
   }
 
@@ -153,6 +158,7 @@ export class Recovery {
     // The turns at rest among them are not continued, so their wake times must be known.
     await this.#wakeTimer.start();
     await this.#readAgain();
+    void this.#examineResting();
   }
 
   async #recoverDropped(): Promise<void> {
@@ -162,6 +168,7 @@ export class Recovery {
     await this.#wakeTimer.start();
     await this.#redeliver();
     await this.#readAgain();
+    void this.#examineResting();
   }
 
   /**
@@ -181,8 +188,22 @@ export class Recovery {
     await inLanes(runIds, (runId) => sendRedeliver(this.#context, runId));
   }
 
-  /** Looks for actors that already waited for each other when the process before this one ended. */
+  /**
+   * Looks for actors that wait for each other. A turn is examined when it begins to rest; that is missed if its process
+   * ends then, or if the commit of its rest fails and is in the log nevertheless.
+   */
   async #examineResting(): Promise<void> {
+    this.#walksWanted += 1;
+    // The walk under way is followed by another one.
+    if (this.#walksWanted > 1) return;
+    while (this.#walksWanted > 0) {
+      this.#walksWanted = 1;
+      await this.#examineAllResting();
+      this.#walksWanted -= 1;
+    }
+  }
+
+  async #examineAllResting(): Promise<void> {
     const { environment, log, mail, telemetry } = this.#context;
     try {
       for (let after: RunId | undefined; !this.#stopped;) {

@@ -98,6 +98,25 @@ test("two actors that ask each other at once get one would_deadlock and one answ
   expect(await host.log.open()).toEqual([]);
 });
 
+test.each([0, 1, 2, 3, 4, 5, 6, 7])(
+  "two actors that ask each other get one would_deadlock when commit %i fails and is in the log",
+  async (after) => {
+    const host = new TestHost({ agents });
+    await host.ask("peer", { ...run("ask_after", { ms: 10, to: "b" }, "first"), key: "a" });
+    await host.ask("peer", { ...run("ask_after", { ms: 10, to: "a" }, "second"), key: "b" });
+    host.planFault({ kind: "failure", written: true, after });
+    await advance(host, 3);
+    expect(host.runtime.health().log.writable).toBe(false);
+    host.repair();
+    await advance(host, 20);
+    const errors = [...(await host.events("first")), ...(await host.events("second"))].filter(
+      ({ type }) => type === "ToolError",
+    );
+    expect(errors).toMatchObject([{ code: "would_deadlock" }]);
+    expect(await host.log.open()).toEqual([]);
+  },
+);
+
 test("actors that wait for each other are examined again when the log could not be read", async () => {
   const host = new TestHost({ agents });
   const lookup = host.log.lookup.bind(host.log);
