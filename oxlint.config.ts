@@ -80,7 +80,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "cli",
     ours: [...RUNTIME, ...EDGES, "../node/**", "../console/**", "../testing/**"],
-    packages: ["commander", "@clack/prompts"],
+    packages: [],
     node: true,
   },
 ];
@@ -209,8 +209,9 @@ const ROOMS: readonly Rooms[] = [
   { folder: "llm", rooms: { prompt: [], "ai-sdk": ["prompt"], mcp: ["prompt"] } },
 ];
 
-/** The files that may re-export: the entries of the package. */
+/** The files that may re-export: the entries of the package, and the libraries that the build bundles. */
 const ENTRIES = [
+  "src/cli/vendor/*",
   "src/index.ts",
   "src/*/index.ts",
   "src/storage/*/index.ts",
@@ -296,6 +297,10 @@ export default defineConfig({
       },
     },
     ...ROOMS.flatMap(toRoomOverrides),
+    {
+      files: ["src/cli/vendor/*"],
+      rules: { "no-restricted-imports": only(["commander", "@clack/prompts"]) },
+    },
     { files: ENTRIES, rules: { "house/no-barrel": "off" } },
     {
       files: ["src/{protocol,ports,runtime}/**"],

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "./vendor/commander.ts";
 import { completionCommand } from "./completion/completion.ts";
 import { conformanceCommand } from "./conformance.ts";
 import { copyCommand } from "./copy/copy.ts";

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError } from "./vendor/commander.ts";
 import { isInstance } from "../errors.ts";
 import { runConformance } from "../testing/protocol/conformance.ts";
 import type { CaseResult } from "../testing/protocol/conformance.ts";

@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError } from "./vendor/commander.ts";
+import type { Command } from "./vendor/commander.ts";
 import { createClient } from "../client/client.ts";
 import type { Client } from "../client/client-api.ts";
 import { AgentError, isInstance } from "../errors.ts";

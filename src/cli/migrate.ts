@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command, Option } from "./vendor/commander.ts";
 import { migratePostgres } from "../cluster/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toConnection } from "./logs/connection.ts";

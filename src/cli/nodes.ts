@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command, Option } from "./vendor/commander.ts";
 import { listPostgresNodes } from "../cluster/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";

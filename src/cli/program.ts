@@ -1,4 +1,4 @@
-import { Command, CommanderError, Help } from "commander";
+import { Command, CommanderError, Help } from "./vendor/commander.ts";
 import { AgentError, isInstance } from "../errors.ts";
 import { closest } from "./closest.ts";
 import { createCommands } from "./commands.ts";

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { readFile, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { root, run } from "./packed.ts";
 
 interface LockEntry {
   readonly version: string;
@@ -14,7 +15,6 @@ interface LockEntry {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-const root = resolve(import.meta.dirname, "../..");
 const text = readFileSync(join(root, "package-lock.json"), "utf8");
 const { "": own, ...packages } = (JSON.parse(text) as { readonly packages: Record<string, LockEntry> })
   .packages;
@@ -48,15 +48,31 @@ test("no package of a core installation runs a script when it is installed", () 
   expect([...core].filter((path) => packages[path]?.hasInstallScript === true)).toEqual([]);
 });
 
-test("a core installation is at most 30 packages", () => {
-  expect(core.size + 1).toBeLessThanOrEqual(30);
+test("an installation has 13 packages", () => {
+  expect(core.size + 1).toBe(13);
 });
 
-test("a core installation is at most 25 MB", async () => {
-  let bytes = (await sizeOf(join(root, "dist"))) + (await sizeOf(join(root, "src")));
+test("an installation is at most 23 MB", async () => {
+  const packed = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], root);
+  const [{ unpackedSize }] = Object.values(JSON.parse(packed)) as [{ readonly unpackedSize: number }];
+  let bytes = unpackedSize;
   for (const path of core) bytes += await sizeOf(join(root, path));
-  expect(bytes).toBeGreaterThan(1_000_000);
-  expect(bytes).toBeLessThanOrEqual(25_000_000);
+  expect(unpackedSize).toBeGreaterThan(5_000_000);
+  expect(bytes).toBeLessThanOrEqual(23_000_000);
+});
+
+test("the libraries that are bundled into the command line are there with their licenses", async () => {
+  const vendor = join(root, "dist/cli/vendor");
+  const licenses = await readFile(join(vendor, "licenses.md"), "utf8");
+  for (const [file, library] of [
+    ["commander.js", "commander"],
+    ["clack.js", "@clack/prompts"],
+  ] as const) {
+    expect(licenses).toContain(`## ${library} - ${packages[`node_modules/${library}`]?.version} (MIT)`);
+    const imports = [...(await readFile(join(vendor, file), "utf8")).matchAll(/^import .* from "(.*)";$/gm)];
+    expect(imports.length).toBeGreaterThan(0);
+    expect(imports.filter(([, from]) => from?.startsWith("node:") !== true)).toEqual([]);
+  }
 });
 
 /** All direct and indirect dependencies of this package. */

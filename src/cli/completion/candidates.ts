@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import { connect } from "../connect.ts";
 

@@ -1,4 +1,4 @@
-import { Argument, Command } from "commander";
+import { Argument, Command } from "../vendor/commander.ts";
 import { findCandidates } from "./candidates.ts";
 import { SHELLS } from "./shells.ts";
 

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import { copyLog } from "../../node/copy/copy-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { explained } from "../logs/explained.ts";

@@ -1,5 +1,5 @@
 import { relative, resolve } from "node:path";
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import { printBanner } from "../serve/banner.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isInstance } from "../../errors.ts";

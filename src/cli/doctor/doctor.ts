@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { Command, Option } from "commander";
+import { Command, Option } from "../vendor/commander.ts";
 import { EXIT } from "../exit.ts";
 import { checkAgents } from "./agents.ts";
 import { checkData } from "./data.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, relative, resolve } from "node:path";
-import { Command, Option } from "commander";
+import { Command, Option } from "../vendor/commander.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { askWhatIsMissing } from "./questions.ts";
 import { isPackageName, toPackageName, writeProject } from "./project.ts";

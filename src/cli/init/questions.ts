@@ -29,7 +29,7 @@ export async function askWhatIsMissing({ directory, template, isInstallGiven }: 
     );
   }
   // Loaded only here: a command that asks nothing does not pay for it.
-  const { confirm, isCancel, select, text } = await import("@clack/prompts");
+  const { confirm, isCancel, select, text } = await import("../vendor/clack.ts");
   const output = process.stderr;
   const toAnswer = <T>(value: T): Exclude<T, symbol> => {
     if (isCancel(value)) throw new Exit(EXIT.interrupted, "nothing was written");

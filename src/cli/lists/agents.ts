@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { toType } from "../print/schema-type.ts";

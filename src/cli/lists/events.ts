@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command, Option } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import type { AgentCall } from "../../client/call-api.ts";
 import { project } from "../../client/view/project.ts";

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError } from "../vendor/commander.ts";
 import type { RunsQuery } from "../../client/client-api.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";

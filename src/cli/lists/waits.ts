@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import type { OpenWait } from "../../client/call-api.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";

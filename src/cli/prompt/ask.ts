@@ -21,7 +21,7 @@ export async function askFields(fields: readonly Field[], signal?: AbortSignal):
 
 async function askField(field: Field, signal: AbortSignal | undefined): Promise<Json | undefined> {
   // Loaded only here: a command that asks nothing does not pay for it.
-  const { confirm, isCancel, select, text } = await import("@clack/prompts");
+  const { confirm, isCancel, select, text } = await import("../vendor/clack.ts");
   const { kind, isRequired, initial } = field;
   const common = { message: toLine(field.question), output: process.stderr, ...(signal && { signal }) };
   const toAnswer = <T>(answer: T): Exclude<T, symbol> => {

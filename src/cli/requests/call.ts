@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";

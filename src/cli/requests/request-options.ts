@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError } from "../vendor/commander.ts";
+import type { Command } from "../vendor/commander.ts";
 import type { CallOptions } from "../../client/call-api.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";

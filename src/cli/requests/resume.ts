@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import type { OpenWait } from "../../client/call-api.ts";
 import type { RequestId } from "../../protocol/ids.ts";

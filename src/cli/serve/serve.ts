@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "../vendor/commander.ts";
 import { addServerOptions } from "./server-options.ts";
 import type { ServerOptions } from "./server-options.ts";
 

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { InvalidArgumentError, Option } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError, Option } from "../vendor/commander.ts";
+import type { Command } from "../vendor/commander.ts";
 import type { LogFormat } from "../print/log.ts";
 import { WIRES } from "./wires.ts";
 import type { WireName } from "./wires.ts";
