@@ -53,8 +53,9 @@ export async function runClient(options: ClientOptions): Promise<void> {
     const requestId = `${name}-${number}`;
     const turn = new ClientTurn(options, agent, requestId);
     watch?.began(requestId);
+    // The first stream of a turn can wait for what is sent to it.
+    const sent = turn.accepted.then(() => turn.send(toMail(agent, requestId)));
     await turn.begin(toRequest(agent, requestId, { run, random }), { streamed: random.below(2) === 0 });
-    const sent = turn.send(toMail(agent, requestId));
     const cancelAfter = random.below(8) === 0 ? 1 + random.below(12) : Infinity;
     await turn.follow({ cancelAfter: cancels ? cancelAfter : Infinity });
     await sent;
@@ -74,6 +75,7 @@ class ClientTurn {
   /** The waits that this client has not answered yet. */
   #waits: readonly WaitEvent[] = [];
   #newest: Event | undefined;
+  readonly #accepted = Promise.withResolvers<void>();
   #events = 0;
   #heardMs = performance.now();
 
@@ -87,6 +89,11 @@ class ClientTurn {
     return this.#newest?.run_id;
   }
 
+  /** Resolves when the request is accepted. */
+  get accepted(): Promise<void> {
+    return this.#accepted.promise;
+  }
+
   /**
    * Sends the request until it is accepted. With streaming, the first frame shows that, and it may never
    * come.
@@ -95,6 +102,7 @@ class ClientTurn {
     if (streamed && (await this.#stream(`/${this.#agent}/stream_request`, body))) return;
     await this.#post("process", body);
     this.#options.journal.note({ kind: "accepted", requestId: this.#requestId });
+    this.#accepted.resolve();
   }
 
   /** Sends messages and operations to the run of the turn, one after the other. */
@@ -206,6 +214,7 @@ class ClientTurn {
     const event = JSON.parse(text) as Event;
     this.#events += 1;
     this.#newest = event;
+    this.#accepted.resolve();
     this.#options.watch?.heard(this.#requestId);
     this.#heardMs = performance.now();
     if (event.type === "WaitForInput") this.#waits = [...this.#waits, event];
