@@ -7,7 +7,7 @@ import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
 import type { Answer, Envelope } from "./envelope.ts";
-import { greet, isGreeting } from "./greet.ts";
+import { greet, isGreeting, tellOthers } from "./greet.ts";
 import { Membership } from "./membership.ts";
 import { Placement } from "./placement.ts";
 import { RecentAnswers } from "./recent-answers.ts";
@@ -70,9 +70,12 @@ class ClusterRouter implements Router {
     });
     this.#placement = new Placement(log, this.#membership);
     this.#takeOver = new TakeOver(environment, fault, async (change) => {
-      if (this.#membership.isSuspect) return false;
-      this.#figures.takenOver += (await this.#handler?.takeOver(change)) ?? 0;
-      return true;
+      const { isAway, isSuspect } = this.#membership;
+      if (isAway) return false;
+      // A node that judges no other one dead continues what others have released, and looks again when it judges.
+      const hasChanged = change.hasChanged && !isSuspect;
+      this.#figures.takenOver += (await this.#handler?.takeOver({ hasChanged })) ?? 0;
+      return !isSuspect;
     });
   }
 
@@ -113,7 +116,7 @@ class ClusterRouter implements Router {
     this.#takeOver.start();
     return async () => {
       this.#takeOver.stop();
-      await this.#membership.say("left");
+      await this.#say("left");
       this.#membership.stop();
       await stopListening();
       this.#handler = undefined;
@@ -123,7 +126,7 @@ class ClusterRouter implements Router {
 
   async drain(): Promise<void> {
     this.#takeOver.stop();
-    if (this.#membership.self.state !== "left") await this.#membership.say("draining");
+    if (this.#membership.self.state !== "left") await this.#say("draining");
   }
 
   async isMine(runId: RunId): Promise<boolean> {
@@ -198,7 +201,10 @@ class ClusterRouter implements Router {
 
   /** Answers a message of another node. */
   async #receive(data: Json): Promise<Json> {
-    if (isGreeting(data)) return null;
+    if (isGreeting(data)) {
+      this.#membership.look();
+      return null;
+    }
     const envelope = parseEnvelope(data);
     const answer = await this.#recent.once(envelope.id, () => this.#answer(envelope));
     return answerToWire(answer);
@@ -239,6 +245,12 @@ class ClusterRouter implements Router {
       this.#figures.fenced += 1;
       return { type: "moved", isUncertain: true };
     }
+  }
+
+  /** Changes what this node says about itself, and has the others read it. */
+  async #say(state: "draining" | "left"): Promise<void> {
+    await this.#membership.say(state);
+    await tellOthers(this.#membership, this.#transport, this.#environment);
   }
 
   #pause(ms: number): Promise<void> {

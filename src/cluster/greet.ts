@@ -8,7 +8,10 @@ import type { Transport } from "./transport.ts";
 /** The longest wait for the answer to a greeting, in milliseconds; a node that has just died is dead before. */
 const GREET_MS = 3_000;
 
-/** A message that says nothing. */
+/** The longest wait for the answers of the others, in milliseconds: the time between two beats. */
+const TELL_MS = 300;
+
+/** A message that says nothing. Its receiver reads the table of nodes, which has news of the sender. */
 const GREETING: Json = { hello: true };
 
 /** Whether a message of another node is only a greeting. */
@@ -51,6 +54,22 @@ export async function greet(
         hint: "give each node an address of its own",
       });
   };
-  const others = membership.members.filter(({ isSelf, isAlive }) => !isSelf && isAlive);
-  await Promise.all(others.map(greetOne));
+  await Promise.all(livingOthers(membership).map(greetOne));
+}
+
+/** Has the other nodes read the table of nodes at once. One that this does not reach reads it with its next beat. */
+export async function tellOthers(
+  membership: Membership,
+  transport: Transport,
+  environment: Environment,
+): Promise<void> {
+  const abort = new AbortController();
+  const stopTimer = environment.timer(TELL_MS, () => abort.abort());
+  const tell = ({ url }: Member): Promise<Json> => transport.send(url, GREETING, abort.signal);
+  await Promise.allSettled(livingOthers(membership).map(tell));
+  stopTimer();
+}
+
+function livingOthers({ members }: Membership): readonly Member[] {
+  return members.filter(({ isSelf, isAlive }) => !isSelf && isAlive);
 }

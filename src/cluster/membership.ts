@@ -19,7 +19,7 @@ export interface MembershipOptions {
   readonly node: string;
   readonly url: string;
   readonly environment: Environment;
-  /** Called after nodes have joined, died or left. */
+  /** Called after nodes have joined, died or left, or have begun to drain. */
   readonly changed: () => void;
 }
 
@@ -48,6 +48,8 @@ export class Membership {
   /** The newest beat. They run one after the other, so that an older one does not overwrite a newer one. */
   #last: Promise<boolean> = Promise.resolve(true);
   #endPause = (): void => {};
+  /** Whether a beat that has not begun is there for `look`; the next beat is enough for all who want one. */
+  #isLookWanted = false;
 
   constructor(options: MembershipOptions) {
     const { node, url } = options;
@@ -67,6 +69,13 @@ export class Membership {
     if (this.#isIn("joining")) await this.say("active");
     if (!this.#isIn("active")) throw stopping();
     this.#schedule();
+  }
+
+  /** Reads the table of nodes at once: another node has changed what it says about itself. */
+  look(): void {
+    if (this.#isLookWanted) return;
+    this.#isLookWanted = true;
+    void this.#beat();
   }
 
   /** Changes what this node says about itself; resolves when the others can know it, or cannot for now. */
@@ -97,18 +106,20 @@ export class Membership {
     return this.#members;
   }
 
-  /** Whether this node was away, so that what it knows of others may be old. */
+  /** Whether this node does not hear of the others at present, so that what it knows of them is old. */
+  get isAway(): boolean {
+    return this.beatAgeMs > DEAD_MS || this.#soundSinceMs === undefined;
+  }
+
+  /** Whether this node is away, or was or joined so short a time ago that it judges no other node dead. */
   get isSuspect(): boolean {
-    const now = this.#options.environment.monotonic();
-    const isLate = now - this.#readMs > DEAD_MS;
-    return isLate || this.#soundSinceMs === undefined || now - this.#soundSinceMs < DEAD_MS;
+    const soundMs = this.#options.environment.monotonic() - (this.#soundSinceMs ?? 0);
+    return this.isAway || soundMs < DEAD_MS;
   }
 
   get health(): RouterHealth {
     if (this.#rows.length === 0) return { ready: false, reason: "the other nodes are not known yet" };
-    const now = this.#options.environment.monotonic();
-    if (now - this.#readMs > DEAD_MS || this.#soundSinceMs === undefined)
-      return { ready: false, reason: "the table of nodes cannot be reached at present" };
+    if (this.isAway) return { ready: false, reason: "the table of nodes cannot be reached at present" };
     if (this.#self.state !== "active") return { ready: false, reason: "the node takes no more runs" };
     return { ready: true };
   }
@@ -185,6 +196,8 @@ export class Membership {
 
   async #beatNow(): Promise<boolean> {
     const { directory, environment } = this.#options;
+    this.#isLookWanted = false;
+    if (this.#stopped) return false;
     const sentMs = environment.monotonic();
     try {
       const rows = await directory.beat(this.#self);
@@ -234,11 +247,9 @@ export class Membership {
     }
     const before = this.#members;
     this.#members = members;
-    const dead = new Set(members.filter(({ isAlive }) => !isAlive).map(({ node }) => node));
-    const isChanged = dead.size !== this.#dead.size || before.length !== members.length;
-    this.#dead = dead;
+    this.#dead = new Set(members.filter(({ isAlive }) => !isAlive).map(({ node }) => node));
     for (const { node } of before) if (!this.isAlive(node)) this.#tellGone(node);
-    if (isChanged) this.#options.changed();
+    if (serving(members) !== serving(before)) this.#options.changed();
   }
 
   #tellGone(node: string): void {
@@ -246,6 +257,15 @@ export class Membership {
     this.#waits.delete(node);
     for (const gone of waits ?? []) gone();
   }
+}
+
+/** What decides which node has a run: the living nodes, and whether they take runs. */
+function serving(members: readonly Member[]): string {
+  const alive = members.filter(({ isAlive, state }) => isAlive && state !== "joining");
+  return alive
+    .map(({ node, state }) => `${node} ${state}`)
+    .toSorted()
+    .join();
 }
 
 function stopping(): AgentError {

@@ -30,6 +30,15 @@ export interface ClusterNode {
   deafen(): void;
 }
 
+/** How a node is started. */
+export interface StartOptions {
+  /** How much its wall clock is fast, in milliseconds. Default 0. */
+  readonly aheadMs?: number;
+  readonly limits?: Partial<Limits>;
+  /** Changes what the log answers, before the node uses it. */
+  readonly prepare?: (log: EventLog) => void;
+}
+
 /** Several nodes on one log in memory, with a manual clock. */
 export class ClusterHost {
   readonly environment: ManualEnvironment;
@@ -59,16 +68,17 @@ export class ClusterHost {
     return this.#log;
   }
 
-  /** Starts a node, whose wall clock is ahead by some time, and waits until it takes runs. */
+  /** Starts a node and waits until it takes runs. */
   async start(
     agents: readonly Agent[],
-    { aheadMs = 0, limits = {} }: { aheadMs?: number; limits?: Partial<Limits> } = {},
+    { aheadMs = 0, limits = {}, prepare }: StartOptions = {},
   ): Promise<ClusterNode> {
     const life = new Lifetime();
     const id = `node-${(this.#count += 1)}`;
     const environment = this.#environmentOf(life, aheadMs);
     const line: Line = { isWhole: undefined, isDeaf: false };
     const log = whileAlive(this.#log.openNode(id), life, line);
+    prepare?.(log);
     const router = clusterRouter({ log, transport: this.#transport(id, life), environment });
     const runtime = createRuntime({
       agents,

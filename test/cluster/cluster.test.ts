@@ -1,5 +1,5 @@
 import { defineAgent, operation } from "troupe";
-import type { RequestId, RunId } from "troupe/protocol";
+import type { Event, RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { Unavailable } from "../../src/ports/event-log.ts";
@@ -31,6 +31,18 @@ const clerk = defineAgent({
     }),
   },
   chat: (input) => `heard ${input}`,
+});
+
+/** Speaks for two seconds. */
+const ticker = defineAgent({
+  name: "ticker",
+  purpose: "Says a number twenty times a second.",
+  async chat(_input, turn) {
+    for (let tick = 1; tick <= 40; tick += 1) {
+      await turn.sleep(50);
+      await turn.text(`${tick}\n`);
+    }
+  },
 });
 
 const chat = (input: string, more: object = {}): { type: "ChatRequest"; input: string } => ({
@@ -99,6 +111,50 @@ test("a turn that ends on a node whose clock is behind has taken no negative tim
   await host.ask(other, "clerk", answer);
   await host.pass(100);
   expect(host.turnsMs).toEqual([0]);
+});
+
+test("the runs of a node that leaves continue at once, also on nodes that have just joined", async () => {
+  const host = new ClusterHost();
+  const a = await host.start([ticker]);
+  await host.pass(2_000);
+  const runIds = await Promise.all([1, 2, 3, 4].map(() => host.ask(a, "ticker", chat("tick"))));
+  await host.pass(500);
+  const [b, c] = [await host.start([ticker]), await host.start([ticker])];
+  await host.settle(a.runtime.close());
+  await host.pass(3_000);
+
+  const owners = await Promise.all(runIds.map(async (runId) => (await host.log.run(runId))?.owner));
+  expect(new Set(owners)).toEqual(new Set([b.id, c.id]));
+  for (const runId of runIds) {
+    const events = await host.events(runId);
+    expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+    expect(longestPause(events)).toBeLessThan(200);
+  }
+});
+
+test("a node that starts continues the runs that another one releases meanwhile", async () => {
+  const host = new ClusterHost();
+  const a = await host.start([ticker]);
+  await host.pass(2_000);
+  const runId = await host.ask(a, "ticker", chat("tick"));
+  const { promise: read, resolve: proceed } = Promise.withResolvers<void>();
+  const starting = host.start([ticker], {
+    prepare(log) {
+      const { asleep } = log;
+      // The open requests have been read before.
+      Object.assign(log, {
+        asleep: async (query) => read.then(() => asleep(query)),
+      } satisfies Partial<EventLog>);
+    },
+  });
+  await host.pass(500);
+  await host.settle(a.runtime.close());
+  await host.pass(100);
+  expect((await host.log.run(runId))?.owner).toBeUndefined();
+  proceed();
+  const b = await starting;
+  await host.pass(100);
+  expect(await host.log.run(runId)).toMatchObject({ owner: b.id });
 });
 
 test("a node that drains gives its runs to the others, and is not ready", async () => {
@@ -528,3 +584,9 @@ test("a fork that ends while the remains of other forks are looked for stays", a
   expect((await host.log.run(fork))?.removed).not.toBe(true);
   expect(host.faults).toEqual([]);
 });
+
+/** The longest time between two events, in milliseconds. */
+function longestPause(events: readonly Event[]): number {
+  const times = events.map(({ ts }) => Date.parse(ts));
+  return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? time)));
+}

@@ -29,7 +29,8 @@ export class Recovery {
   readonly #wakeTimer: WakeTimer;
   #stopProbe: (() => void) | undefined;
   #stopped = false;
-  #hasStarted = false;
+  /** Resolves when the recovery of the new process is over, or is stopped. */
+  readonly #started = Promise.withResolvers<void>();
   /** The runs that this process has lost to another owner, or could not load or reach. */
   readonly #lost = new Set<RunId>();
   #retryMs = RETRY_MS.first;
@@ -60,7 +61,7 @@ export class Recovery {
     await this.#redeliver();
     void this.#examineResting();
     if (this.#leads) await this.#cleanUp();
-    this.#hasStarted = true;
+    this.#started.resolve();
   }
 
   /**
@@ -68,7 +69,8 @@ export class Recovery {
    * released them. Called again and again while there are several nodes.
    */
   async takeOver({ hasChanged }: TakeOverOptions): Promise<number> {
-    if (this.#stopped || !this.#hasStarted) return 0;
+    await this.#started.promise;
+    if (this.#stopped) return 0;
     const { log, router } = this.#context;
     const query = notOwned(router);
     const own = await ownRuns(router, await log.open(query));
@@ -142,6 +144,7 @@ export class Recovery {
 
   stop(): void {
     this.#stopped = true;
+    this.#started.resolve();
     this.#context.gate.stop();
     this.#stopProbe?.();
     this.#stopLater?.();
