@@ -6,6 +6,7 @@ import { AgentError, isInstance } from "../errors.ts";
 import { closest } from "./closest.ts";
 import { EXIT, Exit } from "./exit.ts";
 import type { ExitCode } from "./exit.ts";
+import { createNotingFetch } from "./print/connection-notes.ts";
 import { findServerUrl } from "./server-url.ts";
 
 /** The options of a command that talks to a server. */
@@ -22,10 +23,14 @@ export function addConnectionOptions(command: Command): Command {
   );
 }
 
-/** A client for the server of a command. */
-export function connect({ url }: ConnectionOptions): Client {
+/** A client for the server of a command. It notes when the connection is lost, and when there is one again. */
+export function connect(
+  options: ConnectionOptions,
+  note: (text: string) => void = (text) => console.error(text),
+): Client {
   const token = process.env["TROUPE_TOKEN"] ?? "";
-  return createClient(findServerUrl(url).url, token === "" ? {} : { token });
+  const { url } = findServerUrl(options.url);
+  return createClient(url, { fetch: createNotingFetch(url, note), ...(token !== "" && { token }) });
 }
 
 /** Runs what talks to a server; what goes wrong becomes an exit code, a fact and a fix. */

@@ -338,6 +338,41 @@ describe("a server", () => {
     },
   );
 
+  test.each([
+    ["events away-1 --follow", /WaitForInput/, 0],
+    ["call ticker count --to 100 --every_ms 50", / {2}2\b/, 0],
+    ["runs --watch", /waiting/, "SIGINT"],
+  ])(
+    "that is killed and started again is named by troupe %s when it is gone and when it is back",
+    async (line, shown, end) => {
+      const project = await createProject({});
+      const address = await findFreeUrl();
+      const serve = [
+        "serve",
+        "--port",
+        new URL(address).port,
+        "--data=data",
+        `--agents=${join(root, "agents")}`,
+      ];
+      const first = startCommand(serve, { cwd: project });
+      await first.match(/http:/);
+      await run(["call", "--request-id", "away-1", "--url", address, "payments", "pay", PAYMENT]);
+      const command = startCommand(line.split(" "), { cwd: project, env: { TROUPE_URL: address } });
+      await command.match(shown);
+
+      first.kill("SIGKILL");
+      await command.match(/no connection to http:\/\/127\.0\.0\.1:\d+; trying again/);
+      const second = startCommand(serve, { cwd: project });
+      await second.match(/http:/);
+      await command.match(/connected again to http:/);
+      await run(["resume", "away-1", "approved=true", "--url", address]);
+      if (end === "SIGINT") command.kill(end);
+      expect(await command.exited).toBe(end);
+      expect(command.output().match(/no connection/g)).toHaveLength(1);
+      expect(command.output().match(/connected again/g)).toHaveLength(1);
+    },
+  );
+
   test("that wants a token gets it from TROUPE_TOKEN", async () => {
     const project = await createProject({});
     const agents = `--agents=${join(root, "agents")}`;
@@ -352,6 +387,8 @@ describe("a server", () => {
     expect((await run(["agents", "--url", guarded], "", { TROUPE_TOKEN: "right" })).code).toBe(0);
   });
 });
+
+const PAYMENT = '{"to":"eve","amount":5}';
 
 interface Finished {
   readonly code: number;

@@ -49,7 +49,8 @@ async function run(
   options: ConnectionOptions & RequestOptions,
   command: Command,
 ): Promise<void> {
-  const client = connect(options);
+  const progress = new Progress(process.stderr);
+  const client = connect(options, (text) => progress.note(text));
   await talk(client, async () => {
     await checkAgent(client, agent);
     const operation = await findOperation(client, agent, operationName);
@@ -75,8 +76,7 @@ async function run(
         process.stderr.write(`${styled(process.stderr, "dim", `  ${agent}.${operation.name}   ${runId}`)}\n`),
       () => undefined,
     );
-    const shown = { ...options, progress: new Progress(process.stderr) };
-    const output = await runCall(call, shown).catch((thrown: unknown) => {
+    const output = await runCall(call, { ...options, progress }).catch((thrown: unknown) => {
       throw isMisfit(thrown) ? new Exit(EXIT.usage, thrown.message, toSchemaLine(operation)) : thrown;
     });
     if (!options.json) console.log(JSON.stringify(output ?? null));

@@ -16,6 +16,9 @@ import { answerHere, runCall } from "./run-call.ts";
 
 type Options = ConnectionOptions & RequestOptions;
 
+/** How a conversation is shown. */
+type Shown = Options & { readonly progress: Progress };
+
 /** `troupe chat`: one answer of an agent, or a conversation. */
 export function chatCommand(): Command {
   return addRequestOptions(addConnectionOptions(new Command("chat")))
@@ -35,14 +38,15 @@ Examples:
 }
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
-  const client = connect(options);
+  const progress = new Progress(process.stderr, options.json ? process.stderr : process.stdout, "");
+  const client = connect(options, (text) => progress.note(text));
   await talk(client, async () => {
     await checkAgent(client, agent);
     if (words.length > 0) {
       const text = words.join(" ") === "-" ? await readAll() : words.join(" ");
-      await say(client, agent, text, options);
+      await say(client, agent, text, { ...options, progress });
     } else if (canAsk()) {
-      await converse(client, agent, options);
+      await converse(client, agent, { ...options, progress });
     } else {
       throw new Exit(EXIT.usage, "a conversation needs a terminal", `troupe chat ${agent} TEXT`);
     }
@@ -50,17 +54,16 @@ async function run(agent: string, words: readonly string[], options: Options): P
 }
 
 /** Sends a text; the answer goes to stdout as it comes. Returns the run. */
-async function say(client: Client, agent: string, text: string, options: Options): Promise<RunId> {
+async function say(client: Client, agent: string, text: string, options: Shown): Promise<RunId> {
   const call = client.agent(agent).chat(text, { ...toCallOptions(options), answer: answerHere });
-  const progress = new Progress(process.stderr, options.json ? process.stderr : process.stdout, "");
-  const reply: unknown = await runCall(call, { ...options, progress });
+  const reply: unknown = await runCall(call, options);
   if (!options.json && isObject(reply) && reply["output"] !== undefined) {
     console.log(JSON.stringify(reply["output"]));
   }
   return call.runId;
 }
 
-async function converse(client: Client, agent: string, options: Options): Promise<void> {
+async function converse(client: Client, agent: string, options: Shown): Promise<void> {
   let run = options.run;
   process.stderr.write(`${styled(process.stderr, "dim", "/files, /fork, /quit")}\n`);
   for (;;) {

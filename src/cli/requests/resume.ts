@@ -33,7 +33,8 @@ interface Options extends ConnectionOptions {
 }
 
 async function run(id: string, pairs: readonly string[], options: Options): Promise<void> {
-  const client = connect(options);
+  const progress = new Progress(process.stderr);
+  const client = connect(options, (text) => progress.note(text));
   await talk(client, async () => {
     const call = client.request(await findRequest(client, id));
     for await (const event of call) void event;
@@ -50,8 +51,7 @@ async function run(id: string, pairs: readonly string[], options: Options): Prom
     await wait.answer(pairs.length === 0 ? await askFields(fields) : readPairs(pairs, wait));
     if (!options.follow) return;
     const followed = client.request(call.requestId, { answer: answerHere });
-    const shown = { json: options.json, cancelOnExit: false, progress: new Progress(process.stderr) };
-    const output = await runCall(followed, shown);
+    const output = await runCall(followed, { json: options.json, cancelOnExit: false, progress });
     if (!options.json) console.log(JSON.stringify(output ?? null));
   });
 }
