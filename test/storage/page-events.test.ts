@@ -37,6 +37,14 @@ test("the size of events is that of their encoded texts", () => {
   );
 });
 
+test.each([0, 1, 2, 3])(
+  "a long event is measured in parts that split no character, after %i others",
+  (before) => {
+    const text = "x".repeat(before) + "é€😀".repeat(20_000);
+    expect(sizeOf([text])).toBe(Buffer.byteLength(text));
+  },
+);
+
 test("a page has as many events as fit, and at least one", () => {
   fc.assert(
     fc.property(events, fc.nat(20), fc.nat(20), fc.nat(4_000), (all, skip, limit, limitBytes) => {
