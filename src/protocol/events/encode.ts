@@ -61,12 +61,21 @@ export function createSpeaker(address: SpeakerAddress): Speaker {
  */
 export function encodeEvent(speaker: Speaker, id: number, ts: string, body: EventBody): string {
   if (body.type === "TextOutput") return encodeText(speaker, id, ts, body.content, toEnding(body));
-  const { type, ...fields } = body;
+  const { type } = body;
   const head = `{"id":${id}${speaker.prefix}${typeAndRole(type)}${speaker.middle}${ts}${speaker.suffix}`;
-  const own = JSON.stringify(fields);
-  if (own === "{}") return `${head}}`;
-  const wait = type === "WaitForInput" ? `,"wait_id":${id}` : "";
-  return `${head},${own.slice(1, -1)}${wait}}`;
+  const fields = encodeFields(body);
+  return type === "WaitForInput" ? `${head}${fields.slice(0, -1)},"wait_id":${id}}` : `${head}${fields}`;
+}
+
+/** The fields of a body behind its type and the end of the object, encoded. */
+function encodeFields(body: EventBody): string {
+  const { type } = body;
+  const own = JSON.stringify(body);
+  const start = `{"type":"${type}"`;
+  // A body without its type would have to be copied, and almost every body begins with its type.
+  if (own.startsWith(start)) return own.slice(start.length);
+  const { type: _, ...fields } = body;
+  return encodeFields({ type, ...fields } as EventBody);
 }
 
 /** Encodes a TextOutput by hand, because most events are texts: 0.25 µs, half the time of JSON.stringify. */
