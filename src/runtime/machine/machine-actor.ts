@@ -14,6 +14,7 @@ import { TurnHandle } from "../actor/turn-handle.ts";
 import type { MachineRequest, OpenMachine } from "../agent/machine-port.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { toJson } from "../journal/json-limits.ts";
+import { copyPlain } from "../journal/plain-copy.ts";
 import type { MachineState } from "../journal/records.ts";
 import type { ReplayScope } from "../replay/scope.ts";
 import { toActorPath } from "./calls/actor-path.ts";
@@ -256,8 +257,11 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   }
 
   #record(): void {
+    const snapshot = this.#machine.getPersistedSnapshot();
     const state: MachineState = {
-      snapshot: toJson(this.#machine.getPersistedSnapshot(), "the state of the machine", STATE_LIMIT_BYTES),
+      snapshot:
+        copyPlain(snapshot, STATE_LIMIT_BYTES) ??
+        toJson(snapshot, "the state of the machine", STATE_LIMIT_BYTES),
       waits: this.#waits.kept,
       timers: this.#timers.kept,
       promises: this.#promises.kept,

@@ -50,7 +50,7 @@ export class MachineEvents {
 
   /** Logs the transitions that the machine took for its last event. */
   changed({ value }: AnyMachineSnapshot, status: MachineStatus): void {
-    this.#log(this.#steps, value as Json, status, { chart: this.#chart });
+    this.#log(this.#steps, value as Json, status, this.#chart);
   }
 
   /** Logs the transitions that a machine inside the machine took for an event. */
@@ -62,21 +62,23 @@ export class MachineEvents {
     const steps = new StateSteps(chart.names);
     steps.begin(event);
     for (const step of microsteps) steps.add(step.event, step.transitions);
-    const place = path.join("/").slice(0, PLACE_LENGTH);
-    this.#log(steps, value, status, { chart: chart.statechart.hash, machine: place });
+    this.#log(steps, value, status, chart.statechart.hash, path.join("/").slice(0, PLACE_LENGTH));
   }
 
-  #log(
-    steps: StateSteps,
-    value: Json,
-    status: MachineStatus,
-    of: { readonly chart: string; readonly machine?: string },
-  ): void {
+  #log(steps: StateSteps, value: Json, status: MachineStatus, chart: string, machine?: string): void {
     const taken = steps.take(status);
     if (taken === undefined) return;
-    const { cause, ...rest } = taken;
-    const { recorder } = this.#actor.turn;
-    recorder.event(this.#actor.speaker, { type: "StateChanged", value, cause, ...rest, status, ...of });
+    const { cause, steps: some, isTruncated } = taken;
+    this.#actor.turn.recorder.event(this.#actor.speaker, {
+      type: "StateChanged",
+      value,
+      cause,
+      steps: some,
+      ...(isTruncated && { steps_truncated: true }),
+      status,
+      chart,
+      ...(machine !== undefined && { machine }),
+    });
   }
 
   /** Logs what the machine emits: its texts are texts of the agent. */

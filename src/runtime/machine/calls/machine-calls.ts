@@ -16,3 +16,6 @@ export interface MachineCalls {
    */
   afterTransition(start: () => void): void;
 }
+
+/** No open calls, for the record of most transitions. */
+export const NO_CALLS: { readonly [name: string]: CallId } = {};

@@ -5,6 +5,7 @@ import type { Effect } from "../../agent/agent.ts";
 import { toJson } from "../../journal/json-limits.ts";
 import { branchOf, RetriedCall } from "../../actor/retry/retry.ts";
 import type { StartedPromise } from "../journaled-logic.ts";
+import { NO_CALLS } from "./machine-calls.ts";
 import type { MachineCalls } from "./machine-calls.ts";
 import { prepareCall } from "./start-call.ts";
 
@@ -26,7 +27,7 @@ export class MachinePromises {
 
   /** The running promises, for the record. */
   get kept(): { readonly [path: string]: CallId } {
-    return Object.fromEntries(this.#open);
+    return this.#open.size === 0 ? NO_CALLS : Object.fromEntries(this.#open);
   }
 
   /** Runs a promise as a call of the turn; `known` is its logged call, if it is restored. */

@@ -45,7 +45,7 @@ export class MachineTimers implements MachineClock {
 
   /** The open delays, for the record. */
   get kept(): readonly MachineTimer[] {
-    return [...this.#open.values()];
+    return this.#open.size === 0 ? NO_TIMERS : [...this.#open.values()];
   }
 
   /** When the first open delay of the machine itself with one of these events ends, in milliseconds since 1970. */
@@ -133,3 +133,5 @@ export class MachineTimers implements MachineClock {
     this.#calls.drop(callId);
   }
 }
+
+const NO_TIMERS: readonly MachineTimer[] = [];

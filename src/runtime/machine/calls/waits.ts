@@ -2,6 +2,7 @@ import type { AnyMachineSnapshot } from "xstate";
 import type { CallId } from "../../../protocol/ids.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Schema } from "../../agent/agent.ts";
+import { NO_CALLS } from "./machine-calls.ts";
 import type { MachineCalls } from "./machine-calls.ts";
 import { checkQuestions, expirePast, wait } from "../../actor/wait.ts";
 import { toJsonSchema } from "../../agent/definition/schema.ts";
@@ -27,7 +28,7 @@ export class MachineWaits {
 
   /** The open waits, for the record. */
   get kept(): { readonly [stateId: string]: CallId } {
-    return Object.fromEntries(this.#open);
+    return this.#open.size === 0 ? NO_CALLS : Object.fromEntries(this.#open);
   }
 
   /** Opens the waits of new states and cancels those of states that were left. */

@@ -10,7 +10,8 @@ const NAME_LENGTH = 200;
 export class EventNames {
   readonly #names = new Map<string, string>();
 
-  constructor({ root }: AnyStateMachine) {
+  constructor({ root, events }: AnyStateMachine) {
+    for (const type of events) this.#names.set(type, spawnedName(type));
     this.#collect(root);
   }
 

@@ -3,6 +3,15 @@ import type { MachineStatus, StateStep } from "../../../protocol/events/events.t
 import { pathOf } from "./chart.ts";
 import type { EventNames } from "./event-names.ts";
 
+/** The transitions that a machine took for an event. */
+export interface TakenSteps {
+  /** The name of the event. */
+  readonly cause: string;
+  /** The first steps, if there were too many. */
+  readonly steps: readonly StateStep[];
+  readonly isTruncated: boolean;
+}
+
 /** Maximum number of steps in one event. */
 const STEPS_LIMIT = 32;
 
@@ -30,10 +39,8 @@ export class StateSteps {
     for (const { source, target = [], eventType, actions } of transitions) {
       if (target.length === 0 && actions.length === 0) continue;
       this.#isTaken ||= this.#cause !== undefined;
-      const step: StateStep = {
-        from: pathOf(source as AnyStateNode),
-        ...(eventType !== "" && { event: this.#names.of(event.type) }),
-      };
+      const from = pathOf(source as AnyStateNode);
+      const step: StateStep = eventType === "" ? { from } : { from, event: this.#names.of(event.type) };
       if (target.length === 0) this.#push(step);
       for (const state of target) this.#push({ ...step, to: pathOf(state as AnyStateNode) });
     }
@@ -43,14 +50,10 @@ export class StateSteps {
    * Removes and returns the steps of the current event; `undefined` if the machine took no transition for it, unless
    * the event ended it with an error.
    */
-  take(
-    status: MachineStatus,
-  ):
-    | { readonly cause: string; readonly steps: readonly StateStep[]; readonly steps_truncated?: true }
-    | undefined {
+  take(status: MachineStatus): TakenSteps | undefined {
     const cause = this.#cause;
     if (cause === undefined || (!this.#isTaken && status !== "error")) return undefined;
-    const taken = { cause, steps: this.#steps, ...(this.#isTruncated && { steps_truncated: true as const }) };
+    const taken = { cause, steps: this.#steps, isTruncated: this.#isTruncated };
     this.#steps = [];
     this.#isTruncated = false;
     this.#isTaken = false;
