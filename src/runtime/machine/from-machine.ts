@@ -8,6 +8,7 @@ import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import { callOf } from "./actors.ts";
 import { toCharts, toStatechart } from "./chart/chart.ts";
+import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
 import { checkTakenAtRest } from "./takes.ts";
@@ -69,7 +70,8 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   const charts = toCharts(options.name, machine);
   const statechart = toStatechart(charts);
   const facts = { name: options.name, statechart, operations: [CHAT, ...Object.keys(events)] };
-  const run = { machine, effect, output, charts, facts };
+  const journaled = new JournaledMachine(machine);
+  const run = { machine, journaled, effect, output, charts, facts };
   const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {

@@ -1,5 +1,13 @@
-import { fromPromise } from "xstate";
-import type { AnyActorLogic, AnyActorRef, AnyMachineSnapshot, AnyStateMachine, EventObject } from "xstate";
+import { createActor, fromPromise } from "xstate";
+import type {
+  Actor,
+  ActorOptions,
+  AnyActorLogic,
+  AnyActorRef,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  EventObject,
+} from "xstate";
 import type { MachineStatus } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { callOf } from "./actors.ts";
@@ -41,24 +49,53 @@ export interface ChildChange {
 /** A machine in an endless loop is stopped after this many steps. */
 const MAX_ITERATIONS = 1_000;
 
-/** The machine with its promise actors journaled, also those of the machines that it invokes or spawns. */
-export function withJournaledActors(machine: AnyStateMachine, host: LogicHost): AnyStateMachine {
-  const journaled = new JournaledLogic(host).machine(machine);
-  const { transition } = journaled;
-  journaled.transition = (snapshot, event: EventObject, scope) => {
-    host.beforeTransition(event);
-    return transition(snapshot, event, scope);
-  };
-  return journaled;
+/** The hosts of running machines by their systems; the actors inside a machine have its system. */
+class Hosts {
+  readonly #hosts = new WeakMap<AnyActorRef["system"], LogicHost>();
+
+  add({ system }: AnyActorRef, host: LogicHost): void {
+    this.#hosts.set(system, host);
+  }
+
+  of({ system }: { readonly system: AnyActorRef["system"] }): LogicHost {
+    return this.#hosts.get(system) as LogicHost;
+  }
+}
+
+/**
+ * A machine with its promise actors journaled, also those of the machines that it invokes or spawns. All turns of an
+ * agent share one, because XState takes longer to build a machine than to run a short turn of it.
+ */
+export class JournaledMachine {
+  readonly #hosts = new Hosts();
+  readonly #machine: AnyStateMachine;
+
+  constructor(machine: AnyStateMachine) {
+    const hosts = this.#hosts;
+    const journaled = new JournaledLogic(hosts).machine(machine);
+    const { transition } = journaled;
+    journaled.transition = (snapshot, event: EventObject, scope) => {
+      hosts.of(scope).beforeTransition(event);
+      return transition(snapshot, event, scope);
+    };
+    this.#machine = journaled;
+  }
+
+  /** Creates an actor of the machine, to be started by the host. */
+  create(host: LogicHost, options: ActorOptions<AnyStateMachine>): Actor<AnyStateMachine> {
+    const actor = createActor(this.#machine, options);
+    this.#hosts.add(actor, host);
+    return actor;
+  }
 }
 
 class JournaledLogic {
-  readonly #host: LogicHost;
+  readonly #hosts: Hosts;
   /** The machines that are being converted; one that contains itself is converted at the first place only. */
   readonly #converting = new Set<AnyStateMachine>();
 
-  constructor(host: LogicHost) {
-    this.#host = host;
+  constructor(hosts: Hosts) {
+    this.#hosts = hosts;
   }
 
   machine(machine: AnyStateMachine): AnyStateMachine {
@@ -87,7 +124,7 @@ class JournaledLogic {
     const { transition } = journaled;
     journaled.transition = (snapshot: AnyMachineSnapshot, event: EventObject, scope) => {
       const changed = ({ value, status }: AnyMachineSnapshot): void =>
-        this.#host.childChanged({
+        this.#hosts.of(scope).childChanged({
           self: scope.self,
           machine,
           event,
@@ -109,7 +146,7 @@ class JournaledLogic {
 
   #promise(src: string, { config }: PromiseLogic, call: ActorCall | undefined): AnyActorLogic {
     return fromPromise((scope) =>
-      this.#host.journal({
+      this.#hosts.of(scope).journal({
         src,
         self: scope.self,
         input: scope.input,

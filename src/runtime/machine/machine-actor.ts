@@ -1,5 +1,5 @@
-import { createActor } from "xstate";
 import type {
+  Actor as MachineRef,
   AnyActorRef,
   AnyMachineSnapshot,
   AnyStateMachine,
@@ -23,7 +23,6 @@ import { MachinePromises } from "./calls/promises.ts";
 import { MachineTimers } from "./calls/timers.ts";
 import { MachineWaits } from "./calls/waits.ts";
 import { leavingEvents } from "./chart/leaving-events.ts";
-import { withJournaledActors } from "./journaled-logic.ts";
 import type { ChildChange, LogicHost, StartedPromise } from "./journaled-logic.ts";
 import { MachineEvents } from "./machine-events.ts";
 import { toOperationEvent } from "./machine-input.ts";
@@ -64,7 +63,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   readonly #events: MachineEvents;
   readonly #transitions: Transitions;
   readonly #restored: MachineState | undefined;
-  readonly #machine: ReturnType<typeof createActor<AnyStateMachine>>;
+  readonly #machine: MachineRef<AnyStateMachine>;
   #restoring = false;
   /** Whether a machine inside the machine has changed since the last record. */
   #isChildNew = false;
@@ -89,7 +88,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#restored = actor.turn.journal.machines.get(scope.path);
     const kept = this.#restored?.snapshot ?? turn.memory.get();
     const passOn = actor.turn.system?.inspectorOf(actor.ref);
-    this.#machine = createActor(withJournaledActors(run.machine, this), {
+    this.#machine = run.journaled.create(this, {
       clock: this.#timers,
       id: `${scope.path}/machine`,
       inspect: (event) => {

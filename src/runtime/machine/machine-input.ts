@@ -2,6 +2,7 @@ import type { AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
 import type { Effect } from "../agent/agent.ts";
 import type { Charts } from "./chart/chart.ts";
+import type { JournaledMachine } from "./journaled-logic.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { MachineRequest } from "../agent/machine-port.ts";
@@ -28,6 +29,7 @@ export interface MachineEvent {
 /** The machine to run and its first event. */
 export interface MachineRun {
   readonly machine: AnyStateMachine;
+  readonly journaled: JournaledMachine;
   readonly charts: Charts;
   readonly effect: Effect;
   readonly event: MachineEvent;
