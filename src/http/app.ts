@@ -32,7 +32,7 @@ import { PendingReplies } from "./routes/pending-replies.ts";
 
 /** What `createApp` takes. */
 export interface AppOptions extends GuardOptions {
-  /** Counts events; pass the same object to the runtime. Default: one that only the app uses. */
+  /** What `/metrics` shows; the runtime needs the same object as `telemetry`. Default: only what the app itself knows. */
   readonly metrics?: Metrics;
   readonly streams?: StreamOptions;
   /** Maximum size of a request body. Default 1 MiB. */

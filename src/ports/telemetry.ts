@@ -4,6 +4,8 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */
 export interface Telemetry {
+  /** A runtime has been created with it, and calls the other methods from now on. */
+  attached?(): void;
   /** A request was accepted. */
   accepted(agent: string): void;
   /** A turn ended; `ms` is its running and waiting time. */

@@ -43,6 +43,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry = noTelemetry,
     commitIntervalMs = 0,
   } = options;
+  telemetry.attached?.();
   const agents = new AgentDirectory(options);
   const groupCommit = new GroupCommit(environment, commitIntervalMs);
   const engines: Omit<HostContext, "mail"> = {

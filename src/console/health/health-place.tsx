@@ -65,9 +65,11 @@ function Facts({ now, before }: { readonly now: Reading; readonly before: Readin
     const value = perSecond(name, before, now);
     return value === undefined ? "" : `, ${value < 10 ? value.toFixed(1) : Math.round(value)} a second`;
   };
-  const total = (name: string): string => (metrics.get(name) ?? 0).toLocaleString();
-  const commits = metrics.get("troupe_commits_total") ?? 0;
-  const meanMs = commits === 0 ? 0 : ((metrics.get("troupe_commit_seconds_total") ?? 0) / commits) * 1_000;
+  // A runtime without telemetry counts nothing.
+  const total = (name: string): string => metrics.get(name)?.toLocaleString() ?? "not counted";
+  const commits = metrics.get("troupe_commits_total");
+  const meanMs = ((metrics.get("troupe_commit_seconds_total") ?? 0) / (commits ?? 1)) * 1_000;
+  const commitTime = commits === 0 ? "no commit yet" : duration(meanMs);
   const facts: readonly (readonly [string, string])[] = [
     ["Version", process.version ?? "unknown"],
     ["Started", exactTime(process.started_at)],
@@ -77,7 +79,7 @@ function Facts({ now, before }: { readonly now: Reading; readonly before: Readin
     ["Open streams", total("troupe_streams")],
     ["Commits", `${total("troupe_commits_total")}${rate("troupe_commits_total")}`],
     ["Events", `${total("troupe_events_total")}${rate("troupe_events_total")}`],
-    ["A commit takes", commits === 0 ? "no commit yet" : duration(meanMs)],
+    ["A commit takes", commits === undefined ? "not counted" : commitTime],
     ["Faults", total("troupe_faults_total")],
   ];
   return (

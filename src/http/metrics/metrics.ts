@@ -2,7 +2,10 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom
 import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
 import { createFaultLimit } from "./fault-limit.ts";
 
-/** Metrics of a runtime and its server, in Prometheus format. Pass it to both. */
+/**
+ * Metrics of a runtime and its server, in Prometheus format. Pass it to both, to `createRuntime` as `telemetry`: what a
+ * runtime counts is absent without one.
+ */
 export interface Metrics extends Telemetry {
   readonly contentType: string;
 
@@ -22,7 +25,9 @@ export interface MetricsOptions {
 /** Creates metrics that count what a runtime does. */
 export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
-  const registers = [registry];
+  /** What a runtime counts; without a runtime it would say 0 whatever happens. */
+  const counted = new Registry();
+  const registers = [counted];
   const accepted = new Counter({
     name: "troupe_requests_accepted_total",
     help: "Accepted requests.",
@@ -44,7 +49,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   count("troupe_commits_total", "Committed batches.", () => commits);
   count("troupe_events_total", "Committed events.", () => events);
   count("troupe_commit_seconds_total", "Total time of all commits.", () => commitMs / 1_000);
-  watch("troupe_commit_seconds_max", "The longest commit since the last scrape.", () => {
+  gauge(counted, "troupe_commit_seconds_max", "The longest commit since the last scrape.", () => {
     const seconds = longestCommitMs / 1_000;
     longestCommitMs = 0;
     return seconds;
@@ -58,10 +63,12 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   const faults = new Counter({
     name: "troupe_faults_total",
     help: "Faults that were not reported to any caller; each kind counts at most once a second.",
-    registers,
+    // An app reports faults too.
+    registers: [registry],
   });
   const isDue = createFaultLimit();
   let watchesProcess = false;
+  let isAttached = false;
 
   return {
     contentType: registry.contentType,
@@ -69,9 +76,13 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       // Process metrics start with the first scrape, so that they cost nothing without one.
       if (!watchesProcess) collectDefaultMetrics({ register: registry });
       watchesProcess = true;
-      return registry.metrics();
+      const read = isAttached ? [counted, registry] : [registry];
+      return (await Promise.all(read.map((each) => each.metrics()))).join("\n");
     },
-    watch,
+    watch: (name, help, number) => gauge(registry, name, help, number),
+    attached: () => {
+      isAttached = true;
+    },
     accepted: (agent) => {
       accepted.inc({ agent });
     },
@@ -110,9 +121,8 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     });
   }
 
-  function watch(name: string, help: string, number: () => number): void {
-    registry.removeSingleMetric(name);
-    const gauge: Gauge = new Gauge({ name, help, registers: [], collect: () => gauge.set(number()) });
-    registry.registerMetric(gauge);
+  function gauge(within: Registry, name: string, help: string, number: () => number): void {
+    within.removeSingleMetric(name);
+    const added: Gauge = new Gauge({ name, help, registers: [within], collect: () => added.set(number()) });
   }
 }

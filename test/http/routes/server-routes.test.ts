@@ -175,6 +175,30 @@ test("the metrics report agents, log, streams and process", async () => {
   await runtime.close();
 });
 
+test("the metrics of an app without the telemetry of its runtime do not say what a runtime counts", async () => {
+  const runtime = createRuntime({ agents: [echo] });
+  for (const app of [createApp(runtime), createApp(runtime, { metrics: createMetrics() })]) {
+    await post(app, "/echo/process?wait=completed", { input: "one two" });
+    const names = namesOf(await (await app.request("/metrics")).text());
+    expect(names).toContain("process_cpu_seconds_total");
+    expect(names.filter((name) => name.startsWith("troupe_")).toSorted()).toEqual([
+      "troupe_active_runs",
+      "troupe_active_turns",
+      "troupe_faults_total",
+      "troupe_streams",
+    ]);
+  }
+  await runtime.close();
+
+  // Before its first request a runtime has really committed nothing.
+  const metrics = createMetrics();
+  const counting = createRuntime({ agents: [echo], telemetry: metrics });
+  expect(await (await createApp(counting, { metrics }).request("/metrics")).text()).toMatch(
+    /^troupe_commits_total 0$/m,
+  );
+  await counting.close();
+});
+
 test("every text answer ends with one line break", async () => {
   await using server = await startApp();
   for (const path of ["/", "/echo/describe", "/openapi.json", "/healthz", "/runs", "/metrics", "/nothing"]) {
@@ -265,3 +289,8 @@ test("a run without open requests can be removed, and is gone then", async () =>
   expect((await server.app.request(`/events/${String(asks["run_id"])}`)).status).toBe(410);
   expect((await server.app.request("/runs/run_none", { method: "DELETE" })).status).toBe(404);
 });
+
+/** The names of the metrics in a text of Prometheus. */
+function namesOf(text: string): string[] {
+  return [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name);
+}
