@@ -16,8 +16,8 @@ export interface RunArtifactsOptions {
 }
 
 /**
- * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits until its turns have
- * stored their files, and a file that is stored for a run after its removal is removed. With several nodes, the store has
+ * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits for the
+ * files that are being stored for it, and a file that is stored for a run after its removal is removed. With several nodes, the store has
  * the files of requests that are being accepted, because another node may remove a run that they belong to.
  */
 export class RunArtifacts {
@@ -41,30 +41,13 @@ export class RunArtifacts {
 
   /** Stores a file, even if the turn that asked for it ends in the meantime. */
   put(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
-    const { runId } = artifact;
-    const stored = this.take(artifact);
-    const storing = this.#storing.get(runId) ?? new Set();
-    this.#storing.set(runId, storing.add(stored));
-    const forget = (): void => {
-      storing.delete(stored);
-      if (storing.size === 0 && this.#storing.get(runId) === storing) this.#storing.delete(runId);
-    };
-    stored.then(forget, forget);
-    return stored;
-  }
-
-  /** Stores a file of a client. A client may be slow, so no removal waits for it. */
-  async take(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
-    const stored = await this.store.put(artifact);
-    await this.#keepNoneOfRemoved(artifact.runId);
-    return stored;
+    return this.#storeFor(artifact.runId, this.store.put(artifact));
   }
 
   /** Has a run refer to files. */
   async attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
     if (artifactIds.length === 0) return;
-    await this.store.attach(artifactIds, runId);
-    await this.#keepNoneOfRemoved(runId);
+    await this.#storeFor(runId, this.store.attach(artifactIds, runId));
   }
 
   /**
@@ -135,6 +118,22 @@ export class RunArtifacts {
     return async (error) => {
       if (error === undefined || isRefusal(error)) await detach();
     };
+  }
+
+  /** Has the removal of a run wait for a file; removes the file if the run was removed before. */
+  #storeFor<Result>(runId: RunId, stored: Promise<Result>): Promise<Result> {
+    const kept = stored.then(async (result) => {
+      await this.#keepNoneOfRemoved(runId);
+      return result;
+    });
+    const storing = this.#storing.get(runId) ?? new Set();
+    this.#storing.set(runId, storing.add(kept));
+    const forget = (): void => {
+      storing.delete(kept);
+      if (storing.size === 0 && this.#storing.get(runId) === storing) this.#storing.delete(runId);
+    };
+    kept.then(forget, forget);
+    return kept;
   }
 
   async #checkThere(artifactIds: readonly ArtifactId[]): Promise<void> {

@@ -33,7 +33,7 @@ export async function recordNote(context: RunContext, ledger: RunLedger, note: N
     case "fork":
       return fork(context, ledger, note);
     case "uploaded":
-      return uploaded(ledger, note);
+      return uploaded(context, ledger, note);
     default: {
       const never: never = note;
       return never;
@@ -98,10 +98,14 @@ async function fork(
   return after;
 }
 
-function uploaded(
+async function uploaded(
+  { files }: RunContext,
   ledger: RunLedger,
   { agent, artifact: { artifactId, name, mimeType, sizeBytes, url } }: UploadMessage,
-): number {
+): Promise<number> {
+  ledger.checkThere();
+  await files.attach([artifactId], ledger.runId);
+  ledger.checkThere();
   const { id } = ledger.recorder.event(ledger.speakerOf({ requestId: null, agent }), {
     type: "ArtifactUploaded",
     name,

@@ -4,7 +4,8 @@ import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { reservationId } from "../../../src/ports/artifact-store.ts";
-import type { Runtime } from "../../../src/runtime/api.ts";
+import type { ArtifactStore } from "../../../src/ports/artifact-store.ts";
+import type { Runtime, Upload } from "../../../src/runtime/api.ts";
 import type { ArtifactId } from "../../../src/protocol/ids.ts";
 
 const HOUR_MS = 3_600_000;
@@ -49,6 +50,37 @@ test("a reservation of another process keeps a file for a day, and no longer", a
   await environment.advance(6 * HOUR_MS);
   await expect(next.artifact(file)).rejects.toMatchObject(unknown);
   expect(environment.timers).toBe(0);
+  await next.close();
+});
+
+test("a file whose run is removed during its upload is removed a day later, also if the process ends then", async () => {
+  const environment = manualEnvironment();
+  const artifacts = memoryArtifacts();
+  const stored = Promise.withResolvers<void>();
+  const ending: ArtifactStore = {
+    ...artifacts,
+    async put(file) {
+      await artifacts.put(file);
+      stored.resolve();
+      // The process ends here.
+      return new Promise(() => {});
+    },
+  };
+  const runtime = createRuntime({ agents: [echo], environment, artifacts: ending });
+  const runId = await runtime.createRun("echo", {});
+  const bytes = async function* (): AsyncGenerator<Uint8Array> {
+    await runtime.removeRun(runId);
+    yield new TextEncoder().encode("late");
+  };
+  void upload(runtime, { runId, body: bytes() });
+  await stored.promise;
+  expect(await artifacts.size()).toBe(4);
+  await runtime.close();
+
+  await environment.advance(25 * HOUR_MS);
+  const next = createRuntime({ agents: [echo], environment, artifacts });
+  await environment.idle();
+  expect(await artifacts.size()).toBe(0);
   await next.close();
 });
 
@@ -106,8 +138,11 @@ test("an agent reads the files of its request; an agent it calls gets none", asy
   await runtime.close();
 });
 
-async function upload(runtime: Runtime): Promise<ArtifactId> {
-  const file = { name: "notes.txt", mimeType: "text/plain", body: notes(), limitBytes: 1_000 };
+async function upload(
+  runtime: Runtime,
+  to: Partial<Pick<Upload, "runId" | "body">> = {},
+): Promise<ArtifactId> {
+  const file = { name: "notes.txt", mimeType: "text/plain", body: notes(), limitBytes: 1_000, ...to };
   return (await runtime.upload(file)).artifactId;
 }
 
