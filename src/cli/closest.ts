@@ -4,7 +4,7 @@ import { editsBetween } from "../llm/ai-sdk/edits.ts";
 export function closest(typed: string, names: readonly string[]): string | undefined {
   const [near] = names
     .map((name) => ({ name, edits: name.startsWith(typed) ? 1 : editsBetween(typed, name) }))
-    .filter(({ edits }) => edits <= Math.max(2, typed.length / 3))
+    .filter(({ edits }) => edits <= Math.max(1, typed.length / 3))
     .sort((a, b) => a.edits - b.edits);
   return near?.name;
 }

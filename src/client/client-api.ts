@@ -47,10 +47,10 @@ export interface Client {
   waits(query?: WaitsQuery): Promise<WaitsPage | undefined>;
 
   /**
-   * Follows the list of runs: its first page, then each row when it changes. Throws `not_found` if the server has no
-   * such stream.
+   * Follows the list of runs: its first page, then each row when it changes. A removed run is also one of another agent.
+   * Throws `not_found` if the server has no such stream.
    */
-  watchRuns(options?: Interruptible): AsyncGenerator<RunChange, void>;
+  watchRuns(options?: Pick<RunsQuery, "agent" | "limit" | "signal">): AsyncGenerator<RunChange, void>;
 
   /** Uploads a file; put its id into `attachments` of a call. */
   upload(file: Upload, options?: Interruptible): Promise<UploadedFile>;

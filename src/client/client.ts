@@ -46,7 +46,7 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
         throw thrown;
       }
     },
-    watchRuns: ({ signal } = {}) => watchRuns(wire, signal),
+    watchRuns: (query) => watchRuns(wire, query),
     async upload({ name, mimeType, data, runId }, { signal } = {}) {
       const { json } = await wire.ask("POST", "/artifacts", {
         query: { name, run_id: runId },

@@ -53,6 +53,9 @@ describe("call", () => {
     expect(asked.stderr).toContain("troupe resume pay-1 approved=…");
 
     expect((await run(["waits"])).stdout).toMatch(/^pay-1 +payments .*approved: Pay 3 to bob\?$/m);
+    const other = await run(["resume", "pay-1", "--wait", "99", "approved=true"]);
+    expect(other).toMatchObject({ code: 1, stdout: "" });
+    expect(other.stderr).toContain("pay-1 has no open question 99\n  --wait 2  Pay 3 to bob?");
     expect(await run(["resume", "pay-1", "approved=maybe"])).toMatchObject({ code: 2, stdout: "" });
     expect(await run(["resume", "pay-1", "approved=true"])).toMatchObject({
       code: 0,
@@ -72,6 +75,7 @@ describe("call", () => {
       [
         [["call", "payment", "pay"], 66, "there is no agent payment", "did you mean payments?"],
         [["call", "payments", "pai"], 2, "payments has no operation pai", "did you mean pay?"],
+        [["call", "payments", "pya"], 2, "payments has no operation pya", "did you mean pay?"],
         [
           ["call", "payments", "pay", "--to", "bob"],
           2,
@@ -80,7 +84,9 @@ describe("call", () => {
         ],
         [["call", "payments", "pay", "--too", "bob"], 2, "did you mean --to?"],
         [["call", "payments", "pay", "--amount", "x"], 2, "--amount x: not a number"],
-        [["call", "payments", "pay", "{to:1}"], 2, "the input is not JSON"],
+        [["call", "payments", "pay", "--foo", "1"], 2, "its fields: --to, --amount, --within_s"],
+        [["call", "payments", "pay", "{to:1}"], 2, "the input is not JSON", "--to … --amount …"],
+        [["call", "echo", "chat", "hello"], 2, "the input is not JSON", "--input …"],
         [["call", "payments", "pay", "@nowhere.json"], 2, "nowhere.json cannot be read: ENOENT"],
         [
           ["call", "payments", "pay", '{"to":"bob","amount":"x"}'],
@@ -97,6 +103,7 @@ describe("call", () => {
         [["call", "payments", "pay", "--to", "bob", "--json"], 2, "troupe call --json payments pay"],
         [["call", "payments"], 2, "missing required argument 'operation'", "troupe help call"],
         [["help", "calls"], 2, "there is no command calls", "did you mean call?"],
+        [["help", "nope"], 2, "there is no command nope", "troupe --help lists the commands"],
         [["events", "run_unknown"], 66, "run_unknown", "troupe runs"],
         [
           ["events", "run_unknown", "--tree", "--follow"],
@@ -252,6 +259,24 @@ describe("runs, events and files", () => {
     await watching.match(new RegExp(`${id} +removed`));
     watching.kill("SIGINT");
     expect(await watching.exited).toBe("SIGINT");
+  });
+
+  test("are watched only of one agent", async () => {
+    const watching = startCommand(["runs", "--watch", "--agent", "team", "--url", url], { cwd });
+    await run(["chat", "echo", "not of the team"]);
+    await run(["chat", "team", "the tides"]);
+    await watching.match(/run_[\w-]+ +team .*the tides/);
+    expect(watching.output()).not.toMatch(/ {2}echo {2}/);
+    for (const filter of [
+      ["--status", "idle"],
+      ["-q", "tides"],
+    ])
+      expect(await run(["runs", "--watch", ...filter])).toMatchObject({ code: 2, stdout: "" });
+    for (const list of [["runs"], ["runs", "--watch"], ["waits"]]) {
+      const refused = await run([...list, "--agent", "taem"]);
+      expect(refused).toMatchObject({ code: 66, stdout: "" });
+      expect(refused.stderr).toContain("did you mean team?");
+    }
   });
 
   test("a request is followed to its end over its question", async () => {

@@ -1,7 +1,7 @@
-import { Command, InvalidArgumentError } from "../vendor/commander.ts";
+import { Command, InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { RunsQuery } from "../../client/client-api.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
+import { addConnectionOptions, checkAgent, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
 import { fit, toDuration, toLine, toTime } from "../print/text.ts";
@@ -21,9 +21,13 @@ export function runsCommand(): Command {
     .description("Lists runs, newest first.")
     .option("-q, --query <text>", "a part of the first input, or how an id begins")
     .option("--agent <name>", "only runs of this agent")
-    .option("--status <status>", "idle, running or waiting")
+    .addOption(new Option("--status <status>", "which runs").choices(["idle", "running", "waiting"]))
     .option("--limit <number>", "at most so many", parseLimit, 20)
-    .option("--watch", "print each run again when it changes, until Ctrl-C", false)
+    .addOption(
+      new Option("--watch", "print each run again when it changes, until Ctrl-C")
+        .default(false)
+        .conflicts(["query", "status"]),
+    )
     .option("--json", "print one run a line as JSON", false)
     .addHelpText("after", "\nExamples:\n  troupe runs -q bob\n  troupe runs --watch")
     .action(run);
@@ -34,8 +38,8 @@ async function run(options: Options): Promise<void> {
   const { query: q, agent, status, limit, watch, json } = options;
   await talk(client, async () => {
     if (watch) {
-      await checkServer(client);
-      for await (const change of client.watchRuns()) {
+      await (agent === undefined ? checkServer(client) : checkAgent(client, agent));
+      for await (const change of client.watchRuns({ limit, ...(agent !== undefined && { agent }) })) {
         if (json) console.log(JSON.stringify(change));
         else if ("removed" in change) console.log(`${change.run_id}  removed`);
         else console.log(fit(process.stdout, toRow(change).map(toLine).join("  ")));
@@ -48,6 +52,8 @@ async function run(options: Options): Promise<void> {
       ...(status && { status }),
     };
     const { runs } = await client.runs({ ...chosen, limit });
+    // The log can have runs of an agent that the server no longer has.
+    if (runs.length === 0 && agent !== undefined) await checkAgent(client, agent);
     if (json) for (const row of runs) console.log(JSON.stringify(row));
     else if (runs.length === 0) console.error("no run fits");
     else printTable(process.stdout, ["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));

@@ -1,6 +1,6 @@
 import { Command } from "../vendor/commander.ts";
 import type { OpenWait } from "../../client/call-api.ts";
-import { addConnectionOptions, connect, talk } from "../connect.ts";
+import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { printTable } from "../print/table.ts";
@@ -44,6 +44,7 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
       waits.push(...page.waits);
       cursor = page.next;
     } while (cursor !== undefined);
+    if (waits.length === 0 && agent !== undefined) await checkAgent(client, agent);
     if (json) {
       for (const { answer: _, ...wait } of waits) console.log(JSON.stringify(wait));
       return;

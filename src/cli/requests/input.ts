@@ -23,8 +23,10 @@ export function readInput(operation: OperationDescriptor, words: readonly string
   try {
     return JSON.parse(text) as Json;
   } catch (thrown) {
-    const hint = "give JSON, @FILE, - for standard input, or the fields as options: --to bob --amount 3";
-    throw usage(`the input is not JSON: ${(thrown as Error).message}`, hint);
+    const required = toFields(operation.input_schema).filter(({ isRequired }) => isRequired);
+    const options = required.map(({ key }) => ` --${key} …`).join("");
+    const hint = "give JSON, @FILE, - for standard input, or the fields as options";
+    throw usage(`the input is not JSON: ${(thrown as Error).message}`, `${hint}${options && `:${options}`}`);
   }
 }
 

@@ -67,13 +67,15 @@ async function findRequest(client: Client, id: string): Promise<RequestId> {
 
 function choose(id: string, waits: readonly OpenWait[], wanted: number | undefined): OpenWait {
   const [first, ...others] = wanted === undefined ? waits : waits.filter(({ waitId }) => waitId === wanted);
-  if (first === undefined)
-    throw new Exit(EXIT.failed, `${id} has no open question`, "troupe waits lists them");
+  const lines = waits
+    .map(({ waitId, questions }) => `  --wait ${waitId}  ${toLine(Object.values(questions).join(" · "))}`)
+    .join("\n");
+  if (first === undefined) {
+    const fact = `${id} has no open question${wanted === undefined ? "" : ` ${wanted}`}`;
+    throw new Exit(EXIT.failed, fact, waits.length === 0 ? "troupe waits lists them" : lines);
+  }
   if (others.length === 0) return first;
-  const lines = waits.map(
-    ({ waitId, questions }) => `  --wait ${waitId}  ${toLine(Object.values(questions).join(" · "))}`,
-  );
-  throw new Exit(EXIT.usage, `${id} has several open questions`, lines.join("\n"));
+  throw new Exit(EXIT.usage, `${id} has several open questions`, lines);
 }
 
 /** The values of `key=value` words, read as the schema says; what has no field is JSON, or else a text. */

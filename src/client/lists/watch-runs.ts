@@ -1,15 +1,15 @@
-import type { RunChange } from "../client-api.ts";
+import type { RunChange, RunsQuery } from "../client-api.ts";
 import type { Followed } from "../stream/followed.ts";
 import { follow } from "../stream/reconnect.ts";
 import { hasCode } from "../wire/problem.ts";
 import type { Wire } from "../wire/wire.ts";
 
+/** Which runs are followed, and until when. */
+type WatchedRuns = Pick<RunsQuery, "agent" | "limit" | "signal">;
+
 /** Follows the list of runs: the rows that are new or have changed. */
-export async function* watchRuns(
-  wire: Wire,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<RunChange, void> {
-  for await (const followed of followRuns(wire, signal))
+export async function* watchRuns(wire: Wire, query?: WatchedRuns): AsyncGenerator<RunChange, void> {
+  for await (const followed of followRuns(wire, query))
     if (followed.type === "events") yield* followed.events;
 }
 
@@ -19,12 +19,13 @@ export async function* watchRuns(
  */
 export async function* followRuns(
   wire: Wire,
-  signal: AbortSignal | undefined,
+  { signal, ...query }: WatchedRuns = {},
 ): AsyncGenerator<Followed<RunChange>, void> {
   try {
     const limits = { unreachableMs: Infinity };
     const rows: AsyncGenerator<unknown, void> = follow(wire, {
       path: "/runs",
+      query,
       areRows: true,
       limits,
       signal,

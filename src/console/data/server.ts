@@ -78,7 +78,7 @@ export function createServer(
 
   async function followAll(signal: AbortSignal): Promise<void> {
     try {
-      for await (const followed of followRuns(wire, signal)) {
+      for await (const followed of followRuns(wire, { signal })) {
         if (followed.type === "lost") noteFailed(followed.error);
         if (followed.type === "live") {
           noteReached();
