@@ -3,8 +3,14 @@ import type { Setup } from "../../harness/setup.ts";
 import { measureExchanges } from "./exchanges.ts";
 import { measureManyAsks } from "./many-asks.ts";
 import { measureResting } from "./resting.ts";
+import { measureTransitions } from "./transitions.ts";
 
 /** The cost of actors: what they send each other, and what it takes when they wait for each other. */
 export async function measureActors(setup: Setup): Promise<Result[]> {
-  return [...(await measureExchanges(setup)), await measureManyAsks(), ...measureResting(setup)];
+  return [
+    ...(await measureExchanges(setup)),
+    ...(await measureTransitions(setup)),
+    await measureManyAsks(),
+    ...measureResting(setup),
+  ];
 }

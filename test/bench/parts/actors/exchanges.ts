@@ -1,7 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { createRuntime, defineAgent, fromMachine, operation } from "troupe";
+import { createRuntime, defineAgent, operation } from "troupe";
 import type { Agent, Runtime } from "troupe";
-import { assign, setup as setupMachine } from "xstate";
 import { z } from "zod";
 import { atMost, microseconds } from "../../harness/result.ts";
 import type { Result } from "../../harness/result.ts";
@@ -10,9 +9,6 @@ import { median } from "../../harness/statistics.ts";
 
 /** Asks or tells of one turn. */
 const TIMES = 1_000;
-
-/** Transitions of one turn; a machine may take 1,000 without a pause. */
-const TRANSITIONS = 500;
 
 /** Messages to one turn. */
 const MESSAGES = 10_000;
@@ -23,27 +19,6 @@ const counter = defineAgent({
   operations: {
     count: operation({ input: z.number(), run: (n) => n }),
   },
-});
-
-/** Sends itself an event in each state, so that each of its transitions is for an event of its own. */
-const walker = fromMachine({
-  name: "walker",
-  purpose: "Takes many transitions.",
-  machine: setupMachine({
-    types: { context: {} as { readonly left: number } },
-    actions: {
-      count: assign({ left: ({ context }) => context.left - 1 }),
-      proceed: ({ context, self }) => context.left > 0 && self.send({ type: "step" }),
-    },
-  }).createMachine({
-    context: { left: TRANSITIONS },
-    initial: "open",
-    states: {
-      open: { on: { chat: { target: "odd", actions: "count" } } },
-      odd: { entry: "proceed", on: { step: { target: "even", actions: "count" } } },
-      even: { entry: "proceed", on: { step: { target: "odd", actions: "count" } } },
-    },
-  }),
 });
 
 const sender = defineAgent({
@@ -101,17 +76,11 @@ const EXCHANGES: readonly Exchange[] = [
     times: MESSAGES,
     perform: sendMessages,
   },
-  {
-    what: `CPU of a transition of a machine, ${TRANSITIONS} in one turn, memory log`,
-    limitUs: 50,
-    times: TRANSITIONS,
-    perform: (runtime) => chat(runtime, walker, "go"),
-  },
 ];
 
 /** The CPU time of what actors send each other, with everything that the receivers do, on a log in memory. */
 export async function measureExchanges({ rounds, warmUpTurns }: Setup): Promise<Result[]> {
-  const runtime = createRuntime({ agents: [counter, sender, reader, walker] });
+  const runtime = createRuntime({ agents: [counter, sender, reader] });
   const results: Result[] = [];
   for (const { what, limitUs, times, perform } of EXCHANGES) {
     for (let done = 0; done < warmUpTurns; done += times) await perform(runtime);
