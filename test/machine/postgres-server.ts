@@ -55,11 +55,11 @@ export class PostgresServer {
   }
 
   /** Creates the database in the empty directory. */
-  create(): void {
+  async create(): Promise<void> {
     const user = findUser();
     if (user.uid !== undefined && user.gid !== undefined) chownSync(this.directory, user.uid, user.gid);
     const args = ["-D", this.#data, "-A", "trust", "-U", "troupe", "-E", "UTF8", "--locale=C", "--no-sync"];
-    execFileSync(join(this.#programs, "initdb"), args, { ...user, cwd: this.directory, stdio: "pipe" });
+    await promisify(execFile)(join(this.#programs, "initdb"), args, { ...user, cwd: this.directory });
   }
 
   /** Creates the database as a copy of a running server, which this one follows as its standby. */
@@ -147,11 +147,22 @@ export class PostgresServer {
 
 /** Runs a program until it ends or a process is gone. */
 const WATCHED = `owner=$1; shift; "$@" & server=$!
-while ps -p $owner >/dev/null && kill -0 $server 2>/dev/null; do sleep 1; done
+while { [ -d /proc/$owner ] || ps -p $owner >/dev/null; } && kill -0 $server 2>/dev/null; do sleep 1; done
 kill -QUIT $server 2>/dev/null`;
 
 /** The user of the server: PostgreSQL refuses to run as root. */
-export function findUser(): { readonly uid?: number; readonly gid?: number } {
+export function findUser(): ServerUser {
+  return (found ??= lookForUser());
+}
+
+interface ServerUser {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+let found: ServerUser | undefined;
+
+function lookForUser(): ServerUser {
   if (process.getuid?.() !== 0) return {};
   for (const name of ["postgres", "nobody"]) {
     try {

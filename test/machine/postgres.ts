@@ -24,7 +24,7 @@ export async function ownPostgres({ skip }: Pick<TestContext, "skip">): Promise<
   const programs = findPrograms() ?? skipWithoutPostgres(skip);
   const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
   onTestFinished(() => server.remove());
-  server.create();
+  await server.create();
   await server.start();
   return server;
 }
@@ -45,7 +45,7 @@ async function findUrl(): Promise<string> {
     while (!existsSync(started)) await setTimeout(50);
     return server.url;
   }
-  server.create();
+  await server.create();
   await server.start();
   writeFileSync(started, "");
   return server.url;

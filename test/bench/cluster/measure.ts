@@ -20,7 +20,7 @@ export async function measureCluster(setup: Setup): Promise<Result[]> {
       isSynced: true,
     });
     try {
-      server.create();
+      await server.create();
       await server.start();
       results.push(...(await measure(server, setup)));
     } finally {

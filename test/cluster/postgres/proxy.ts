@@ -68,16 +68,18 @@ export async function startProxy(server: string): Promise<Proxy> {
     });
     const split = splitMessages();
     upstream.on("data", (bytes) => {
+      const messages = split(bytes);
       if (isLosing) {
         // The last message of an answer: the transaction has ended.
-        if (!split(bytes).some(({ type }) => type === "Z")) return;
+        if (!messages.some(({ type }) => type === "Z")) return;
         lost += 1;
         losing = undefined;
         client.destroy();
         return;
       }
-      for (const { type, message } of split(bytes))
-        if (hasNotifications || type !== "A") client.write(message);
+      const kept = messages.filter(({ type }) => hasNotifications || type !== "A");
+      // In one piece: each write is a system call, and an event in the process of the client.
+      if (kept.length > 0) client.write(Buffer.concat(kept.map(({ message }) => message)));
     });
     if (isSilent) for (const socket of [client, upstream]) socket.pause();
   });
@@ -134,9 +136,9 @@ function connectTo({ hostname, port }: URL): Socket {
 
 /** Splits what a server sends into its messages: a letter, four bytes with the length, and the rest. */
 function splitMessages(): (bytes: Buffer) => readonly { readonly type: string; readonly message: Buffer }[] {
-  let rest = Buffer.alloc(0);
+  let rest: Buffer = Buffer.alloc(0);
   return (bytes) => {
-    rest = Buffer.concat([rest, bytes]);
+    rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
     const messages = [];
     while (rest.length >= 5) {
       const length = 1 + rest.readUInt32BE(1);

@@ -1,11 +1,10 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { findPrograms, PostgresServer } from "../../../machine/postgres-server.ts";
 import { startProxy } from "../../postgres/proxy.ts";
 import type { Proxy } from "../../postgres/proxy.ts";
-import { ask } from "../../postgres/databases.ts";
+import { ask, askUntil } from "../../postgres/databases.ts";
 
 /** A PostgreSQL server with proxies in front of it, which keep their addresses when a standby takes its place. */
 export class Engine implements AsyncDisposable {
@@ -19,7 +18,7 @@ export class Engine implements AsyncDisposable {
 
   static async start(): Promise<Engine> {
     const primary = newServer();
-    primary.create();
+    await primary.create();
     await primary.start();
     return new Engine(primary);
   }
@@ -52,29 +51,24 @@ export class Engine implements AsyncDisposable {
     await standby.createStandby(this.#primary);
     await standby.start();
     if (isSynchronous) await this.#set(this.url, "synchronous_standby_names = '*'");
-    const wanted = isSynchronous ? "sync" : "async";
-    for (;;) {
-      const [row] = await ask(
-        this.url,
-        "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'",
-      );
-      if (row?.["sync_state"] === wanted) return;
-      await setTimeout(50);
-    }
+    const state = isSynchronous ? "sync" : "async";
+    await askUntil(
+      this.url,
+      `SELECT sync_state = '${state}' FROM pg_stat_replication WHERE state = 'streaming'`,
+    );
   }
 
   /** Waits until the standby has everything that the server has now. */
   async standbyHasAll(): Promise<void> {
     const [now] = await ask(this.url, "SELECT pg_current_wal_insert_lsn() AS lsn");
     const lsn = String(now?.["lsn"]);
-    const reached = `SELECT FROM pg_stat_replication WHERE replay_lsn >= '${lsn}'`;
-    while ((await ask(this.url, reached)).length === 0) await setTimeout(20);
+    await askUntil(this.url, `SELECT bool_or(replay_lsn >= '${lsn}') FROM pg_stat_replication`);
   }
 
   /** Cuts the standby off from the server. */
   async cutStandby(): Promise<void> {
     await this.#set(this.#standby?.url ?? "", "primary_conninfo = ''");
-    while ((await ask(this.url, "SELECT FROM pg_stat_replication")).length > 0) await setTimeout(50);
+    await askUntil(this.url, "SELECT count(*) = 0 FROM pg_stat_replication");
   }
 
   /** Kills the server; its standby takes its place. */
