@@ -33,8 +33,8 @@ export interface ClientOptions {
 
 /** Gets what a client sees of its turns. */
 export interface TurnWatch {
-  /** A request is sent for the first time. */
-  began(requestId: string): void;
+  /** A request is sent to an agent for the first time. */
+  began(requestId: string, agent: string): void;
   /** An event was received. */
   heard(requestId: string): void;
   /** The end of the turn was received. */
@@ -52,7 +52,7 @@ export async function runClient(options: ClientOptions): Promise<void> {
     const agent = agents[random.below(agents.length)] ?? "speaker";
     const requestId = `${name}-${number}`;
     const turn = new ClientTurn(options, agent, requestId);
-    watch?.began(requestId);
+    watch?.began(requestId, agent);
     // The first stream of a turn can wait for what is sent to it.
     const sent = turn.accepted.then(() => turn.send(toMail(agent, requestId)));
     await turn.begin(toRequest(agent, requestId, { run, random }), { streamed: random.below(2) === 0 });

@@ -51,7 +51,7 @@ export async function playScenes(
     ])) ?? {
       wrong: [`it has not ended: ${cluster.clients.watch.open.join(", ")}`],
     };
-    table.add(scene, { seed, wrong, ...cluster.clients.watch.take() });
+    table.add(scene, { seed, wrong, ...cluster.takePause() });
     if (isOver) return;
   }
 }

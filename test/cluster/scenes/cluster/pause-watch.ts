@@ -1,35 +1,67 @@
 import type { TurnWatch } from "../../../faults/client.ts";
 
-/** Measures the longest pause that a client saw in an open turn: from its request or an event to the next event. */
-export class PauseWatch implements TurnWatch {
-  readonly #since = new Map<string, number>();
-  #longest = { ms: 0, requestId: "" };
+/** A pause that a client saw in an open turn: from its request or an event to the next event. */
+interface Pause {
+  readonly agent: string;
+  readonly requestId: string;
+  readonly ms: number;
+  /** When it was over, in milliseconds since 1970. */
+  readonly endMs: number;
+}
 
-  /** The longest pause since the last call. */
-  take(): { readonly ms: number; readonly requestId: string } {
-    const longest = this.#longest;
-    this.#longest = { ms: 0, requestId: "" };
-    return longest;
+/** An open turn. */
+interface OpenTurn {
+  readonly agent: string;
+  readonly sinceMs: number;
+}
+
+/** Shorter pauses are not remembered, in milliseconds. */
+const LONG_MS = 100;
+
+/** Measures the longest pause that a client saw in an open turn. */
+export class PauseWatch implements TurnWatch {
+  readonly #open = new Map<string, OpenTurn>();
+  #pauses: Pause[] = [];
+
+  /**
+   * The longest pause since the last call. The pauses of some agents do not count if they contain one of these times, in
+   * milliseconds since 1970.
+   */
+  take(
+    agents: ReadonlySet<string>,
+    timesMs: readonly number[],
+  ): { readonly ms: number; readonly requestId: string } {
+    const counted = this.#pauses.filter(
+      ({ agent, ms, endMs }) =>
+        !agents.has(agent) || timesMs.every((timeMs) => timeMs < endMs - ms || timeMs > endMs),
+    );
+    this.#pauses = [];
+    return counted.reduce((longest, pause) => (pause.ms > longest.ms ? pause : longest), NONE);
   }
 
   /** The open turns, and for how long their clients have seen nothing of them. */
   get open(): readonly string[] {
     const now = performance.now();
-    return [...this.#since].map(([requestId, since]) => `${requestId} for ${Math.round(now - since)} ms`);
+    return [...this.#open].map(
+      ([requestId, { sinceMs }]) => `${requestId} for ${Math.round(now - sinceMs)} ms`,
+    );
   }
 
-  began(requestId: string): void {
-    this.#since.set(requestId, performance.now());
+  began(requestId: string, agent: string): void {
+    this.#open.set(requestId, { agent, sinceMs: performance.now() });
   }
 
   heard(requestId: string): void {
     const now = performance.now();
-    const ms = now - (this.#since.get(requestId) ?? now);
-    if (ms > this.#longest.ms) this.#longest = { ms, requestId };
-    this.#since.set(requestId, now);
+    const { agent = "", sinceMs = now } = this.#open.get(requestId) ?? {};
+    this.#open.set(requestId, { agent, sinceMs: now });
+    const ms = now - sinceMs;
+    if (ms >= LONG_MS) this.#pauses.push({ agent, requestId, ms, endMs: Date.now() });
   }
 
   ended(requestId: string): void {
-    this.#since.delete(requestId);
+    this.#open.delete(requestId);
   }
 }
+
+const NONE = { ms: 0, requestId: "" };

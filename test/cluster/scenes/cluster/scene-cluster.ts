@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLog } from "troupe/postgres";
+import type { Event } from "../../../../src/protocol/events/events.ts";
 import { createRandom } from "../../../../src/testing/event-log/random.ts";
-import type { History } from "../../../faults/checks/read-history.ts";
+import type { History, RunHistory } from "../../../faults/checks/read-history.ts";
 import { readLog } from "../../../faults/checks/read-history.ts";
 import { verifyArtifacts } from "../../../faults/checks/verify-artifacts.ts";
 import { verifyLog } from "../../../faults/checks/verify-log.ts";
@@ -95,6 +96,16 @@ export class SceneCluster implements AsyncDisposable {
     await Promise.all(Array.from({ length: Math.max(0, 3 - this.nodes.length) }, () => this.startNode()));
   }
 
+  /**
+   * The longest pause that a client saw in the scene that was verified last. Talkers wait for each other, and the runtime ends
+   * the youngest ask of such a cycle, a second or more later, also when no node fails. So a pause of a talker does not count
+   * if a cycle was broken in it.
+   */
+  takePause(): { readonly ms: number; readonly requestId: string } {
+    const { runs } = this.#earlier?.history ?? { runs: new Map<string, RunHistory>() };
+    return this.clients.watch.take(new Set(["talker"]), brokenCycles(runs));
+  }
+
   /** Checks everything after all turns have ended. */
   async verify(): Promise<Violation[]> {
     await this.#allEnded();
@@ -153,4 +164,15 @@ export class SceneCluster implements AsyncDisposable {
       await setTimeout(50);
     }
   }
+}
+
+/** When the runtime ended asks of actors that waited for each other, in milliseconds since 1970. */
+function brokenCycles(runs: ReadonlyMap<string, RunHistory>): readonly number[] {
+  const texts = [...runs.values()].flatMap(({ events }) =>
+    events.filter((text) => text.includes("the actors wait for each other")),
+  );
+  return texts
+    .map((text) => JSON.parse(text) as Event)
+    .filter(({ type }) => type === "ToolError")
+    .map(({ ts }) => Date.parse(ts));
 }
