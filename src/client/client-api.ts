@@ -148,7 +148,7 @@ export type ChatReply<Ops extends Operations> = string extends keyof Ops
 export interface RunClient {
   readonly id: RunId;
 
-  /** Its events up to its end or until it waits. Reads on after the newest event when a connection breaks. */
+  /** Its events up to the end of its turn or until it waits. Reads on after the newest event when a connection breaks. */
   events(options?: EventsOptions): AsyncGenerator<Event, void>;
 
   /**
@@ -173,6 +173,8 @@ export interface EventsOptions extends Interruptible {
   readonly after?: number;
   /** Stays open across waits and turns. Default false. */
   readonly follow?: boolean;
+  /** Ends with the newest event there is, also while a turn runs. Default false. */
+  readonly soFar?: boolean;
 }
 
 /** What `createClient` takes. */

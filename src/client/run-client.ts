@@ -22,11 +22,15 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
     id,
     follow: ({ after = 0, signal } = {}) =>
       open({ query: { follow: true }, after, signal, limits: { unreachableMs: Infinity } }),
-    async *events({ after = 0, follow: isFollowed = false, signal } = {}) {
+    async *events({ after = 0, follow: isFollowed, soFar, signal } = {}) {
+      if (soFar) {
+        for await (const page of requests.pages(id, after, signal)) yield* page;
+        return;
+      }
       const waits = new OpenWaits(async () => {});
-      const query = { follow: isFollowed || undefined };
       const openWaits = (): number => (isFollowed ? 0 : waits.all.length);
-      for await (const followed of open({ query, after, signal, openWaits })) {
+      const stream = open({ query: { follow: isFollowed || undefined }, after, signal, openWaits });
+      for await (const followed of stream) {
         if (followed.type !== "events") continue;
         for (const event of followed.events) {
           waits.add(event);

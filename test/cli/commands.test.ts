@@ -174,7 +174,7 @@ describe("a terminal", () => {
     await terminal.match(/troupe cancel count-1/);
     expect(await terminal.exited).toBe(130);
     expect((await run(["cancel", "count-1"])).code).toBe(0);
-    const ended = await run(["events", "count-1", "--json"]);
+    const ended = await run(["events", "count-1", "--follow", "--json"]);
     expect(ended.stdout.trim().split("\n").at(-1)).toContain('"finish_reason":"canceled"');
   });
 
@@ -277,6 +277,18 @@ describe("runs, events and files", () => {
       expect(refused).toMatchObject({ code: 66, stdout: "" });
       expect(refused.stderr).toContain("did you mean team?");
     }
+  });
+
+  test("the events of a turn that runs are printed without a wait for its end", async () => {
+    startCommand(["chat", "--request-id", "far-1", "ticker", "2 600000"], { cwd, env: { TROUPE_URL: url } });
+    await expect.poll(async () => (await run(["events", "far-1"])).stdout).toMatch(/Sleeping/);
+    const { stdout: listed } = await run(["runs", "--json", "--agent", "ticker", "--status", "running"]);
+    const { run_id: id } = JSON.parse(listed) as { readonly run_id: string };
+    expect(await run(["events", id, "--tree"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^● ticker\.chat /) as string,
+    });
+    await run(["cancel", "far-1"]);
   });
 
   test("a request is followed to its end over its question", async () => {
@@ -398,6 +410,25 @@ describe("a server", () => {
     },
   );
 
+  test("that is killed during an answer changes nothing of it in a pipe", async () => {
+    const project = await createProject({ "agents/slow.ts": SLOW });
+    const address = await findFreeUrl();
+    const serve = ["serve", "--port", new URL(address).port];
+    const first = startCommand(serve, { cwd: project });
+    await first.match(/http:/);
+    const env = { TROUPE_URL: address };
+    const answer = run(["chat", "--request-id", "slow-1", "slow", "hello"], "", env);
+    await expect.poll(async () => (await run(["events", "slow-1"], "", env)).stdout).toMatch(/TextOutput/);
+
+    first.kill("SIGKILL");
+    await first.exited;
+    const second = startCommand(serve, { cwd: project });
+    await second.match(/http:/);
+    const { code, stdout, stderr } = await answer;
+    expect([code, stdout]).toEqual([0, "1 2 3 4 5 6 7 8 9 10 \n"]);
+    expect(stderr).toContain("connected again");
+  });
+
   test("that wants a token gets it from TROUPE_TOKEN", async () => {
     const project = await createProject({});
     const agents = `--agents=${join(root, "agents")}`;
@@ -412,6 +443,19 @@ describe("a server", () => {
     expect((await run(["agents", "--url", guarded], "", { TROUPE_TOKEN: "right" })).code).toBe(0);
   });
 });
+
+/** Says ten words, each when the one before is in the log. */
+const SLOW = `import { defineAgent } from "troupe";
+export const slow = defineAgent({
+  name: "slow",
+  purpose: "Counts slowly.",
+  async chat(_, turn) {
+    for (let number = 1; number <= 10; number += 1) {
+      await turn.text(number + " ");
+      await turn.sleep(500);
+    }
+  },
+});`;
 
 const PAYMENT = '{"to":"eve","amount":5}';
 

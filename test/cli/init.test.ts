@@ -54,6 +54,12 @@ test("a project has a repository, a file for coding agents, and no word left to 
   }
 });
 
+test("the commands that come next work in a directory whose name has a space", async () => {
+  const parent = await createFolder();
+  const init = startCommand(["init", "my agents", "-y", "--no-install"], { cwd: parent });
+  await expect(init.match(/^ {2}cd "my agents"$/m)).resolves.toBeTruthy();
+});
+
 test("a directory that npm has installed the package into becomes the project", async () => {
   const project = await createFolder();
   await mkdir(join(project, "node_modules"));

@@ -54,7 +54,7 @@ async function run(directory: string | undefined, options: Options, command: Com
   const isInstalling = asked.install ?? options.install;
   if (isInstalling) await install(target);
   const steps = [
-    ...(shown === "." ? [] : [`cd ${shown}`]),
+    ...(shown === "." ? [] : [`cd ${/[^\w./-]/.test(shown) ? `"${shown}"` : shown}`]),
     ...(isInstalling ? [] : ["npm install"]),
     "npm test",
     "npm run dev",

@@ -1,6 +1,5 @@
 import { Command, Option } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
-import type { AgentCall } from "../../client/call-api.ts";
 import { project } from "../../client/view/project.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
@@ -34,7 +33,7 @@ async function run(id: string, { follow, tree, json, ...options }: Options): Pro
   await talk(client, async () => {
     await checkServer(client);
     const events: Event[] = [];
-    for await (const event of read(client, id, follow && !tree)) {
+    for await (const event of read(client, id, follow)) {
       if (tree) events.push(event);
       else if (json) console.log(JSON.stringify(event));
       else printEvent(process.stdout, event);
@@ -43,8 +42,8 @@ async function run(id: string, { follow, tree, json, ...options }: Options): Pro
   });
 }
 
-/** The events of a run, or of a request: up to its end, or to where it waits. */
-function read(client: Client, id: string, follow: boolean): AsyncIterable<Event> | AgentCall<unknown> {
-  if (id.startsWith("run_")) return client.run(id).events({ follow });
-  return client.request(id, { patient: follow });
+/** The events of a run or of a request: those there are, or also those that follow, of a request up to its end. */
+function read(client: Client, id: string, follow: boolean): AsyncIterable<Event> {
+  if (follow && !id.startsWith("run_")) return client.request(id, { patient: true });
+  return client.run(id).events(follow ? { follow } : { soFar: true });
 }

@@ -39,7 +39,8 @@ Examples:
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
   const progress = new Progress(process.stderr, options.json ? process.stderr : process.stdout, "");
-  const client = connect(options, (text) => progress.note(text));
+  // In a file or a pipe the text goes on in its line.
+  const client = connect(options, process.stdout.isTTY ? (text) => progress.note(text) : undefined);
   await talk(client, async () => {
     await checkAgent(client, agent);
     if (words.length > 0) {
