@@ -39,7 +39,7 @@ Examples:
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
   const progress = new Progress(process.stderr, options.json ? process.stderr : process.stdout, "");
-  // In a file or a pipe the text goes on in its line.
+  // In a file or a pipe the text continues in its line.
   const client = connect(options, process.stdout.isTTY ? (text) => progress.note(text) : undefined);
   await talk(client, async () => {
     await checkAgent(client, agent);
