@@ -96,10 +96,14 @@ export class TurnSlot implements TurnListener {
     return this.#turn === undefined || this.#turn.quiescence.atRest === true;
   }
 
-  /** Whether the turn can be passivated: it is at rest, and if it is in memory, it is so for long enough. */
+  /**
+   * Whether the turn can be passivated: it is at rest, and if it is in memory, it is so for long enough. A turn whose
+   * wake time has passed may have to wait until it is continued.
+   */
   get quiet(): boolean {
     if (!this.atRest) return false;
-    return this.#turn === undefined || isLong(this.wakeAt, this.#context.environment.now());
+    if (this.#turn === undefined) return this.#continuation === undefined;
+    return isLong(this.wakeAt, this.#context.environment.now());
   }
 
   /** When a turn at rest must continue, in milliseconds since 1970, as in the index. */

@@ -1,13 +1,14 @@
 import { defineAgent } from "troupe";
+import type { Limits } from "troupe";
 import type { RequestId } from "troupe/protocol";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ofType } from "../../agents/events.ts";
 import { TestHost } from "../test-host.ts";
 
 const WORK_MS = 10_000;
 
 /** A simulated process that is restarted until all requests have ended. */
-function deadlyHost(): TestHost {
+function deadlyHost(limits: Partial<Limits> = {}): TestHost {
   const innocent = defineAgent({
     name: "innocent",
     purpose: "Works for ten seconds, in one call that may be repeated.",
@@ -24,7 +25,15 @@ function deadlyHost(): TestHost {
       host.crash();
     },
   });
-  const host: TestHost = new TestHost({ agents: [innocent, deadly] });
+  const sleeper = defineAgent({
+    name: "sleeper",
+    purpose: "Sleeps for a minute.",
+    async chat(_input, turn) {
+      await turn.sleep(60_000);
+      return "done";
+    },
+  });
+  const host: TestHost = new TestHost({ agents: [innocent, deadly, sleeper], limits });
   return host;
 }
 
@@ -107,4 +116,26 @@ test("a new request waits only until the suspects have had their time", async ()
   expect(ofType(await host.events(quick), "ToolCall")).toHaveLength(0);
   await host.environment.advance(2_000);
   expect(ofType(await host.events(quick), "ToolCall")).toHaveLength(1);
+});
+
+test("a sleeper whose time is over waits in memory for the suspects", async () => {
+  const host = deadlyHost({ idleRuns: 0 });
+  await askAll(host, "sleeper", [""]);
+  await askAll(host, "innocent", ["", ""]);
+  host.crash();
+  await host.restart();
+  host.crash();
+  // The sleep is over when the next process starts.
+  host.clockMs = 120_000;
+  const original = host.log.claim.bind(host.log);
+  const claim = vi.spyOn(host.log, "claim").mockImplementation((...args) => {
+    if (claim.mock.calls.length > 100) throw new Error("the runs are loaded again and again");
+    return original(...args);
+  });
+  await host.restart();
+  await host.environment.advance(500);
+  expect(claim.mock.calls.length).toBeLessThanOrEqual(3);
+  expect(await endsOf(host, ["sleeper-0"])).toEqual(["undefined"]);
+  await host.environment.advance(10_000);
+  expect(await endsOf(host, ["sleeper-0", "innocent-0"])).toEqual(["success", "success"]);
 });
