@@ -17,8 +17,9 @@ export interface RunArtifactsOptions {
 
 /**
  * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits for the
- * files that are being stored for it, and a file that is stored for a run after its removal is removed. With several nodes, the store has
- * the files of requests that are being accepted, because another node may remove a run that they belong to.
+ * files that are being stored for it, and a file that is stored for a run after its removal is removed. Files that a run
+ * is to accept belong to a reservation in the store until then; those of requests only with several nodes, because another
+ * node may remove a run that they belong to.
  */
 export class RunArtifacts {
   readonly store: ArtifactStore;
@@ -42,6 +43,26 @@ export class RunArtifacts {
   /** Stores a file, even if the turn that asked for it ends in the meantime. */
   put(artifact: NewArtifact & { readonly runId: RunId }): Promise<StoredArtifact> {
     return this.#storeFor(artifact.runId, this.store.put(artifact));
+  }
+
+  /**
+   * Stores a file of a client, and keeps it if `accept` has its run refer to it. The run can be removed while the client
+   * sends the bytes, so the file belongs to a reservation until then.
+   */
+  async offer(
+    artifact: NewArtifact & { readonly runId: RunId },
+    accept: (stored: StoredArtifact) => Promise<unknown>,
+  ): Promise<void> {
+    const { runId } = artifact;
+    const reservation = this.#newReservation();
+    const stored = await this.store.put({ ...artifact, runId: reservation });
+    try {
+      await accept(stored);
+    } catch (error) {
+      if (isRefusal(error) || (await this.#isRemoved(runId))) await this.store.removeRun(reservation);
+      throw error;
+    }
+    await this.#detach(reservation);
   }
 
   /** Has a run refer to files. */
@@ -102,22 +123,31 @@ export class RunArtifacts {
    * not know whether the request was accepted, ends when it is as old as a file that waits for a request.
    */
   async #reserveInStore(artifactIds: readonly ArtifactId[]): Promise<(error: unknown) => Promise<void>> {
-    const reservation = reservationId(this.#environment.now(), this.#environment.newId());
-    const detach = (): Promise<void> =>
-      this.store
-        .detach(reservation)
-        .catch((error: unknown) => this.#telemetry.fault(`${reservation} could not be removed`, error));
+    const reservation = this.#newReservation();
     await this.store.attach(artifactIds, reservation);
     try {
       // A removal may have come before.
       await this.#checkThere(artifactIds);
     } catch (error) {
-      await detach();
+      await this.#detach(reservation);
       throw error;
     }
     return async (error) => {
-      if (error === undefined || isRefusal(error)) await detach();
+      if (error === undefined || isRefusal(error)) await this.#detach(reservation);
     };
+  }
+
+  #newReservation(): RunId {
+    return reservationId(this.#environment.now(), this.#environment.newId());
+  }
+
+  /** Ends a reservation. A failure is reported: the reservation ends a day later. */
+  async #detach(reservation: RunId): Promise<void> {
+    try {
+      await this.store.detach(reservation);
+    } catch (error) {
+      this.#telemetry.fault(`${reservation} could not be removed`, error);
+    }
   }
 
   /** Has the removal of a run wait for a file; removes the file if the run was removed before. */
@@ -147,8 +177,12 @@ export class RunArtifacts {
 
   /** The row of the run shows a removal that may have missed a file. */
   async #keepNoneOfRemoved(runId: RunId): Promise<void> {
+    if (await this.#isRemoved(runId)) await this.store.removeRun(runId);
+  }
+
+  async #isRemoved(runId: RunId): Promise<boolean> {
     const run = await this.#log.run(runId);
-    if (run !== undefined && isLeaving(run)) await this.store.removeRun(runId);
+    return run !== undefined && isLeaving(run);
   }
 }
 

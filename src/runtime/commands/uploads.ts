@@ -31,16 +31,25 @@ export class Uploads {
     const { environment, files, log, router } = this.#context;
     const artifactId = environment.newId() as ArtifactId;
     const url = artifactUrl(artifactId);
-    const run = runId === undefined ? undefined : await this.#queries.run(runId);
-    const renewed = run && (await readRenewed(log, run));
-    if (run && renewed) throw renewedError(run.runId, renewed.to);
-    // The file belongs to its run when the run has accepted it: the run can be removed while a client sends its bytes.
-    const stored = await files.store.put({ artifactId, createdAt: environment.now(), ...file });
-    this.#came();
-    if (run !== undefined) {
-      const { name, mimeType, sizeBytes } = stored;
-      const artifact = { artifactId, name, mimeType, sizeBytes, url };
-      await sendMessage(router, run.runId, { kind: "uploaded", agent: run.agent, artifact });
+    const artifact = { artifactId, createdAt: environment.now(), ...file };
+    try {
+      if (runId === undefined) {
+        await files.store.put(artifact);
+      } else {
+        const run = await this.#queries.run(runId);
+        const renewed = await readRenewed(log, run);
+        if (renewed) throw renewedError(runId, renewed.to);
+        const { agent } = run;
+        await files.offer({ ...artifact, runId }, ({ name, mimeType, sizeBytes }) =>
+          sendMessage(router, runId, {
+            kind: "uploaded",
+            agent,
+            artifact: { artifactId, name, mimeType, sizeBytes, url },
+          }),
+        );
+      }
+    } finally {
+      this.#came();
     }
     return { artifactId, url };
   }

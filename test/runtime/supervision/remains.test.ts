@@ -131,24 +131,15 @@ test("a file that is attached while its run is removed is removed with it", asyn
   const host = new TestHost({ agents: [echo] });
   const body = new Blob(["content"]).stream();
   const { artifactId } = await host.runtime.upload({ ...file, body });
-  const { attach, removeRun } = host.artifacts;
-  const removing = Promise.withResolvers<void>();
-  let removed = false;
+  const { attach } = host.artifacts;
+  const attaching = Promise.withResolvers<void>();
   const attachments = [artifactId];
   const request = { type: "ChatRequest", input: "first", request_id: "asked twice", attachments } as const;
   await host.ask("echo", request);
   Object.assign(host.artifacts, {
     async attach(...given: Parameters<typeof attach>) {
-      await removing.promise;
+      await attaching.promise;
       await attach(...given);
-    },
-    async removeRun(runId: RunId) {
-      await removeRun(runId);
-      removing.resolve();
-      if (!removed) {
-        removed = true;
-        await answer;
-      }
     },
   });
   await host.restart();
@@ -156,7 +147,10 @@ test("a file that is attached while its run is removed is removed with it", asyn
   const answer = host.runtime.process("echo", request);
   await host.environment.idle();
   const [run] = (await host.log.list({ limit: 1 })).runs;
-  await host.runtime.removeRun(run?.runId as RunId);
+  const removal = host.runtime.removeRun(run?.runId as RunId);
+  await host.environment.idle();
+  attaching.resolve();
+  await Promise.all([answer, removal]);
 
   expect(await host.artifacts.size()).toBe(0);
 });
