@@ -53,13 +53,17 @@ export class RunArtifacts {
     artifact: NewArtifact & { readonly runId: RunId },
     accept: (stored: StoredArtifact) => Promise<unknown>,
   ): Promise<void> {
-    const { runId } = artifact;
     const reservation = this.#newReservation();
-    const stored = await this.store.put({ ...artifact, runId: reservation });
+    let isOffered = false;
     try {
+      const stored = await this.store.put({ ...artifact, runId: reservation });
+      isOffered = true;
       await accept(stored);
     } catch (error) {
-      if (isRefusal(error) || (await this.#isRemoved(runId))) await this.store.removeRun(reservation);
+      // Where the row of the run cannot be read, the error says that already.
+      const isRemoved = (): Promise<boolean> => this.#isRemoved(artifact.runId).catch(() => false);
+      if (!isOffered || isRefusal(error) || (await isRemoved()))
+        await this.#end(reservation, () => this.store.removeRun(reservation));
       throw error;
     }
     await this.#detach(reservation);
@@ -141,10 +145,14 @@ export class RunArtifacts {
     return reservationId(this.#environment.now(), this.#environment.newId());
   }
 
-  /** Ends a reservation. A failure is reported: the reservation ends a day later. */
-  async #detach(reservation: RunId): Promise<void> {
+  #detach(reservation: RunId): Promise<void> {
+    return this.#end(reservation, () => this.store.detach(reservation));
+  }
+
+  /** Ends a reservation. A failure is reported and never thrown: the reservation ends a day later. */
+  async #end(reservation: RunId, end: () => Promise<void>): Promise<void> {
     try {
-      await this.store.detach(reservation);
+      await end();
     } catch (error) {
       this.#telemetry.fault(`${reservation} could not be removed`, error);
     }

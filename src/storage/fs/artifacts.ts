@@ -143,7 +143,12 @@ export function fsArtifacts(directory: string): ArtifactStore {
 
   async function detach(runId: RunId): Promise<void> {
     await ready;
-    await change(() => removeFromRun(runId, (artifactId) => addTo(undefined, artifactId)));
+    await change(() =>
+      removeFromRun(runId, async (artifactId) => {
+        // An upload that has failed is in the folder of its run, and has no artifact.
+        if ((await get(artifactId)) !== undefined) await addTo(undefined, artifactId);
+      }),
+    );
   }
 
   async function removeUnattached(before: number): Promise<number> {

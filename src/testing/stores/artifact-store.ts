@@ -174,6 +174,14 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       expect(await store.get("artifact-2")).toMatchObject({ runIds: ["run-2"] });
     });
 
+    test("that were not stored for a reservation are not counted when it is old", async () => {
+      const store = await openFor(subject);
+      const name = (): Promise<string> => Promise.reject(new Error("no name"));
+      const put = store.put({ ...file(id), runId: reservationId(1_000, "a"), name });
+      await expect(put).rejects.toThrow("no name");
+      expect(await store.removeUnattached(2_000)).toBe(0);
+    });
+
     test("of several runs stay until the last of these is removed", async () => {
       const store = await openFor(subject);
       await store.put({ ...file(id), runId: "run-1" });

@@ -1,12 +1,16 @@
+import { readdirSync } from "node:fs";
 import { createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
 import type { Turn } from "troupe";
+import { fsArtifacts } from "troupe/storage/fs";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
-import { reservationId } from "../../../src/ports/artifact-store.ts";
+import { isReservation, reservationId } from "../../../src/ports/artifact-store.ts";
 import type { ArtifactStore } from "../../../src/ports/artifact-store.ts";
 import type { Runtime, Upload } from "../../../src/runtime/api.ts";
-import type { ArtifactId } from "../../../src/protocol/ids.ts";
+import type { ArtifactId, RunId } from "../../../src/protocol/ids.ts";
+import { temporaryDirectory } from "../../storage/directories.ts";
+import { TestHost } from "../test-host.ts";
 
 const HOUR_MS = 3_600_000;
 const unknown = { code: "not_found" };
@@ -82,6 +86,59 @@ test("a file whose run is removed during its upload is removed a day later, also
   await environment.idle();
   expect(await artifacts.size()).toBe(0);
   await next.close();
+});
+
+test("an upload to a run whose sender goes away leaves no file and no reservation", async () => {
+  const directory = temporaryDirectory();
+  const runtime = createRuntime({ agents: [echo], artifacts: fsArtifacts(directory) });
+  const runId = await runtime.createRun("echo", {});
+  const body = async function* (): AsyncGenerator<Uint8Array> {
+    yield new TextEncoder().encode("half");
+    throw new Error("the sender went away");
+  };
+  await expect(upload(runtime, { runId, body: body() })).rejects.toThrow("the sender went away");
+  const left = readdirSync(directory, { recursive: true, encoding: "utf8" });
+  expect(left.toSorted()).toEqual(["incoming", "runs", "unattached"]);
+  await runtime.close();
+});
+
+test("the sender of a refused file gets the refusal, also if the file cannot be removed at once", async () => {
+  const host = new TestHost({ agents: [echo] });
+  const { removeRun } = host.artifacts;
+  Object.assign(host.artifacts, {
+    removeRun: (id: RunId) =>
+      isReservation(id) ? Promise.reject(new Error("the store is away")) : removeRun(id),
+  });
+  await host.restart();
+  const creation = host.runtime.createRun("echo", {});
+  await host.environment.idle();
+  const runId = await creation;
+  const body = async function* (): AsyncGenerator<Uint8Array> {
+    const removal = host.runtime.removeRun(runId);
+    await host.environment.idle();
+    await removal;
+    yield new TextEncoder().encode("late");
+  };
+  await expect(upload(host.runtime, { runId, body: body() })).rejects.toMatchObject({ code: "gone" });
+  expect(host.faults).toEqual([expect.stringContaining("could not be removed: Error: the store is away")]);
+  await host.environment.advance(25 * HOUR_MS);
+  expect(await host.artifacts.size()).toBe(0);
+});
+
+test("the sender of a file that the log cannot take is told to try again, also if the log cannot be read", async () => {
+  const host = new TestHost({ agents: [echo] });
+  const { run } = host.log;
+  Object.assign(host.log, {
+    run: (id: RunId) =>
+      host.runtime.health().log.writable ? run(id) : Promise.reject(new Error("the disk is gone")),
+  });
+  await host.restart();
+  const creation = host.runtime.createRun("echo", {});
+  await host.environment.idle();
+  const runId = await creation;
+  host.planFault({ kind: "failure", written: false });
+  const [sent] = await Promise.allSettled([upload(host.runtime, { runId }), host.environment.idle()]);
+  expect(sent).toMatchObject({ reason: { code: "unavailable" } });
 });
 
 test("a file that a request attaches stays as long as its run", async () => {
