@@ -68,7 +68,8 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   });
   const isDue = createFaultLimit();
   let watchesProcess = false;
-  let isAttached = false;
+  /** Whether a runtime counts with them, maybe through a telemetry that passes on only the counts. */
+  let isFed = false;
 
   return {
     contentType: registry.contentType,
@@ -76,26 +77,30 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       // Process metrics start with the first scrape, so that they cost nothing without one.
       if (!watchesProcess) collectDefaultMetrics({ register: registry });
       watchesProcess = true;
-      const read = isAttached ? [counted, registry] : [registry];
+      const read = isFed ? [counted, registry] : [registry];
       return (await Promise.all(read.map((each) => each.metrics()))).join("\n");
     },
     watch: (name, help, number) => gauge(registry, name, help, number),
     attached: () => {
-      isAttached = true;
+      isFed = true;
     },
     accepted: (agent) => {
+      isFed = true;
       accepted.inc({ agent });
     },
     completed: (agent, reason, ms) => {
+      isFed = true;
       turns.observe({ agent, reason }, ms / 1_000);
     },
     committed: (added, ms) => {
+      isFed = true;
       commits += 1;
       events += added;
       commitMs += ms;
       if (ms > longestCommitMs) longestCommitMs = ms;
     },
     dropped: (what) => {
+      isFed = true;
       dropped.inc({ what });
     },
     failed: (message, thrown, facts) => {

@@ -1,4 +1,5 @@
 import { createRuntime, memoryLog } from "troupe";
+import type { Telemetry } from "troupe";
 import { createApp, createMetrics } from "troupe/http";
 import { nodeEnvironment } from "troupe/node";
 import { expect, test } from "vitest";
@@ -197,6 +198,25 @@ test("the metrics of an app without the telemetry of its runtime do not say what
     /^troupe_commits_total 0$/m,
   );
   await counting.close();
+});
+
+test("the metrics say what a runtime counts also if its telemetry is a program's own, which passes the counts on", async () => {
+  const metrics = createMetrics();
+  const telemetry: Telemetry = {
+    accepted: (agent) => metrics.accepted(agent),
+    completed: (agent, ...ended) => metrics.completed(agent, ...ended),
+    committed: (events, ms) => metrics.committed(events, ms),
+    dropped: (what) => metrics.dropped(what),
+    failed: (message, ...facts) => metrics.failed(message, ...facts),
+    fault: (message, ...facts) => metrics.fault(message, ...facts),
+  };
+  const runtime = createRuntime({ agents: [echo], telemetry });
+  const app = createApp(runtime, { metrics });
+  await post(app, "/echo/process?wait=completed", { input: "one two" });
+  const text = await (await app.request("/metrics")).text();
+  expect(text).toMatch(/^troupe_requests_accepted_total\{agent="echo"\} 1$/m);
+  expect(text).toMatch(/^troupe_commits_total [1-9]/m);
+  await runtime.close();
 });
 
 test("every text answer ends with one line break", async () => {
