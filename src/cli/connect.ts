@@ -28,6 +28,7 @@ export function connect(
   options: ConnectionOptions,
   note: (text: string) => void = (text) => console.error(text),
 ): Client {
+  process.stdout.once("error", leave);
   const token = process.env["TROUPE_TOKEN"] ?? "";
   const { url } = findServerUrl(options.url);
   return createClient(url, { fetch: createNotingFetch(url, note), ...(token !== "" && { token }) });
@@ -57,6 +58,17 @@ export async function checkAgent(client: Client, name: string): Promise<void> {
   const near = closest(name, names);
   const fix = near === undefined ? `the agents are ${names.join(", ")}` : `did you mean ${near}?`;
   throw new Exit(EXIT.unknown, `there is no agent ${name} at ${client.url}`, fix);
+}
+
+/** Ends the command when its output cannot be written. A closed pipe, for example to `head`, counts as Ctrl-C. */
+function leave({ code, message }: NodeJS.ErrnoException): void {
+  // Each later write fails too.
+  process.stdout.on("error", () => undefined);
+  if (code !== "EPIPE") {
+    console.error(`troupe: the output cannot be written: ${code ?? message}`);
+    process.exit(EXIT.failed);
+  }
+  if (!process.emit("SIGINT", "SIGINT")) process.exit(0);
 }
 
 function toExit(client: Client, { code, message, details }: AgentError): Exit {

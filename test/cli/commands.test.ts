@@ -1,8 +1,9 @@
 import { execFile, spawnSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { createClient } from "troupe/client";
 import { beforeAll, describe, expect, test } from "vitest";
-import { afterLastTest, createProject, main, startCommand, startProgram } from "./command.ts";
+import { afterLastTest, agentSaying, createProject, main, startCommand, startProgram } from "./command.ts";
 import { EXIT } from "../../src/cli/exit.ts";
 import { findFreeUrl } from "../machine/free-port.ts";
 import { skipWithoutScript } from "../machine/skip-without.ts";
@@ -170,12 +171,30 @@ describe("a terminal", () => {
     ]);
     await terminal.match(/ {2}5\b/);
     await terminal.type("\u0003");
-    await terminal.match(/The turn goes on\./);
+    await terminal.match(/The turn continues\./);
     await terminal.match(/troupe cancel count-1/);
     expect(await terminal.exited).toBe(130);
     expect((await run(["cancel", "count-1"])).code).toBe(0);
     const ended = await run(["events", "count-1", "--follow", "--json"]);
     expect(ended.stdout.trim().split("\n").at(-1)).toContain('"finish_reason":"canceled"');
+  });
+
+  test("shows a file that is a text, and says how to download another one", async ({ skip }) => {
+    if (!hasScript) skipWithoutScript(skip);
+    const files = createClient(url);
+    const data = "\u001b[31mDear Ada\n";
+    const letter = await files.upload({ name: "letter.txt", mimeType: "text/plain", data });
+    const text = startTerminal(["artifact", letter.artifactId]);
+    await text.match(/^\uFFFD\[31mDear Ada\r?$/m);
+    expect(await text.exited).toBe(0);
+
+    const photo = await files.upload({ name: "photo.png", mimeType: "image/png", data: "\u0089PNG" });
+    const image = startTerminal(["artifact", photo.artifactId]);
+    expect(await image.exited).toBe(2);
+    await image.match(/is not a text.*\s+its type is image\/png\r?\n/);
+    await image.match(new RegExp(`^troupe artifact ${photo.artifactId} -o FILE`, "m"));
+    expect(image.output()).not.toContain("PNG");
+    expect((await run(["artifact", photo.artifactId])).stdout).toBe("\u0089PNG");
   });
 
   test("has a conversation in one run", async ({ skip }) => {
@@ -200,6 +219,15 @@ describe("chat", () => {
       stdout: "from a pipe\n",
     });
     expect(await run(["chat", "echo"])).toMatchObject({ code: 2 });
+  });
+
+  test("ends the line of a text whose turn fails", async () => {
+    const failing = agentSaying("half").replace("; }", "; throw new Error('no more'); }");
+    const project = await createProject({ "agents/speaker.ts": failing });
+    const server = startCommand(["serve", "--port=0"], { cwd: project });
+    const [address] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+    const failed = await run(["chat", "speaker", "hello"], "", { TROUPE_URL: address });
+    expect(failed).toMatchObject({ code: 1, stdout: "half\n" });
   });
 });
 
@@ -299,6 +327,28 @@ describe("runs, events and files", () => {
     await following.match(/RequestCompleted/);
     expect(await following.exited).toBe(0);
   });
+});
+
+test("a command whose output is no longer read ends, and its turn continues", async () => {
+  const firstLine = async (line: string): Promise<string> => {
+    const command = `"${process.execPath}" "${main}" ${line}`;
+    const program = startProgram("bash", ["-c", `${command} | head -n 1; echo "code \${PIPESTATUS[0]}"`], {
+      cwd,
+      env: { TROUPE_URL: url },
+      hasGroup: true,
+    });
+    await program.exited;
+    return program.output();
+  };
+  const count = "ticker count --to 100000 --every_ms 20";
+  const called = await firstLine(`call --json --request-id piped-1 ${count}`);
+  expect(called).toMatch(/^\{.*"RequestStarted".*\}$/m);
+  expect(called).toMatch(/The turn continues\./);
+  expect(called).toMatch(/^code 130$/m);
+  for (const line of ["events piped-1 --follow", "events piped-1 --follow --json"]) {
+    expect(await firstLine(line)).toMatch(/^.*RequestStarted.*\ncode 0\n$/);
+  }
+  expect((await run(["cancel", "piped-1"])).stderr).toBe("piped-1 is canceled\n");
 });
 
 describe("completion", () => {
@@ -411,22 +461,31 @@ describe("a server", () => {
   );
 
   test("that is killed during an answer changes nothing of it in a pipe", async () => {
-    const project = await createProject({ "agents/slow.ts": SLOW });
+    const project = await createProject({ "agents/halting.ts": HALTING });
+    await symlink(join(root, "node_modules/zod"), join(project, "node_modules/zod"));
     const address = await findFreeUrl();
     const serve = ["serve", "--port", new URL(address).port];
     const first = startCommand(serve, { cwd: project });
     await first.match(/http:/);
-    const env = { TROUPE_URL: address };
-    const answer = run(["chat", "--request-id", "slow-1", "slow", "hello"], "", env);
-    await expect.poll(async () => (await run(["events", "slow-1"], "", env)).stdout).toMatch(/TextOutput/);
+    const chat = `"${process.execPath}" "${main}" chat --key=tale halting hello`;
+    const answer = startProgram("bash", ["-c", `set -o pipefail; ${chat} | cat > answer`], {
+      cwd: project,
+      env: { TROUPE_URL: address },
+      hasGroup: true,
+    });
+    const shown = () => readFile(join(project, "answer"), "utf8").catch(() => "");
+    await expect.poll(shown).toBe("one ");
 
     first.kill("SIGKILL");
-    await first.exited;
+    await answer.match(/no connection/);
     const second = startCommand(serve, { cwd: project });
     await second.match(/http:/);
-    const { code, stdout, stderr } = await answer;
-    expect([code, stdout]).toEqual([0, "1 2 3 4 5 6 7 8 9 10 \n"]);
-    expect(stderr).toContain("connected again");
+    await answer.match(/connected again/);
+    const message = { type: "Message", name: "continue", body: "", key: "tale" };
+    const headers = { "content-type": "application/json" };
+    await fetch(`${address}/halting/process`, { method: "POST", headers, body: JSON.stringify(message) });
+    expect(await answer.exited).toBe(0);
+    expect(await shown()).toBe("one two\n");
   });
 
   test("that wants a token gets it from TROUPE_TOKEN", async () => {
@@ -444,16 +503,17 @@ describe("a server", () => {
   });
 });
 
-/** Says ten words, each when the one before is in the log. */
-const SLOW = `import { defineAgent } from "troupe";
-export const slow = defineAgent({
-  name: "slow",
-  purpose: "Counts slowly.",
+/** Says two words, the second after a message. */
+const HALTING = `import { defineAgent } from "troupe";
+import { z } from "zod";
+export const halting = defineAgent({
+  name: "halting",
+  purpose: "Says two words.",
+  messages: { continue: z.string() },
   async chat(_, turn) {
-    for (let number = 1; number <= 10; number += 1) {
-      await turn.text(number + " ");
-      await turn.sleep(500);
-    }
+    await turn.text("one ");
+    await turn.receive("continue");
+    await turn.text("two");
   },
 });`;
 
@@ -491,6 +551,7 @@ function startTerminal(args: readonly string[]) {
   });
   return {
     exited: program.exited,
+    output: () => program.output(),
     match: (pattern: RegExp) => program.match(pattern),
     type: (keys: string) => program.type(keys),
   };

@@ -5,6 +5,7 @@ import { Command } from "../vendor/commander.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { toVisible } from "../print/text.ts";
 import { parseEventId, parseId } from "../requests/request-options.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
@@ -44,7 +45,7 @@ export function artifactCommand(): Command {
   return addConnectionOptions(new Command("artifact"))
     .description("Downloads a file that an agent made or that a request brought.")
     .argument("<id>", "the id of the file", parseId)
-    .option("-o, --output <file>", "where to write it; default: standard output")
+    .option("-o, --output <file>", "where to write it; default: standard output, on a terminal only a text")
     .addHelpText("after", "\nExample: troupe artifact art_… -o moon.pdf")
     .action(download);
 }
@@ -54,11 +55,19 @@ async function download(
   { output, ...options }: ConnectionOptions & { readonly output?: string },
 ): Promise<void> {
   const client = connect(options);
-  const { body } = await talk(client, () => client.artifact(id));
+  const response = await talk(client, () => client.artifact(id));
+  const { body, headers } = response;
   if (body === null) return;
+  const isShown = output === undefined && process.stdout.isTTY;
+  const type = headers.get("content-type") ?? "unknown";
+  if (isShown && !TEXT.test(type)) {
+    const fact = `${id} is not a text, so it is not written to a terminal: its type is ${type}`;
+    throw new Exit(EXIT.usage, fact, `troupe artifact ${id} -o FILE`);
+  }
   const target = output === undefined ? process.stdout : createWriteStream(output);
   try {
-    await pipeline(Readable.fromWeb(body), target, { end: output !== undefined });
+    if (isShown) target.write(toVisible(await response.text()));
+    else await pipeline(Readable.fromWeb(body), target, { end: output !== undefined });
   } catch (thrown) {
     const { code, message, syscall } = thrown as NodeJS.ErrnoException;
     const isTarget = output !== undefined && syscall !== undefined;
@@ -66,3 +75,6 @@ async function download(
     throw new Exit(EXIT.failed, `${fact}: ${code ?? message}`);
   }
 }
+
+/** The types of files that a terminal can show. */
+const TEXT = /^(?:text\/|application\/json\b)/i;

@@ -34,6 +34,7 @@ export async function runCall<Output>(
   try {
     return await Promise.race([show(call, json, progress), left]);
   } catch (thrown) {
+    progress.endLine();
     throw await toExit(call, thrown);
   } finally {
     process.off("SIGINT", leave);
@@ -95,7 +96,7 @@ function canceled({ requestId }: AgentCall<unknown>): Exit {
 function leftRunning({ requestId }: AgentCall<unknown>): Exit {
   return new Exit(
     EXIT.interrupted,
-    "The turn goes on.",
+    "The turn continues.",
     `troupe events ${requestId} --follow · troupe cancel ${requestId}`,
   );
 }
