@@ -157,11 +157,13 @@ export class Recovery {
     await this.#recover(lost);
     await this.#redeliver();
     const isFailing = this.#lost.size > 0;
+    const isAnyBack = lost.some((runId) => !this.#lost.has(runId));
     this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
     // The turns at rest among them are not continued, so their wake times must be known.
     await this.#wakeTimer.start();
     await this.#readAgain();
-    void this.#examineResting();
+    // A run that can never be loaded is tried again and again, and there can be many turns at rest.
+    if (isAnyBack) void this.#examineResting();
   }
 
   async #recoverDropped(): Promise<void> {

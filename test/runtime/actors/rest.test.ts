@@ -1,5 +1,6 @@
-import type { Event, JsonObject } from "troupe/protocol";
+import type { Event, JsonObject, RunId } from "troupe/protocol";
 import { expect, test, vi } from "vitest";
+import type { RestingQuery } from "../../../src/ports/log-queries.ts";
 import { asked, TestHost } from "../test-host.ts";
 import { list, peer, user } from "./agents.ts";
 
@@ -139,6 +140,34 @@ test("actors that wait for each other are examined again when the log could not 
   await advance(host, 20);
   const events = [...(await host.events("first")), ...(await host.events("second"))];
   expect(events.filter(({ type }) => type === "ToolError")).toMatchObject([{ code: "would_deadlock" }]);
+});
+
+test("the actors at rest are not read again while a run cannot be loaded", async () => {
+  const host = new TestHost({ agents });
+  await host.ask("user", run("ask_bad", { operation: "hold" }));
+  await host.ask("peer", { ...run("ask_after", { ms: 1_000, to: "b" }, "first"), key: "a" });
+  const damaged = await host.runtime.find("peer", "a");
+  const { claim, resting } = host.log;
+  let tries = 0;
+  let reads = 0;
+  Object.assign(host.log, {
+    claim: (runId: RunId) => {
+      if (runId !== damaged) return claim(runId);
+      tries += 1;
+      return Promise.reject(new Error("the run is damaged"));
+    },
+    resting: (query: RestingQuery) => {
+      reads += 1;
+      return resting(query);
+    },
+  });
+  await host.restart();
+  await advance(host, 10);
+  const atStart = reads;
+  expect(atStart).toBeGreaterThan(0);
+  await advance(host, 300);
+  expect(tries).toBeGreaterThan(5);
+  expect(reads).toBe(atStart);
 });
 
 test("actors that waited for each other when the process died are found by the next one", async () => {
