@@ -14,7 +14,15 @@ afterAll(() => rm(project, { recursive: true, force: true }));
 test("a package made from a fresh clone has its built files", async () => {
   const packed = join(project, "node_modules/troupe");
   await expect(access(join(packed, "dist/index.js"))).resolves.toBeUndefined();
-  await expect(access(join(packed, "dist/cli/main.js"))).resolves.toBeUndefined();
+  await expect(access(join(packed, "dist/console/index.html"))).resolves.toBeUndefined();
+});
+
+test("the command line of the package needs no package that an installation lacks", async () => {
+  const cli = join(project, "node_modules/troupe/dist/cli");
+  expect(await run(process.execPath, [join(cli, "main.js"), "help", "call"], project)).toMatch(
+    /^Usage: troupe call /,
+  );
+  expect(await import(join(cli, "vendor/clack.js"))).toMatchObject({ text: expect.any(Function) as unknown });
 });
 
 test("every source map names files that are in the package", async () => {
