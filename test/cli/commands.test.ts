@@ -171,7 +171,7 @@ describe("a terminal", () => {
     ]);
     await terminal.match(/ {2}5\b/);
     await terminal.type("\u0003");
-    await terminal.match(/The turn continues\./);
+    await terminal.match(/The turn goes on\./);
     await terminal.match(/troupe cancel count-1/);
     expect(await terminal.exited).toBe(130);
     expect((await run(["cancel", "count-1"])).code).toBe(0);
@@ -343,7 +343,7 @@ test("a command whose output is no longer read ends, and its turn continues", as
   const count = "ticker count --to 100000 --every_ms 20";
   const called = await firstLine(`call --json --request-id piped-1 ${count}`);
   expect(called).toMatch(/^\{.*"RequestStarted".*\}$/m);
-  expect(called).toMatch(/The turn continues\./);
+  expect(called).toMatch(/The turn goes on\./);
   expect(called).toMatch(/^code 130$/m);
   for (const line of ["events piped-1 --follow", "events piped-1 --follow --json"]) {
     expect(await firstLine(line)).toMatch(/^.*RequestStarted.*\ncode 0\n$/);

@@ -96,7 +96,7 @@ function canceled({ requestId }: AgentCall<unknown>): Exit {
 function leftRunning({ requestId }: AgentCall<unknown>): Exit {
   return new Exit(
     EXIT.interrupted,
-    "The turn continues.",
+    "The turn goes on.",
     `troupe events ${requestId} --follow · troupe cancel ${requestId}`,
   );
 }
