@@ -33,7 +33,7 @@ export async function recordNote(context: RunContext, ledger: RunLedger, note: N
     case "fork":
       return fork(context, ledger, note);
     case "uploaded":
-      return uploaded(context, ledger, note);
+      return uploaded(ledger, note);
     default: {
       const never: never = note;
       return never;
@@ -98,14 +98,10 @@ async function fork(
   return after;
 }
 
-async function uploaded(
-  { files }: RunContext,
+function uploaded(
   ledger: RunLedger,
   { agent, artifact: { artifactId, name, mimeType, sizeBytes, url } }: UploadMessage,
-): Promise<number> {
-  ledger.checkThere();
-  await files.attach([artifactId], ledger.runId);
-  ledger.checkThere();
+): number {
   const { id } = ledger.recorder.event(ledger.speakerOf({ requestId: null, agent }), {
     type: "ArtifactUploaded",
     name,

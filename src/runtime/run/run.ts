@@ -4,7 +4,7 @@ import { Owned } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
 import { findEffect } from "./find-effect.ts";
 import { loadRun } from "../replay/load-run.ts";
@@ -228,8 +228,13 @@ export class Run implements RecorderListener {
         return this.#requests.receive(message);
       case "schedule":
         return this.#requests.schedule(message);
-      case "configure":
       case "uploaded":
+        if (this.#renewal.concerns()) await this.#renewal.check();
+        await this.#attach(message.artifact.artifactId);
+        // The actor may have been renewed meanwhile.
+        if (this.#renewal.concerns()) await this.#renewal.check();
+        return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
+      case "configure":
         if (this.#renewal.concerns()) await this.#renewal.check();
         return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
       case "create":
@@ -246,6 +251,13 @@ export class Run implements RecorderListener {
         return never;
       }
     }
+  }
+
+  /** Has the run refer to a file that a client has stored. */
+  async #attach(artifactId: ArtifactId): Promise<void> {
+    this.#ledger.checkThere();
+    await this.#context.files.attach([artifactId], this.runId);
+    this.#ledger.checkThere();
   }
 
   async #copy(message: Message & { readonly kind: "fork" }): Promise<RunReceipt> {
