@@ -25,7 +25,7 @@ export interface MetricsOptions {
 /** Creates metrics that count what a runtime does. */
 export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
-  /** What a runtime counts; without a runtime it would say 0 whatever happens. */
+  /** What a runtime counts. It is shown only if a runtime feeds it; otherwise every number would be 0. */
   const counted = new Registry();
   const registers = [counted];
   const accepted = new Counter({

@@ -4,13 +4,13 @@ import { Owned } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
-import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
 import { findEffect } from "./find-effect.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import { toRunReceipt } from "./messages.ts";
-import type { Message, RunReceipt } from "./messages.ts";
+import type { Message, RunReceipt, UploadMessage } from "./messages.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import type { RunContext } from "../run-context.ts";
 import { Lanes } from "../journal/lanes.ts";
@@ -18,6 +18,7 @@ import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { notWritten, RunLedger } from "../activation/run-ledger.ts";
 import { recordNote } from "./run-updates.ts";
+import type { Note } from "./run-updates.ts";
 import { Outbox } from "./outbox.ts";
 import { Renewal } from "./renewal.ts";
 import { RequestQueue } from "./requests/request-queue.ts";
@@ -229,14 +230,9 @@ export class Run implements RecorderListener {
       case "schedule":
         return this.#requests.schedule(message);
       case "uploaded":
-        if (this.#renewal.concerns()) await this.#renewal.check();
-        await this.#attach(message.artifact.artifactId);
-        // The actor may have been renewed meanwhile.
-        if (this.#renewal.concerns()) await this.#renewal.check();
-        return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
+        return this.#takeUpload(message);
       case "configure":
-        if (this.#renewal.concerns()) await this.#renewal.check();
-        return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
+        return this.#recordUnlessRenewed(message);
       case "create":
       case "continue":
         return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
@@ -253,11 +249,19 @@ export class Run implements RecorderListener {
     }
   }
 
-  /** Has the run refer to a file that a client has stored. */
-  async #attach(artifactId: ArtifactId): Promise<void> {
+  /** Records a note, unless the run has been renewed. */
+  async #recordUnlessRenewed(note: Note): Promise<RunReceipt> {
+    if (this.#renewal.concerns()) await this.#renewal.check();
+    return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, note));
+  }
+
+  /** Has the run refer to a file of a client. The run may be removed or renewed while the file is attached. */
+  async #takeUpload(message: UploadMessage): Promise<RunReceipt> {
+    if (this.#renewal.concerns()) await this.#renewal.check();
     this.#ledger.checkThere();
-    await this.#context.files.attach([artifactId], this.runId);
+    await this.#context.files.attach([message.artifact.artifactId], this.runId);
     this.#ledger.checkThere();
+    return this.#recordUnlessRenewed(message);
   }
 
   async #copy(message: Message & { readonly kind: "fork" }): Promise<RunReceipt> {

@@ -149,6 +149,35 @@ describe("an actor above its limit of events", () => {
     expect(await host.runtime.status("first")).toMatchObject({ status: "completed", run_id: runId });
   });
 
+  test("refuses a file that was being attached when the run was renewed", async () => {
+    const host = new TestHost({ agents, limits });
+    const { attach } = host.artifacts;
+    const { promise: attaching, resolve: proceed } = Promise.withResolvers<void>();
+    let begun = false;
+    Object.assign(host.artifacts, {
+      attach: (...given: Parameters<typeof attach>) => {
+        begun = true;
+        return attaching.then(() => attach(...given));
+      },
+    });
+    await host.restart();
+    const { runId } = await host.ask("counter", run("count"));
+    await host.ask("counter", run("count"));
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield new TextEncoder().encode("a");
+    }
+    const file = { name: "a.txt", mimeType: "text/plain", body: body(), limitBytes: 10, runId: runId ?? "" };
+    const sent = host.runtime.upload(file).catch((error: unknown) => error);
+    await host.environment.idle();
+    expect(begun).toBe(true);
+    const { runId: to } = await host.ask("counter", run("count"));
+    expect(to).not.toBe(runId);
+    proceed();
+    await host.environment.idle();
+    expect(await sent).toMatchObject({ code: "conflict", details: { facts: { renewed_to: to } } });
+    expect((await host.events(runId ?? "")).at(-1)).toMatchObject({ type: "Renewed", to });
+  });
+
   test("keeps its run while something in it is open, and for a request by its id", async () => {
     const host = new TestHost({ agents, limits });
     const { runId } = await host.ask("counter", run("count"));
