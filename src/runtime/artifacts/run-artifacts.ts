@@ -16,9 +16,9 @@ export interface RunArtifactsOptions {
 }
 
 /**
- * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits for the
- * files that are being stored for it, and a file that is stored for a run after its removal is removed. Files that a run
- * is to accept belong to a reservation in the store until then; those of requests only with several nodes, because another
+ * The files of runs. A file is stored as long as a run refers to it. The removal of a run waits for the files that are
+ * being stored for it, and a file that is stored for a run after its removal is removed. An upload belongs to a
+ * reservation in the store until its run has accepted it. With several nodes, so do the files of a request, because another
  * node may remove a run that they belong to.
  */
 export class RunArtifacts {
