@@ -24,6 +24,8 @@ export interface ClientOptions {
    * server can answer. Default: forever.
    */
   readonly patienceMs?: number;
+  /** A server has not answered a request. */
+  readonly unanswered?: (address: string) => void;
   /** Whether it leaves some streams in the middle and continues them with a new connection. Default false. */
   readonly hops?: boolean;
   /** Whether it cancels some turns. Default true. */
@@ -239,7 +241,10 @@ class ClientTurn {
       body === undefined
         ? { headers: last === 0 ? {} : { "last-event-id": String(last) } }
         : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    return fetch(`${address}${path}`, { ...init, signal }).catch(() => undefined);
+    return fetch(`${address}${path}`, { ...init, signal }).catch(() => {
+      this.#options.unanswered?.(address);
+      return undefined;
+    });
   }
 }
 

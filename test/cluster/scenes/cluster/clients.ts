@@ -91,6 +91,8 @@ export class SceneClients {
     this.#count += 1;
     let at = this.#count;
     let next = first;
+    const avoidedUntilMs = new Map<string, number>();
+    const isAvoided = ({ url }: NodeProcess): boolean => (avoidedUntilMs.get(url) ?? 0) > performance.now();
     return runClient({
       name: `s${this.#seed}-c${this.#count}`,
       random: createRandom(this.#seed * 1_000 + this.#count),
@@ -98,13 +100,15 @@ export class SceneClients {
       address: async () => {
         // A client of a scene that has failed ends here.
         if (this.#isClosed) return new Promise(() => {});
-        const nodes = this.#nodes();
+        const running = this.#nodes();
+        const nodes = running.every(isAvoided) ? running : running.filter((node) => !isAvoided(node));
         const node = next?.isRunning === true ? next : nodes[(at += 1) % nodes.length];
         next = undefined;
         return node?.url ?? "";
       },
       goesOn,
       patienceMs: PATIENCE_MS,
+      unanswered: (url) => avoidedUntilMs.set(url, performance.now() + AVOIDED_MS),
       hops: true,
       watch: this.watch,
       ...(agents && { agents }),
@@ -115,3 +119,6 @@ export class SceneClients {
 
 /** How long a client waits for the next byte of a node before it asks another one, in milliseconds. */
 const PATIENCE_MS = 1_500;
+
+/** How long a client does not ask a node that has not answered, if another one is there, in milliseconds. */
+const AVOIDED_MS = 5_000;
