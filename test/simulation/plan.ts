@@ -40,8 +40,6 @@ export interface Plan {
   readonly scheduled: boolean;
   /** The number of nodes; 0 for one process after the other. */
   readonly nodes: number;
-  /** Whether they are too fast or too slow. */
-  readonly isDrifting: boolean;
   /** How far the wall clocks of nodes are off at most, in milliseconds; 0: they are equal. */
   readonly apartMs: number;
 }
@@ -69,7 +67,6 @@ export function createPlan(pick: Picker): Plan {
     scheduled: retained.retainMs === undefined && pick.chance(hasSteps ? 30 : 3),
     nodes: 0,
     apartMs: 0,
-    isDrifting: false,
   };
 }
 
@@ -90,9 +87,7 @@ export function createNodesPlan(pick: Picker): Plan {
   const apartMs = isKept ? pick.of([0, 0, 700, 10_000, 120_000]) : 0;
   // Until nodes have removed the secrets that nothing refers to, retention removes runs.
   const restart = plan.restart && isKept;
-  // The times between two schedules tell the scheduler that nothing is left to do; on a clock that drifts they differ.
-  const isDrifting = apartMs > 0 && !scheduled;
-  return { ...plan, faults: [...faults, ...steps], restart, scheduled, nodes, apartMs, isDrifting };
+  return { ...plan, faults: [...faults, ...steps], restart, scheduled, nodes, apartMs };
 }
 
 function retention(pick: Picker): Retention {

@@ -22,15 +22,17 @@ export class Scheduler {
   readonly #timers: Timer[] = [];
   readonly #next: (() => void)[] = [];
   readonly #stepped: () => void;
+  readonly #isOpen: () => boolean;
   #doer: Doer = outsider;
   /** Milliseconds since 1970. */
   nowMs = START_MS;
   steps = 0;
 
-  /** `stepped` is called before each step. */
-  constructor(pick: Picker, stepped: () => void) {
+  /** `stepped` is called before each step; `isOpen` tells whether something goes on that periodic work ends. */
+  constructor(pick: Picker, stepped: () => void, isOpen: () => boolean) {
     this.#pick = pick;
     this.#stepped = stepped;
+    this.#isOpen = isOpen;
   }
 
   /** The owner of the current step. */
@@ -40,7 +42,9 @@ export class Scheduler {
 
   /** Whether only periodic work is left. */
   get idle(): boolean {
-    return this.#ready.length + this.#next.length === 0 && this.#timers.every(({ endless }) => endless);
+    const isIdle =
+      this.#ready.length + this.#next.length === 0 && this.#timers.every(({ endless }) => endless);
+    return isIdle && !this.#isOpen();
   }
 
   /** Schedules work for a later step. */

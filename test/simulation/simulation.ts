@@ -44,10 +44,12 @@ export class Simulation {
     this.#pick = pick;
     this.plan = nodes ? createNodesPlan(pick) : createPlan(pick);
     this.faultInjector = new FaultInjector(this.plan.faults);
-    const scheduler = new Scheduler(pick, () => {
+    const stepped = (): void => {
       if (observer.faults.length > 0) throw new Stopped();
       this.faultInjector.stepped(this.#victims);
-    });
+    };
+    // A turn of a schedule can sleep until a full minute, as the schedule does.
+    const scheduler = new Scheduler(pick, stepped, () => observer.hasOpen("sch_"));
     this.scheduler = scheduler;
     this.disk = new Disk({
       scheduler,

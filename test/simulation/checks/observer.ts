@@ -60,6 +60,14 @@ export class Observer implements LogObserver {
     this.faults.push(what);
   }
 
+  /** Whether a request is open whose id begins with this. */
+  hasOpen(prefix: string): boolean {
+    return [...this.requests].some(
+      ([requestId, { runId, end }]) =>
+        requestId.startsWith(prefix) && end === undefined && this.runs.get(runId)?.removed !== true,
+    );
+  }
+
   opened(): void {
     this.#over = this.#newest;
   }

@@ -9,7 +9,6 @@ export interface NodeClocksOptions {
   readonly pick: Picker;
   /** How far each clock is off at most when its node starts, in milliseconds; 0: all have one clock. */
   readonly apartMs: number;
-  readonly isDrifting: boolean;
 }
 
 /** The wall clocks of nodes: each is off by some time from its start on, and some are too fast or too slow. */
@@ -28,15 +27,12 @@ export class NodeClocks implements WallClocks {
 
   /** The clock of a new node. */
   add(): Clock {
-    const { pick, scheduler, apartMs, isDrifting } = this.#options;
+    const { pick, scheduler, apartMs } = this.#options;
     if (apartMs === 0) return this.#shared;
     const shared = this.#shared;
     const startMs = scheduler.nowMs;
-    // Without drift, schedules look at the same moments on all clocks.
-    const unitMs = isDrifting ? 1 : MINUTE_MS;
-    const most = Math.floor(apartMs / unitMs);
-    const offsetMs = (pick.below(2 * most + 1) - most) * unitMs;
-    const drift = isDrifting ? pick.of(DRIFTS) : 0;
+    const offsetMs = pick.below(2 * apartMs + 1) - apartMs;
+    const drift = pick.of(DRIFTS);
     const clock = {
       get nowMs() {
         return shared.nowMs + offsetMs + Math.trunc((scheduler.nowMs - startMs) * drift);
@@ -72,8 +68,6 @@ export class NodeClocks implements WallClocks {
     return [this.#shared, ...this.#clocks].map(({ nowMs }) => nowMs);
   }
 }
-
-const MINUTE_MS = 60_000;
 
 /** How much faster than it should be a clock is; ten times as much as that of a bad one. */
 const DRIFTS: readonly number[] = [-0.001, 0, 0.001];

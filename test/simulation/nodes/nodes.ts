@@ -29,8 +29,8 @@ export class Nodes {
 
   constructor(options: HostsOptions) {
     this.#options = options;
-    const { lossPercent, apartMs, isDrifting } = options.plan;
-    this.clock = new NodeClocks({ ...options, apartMs, isDrifting });
+    const { lossPercent, apartMs } = options.plan;
+    this.clock = new NodeClocks({ ...options, apartMs });
     this.#network = new NodeNetwork({ ...options, lossPercent });
     for (let count = 0; count < options.plan.nodes; count += 1) this.#start();
   }
@@ -110,6 +110,7 @@ export class Nodes {
       secrets: this.secrets,
       clock: this.clock.add(),
       periods: plan.scheduled ? WITH_SCHEDULES : PERIODS,
+      isScheduled: plan.scheduled,
       agents: plan.scheduled ? [...stage.agents, stage.clerk] : stage.agents,
       node: { id, transport: (doer) => this.#network.transport(id, doer) },
       newId: () => String((this.#ids += 1)).padStart(21, "0"),

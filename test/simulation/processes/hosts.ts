@@ -124,6 +124,7 @@ export class Hosts {
       secrets: this.secrets,
       clock: this.clock,
       periods: plan.scheduled ? WITH_SCHEDULES : WITHOUT_SCHEDULES,
+      isScheduled: plan.scheduled,
       agents: plan.scheduled ? [...stage.agents, stage.clerk] : stage.agents,
       newId: () => String((this.#ids += 1)).padStart(21, "0"),
       fault: (message) => void this.reported.push(message),

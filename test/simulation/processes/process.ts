@@ -24,6 +24,8 @@ export interface ProcessOptions {
   readonly retention: Retention;
   /** The intervals of its periodic work, in milliseconds; nothing else uses them. */
   readonly periods: ReadonlySet<number>;
+  /** Whether its agents have schedules. */
+  readonly isScheduled: boolean;
   readonly secrets: SecretStore;
   /** Its id and its connection to others, if it is one of several nodes. */
   readonly node?: { readonly id: string; transport(doer: Doer): Transport };
@@ -147,12 +149,16 @@ export class Process implements Doer {
   }
 
   #environment(): Environment {
-    const { scheduler, clock, pick, newId, periods } = this.#options;
+    const { scheduler, clock, pick, newId, periods, isScheduled } = this.#options;
     const startMs = scheduler.nowMs;
     return {
       now: () => clock.nowMs,
       monotonic: () => scheduler.nowMs - startMs,
-      timer: (ms, fire) => scheduler.timer(this, ms, fire, periods.has(ms)),
+      timer: (ms, fire) => {
+        // Schedules wait for whole minutes, and their waits never end.
+        const isSchedule = isScheduled && (clock.nowMs + ms) % MINUTE_MS === 0;
+        return scheduler.timer(this, ms, fire, isSchedule || periods.has(ms));
+      },
       macrotask: (run) => scheduler.post(this, run),
       newId,
       random: () => pick.below(RANGE) / RANGE,
@@ -207,3 +213,5 @@ export class Process implements Doer {
 }
 
 const RANGE = 2 ** 32;
+
+const MINUTE_MS = 60_000;
