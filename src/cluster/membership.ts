@@ -11,7 +11,13 @@ const BEAT_MS = 300;
 /** A node without a beat for this long is dead, in milliseconds. */
 const DEAD_MS = 1_500;
 
-/** How long after it was away a node may still have messages of before, in milliseconds: a router gives them up then. */
+/**
+ * After a longer time without a beat, a node suspects itself: the beats of the others may have waited as long, and the
+ * newest one of another node can be older by the time between two beats.
+ */
+const LATE_MS = DEAD_MS - BEAT_MS;
+
+/** How long after its absence a node may hold messages from before it, in milliseconds: as long as a router sends one. */
 const AWAY_MS = 10_000;
 
 export interface MembershipOptions {
@@ -24,9 +30,9 @@ export interface MembershipOptions {
 }
 
 /**
- * The nodes that share the log, as this one knows them. Ages are those of the engine's clock. After a pause of this
- * process or of the engine, this node judges no node dead until it has heard of the others for as long as death takes:
- * it is more likely that it was away itself.
+ * The nodes that share the log, as this one knows them. The ages of beats come from the engine's clock. After a pause of
+ * this process or of the engine, this node judges no other node dead until its own beats have been answered in time for
+ * `DEAD_MS`: all nodes may have paused together.
  */
 export class Membership {
   readonly #options: MembershipOptions;
@@ -34,7 +40,7 @@ export class Membership {
   #rows: readonly NodeEntry[] = [];
   /** When the rows were read, by this node's monotonic clock. */
   #readMs = -Infinity;
-  /** When the newest beat that was answered was sent, and when this node last heard that it was away. */
+  /** When the newest answered beat was sent, and when this node last noticed that it had been away. */
   #sentMs: number;
   #backMs = -Infinity;
   /** Since when each beat has come in time; `undefined` while one is missing. */
@@ -48,7 +54,7 @@ export class Membership {
   /** The newest beat. They run one after the other, so that an older one does not overwrite a newer one. */
   #last: Promise<boolean> = Promise.resolve(true);
   #endPause = (): void => {};
-  /** Whether a beat that has not begun is there for `look`; the next beat is enough for all who want one. */
+  /** Whether `look` has requested a beat that has not begun. That beat serves all calls of `look` before it begins. */
   #isLookWanted = false;
 
   constructor(options: MembershipOptions) {
@@ -58,7 +64,7 @@ export class Membership {
     this.#sentMs = options.environment.monotonic();
   }
 
-  /** Joins the other nodes. Resolves when they are known and this node takes runs; rejects if it is stopped before. */
+  /** Joins the other nodes. Resolves when they are known and this node takes runs; rejects if it stops before. */
   async join(agents: NodePresence["agents"]): Promise<void> {
     this.#self = { ...this.#self, agents };
     for (;;) {
@@ -78,7 +84,7 @@ export class Membership {
     void this.#beat();
   }
 
-  /** Changes what this node says about itself; resolves when the others can know it, or cannot for now. */
+  /** Changes the state of this node in the table of nodes; resolves when it is written, or after `DEAD_MS`. */
   async say(state: NodePresence["state"]): Promise<void> {
     this.#self = { ...this.#self, state };
     this.#update();
@@ -106,12 +112,12 @@ export class Membership {
     return this.#members;
   }
 
-  /** Whether this node does not hear of the others at present, so that what it knows of them is old. */
+  /** Whether this node cannot read the table of nodes at present, so that its view of the others is old. */
   get isAway(): boolean {
     return this.beatAgeMs > DEAD_MS || this.#soundSinceMs === undefined;
   }
 
-  /** Whether this node is away, or was or joined so short a time ago that it judges no other node dead. */
+  /** Whether this node is away, or was away or joined less than `DEAD_MS` ago. Then it judges no other node dead. */
   get isSuspect(): boolean {
     const soundMs = this.#options.environment.monotonic() - (this.#soundSinceMs ?? 0);
     return this.isAway || soundMs < DEAD_MS;
@@ -137,7 +143,7 @@ export class Membership {
     return this.#members.filter(({ isAlive, state }) => isAlive && state === "active");
   }
 
-  /** Whether this node is picked for a task. A node that was away does no task. */
+  /** Whether this node is picked for a task. A suspect node does none. */
   leads(task: string): boolean {
     if (this.isSuspect) return false;
     const names = this.takers.map(({ node }) => node);
@@ -151,16 +157,16 @@ export class Membership {
   }
 
   /**
-   * Whether this node was away and has not heard from the engine since. What it is given now may be from before, when its
-   * sender has long had another answer.
+   * Whether this node was away and has had no answer of the engine since. A message that it handles now may be from
+   * before, and its sender may have another answer by now.
    */
   get isStalled(): boolean {
     return this.#options.environment.monotonic() - this.#sentMs > DEAD_MS;
   }
 
   /**
-   * Whether no node has judged another one dead lately, and it has not released its runs to stop: so it owns the runs that
-   * send its messages.
+   * Whether a node still owns the runs that send its messages: it is active, and no other node can have judged it dead
+   * lately.
    */
   isSound(node: string): boolean {
     const member = this.find(node);
@@ -168,7 +174,7 @@ export class Membership {
     return member.ageMs + this.#options.environment.monotonic() - this.#sentMs < DEAD_MS;
   }
 
-  /** Calls `gone` when a node is dead or has left, until the returned function is called. */
+  /** Calls `gone` once, when a node is dead or has left. The returned function cancels that. */
   onceGone(node: string, gone: () => void): () => void {
     if (this.#stopped || !this.isAlive(node)) {
       gone();
@@ -207,9 +213,9 @@ export class Membership {
       this.#absences.notice(rows, { before: this.#rows, askedMs: this.#sentMs, now });
       this.#sentMs = sentMs;
       this.#rows = rows;
-      // A slow answer was true when it was sent.
       this.#readMs = now;
-      if (lateMs > DEAD_MS || this.#soundSinceMs === undefined) this.#soundSinceMs = sentMs;
+      // The answer may have waited for the engine, and the beats of the others with it.
+      if (lateMs > LATE_MS || this.#soundSinceMs === undefined) this.#soundSinceMs = now;
       this.#update();
       return true;
     } catch {
@@ -259,7 +265,7 @@ export class Membership {
   }
 }
 
-/** What decides which node has a run: the living nodes, and whether they take runs. */
+/** The facts that decide which node gets a run, as a text: the living nodes, and whether they take runs. */
 function serving(members: readonly Member[]): string {
   const alive = members.filter(({ isAlive, state }) => isAlive && state !== "joining");
   return alive
