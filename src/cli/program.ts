@@ -2,7 +2,7 @@ import { Command, CommanderError, Help } from "./vendor/commander.ts";
 import { AgentError, isInstance } from "../errors.ts";
 import { closest } from "./closest.ts";
 import { createCommands } from "./commands.ts";
-import { completeCommand } from "./completion/completion.ts";
+import { completeCommand } from "./completion/complete.ts";
 import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
@@ -14,7 +14,7 @@ import type { ServerOptions } from "./serve/server-options.ts";
  * Runs the command line. Returns when the command is done; a server keeps running until a signal stops it.
  */
 export async function runProgram(argv: readonly string[]): Promise<void> {
-  const program = createProgram();
+  const program = await createProgram(argv[2]);
   for (const command of [program, ...program.commands]) command.exitOverride();
   // Before its options are parsed: the file may give some of them.
   program.hook("preSubcommand", (_, command) => {
@@ -47,8 +47,8 @@ Exit codes: 0 done, 1 the turn failed, 2 usage, 3 canceled, 4 it waits and there
 73 the data directory cannot be used, 74 the log has lost entries, 75 the data directory is in use,
 77 the token is refused, 78 the configuration is not safe, 130 left with Ctrl-C.`;
 
-/** Creates the program with its commands. */
-export function createProgram(): Command {
+/** Creates the program with the command of a name alone; with all commands if there is none with it. */
+export async function createProgram(name?: string): Promise<Command> {
   const help = new Help();
   const program = new Command("troupe")
     .enablePositionalOptions()
@@ -62,7 +62,7 @@ export function createProgram(): Command {
     })
     .showHelpAfterError("(troupe --help lists the options)")
     .addHelpText("after", AFTER_HELP);
-  for (const command of createCommands()) {
+  for (const command of await createCommands(name)) {
     const hint = `(troupe help ${command.name()} shows its arguments and an example)`;
     program.addCommand(command.copyInheritedSettings(program).showHelpAfterError(hint));
   }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
 
-const commands = createProgram().commands.filter((command) => command.name() !== "complete");
+const { commands: all } = await createProgram();
+const commands = all.filter((command) => command.name() !== "complete");
 
 test.each(commands.map((command) => ({ name: command.name(), command })))(
   "the help of $name has an example with options that exist",

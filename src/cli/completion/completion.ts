@@ -1,5 +1,4 @@
 import { Argument, Command } from "../vendor/commander.ts";
-import { findCandidates } from "./candidates.ts";
 import { SHELLS } from "./shells.ts";
 
 /** `troupe completion`: the completion of a shell, which asks this program for what fits. */
@@ -18,17 +17,4 @@ Examples:
   troupe completion fish > ~/.config/fish/completions/troupe.fish`,
     )
     .action((shell: keyof typeof SHELLS) => void process.stdout.write(SHELLS[shell]));
-}
-
-/** `troupe complete WORD…`: prints what can stand in place of the last word. For the completions of the shells. */
-export function completeCommand(program: Command): Command {
-  return new Command("complete")
-    .argument("[words...]")
-    .passThroughOptions()
-    .allowUnknownOption()
-    .action(async (words: readonly string[]) => {
-      for (const candidate of await findCandidates(program, words)) console.log(candidate);
-      // A pending answer of the server would keep the process alive.
-      process.exit(0);
-    });
 }

@@ -1,12 +1,13 @@
-import { postgresLog } from "../../cluster/postgres/postgres-log.ts";
 import type { PostgresLog } from "../../cluster/postgres/postgres-log.ts";
 import type { PostgresConnection, PostgresLogOptions } from "../../cluster/postgres/options.ts";
 
 /** Opens the log in a database, with what the environment says about it. */
-export function openDatabase(
+export async function openDatabase(
   connection: PostgresConnection,
   options: Pick<PostgresLogOptions, "migrate" | "nodes">,
 ): Promise<PostgresLog> {
+  // Loaded only here: servers with a data directory do without it.
+  const { postgresLog } = await import("../../cluster/postgres/postgres-log.ts");
   const { TROUPE_SECRETS_KEY: secretsKey = "", TROUPE_LOG_LISTEN: listenUrl = "" } = process.env;
   return postgresLog({
     ...connection,

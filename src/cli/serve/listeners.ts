@@ -1,17 +1,18 @@
 import { hostname } from "node:os";
-import { agentic } from "../../adapters/agentic/agentic.ts";
-import { aipGateway, aipNode } from "../../adapters/aip/listeners.ts";
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { Listener } from "../../node/listener.ts";
 import { serve } from "../../node/serve.ts";
 import type { ServeOptions } from "../../node/serve.ts";
 import type { ServerOptions } from "./server-options.ts";
 
-/** The listeners that the options ask for. The HTTP ones get the settings of the server. */
-export function toListeners(options: ServerOptions, settings: ServeOptions): readonly Listener[] {
+/** Loads the listeners that the options ask for. The HTTP ones get the settings of the server. */
+export async function openListeners(
+  options: ServerOptions,
+  settings: ServeOptions,
+): Promise<readonly Listener[]> {
   const { agentic: port } = options;
   const agenticPorts = port === undefined ? [] : [agenticPort({ ...settings, port })];
-  return [...agenticPorts, ...toAipListeners(options)];
+  return [...agenticPorts, ...(await openAipListeners(options))];
 }
 
 /** The agentic dialect on a port of its own, for clients that expect it at the root of a server. */
@@ -19,6 +20,7 @@ function agenticPort(settings: ServeOptions): Listener {
   return {
     name: "agentic",
     async listen(runtime) {
+      const { agentic } = await import("../../adapters/agentic/agentic.ts");
       const adapters = [agentic({ base: "" })];
       const server = await serve(runtime, { ...settings, adapters, native: false, drain: false }).catch(
         (thrown: unknown) => {
@@ -32,7 +34,9 @@ function agenticPort(settings: ServeOptions): Listener {
 }
 
 /** The listeners for AIP. The gRPC packages are loaded when they start. */
-function toAipListeners({ aip, aipJoin, aipInsecure }: ServerOptions): readonly Listener[] {
+async function openAipListeners({ aip, aipJoin, aipInsecure }: ServerOptions): Promise<readonly Listener[]> {
+  if (aip === undefined && aipJoin === undefined) return [];
+  const { aipGateway, aipNode } = await import("../../adapters/aip/listeners.ts");
   // The agents listen where the gateway does, each on a port of its own.
   const host = `${aip?.slice(0, aip.lastIndexOf(":")) ?? "127.0.0.1"}:0`;
   const insecure = aipInsecure;

@@ -14,7 +14,7 @@ import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { toListeners } from "./listeners.ts";
+import { openListeners } from "./listeners.ts";
 import type { Log } from "../print/log.ts";
 import { openData } from "./open-data.ts";
 import { explained } from "../logs/explained.ts";
@@ -121,7 +121,7 @@ async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics
       metrics,
       ...(options.console && { console: await readConsole() }),
       adapters: await openWires(options.wires),
-      listeners: toListeners(options, common),
+      listeners: await openListeners(options, common),
     });
   } catch (thrown) {
     const { code, message, cause, details } = toAgentError(thrown);
