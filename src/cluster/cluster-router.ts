@@ -27,7 +27,7 @@ export interface ClusterRouterOptions {
   /** Carries messages to other nodes. */
   readonly transport: Transport;
   readonly environment: Environment;
-  /** Gets the errors that belong to no message. */
+  /** Reports errors that belong to no message. */
   readonly fault?: (message: string, thrown: unknown) => void;
 }
 
@@ -72,7 +72,7 @@ class ClusterRouter implements Router {
     this.#takeOver = new TakeOver(environment, fault, async (change) => {
       const { isAway, isSuspect } = this.#membership;
       if (isAway) return false;
-      // A node that judges no other one dead continues what others have released, and looks again when it judges.
+      // A suspect node continues only released runs, and looks again when it may judge other nodes.
       const hasChanged = change.hasChanged && !isSuspect;
       this.#figures.takenOver += (await this.#handler?.takeOver({ hasChanged })) ?? 0;
       return !isSuspect;
@@ -94,8 +94,7 @@ class ClusterRouter implements Router {
       const isSure = answer.owner !== undefined && answer.owner !== target;
       target = isSure ? answer.owner : undefined;
       this.#figures.redirected += isSure ? 1 : 0;
-      if (this.#environment.monotonic() >= giveUpMs)
-        throw new AgentError("unavailable", `run ${runId} cannot be reached at present`, { retryAfterS: 1 });
+      if (this.#environment.monotonic() >= giveUpMs) throw answer.error ?? notReachable(runId);
       if (!isSure || pauseMs > RETRY_MS.first) await this.#pause(pauseMs);
       this.#figures.repeated += 1;
     }
@@ -173,9 +172,9 @@ class ClusterRouter implements Router {
   }
 
   /**
-   * Throws if another node has taken over the run that sends a message. That node has sent the message too, and perhaps
-   * acted on a refusal: the message must not arrive after that. The sender asks if it was away, and the receiver if the
-   * sender may have been: its message may be late.
+   * Throws if another node has taken over the run that sends a message. The new owner sends the message itself and may
+   * have continued after its refusal, so the copy of the old owner must not arrive later. The sending node checks this
+   * after its own absence, the receiving node after an absence of the sender.
    */
   async #checkSender({ from }: Envelope): Promise<void> {
     if (from === undefined || (await this.#placement.ownerOf(from.runId)) === from.node) return;
@@ -189,9 +188,9 @@ class ClusterRouter implements Router {
     const stop = this.#membership.onceGone(node, () => abort.abort());
     try {
       const answer = parseAnswer(await this.#transport.send(url, toWire(envelope), abort.signal));
-      // What the other node cannot do now, it or another one can do soon.
-      const isAway = answer.type === "error" && answer.error.code === "unavailable";
-      return isAway ? { type: "moved", isUncertain: true } : answer;
+      // The same node or another one may take it later.
+      if (answer.type !== "error" || answer.error.code !== "unavailable") return answer;
+      return { type: "moved", isUncertain: true, error: answer.error };
     } catch {
       return { type: "moved", isUncertain: true };
     } finally {
@@ -213,8 +212,8 @@ class ClusterRouter implements Router {
   /** Takes a message, unless the run has another living owner: the view of the sender may be old. */
   async #answer(envelope: Envelope): Promise<Answer> {
     const { from } = envelope;
-    // The message may have waited here while the node was away, and its sender may have another answer since then. A sender
-    // that still waits sends it again.
+    // The message may have waited here during the absence of this node, and its sender may have another answer since
+    // then. A sender that still waits sends it again.
     if (this.#membership.wasAway && this.#recent.isFirst(envelope.id)) return { type: "moved" };
     try {
       if (from && !this.#membership.isSound(from.node)) await this.#checkSender(envelope);
@@ -229,7 +228,7 @@ class ClusterRouter implements Router {
     return this.#deliver(envelope);
   }
 
-  /** Gives a message to this node. A node that was away first hears from the engine. */
+  /** Delivers a message to a run of this node. A stalled node takes none until the engine has answered it. */
   async #deliver({ runId, message, isRepeated }: Envelope): Promise<Answer> {
     if (this.#membership.isStalled) return { type: "moved" };
     try {
@@ -247,7 +246,7 @@ class ClusterRouter implements Router {
     }
   }
 
-  /** Changes what this node says about itself, and has the others read it. */
+  /** Changes the state of this node in the table of nodes, and makes the others read it. */
   async #say(state: "draining" | "left"): Promise<void> {
     await this.#membership.say(state);
     await tellOthers(this.#membership, this.#transport, this.#environment);
@@ -258,6 +257,10 @@ class ClusterRouter implements Router {
       this.#environment.timer(ms, resolve);
     });
   }
+}
+
+function notReachable(runId: RunId): AgentError {
+  return new AgentError("unavailable", `run ${runId} cannot be reached at present`, { retryAfterS: 1 });
 }
 
 function notReadable(cause: unknown): AgentError {

@@ -19,8 +19,17 @@ export interface Envelope {
 export type Answer =
   | { readonly type: "reply"; readonly reply: Json }
   | { readonly type: "error"; readonly error: AgentError }
-  /** The run is elsewhere. `isUncertain`: the message may have had its effect. */
-  | { readonly type: "moved"; readonly owner?: string; readonly isUncertain?: boolean };
+  | Moved;
+
+/** The run is on another node, or this one cannot take the message now. */
+export interface Moved {
+  readonly type: "moved";
+  readonly owner?: string;
+  /** Whether the message may have had its effect. */
+  readonly isUncertain?: boolean;
+  /** Why the message was not taken, if the node has said so. It stays on the node of the sender. */
+  readonly error?: AgentError;
+}
 
 /** Converts an envelope to plain data. */
 export function toWire({ id, runId, message, isRepeated, from }: Envelope): Json {

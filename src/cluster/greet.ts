@@ -5,23 +5,23 @@ import type { Json } from "../protocol/json.ts";
 import type { Membership } from "./membership.ts";
 import type { Transport } from "./transport.ts";
 
-/** The longest wait for the answer to a greeting, in milliseconds; a node that has just died is dead before. */
+/** The longest wait for the answer to a greeting, in milliseconds; longer than it takes to judge a node dead. */
 const GREET_MS = 3_000;
 
 /** The longest wait for the answers of the others, in milliseconds: the time between two beats. */
 const TELL_MS = 300;
 
-/** A message that says nothing. Its receiver reads the table of nodes, which has news of the sender. */
+/** An empty message. Its receiver reads the table of nodes, because the row of the sender has changed. */
 const GREETING: Json = { hello: true };
 
 /** Whether a message of another node is only a greeting. */
 export function isGreeting(message: Json): boolean {
-  return JSON.stringify(message) === JSON.stringify(GREETING);
+  return typeof message === "object" && message !== null && "hello" in message;
 }
 
 /**
- * Sends a first message to each living node: a node with another secret, or with the address of another node, fails
- * when it starts and not at a message that matters.
+ * Sends a first message to each living node, so that a node with another secret, or with the address of another node,
+ * fails at its start and not at a message of a run.
  */
 export async function greet(
   membership: Membership,
@@ -57,7 +57,7 @@ export async function greet(
   await Promise.all(livingOthers(membership).map(greetOne));
 }
 
-/** Has the other nodes read the table of nodes at once. One that this does not reach reads it with its next beat. */
+/** Makes the other nodes read the table of nodes at once. A node that it does not reach reads it at its next beat. */
 export async function tellOthers(
   membership: Membership,
   transport: Transport,

@@ -19,8 +19,8 @@ export class Placement {
   }
 
   /**
-   * The node to send a message to: the living owner; this node for a run without an owner, if it can have it; else the
-   * one that is picked. `undefined` if no node takes runs.
+   * The node to send a message to: the living owner; this node for a run without an owner, if it can have the run; else
+   * the picked node. `undefined` if no node takes runs.
    */
   async locate(runId: RunId): Promise<string | undefined> {
     const run = await this.#log.run(runId);

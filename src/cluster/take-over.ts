@@ -4,10 +4,10 @@ import type { TakeOverOptions } from "../ports/router.ts";
 /** The time between two looks for runs whose owners are gone, in milliseconds. */
 const LOOK_MS = 3_000;
 
-/** The time after which a node that was away asks itself again whether it still is, in milliseconds. */
+/** The time between two looks of a node that cannot judge others yet, in milliseconds. */
 const AWAY_MS = 300;
 
-/** Looks for runs whose owners are gone: again and again, and at once when the nodes have changed. */
+/** Looks for runs whose owners are gone: every few seconds, and at once after a change of the nodes. */
 export class TakeOver {
   readonly #environment: Environment;
   readonly #fault: (message: string, thrown: unknown) => void;
@@ -17,7 +17,7 @@ export class TakeOver {
   #hasChanged = true;
   #isStopped = true;
 
-  /** `look` returns false if this node cannot judge now. */
+  /** `look` returns false if this node cannot judge others now. */
   constructor(
     environment: Environment,
     fault: (message: string, thrown: unknown) => void,

@@ -6,7 +6,7 @@ import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import { readAcknowledged } from "../replay/accepted.ts";
-import { toRunReceipt } from "./messages.ts";
+import { toRunReceipt, unknownMessage } from "./messages.ts";
 import type { Message, RunReceipt } from "./messages.ts";
 
 /**
@@ -53,7 +53,7 @@ export async function findEffect(
       return undefined;
     default: {
       const never: never = message;
-      return never;
+      throw unknownMessage(runId, never);
     }
   }
 }

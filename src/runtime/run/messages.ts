@@ -1,3 +1,4 @@
+import { AgentError } from "../../errors.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -143,6 +144,16 @@ export interface RunReceipt {
   readonly after: number;
   /** When the schedule of the run began, in milliseconds since 1970. */
   readonly scheduledSince?: number;
+}
+
+/** The error for a message of a kind that only another version has; its sender may send it again after the update. */
+export function unknownMessage(runId: RunId, message: never): AgentError {
+  const { kind } = message as { readonly kind?: unknown };
+  return new AgentError(
+    "unavailable",
+    `run ${runId} is on a node that does not know the message ${String(kind)}`,
+    { hint: "update all nodes to one version", retryAfterS: 1 },
+  );
 }
 
 /** Sends a message to the owner of a run. */

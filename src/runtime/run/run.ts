@@ -9,7 +9,7 @@ import { secretsIn } from "../secrets/config-secrets.ts";
 import { findEffect } from "./find-effect.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
-import { toRunReceipt } from "./messages.ts";
+import { toRunReceipt, unknownMessage } from "./messages.ts";
 import type { Message, RunReceipt, UploadMessage } from "./messages.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import type { RunContext } from "../run-context.ts";
@@ -244,7 +244,7 @@ export class Run implements RecorderListener {
         return this.#remove(message);
       default: {
         const never: never = message;
-        return never;
+        throw unknownMessage(this.runId, never);
       }
     }
   }
