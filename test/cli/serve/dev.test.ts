@@ -33,7 +33,7 @@ test("a changed agent is served at the same address, and the runs are kept", asy
   expect(after).toMatchObject({ result: "after", run_id: before.run_id, id: before.id + 3 });
 });
 
-test("dev reads .env at each start; the environment overrides it", async () => {
+test("dev reads .env, which also gives options; the environment overrides it", async () => {
   const cwd = await createProject({
     "agents/speaker.ts": agentOf("process.env.WORD + process.env.OTHER"),
     ".env": "WORD=file\nOTHER=file\nHOST=localhost\n",
@@ -41,14 +41,9 @@ test("dev reads .env at each start; the environment overrides it", async () => {
   const command = startCommand(["dev", "--port=0"], { cwd, env: { OTHER: "shell" } });
   const [url] = await command.match(/http:\/\/localhost:\d+/);
   expect((await chat(url, "speaker")).result).toBe("fileshell");
-
-  await writeFile(join(cwd, ".env"), "WORD=changed");
-  await writeFile(join(cwd, "agents/speaker.ts"), agentOf("process.env.WORD"));
-  await command.match(/ready again/);
-  expect((await chat(url, "speaker")).result).toBe("changed");
 });
 
-test("a change of .env is followed", async () => {
+test("a change of .env is followed; if it cannot be read, that is reported and the variables stay as they were", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentOf("String(process.env.WORD)") });
   const { command, url } = await startDev(cwd);
   expect((await chat(url, "speaker")).result).toBe("undefined");
@@ -60,20 +55,13 @@ test("a change of .env is followed", async () => {
     await command.match(/ready again/, from);
     expect((await chat(url, "speaker")).result).toBe(word);
   }
-});
 
-test("an .env that cannot be read is reported, and the variables stay as they were", async () => {
-  const cwd = await createProject({
-    "agents/speaker.ts": agentOf("String(process.env.WORD)"),
-    ".env": "WORD=before",
-  });
-  const { command, url } = await startDev(cwd);
-
+  const from = command.output().length;
   await symlink("agents", join(cwd, ".env.new"));
   await rename(join(cwd, ".env.new"), join(cwd, ".env"));
-  await command.match(/^cannot read \.env: EISDIR; its variables stay as they were$/m);
-  await command.match(/ready again/);
-  expect((await chat(url, "speaker")).result).toBe("before");
+  await command.match(/^cannot read \.env: EISDIR; its variables stay as they were$/m, from);
+  await command.match(/ready again/, from);
+  expect((await chat(url, "speaker")).result).toBe("changed");
 });
 
 test("a file that exports no agent is named once, with what to do", async () => {
@@ -218,43 +206,29 @@ test("a killed server is restarted with all its data", async () => {
   expect(resumed).toMatchObject({ type: "RequestCompleted", result: "still here" });
 });
 
-test.each([1, 69])("a turn that exits with code %i whenever it is continued is ended", async (code) => {
-  const cwd = await createProject({ "agents/fatal.ts": agentExiting(code) });
+test("a turn that ends its process in any way, each time it continues, does not make the command give up", async () => {
+  const cwd = await createProject({
+    "agents/fatal.ts": FATAL,
+    "agents/speaker.ts": agentSaying("still here"),
+  });
   const { command, url } = await startDev(cwd);
   const body = JSON.stringify({ input: "now", request_id: "last-words" });
   const headers = { "content-type": "application/json" };
   await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
 
-  await command.match(new RegExp(`^the server exited with code ${code}; restarting it$`, "m"));
-  await command.match(/ready again/);
-
   // The server dies several times until the turn is ended, each time soon after it is ready.
   const status = async (): Promise<unknown> =>
     (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
   await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
+  // A death that does not count lets the turn run once more, which repeats the last way.
+  expect(command.output().match(/^the server .*; restarting it$/gm)).toEqual(
+    ["exited with code 1", "exited with code 69", "was ended by SIGHUP", "exited with code 143"].map(
+      (how) => `the server ${how}; restarting it`,
+    ),
+  );
+  expect(command.output()).not.toContain("waiting for a change");
+  expect((await chat(url, "speaker")).result).toBe("still here");
 });
-
-test.each(["SIGTERM", "SIGHUP"] as const)(
-  "a turn that sends %s to its own process does not make the command give up",
-  async (signal) => {
-    const cwd = await createProject({
-      "agents/fatal.ts": agentThat(
-        `() => { process.kill(process.pid, "${signal}"); return new Promise(() => {}); }`,
-      ),
-      "agents/speaker.ts": agentSaying("still here"),
-    });
-    const { command, url } = await startDev(cwd);
-    const body = JSON.stringify({ input: "now", request_id: "last-words" });
-    const headers = { "content-type": "application/json" };
-    await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
-
-    const status = async (): Promise<unknown> =>
-      (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
-    await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
-    expect(command.output()).not.toContain("waiting for a change");
-    expect((await chat(url, "speaker")).result).toBe("still here");
-  },
-);
 
 test("the server dies with the command that watches over it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
@@ -307,16 +281,26 @@ export const waiter = defineAgent({
 });
 `;
 
-/** The source of an agent that ends its process. */
-function agentExiting(code: number): string {
-  return agentThat(`() => process.exit(${code})`);
-}
-
-function agentThat(chat: string): string {
-  return `import { defineAgent } from "troupe";
-export const fatal = defineAgent({ name: "fatal", purpose: "Ends it all.", chat: ${chat} });
+/** An agent that ends its process in another way each time its turn continues. */
+const FATAL = `import { appendFileSync, readFileSync } from "node:fs";
+import { defineAgent } from "troupe";
+const ways = [
+  () => process.exit(1),
+  () => process.exit(69),
+  () => process.kill(process.pid, "SIGHUP"),
+  () => process.kill(process.pid, "SIGTERM"),
+];
+export const fatal = defineAgent({
+  name: "fatal",
+  purpose: "Ends it all.",
+  chat() {
+    appendFileSync("ends", ".");
+    const way = ways[readFileSync("ends", "utf8").length - 1] ?? ways.at(-1);
+    way();
+    return new Promise(() => {});
+  },
+});
 `;
-}
 
 /** Starts the command on a free port, and resolves when it serves. */
 async function startDev(cwd: string): Promise<{ readonly command: RunningCommand; readonly url: string }> {
