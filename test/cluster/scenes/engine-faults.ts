@@ -32,11 +32,8 @@ async function underLoad(
   turns: number,
   fail: (cluster: SceneCluster) => Promise<void>,
 ): Promise<readonly string[]> {
-  const failed = setTimeout(500 + random.below(500)).then(() => fail(cluster));
-  await Promise.all([
-    failed,
-    cluster.clients.turnsOn(cluster.anyNode, "ticker", 3),
-    cluster.clients.load({ turns, until: failed }),
-  ]);
+  const ticking = cluster.clients.turnsOn(cluster.anyNode, "ticker", 3);
+  const failed = ticking.begun.then(() => setTimeout(random.below(500))).then(() => fail(cluster));
+  await Promise.all([failed, ticking.ended, cluster.clients.load({ turns, until: failed })]);
   return [];
 }

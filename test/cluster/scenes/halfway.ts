@@ -17,7 +17,8 @@ export const halfway: Scene = {
     const sending = ["visitor", "planner", "talker"].map((agent) =>
       cluster.clients.turnsOn(victim, agent, 3),
     );
-    await setTimeout(200 + random.below(200));
+    await asleep.begun;
+    await setTimeout(random.below(200));
     const wrong = await Promise.all([
       upload(cluster, victim, others),
       fork(victim, others, source),
@@ -27,7 +28,7 @@ export const halfway: Scene = {
         return [];
       }),
     ]);
-    await Promise.all([asleep, ...sending]);
+    await Promise.all([asleep, ...sending].map(({ ended }) => ended));
     return wrong.flat();
   },
 };

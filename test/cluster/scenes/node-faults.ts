@@ -13,9 +13,9 @@ export const nodeFaults: readonly Scene[] = [
     async play(cluster, random, turns) {
       const victim = cluster.anyNode;
       const ticking = cluster.clients.turnsOn(victim, "ticker", 3, { cancels: false });
-      const left = kill(victim, random).then(() => openRuns(cluster));
-      await Promise.all([left, ticking, cluster.clients.load({ turns, until: ticking })]);
-      return notTaken(cluster, victim, await left, await ticking);
+      const isTaken = ticking.begun.then(() => kill(victim, random)).then(() => taken(cluster, victim));
+      await Promise.all([isTaken, ticking.ended, cluster.clients.load({ turns, until: isTaken })]);
+      return [];
     },
   },
   {
@@ -42,7 +42,9 @@ export const nodeFaults: readonly Scene[] = [
     goalMs: 1_500,
     async play(cluster, random, turns) {
       const wrong: string[] = [];
+      const ticking = cluster.nodes.map((node) => cluster.clients.turnsOn(node, "ticker", 1));
       const restarts = async (): Promise<void> => {
+        await Promise.all(ticking.map(({ begun }) => begun));
         for (const node of cluster.nodes) {
           await setTimeout(random.below(300));
           await cluster.startNode();
@@ -50,9 +52,9 @@ export const nodeFaults: readonly Scene[] = [
           if (exit !== 0) wrong.push(`a node ended with ${exit} after SIGTERM`);
         }
       };
-      const ticking = Promise.all(cluster.nodes.map((node) => cluster.clients.turnsOn(node, "ticker", 1)));
       const restarted = restarts();
-      await Promise.all([restarted, ticking, cluster.clients.load({ turns, until: restarted })]);
+      const ended = ticking.map((turns) => turns.ended);
+      await Promise.all([restarted, ...ended, cluster.clients.load({ turns, until: restarted })]);
       return wrong;
     },
   },
@@ -61,16 +63,14 @@ export const nodeFaults: readonly Scene[] = [
     goalMs: 1_000,
     async play(cluster, random, turns) {
       const [node] = cluster.nodes as readonly [NodeProcess];
+      const ticking = cluster.clients.turnsOn(node, "ticker", 2);
       const joins = async (): Promise<void> => {
+        await ticking.begun;
         await setTimeout(random.below(300));
         await cluster.startNode();
       };
       const joined = joins();
-      await Promise.all([
-        joined,
-        cluster.clients.turnsOn(node, "ticker", 2),
-        cluster.clients.load({ turns, until: joined }),
-      ]);
+      await Promise.all([joined, ticking.ended, cluster.clients.load({ turns, until: joined })]);
       // So that there are three again.
       const exit = await node.terminate();
       return exit === 0 ? [] : [`a node ended with ${exit} after SIGTERM`];
@@ -80,7 +80,7 @@ export const nodeFaults: readonly Scene[] = [
 
 /** Kills a node, at a random moment or at a point in its code. */
 async function kill(node: NodeProcess, random: Random): Promise<void> {
-  await setTimeout(300 + random.below(700));
+  await setTimeout(random.below(700));
   if (random.below(2) === 0) {
     node.dieAt(points[random.below(points.length)] ?? "before append", 1 + random.below(4));
     await Promise.race([node.exited, setTimeout(1_000)]);
@@ -88,7 +88,10 @@ async function kill(node: NodeProcess, random: Random): Promise<void> {
   await node.kill();
 }
 
-/** Keeps a node away for a time; the others must take its open runs. `leave` returns what brings the node back. */
+/**
+ * Keeps a node away for a time, at least until the others have taken its open runs. `leave` returns what brings the node
+ * back.
+ */
 async function away(
   cluster: SceneCluster,
   turns: number,
@@ -97,37 +100,25 @@ async function away(
 ): Promise<readonly string[]> {
   const node = cluster.anyNode;
   const ticking = cluster.clients.turnsOn(node, "ticker", 3, { cancels: false });
-  const isAway = async (): Promise<readonly string[]> => {
-    await setTimeout(500);
+  const isAway = async (): Promise<void> => {
+    await ticking.begun;
     const comeBack = leave(node);
-    const [open] = await Promise.all([openRuns(cluster), setTimeout(ms)]);
+    await Promise.all([taken(cluster, node), setTimeout(ms)]);
     comeBack();
-    return open;
   };
-  const left = isAway();
-  await Promise.all([left, ticking, cluster.clients.load({ turns, until: left })]);
-  return notTaken(cluster, node, await left, await ticking);
-}
-
-/** The runs with an open turn. */
-async function openRuns({ log }: SceneCluster): Promise<readonly string[]> {
-  return (await log.open()).map(({ runId }) => runId);
+  const isBack = isAway();
+  await Promise.all([isBack, ticking.ended, cluster.clients.load({ turns, until: isBack })]);
+  return [];
 }
 
 /**
- * The runs that a node left open and that no other node has taken. A run whose turn had ended before is idle: it keeps its
- * owner until its next request.
+ * Resolves when no open turn of the ticker is left to a node that is gone: others have taken their runs. A run whose turn
+ * has ended keeps its owner until its next request.
  */
-async function notTaken(
-  { log }: SceneCluster,
-  { id }: NodeProcess,
-  left: readonly string[],
-  runs: readonly string[],
-): Promise<readonly string[]> {
-  const entries = await Promise.all(
-    runs.filter((runId) => left.includes(runId)).map((runId) => log.run(runId)),
-  );
-  return entries.flatMap((run) =>
-    run?.owner === id ? [`run ${run.runId} still belongs to the node that was away`] : [],
-  );
+async function taken({ log }: SceneCluster, { id }: NodeProcess): Promise<void> {
+  for (;;) {
+    const { runs } = await log.list({ agent: "ticker", status: "running", limit: 100 });
+    if (runs.every(({ owner }) => owner !== id)) return;
+    await setTimeout(50);
+  }
 }

@@ -52,6 +52,7 @@ export async function playScenes(
       wrong: [`it has not ended: ${cluster.clients.watch.open.join(", ")}`],
     };
     table.add(scene, { seed, wrong, ...cluster.takePause() });
+    if (wrong.length > 0) cluster.keep();
     if (isOver) return;
   }
 }

@@ -12,6 +12,13 @@ export interface LoadOptions {
   readonly until?: Promise<unknown>;
 }
 
+/** Turns that clients have started. */
+export interface TurnsUnderWay {
+  /** Resolves when each of them has had an event. */
+  readonly begun: Promise<void>;
+  readonly ended: Promise<void>;
+}
+
 /** Clients that send each request to another node than the one before, and write down what they get. */
 export class SceneClients {
   readonly watch = new PauseWatch();
@@ -40,34 +47,31 @@ export class SceneClients {
     );
   }
 
-  /** Starts turns of an agent on a node; resolves with their runs when all of them have ended. */
-  async turnsOn(
+  /** Starts turns of an agent on a node. */
+  turnsOn(
     node: NodeProcess,
     agent: string,
     count: number,
     { cancels = true }: { readonly cancels?: boolean } = {},
-  ): Promise<readonly string[]> {
-    const runs = new Set<string>();
-    await Promise.all(
-      Array.from({ length: count }, () => {
-        let left = 1;
-        return this.#runClient({
-          first: node,
-          agents: [agent],
-          cancels,
-          goesOn: () => (left -= 1) >= 0,
-          journal: {
-            ...this.#journal,
-            note: (heard) => {
-              if (heard.kind === "event")
-                runs.add((JSON.parse(heard.text) as { readonly run_id: string }).run_id);
-              this.#journal.note(heard);
-            },
+  ): TurnsUnderWay {
+    const begun = Array.from({ length: count }, () => Promise.withResolvers<void>());
+    const ended = begun.map(({ resolve }) => {
+      let left = 1;
+      return this.#runClient({
+        first: node,
+        agents: [agent],
+        cancels,
+        goesOn: () => (left -= 1) >= 0,
+        journal: {
+          ...this.#journal,
+          note: (heard) => {
+            if (heard.kind === "event") resolve();
+            this.#journal.note(heard);
           },
-        });
-      }),
-    );
-    return [...runs];
+        },
+      });
+    });
+    return { begun: settle(begun.map(({ promise }) => promise)), ended: settle(ended) };
   }
 
   close(): void {
@@ -122,3 +126,7 @@ const PATIENCE_MS = 1_500;
 
 /** How long a client does not ask a node that has not answered, if another one is there, in milliseconds. */
 const AVOIDED_MS = 5_000;
+
+async function settle(all: readonly Promise<void>[]): Promise<void> {
+  await Promise.all(all);
+}

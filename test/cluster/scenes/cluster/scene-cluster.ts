@@ -38,6 +38,7 @@ export class SceneCluster implements AsyncDisposable {
   #nodes: NodeProcess[] = [];
   #ids = 0;
   #isForgotten = false;
+  #isKept = false;
   #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
   private constructor(engine: Engine, seed: number, schema: string, database: Proxy, log: PostgresLog) {
@@ -147,12 +148,17 @@ export class SceneCluster implements AsyncDisposable {
     this.#isForgotten = true;
   }
 
+  /** Keeps what the clients heard and the agents did, after a violation. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.clients.close();
     await Promise.all(this.nodes.map((node) => node.kill()));
     await this.log.close();
     this.#database.close();
-    if (this.#reported.size === 0) rmSync(this.#folder, { recursive: true, force: true });
+    if (!this.#isKept) rmSync(this.#folder, { recursive: true, force: true });
     else console.error(`What the clients heard and the agents did is kept in ${this.#folder}.`);
   }
 
