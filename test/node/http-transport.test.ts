@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { clusterRouter, createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
 import type { Router, Runtime, Transport } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";
@@ -77,7 +78,12 @@ test("a message that no node has signed is refused before its body is read", asy
   const ask = async (...headers: readonly string[]): Promise<string> => {
     await using client = new RawClient(b.url);
     // The body is never sent.
-    client.send("POST /messages HTTP/1.1", "host: b", "content-length: 30000000", ...headers);
+    client.send(
+      "POST /messages HTTP/1.1",
+      `host: ${new URL(b.url).host}`,
+      "content-length: 30000000",
+      ...headers,
+    );
     await client.until("\r\n");
     return client.text;
   };
@@ -112,6 +118,51 @@ test("a node takes no message above its limit of connections, and takes messages
   await expect(a.send(b.url, null, never)).rejects.toThrow("fetch failed");
   await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   await expect.poll(() => a.send(b.url, null, never).catch(() => "refused")).toBe("taken");
+});
+
+test("an answer above the limit, or one without an end, is given up", async () => {
+  const a = await transport({ secret: "s" });
+  const url = await findFreeUrl();
+  let sentBytes = 0;
+  // Another program has the port of a node that has ended.
+  const server = createServer((_request, response) => {
+    const chunk = Buffer.alloc(1_048_576, "x");
+    const send = (): void => {
+      while (!response.destroyed && response.write(chunk)) sentBytes += chunk.byteLength;
+    };
+    response.on("drain", send);
+    send();
+  });
+  await once(server.listen(Number(new URL(url).port), "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await expect(a.send(url, null, never)).rejects.toMatchObject({
+    code: "unavailable",
+    message: `node ${url} has answered a message with more than 33554432 bytes`,
+  });
+  expect(sentBytes).toBeLessThan(64 * 1_048_576);
+});
+
+test("a message of a page whose host name leads to this node is refused", async () => {
+  const faults: string[] = [];
+  const b = await transport({ fault: (message) => void faults.push(message) });
+  let received = 0;
+  await listen(b, async () => (received += 1));
+  const ask = async (host: string): Promise<string> => {
+    await using client = new RawClient(b.url);
+    const signature = new Signer("").sign("{}", b.url, Date.now());
+    client.send("POST /messages HTTP/1.1", host, "content-length: 2", `x-troupe-signature: ${signature}`);
+    client.socket.write("{}");
+    await client.until("\r\n\r\n");
+    return client.text;
+  };
+  const { host, port } = new URL(b.url);
+  expect(await ask(`host: evil.example:${port}`)).toMatch(/^HTTP\/1.1 421 /);
+  expect(received).toBe(0);
+  expect(await ask(`host: ${host}`)).toMatch(/^HTTP\/1.1 200 /);
+  expect(faults).toEqual([]);
 });
 
 test("an address that other machines reach needs a secret", () => {

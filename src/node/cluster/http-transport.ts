@@ -32,7 +32,7 @@ export interface HttpTransportOptions {
   readonly secret?: string;
   /** The address to listen on. Default: the host of the URL. */
   readonly host?: string;
-  /** Gets what other nodes send wrongly, for example with another secret. */
+  /** Reports wrong messages of other nodes, for example with another secret. */
   readonly fault?: (message: string) => void;
 }
 
@@ -60,6 +60,9 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
     receive: (message: Json) => Promise<Json>,
   ): Promise<void> {
     try {
+      // A browser sends the name of its page, also if that name leads here.
+      if (request.headers.host !== address.host)
+        throw new AgentError("misdirected", `this node is ${url}, and the message is for another address`);
       if (request.method !== "POST" || request.url !== PATH)
         throw new AgentError(
           "not_found",
@@ -67,11 +70,14 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
         );
       const signature = request.headers[SIGNATURE];
       const given = typeof signature === "string" ? signature : undefined;
-      // Checked before the body is read, which only a node may send.
+      // Checked before the body is read, so that only a node can send a large one.
       if (given === undefined) throw refused("a message of another node has no signature", FIX);
       const refusal = signer.refusal(given, url, Date.now());
       if (refusal !== undefined) throw refused(refusal, FIX);
-      const body = await readBody(request, LIMIT_BYTES);
+      // The connection stays, so that a refusal can be sent.
+      const body = await readBody(request.iterator({ destroyOnReturn: false }), LIMIT_BYTES);
+      if (body === undefined)
+        throw new AgentError("too_large", `the message of another node is larger than ${LIMIT_BYTES} bytes`);
       if (!signer.isOf(given, body))
         throw refused("the body of a message of another node is not the signed one");
       const text = JSON.stringify(await receive(parseJson(body)));
@@ -79,7 +85,7 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       response.writeHead(200, headers).end(text);
     } catch (thrown) {
       const { status, headers, body } = toProblem(thrown);
-      // What was not read of the request cannot be followed by another one.
+      // The body may not have been read, so no other request can follow on the connection.
       const all = { ...headers, "content-type": "application/problem+json", connection: "close" };
       response.writeHead(status, all).end(body);
     }
@@ -88,6 +94,13 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
   function refused(reason: string, fix?: string): AgentError {
     fault(fix === undefined ? reason : `${reason}; ${fix}`);
     return new AgentError("unauthorized", reason);
+  }
+
+  /** The error for an answer of no use: perhaps another program has the address of the node now. */
+  function wrongAnswer(to: string, what: string): AgentError {
+    const answered = `node ${to} has answered a message with ${what}`;
+    fault(answered);
+    return new AgentError("unavailable", answered, { retryAfterS: 1 });
   }
 
   return {
@@ -112,16 +125,17 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
         redirect: "error",
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
       });
-      const text = await response.text();
-      if (response.status === 200 && signer.isAnswer(signature, response.headers.get(SIGNATURE), text))
-        return JSON.parse(text) as Json;
-      const answered = `node ${to} has answered a message with status ${response.status}`;
-      fault(response.status === 200 ? `${answered} and a wrong signature` : answered);
-      if (response.status === 401)
-        throw new AgentError("unauthorized", `node ${to} refuses the messages of this node`, {
-          hint: FIX,
-        });
-      throw new AgentError("unavailable", answered, { retryAfterS: 1 });
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        const answered = wrongAnswer(to, `status ${response.status}`);
+        if (response.status !== 401) throw answered;
+        throw new AgentError("unauthorized", `node ${to} refuses the messages of this node`, { hint: FIX });
+      }
+      const text = response.body === null ? "" : await readBody(response.body, LIMIT_BYTES);
+      if (text === undefined) throw wrongAnswer(to, `more than ${LIMIT_BYTES} bytes`);
+      if (!signer.isAnswer(signature, response.headers.get(SIGNATURE), text))
+        throw wrongAnswer(to, "status 200 and a wrong signature");
+      return JSON.parse(text) as Json;
     },
   };
 }

@@ -1,17 +1,14 @@
-import type { IncomingMessage } from "node:http";
-import { AgentError } from "../../errors.ts";
-
-/** Reads the text of a request; `too_large` above the limit, and the rest is not read. */
-export async function readBody(request: IncomingMessage, limitBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
+/** Reads the text of a message or an answer; `undefined` above the limit, and the rest is not read. */
+export async function readBody(
+  chunks: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+): Promise<string | undefined> {
+  const read: Uint8Array[] = [];
   let bytes = 0;
-  // The connection stays, so that the refusal can be sent.
-  const read = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-  for await (const chunk of read) {
+  for await (const chunk of chunks) {
     bytes += chunk.byteLength;
-    if (bytes > limitBytes)
-      throw new AgentError("too_large", `the message of another node is larger than ${limitBytes} bytes`);
-    chunks.push(chunk);
+    if (bytes > limitBytes) return undefined;
+    read.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(read).toString("utf8");
 }
