@@ -21,7 +21,7 @@ import { explained } from "../logs/explained.ts";
 import { toOpenRouter } from "./open-router.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
-import { URL_NOTE, writeNote } from "./write-note.ts";
+import { PID_NOTE, URL_NOTE, writeNote } from "./write-note.ts";
 
 /** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
@@ -68,10 +68,13 @@ export async function startServer(
   }
 }
 
-/** Notes where the server is, for the other commands. With a database it needs no data directory otherwise. */
+/** Notes where the server is, for the other commands. With a database its data directory has only these notes. */
 function noteUrl({ data, log }: ServerOptions, url: string): void {
   try {
-    if (log !== undefined) mkdirSync(data, { recursive: true, mode: 0o700 });
+    if (log !== undefined) {
+      mkdirSync(data, { recursive: true, mode: 0o700 });
+      writeNote(join(data, PID_NOTE), String(process.pid));
+    }
     writeNote(join(data, URL_NOTE), url);
   } catch (thrown) {
     if (log === undefined) throw thrown;

@@ -1,3 +1,4 @@
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject, main, startCommand } from "../../cli/command.ts";
@@ -59,13 +60,18 @@ test("a payment asked on one node is answered on another one after the first is 
 test("two nodes on one database work as the README shows", async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const [block = ""] = findBlocks("README.md", "## Two nodes on one database", "sh");
-  const cwd = await createProject({});
+  // As with the real npx, the server is a child of the command.
+  const npx = `#!/bin/sh\nshift 2; ${process.execPath} ${main} serve --agents=${join(root, "agents")} "$@" & wait\n`;
+  const cwd = await createProject({ npx });
+  await chmod(join(cwd, "npx"), 0o755);
   let script = block
     .replace("postgres://localhost/agents", await newDatabase())
-    .replaceAll("npx troupe serve", `${process.execPath} ${main} serve --agents=${join(root, "agents")}`);
+    .replaceAll("npx troupe", "./npx troupe");
   for (const port of ["4101", "4102", "4201", "4202"])
     script = script.replaceAll(port, String(await findFreePort()));
-  const said = await runBlock(`${script}\nkill -9 $(jobs -p)`, "", cwd);
+  const end = `kill -0 "$(cat .troupe/1/pid)" || echo the first node is dead; kill -9 "$(cat .troupe/2/pid)"`;
+  const said = await runBlock(`${script}\n${end}`, "", cwd);
+  expect(said).toContain("the first node is dead");
   expect(said).toContain('"request_keys":{"approved":"Pay 5 to eve?"}');
   expect(said).toContain('"output":{"receipt":"eve:5"}');
 });
