@@ -23,9 +23,8 @@ async function run({ log }: { readonly log?: string }): Promise<void> {
     throw new Exit(EXIT.usage, "migrate needs a database", "use --log postgres://user@host:5432/database");
   }
   const { from, to } = await explained(() => migratePostgres(toConnection(log)));
+  const before = from === 0 ? "it had no tables of a log" : `it had schema ${from}`;
   console.log(
-    from === to
-      ? `The database has schema ${to} already.`
-      : `The database has schema ${to} now; it had ${from}.`,
+    from === to ? `The database has schema ${to} already.` : `The database has schema ${to} now; ${before}.`,
   );
 }

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
+import type { PostgresConnection } from "../../cluster/postgres/options.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -43,8 +44,7 @@ export async function openSource(from: string): Promise<OpenStore> {
   const { schema, address } = await explained(() => inspectPostgres(connection));
   if (schema === 0)
     throw isMissing(address, "correct the address; a log is in the schema troupe of its database");
-  const log = await explained(() => openDatabase(connection, { nodes: "one", migrate: false }), IN_USE);
-  return toOpenStore(toStore(log));
+  return openClosed(connection, { migrate: false });
 }
 
 /** Opens a log, or creates it. */
@@ -53,8 +53,21 @@ export async function openTarget(to: string): Promise<OpenStore> {
     const unusable = "check the directory, or use another one with --to";
     return toOpenStore(openDirectory(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to))));
   }
-  const log = await explained(() => openDatabase(toConnection(to, "--to"), { nodes: "one" }), IN_USE);
-  return toOpenStore(toStore(log));
+  return openClosed(toConnection(to, "--to"), {});
+}
+
+/** Opens the log in a database that no server has open. */
+async function openClosed(
+  connection: PostgresConnection,
+  options: { readonly migrate?: boolean },
+): Promise<OpenStore> {
+  try {
+    const log = await explained(() => openDatabase(connection, { ...options, nodes: "one" }), IN_USE);
+    return toOpenStore(toStore(log));
+  } catch (thrown) {
+    if (!(thrown instanceof Exit) || thrown.code !== EXIT.inUse) throw thrown;
+    throw new Exit(EXIT.inUse, thrown.message, HINTS.inUse);
+  }
 }
 
 /** Refuses to copy secrets from or to a database without the key that encrypts them there. */

@@ -1,4 +1,5 @@
 import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
+import type { InspectedPostgres } from "../../cluster/postgres/inspect.ts";
 import { isInstance } from "../../errors.ts";
 import { Exit } from "../exit.ts";
 import { toConnection } from "../logs/connection.ts";
@@ -9,12 +10,10 @@ import type { Finding } from "./finding.ts";
 export async function checkDatabase(url: string): Promise<Finding[]> {
   const subject = "database";
   try {
-    const { address, schema, needed, warnings } = await explained(() => inspectPostgres(toConnection(url)));
-    const state =
-      schema === needed ? `schema ${schema}` : `schema ${schema}; the next start brings it to ${needed}`;
+    const inspected = await explained(() => inspectPostgres(toConnection(url)));
     return [
-      { subject, ok: true, message: `${address}: ${state}` },
-      ...warnings.map((warning): Finding => {
+      toState(inspected),
+      ...inspected.warnings.map((warning): Finding => {
         const [message = "", fix = ""] = warning.split("; ");
         return { subject, ok: false, message, fix };
       }),
@@ -25,4 +24,18 @@ export async function checkDatabase(url: string): Promise<Finding[]> {
       { subject, ok: false, message: thrown.message, ...(thrown.hint !== undefined && { fix: thrown.hint }) },
     ];
   }
+}
+
+function toState({ address, schema, needed, canMigrate }: InspectedPostgres): Finding {
+  const subject = "database";
+  if (schema === needed) return { subject, ok: true, message: `${address}: schema ${schema}` };
+  const state = schema === 0 ? "no tables yet" : `schema ${schema}, and this version needs ${needed}`;
+  if (canMigrate)
+    return { subject, ok: true, message: `${address}: ${state}; the next start creates what is missing` };
+  return {
+    subject,
+    ok: false,
+    message: `${address}: ${state}; this role may not create tables`,
+    fix: "run `troupe migrate` as the owner of the database",
+  };
 }

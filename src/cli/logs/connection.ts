@@ -2,13 +2,14 @@ import type { PostgresConnection } from "../../cluster/postgres/options.ts";
 import { EXIT, Exit } from "../exit.ts";
 
 /** Checks the URL of a database that an option of the command line, or TROUPE_LOG in place of it, gives. */
-export function toConnection(url: string, option = "--log"): PostgresConnection {
+export function toConnection(url: string, option = "--log"): PostgresConnection & { readonly url: string } {
   const shown = withoutPassword(url);
   if (!isDatabase(url) || !canParse(url)) {
+    const use = `use ${option}${option.startsWith("--") ? " " : "="}postgres://user@host:5432/database`;
     throw new Exit(
       EXIT.refused,
       `the log "${shown}" is not the URL of a PostgreSQL database`,
-      `use ${option} postgres://user@host:5432/database`,
+      shown === url ? use : `${use}, and give the password as PGPASSWORD`,
     );
   }
   if (shown !== url && process.argv.some((argument) => argument.includes(url))) {

@@ -1,4 +1,5 @@
 import type { PostgresLog } from "../../cluster/postgres/postgres-log.ts";
+import { toConnection } from "./connection.ts";
 import type { PostgresConnection, PostgresLogOptions } from "../../cluster/postgres/options.ts";
 
 /** Opens the log in a database, with what the environment says about it. */
@@ -13,6 +14,6 @@ export async function openDatabase(
     ...connection,
     ...options,
     ...(secretsKey !== "" && { secretsKey }),
-    ...(listenUrl !== "" && { listenUrl }),
+    ...(listenUrl !== "" && { listenUrl: toConnection(listenUrl, "TROUPE_LOG_LISTEN").url }),
   });
 }

@@ -4,6 +4,7 @@ import { readServer } from "./connection/server.ts";
 import { listNodes } from "./nodes.ts";
 import type { ListedNode } from "./nodes.ts";
 import type { PostgresConnection } from "./options.ts";
+import { canCreate, checkObjects } from "./schema/objects.ts";
 import { checkVersion, findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";
 import type { Migrated } from "./schema/migrate.ts";
 
@@ -15,6 +16,8 @@ export interface InspectedPostgres {
   readonly schema: number;
   /** The number of the schema that this version of the package needs. */
   readonly needed: number;
+  /** Whether the role may create tables. */
+  readonly canMigrate: boolean;
   /** What can lose acknowledged events, each in a sentence that names the fix. */
   readonly warnings: readonly string[];
 }
@@ -23,10 +26,13 @@ export interface InspectedPostgres {
 export function inspectPostgres(options: PostgresConnection): Promise<InspectedPostgres> {
   return using(options, async (database) => {
     const { warnings } = await readServer(database);
+    const schema = await findVersion(database);
+    if (schema === SCHEMA_VERSION) await checkObjects(database);
     return {
       address: database.address,
-      schema: await findVersion(database),
+      schema,
       needed: SCHEMA_VERSION,
+      canMigrate: await canCreate(database),
       warnings,
     };
   });
@@ -57,7 +63,7 @@ async function using<Result>(
   try {
     return await work(database);
   } catch (error) {
-    throw toOpenError(error, database);
+    throw toOpenError(error, database.address);
   } finally {
     await database.close();
   }

@@ -18,6 +18,7 @@ import { readServer } from "./connection/server.ts";
 import type { Server } from "./connection/server.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
+import { checkObjects } from "./schema/objects.ts";
 import { checkKey, secretsIn } from "./secrets.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
@@ -71,13 +72,14 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   const { durability } = await open().catch(async (error: unknown) => {
     await database.close();
-    throw toOpenError(error, database);
+    throw toOpenError(error, database.address);
   });
 
   async function open(): Promise<Server> {
     const server = await readServer(database);
     if (options.migrate === false) await checkVersion(database);
     else await migrate(database);
+    await checkObjects(database);
     if (options.secretsKey !== undefined) await checkKey(secrets);
     await channel.open();
     ({ warnings } = server);

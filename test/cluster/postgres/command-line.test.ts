@@ -1,9 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { needsPostgres, ownPostgres } from "../../machine/postgres.ts";
 import { agentSaying, createProject, startCommand } from "../../cli/command.ts";
-import { ask, newDatabase } from "./databases.ts";
+import { ask, askUntil, newDatabase } from "./databases.ts";
 import { openProxy } from "./logs.ts";
 
 needsPostgres();
@@ -53,8 +54,34 @@ test("each wrong database is refused with a line that names the fix, and never w
     [
       { TROUPE_LOG: withUser(good, "stranger:hidden") },
       78,
-      /refuses the user or the password: .* as stranger\nset PGPASSWORD/,
+      /refuses the user or the password: .* as stranger: role "stranger" does not exist\nset PGPASSWORD/,
     ],
+    [
+      { TROUPE_LOG: "postgres://u:hid#den@127.0.0.1/d" },
+      78,
+      /is not the URL of a PostgreSQL database\n.*give the password as PGPASSWORD/,
+    ],
+    [
+      { TROUPE_LOG: "postgres://u@one,two/d" },
+      78,
+      /the address of the database has several hosts\ngive one host/,
+    ],
+    [
+      { TROUPE_LOG: `${good}?sslmode=verify-full&sslrootcert=/none.pem` },
+      78,
+      /address of the database cannot be used: ENOENT.*none\.pem.*\ncorrect it; sslrootcert/,
+    ],
+    [
+      { TROUPE_LOG: good, TROUPE_LOG_LISTEN: "postgres://u:hidden@127.0.0.1:1/d" },
+      69,
+      /cannot be reached: d at 127\.0\.0\.1:1 as u \(the address for listening\): ECONNREFUSED\nstart it/,
+    ],
+    [
+      { TROUPE_LOG: withUser(good, "").replace("@", ""), USER: "", PGUSER: "" },
+      78,
+      new RegExp(`refuses the user .* as ${userInfo().username}: role .* does not exist`),
+    ],
+    [{ TROUPE_LOG: good, TROUPE_LOG_LISTEN: "127.0.0.1" }, 78, /\nuse TROUPE_LOG_LISTEN=postgres:/],
     [
       { TROUPE_LOG: good, TROUPE_SECRETS_KEY: "short" },
       78,
@@ -80,18 +107,33 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
   const role = `plain_${Date.now()}`;
   await ask(owner, `CREATE ROLE ${role} LOGIN`);
   const plain = withUser(owner, role);
-  const refused = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: plain } });
-  expect(await refused.exited).toBe(78);
-  expect(refused.output()).toMatch(/lacks rights in the database: .*\nrun `troupe migrate`/);
+  const isRefused = async (reason: RegExp): Promise<void> => {
+    const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: plain } });
+    expect([await server.exited, server.output()]).toEqual([78, expect.stringMatching(reason)]);
+    expect(server.output().trim().split("\n")).toHaveLength(2);
+    const doctor = startCommand(["doctor", "--json"], { cwd, env: { TROUPE_LOG: plain } });
+    expect([await doctor.exited, doctor.output()]).toEqual([1, expect.stringContaining("troupe migrate")]);
+  };
+  await isRefused(
+    /^troupe: the user lacks rights in the database: .*: permission denied .*\nrun `troupe migr/,
+  );
 
   const migrate = startCommand(["migrate", "--log", owner], { cwd });
   expect(await migrate.exited).toBe(0);
-  expect(migrate.output()).toContain("The database has schema 1 now; it had 0.");
+  expect(migrate.output()).toContain("The database has schema 1 now; it had no tables of a log.");
+  await isRefused(/permission denied for schema troupe\n/);
   await ask(
     owner,
-    `GRANT USAGE ON SCHEMA troupe TO ${role}; GRANT ALL ON ALL TABLES IN SCHEMA troupe TO ${role};
-    GRANT ALL ON ALL SEQUENCES IN SCHEMA troupe TO ${role}; GRANT ALL ON ALL FUNCTIONS IN SCHEMA troupe TO ${role}`,
+    `REVOKE ALL ON ALL FUNCTIONS IN SCHEMA troupe FROM PUBLIC; GRANT USAGE ON SCHEMA troupe TO ${role};
+    GRANT SELECT ON ALL TABLES IN SCHEMA troupe TO ${role}`,
   );
+  await isRefused(/permission denied for sequence epoch \(and for \d+ more\)\n/);
+  await ask(
+    owner,
+    `GRANT ALL ON ALL TABLES IN SCHEMA troupe TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA troupe TO ${role}`,
+  );
+  await isRefused(/permission denied for function append_1 \(and for \d+ more\)\n/);
+  await ask(owner, `GRANT ALL ON ALL FUNCTIONS IN SCHEMA troupe TO ${role}`);
   const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: plain } });
   const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
   expect(await startCommand(["chat", "speaker", "hi", "--url", url], { cwd }).exited).toBe(0);
@@ -107,12 +149,48 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
   );
 });
 
+test("a database whose schema is another one, or lacks a table, is refused", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const foreign = await newDatabase();
+  await ask(foreign, "CREATE SCHEMA troupe; CREATE TABLE troupe.run (id integer)");
+  const torn = await newDatabase();
+  const env = { TROUPE_LOG: torn };
+  const listed = startCommand(["nodes"], { cwd, env });
+  expect(await listed.exited).toBe(78);
+  expect(listed.output()).toMatch(/^troupe: the database has no tables of a log: .*\nrun `troupe migrate`/);
+  expect(await startCommand(["migrate"], { cwd, env }).exited).toBe(0);
+  await ask(torn, "DROP TABLE troupe.request");
+  for (const [url, reason] of [
+    [foreign, 'relation "run" already exists'],
+    [torn, "table request is missing"],
+  ] as const) {
+    const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: url } });
+    expect(await server.exited).toBe(78);
+    expect(server.output()).toMatch(
+      new RegExp(`^troupe: the schema .* not that of a log, or not all of it: .*: ${reason}\nuse another`),
+    );
+  }
+  const doctor = startCommand(["doctor"], { cwd, env });
+  expect([await doctor.exited, doctor.output()]).toEqual([1, expect.stringContaining("request is missing")]);
+});
+
 test("a connection that hears no notifications is refused, as behind a pooler", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const direct = await newDatabase();
   const pooler = await openProxy(direct);
   pooler.loseNotifications();
   const refused = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: pooler.url } });
+  // A pooler would keep the lock of a connection that it shares, and the next start would be refused.
+  await askUntil(
+    direct,
+    "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg_notify%'",
+  );
+  expect(
+    await ask(
+      direct,
+      "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() AND locktype = 'advisory'",
+    ),
+  ).toEqual([]);
   expect(await refused.exited).toBe(78);
   expect(refused.output()).toMatch(/hears no notifications, as behind a pooler.*\n.*TROUPE_LOG_LISTEN/);
   const env = { TROUPE_LOG: pooler.url, TROUPE_LOG_LISTEN: direct };

@@ -1,5 +1,6 @@
+import { userInfo } from "node:os";
 import type { Client, ClientConfig, Pool, PoolConfig } from "pg";
-import { AgentError } from "../../../errors.ts";
+import { AgentError, messageOf } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import type { PostgresConnection } from "../options.ts";
 import { loadPg } from "./load-pg.ts";
@@ -54,11 +55,11 @@ export class Database {
     this.#prefix = `${schema}.`;
     this.#settleMs = settleMs;
     this.#config = {
-      ...(url !== undefined && { connectionString: url }),
+      ...(url !== undefined && { connectionString: withUser(url) }),
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port }),
       ...(database !== undefined && { database }),
-      ...(user !== undefined && { user }),
+      ...toUser(user),
       ...(password !== undefined && { password }),
       ...(ssl !== undefined && { ssl }),
       application_name: "troupe",
@@ -74,7 +75,17 @@ export class Database {
   static async connect(options: PostgresConnection & { readonly settleMs?: number }): Promise<Database> {
     const service = readService(options);
     const { url: _url, ...others } = options;
-    return new Database(await loadPg(), service === undefined ? options : { ...service, ...others });
+    const database = new Database(
+      await loadPg(),
+      service === undefined ? options : { ...service, ...others },
+    );
+    // The library reads the address and its files only here, and connects later.
+    if (database.client().host.includes(",")) {
+      throw new AgentError("invalid_request", "the address of the database has several hosts", {
+        hint: "give one host, whose name or address moves with the primary server",
+      });
+    }
+    return database;
   }
 
   get isClosed(): boolean {
@@ -160,17 +171,31 @@ export class Database {
 
   /** Where the database is, for people: without the password. */
   get address(): string {
-    const { host, port, database, user } = this.client();
-    return `${database ?? "the database"} at ${host}:${port} as ${user ?? "its default user"}`;
+    return this.addressOf();
   }
 
-  /** A connection outside the pools; `url` replaces the address. */
+  /** The same for another address. */
+  addressOf(url?: string): string {
+    const { host, port, database, user } = this.client(url);
+    return `${database ?? "the database"} at ${host}:${port} as ${user ?? "no user"}`;
+  }
+
+  /** A connection outside the pools; `url` replaces the address. Fails if an address cannot be used. */
   client(url?: string): Client {
-    return new this.#pg.Client({
+    const config = {
       ...this.#config,
-      ...(url !== undefined && { connectionString: url }),
+      ...(url !== undefined && { connectionString: withUser(url) }),
       query_timeout: LISTEN_MS,
-    });
+    };
+    try {
+      return new this.#pg.Client(config);
+    } catch (cause) {
+      throw new AgentError(
+        "invalid_request",
+        `the address of the database cannot be used: ${messageOf(cause)}`,
+        { hint: "correct it; sslrootcert, sslcert and sslkey name files of this machine", cause },
+      );
+    }
   }
 
   /** The statement for the schema of this log. */
@@ -212,6 +237,30 @@ export class Database {
   #checkOpen(): void {
     // Not a fault: a stopping server still has readers.
     if (this.isClosed) throw new AgentError("unavailable", "the log is closed", { retryAfterS: 1 });
+  }
+}
+
+/** The user of an address without one, as psql finds it. The library asks only USER, which services often do not have. */
+function toUser(given?: string): { readonly user?: string } {
+  const { PGUSER, USER } = process.env;
+  const user = [given, PGUSER, USER].find((name) => name !== undefined && name !== "") ?? osUser();
+  return user === undefined ? {} : { user };
+}
+
+/** The address with its user, because the library prefers an address without a user to the option. */
+function withUser(url: string): string {
+  const { user } = toUser();
+  const hasUser = /^\w+:\/\/[^/?#]*@|[?&](?:user|service)=/.test(url);
+  if (hasUser || user === undefined) return url;
+  return `${url}${url.includes("?") ? "&" : "?"}user=${encodeURIComponent(user)}`;
+}
+
+/** The name of the user of this process; `undefined` if the system has no name for it. */
+function osUser(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
   }
 }
 

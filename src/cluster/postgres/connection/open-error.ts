@@ -1,33 +1,60 @@
-import { AgentError, fieldOf } from "../../../errors.ts";
-import type { Database } from "./database.ts";
+import { AgentError, fieldOf, messageOf } from "../../../errors.ts";
 import { stateOf } from "./trouble.ts";
 
-/** Says why a database cannot be opened and what mends it, without the password. */
-export function toOpenError(thrown: unknown, database: Database): unknown {
+/** What mends a role with too few rights. */
+export const RIGHTS_HINT =
+  "run `troupe migrate` as the owner of the database, then grant its user USAGE on the schema and all rights on its tables, sequences and functions";
+
+/** What mends a schema that is not, or not wholly, that of a log. */
+export const SCHEMA_HINT = "use another database, or restore this one from a backup";
+
+/** Says why the database at an address, which has no password, cannot be opened and what mends it. */
+export function toOpenError(thrown: unknown, address: string): unknown {
   if (thrown instanceof AgentError) return thrown;
   const cause = fieldOf(thrown, "cause") ?? thrown;
   const state = stateOf(cause);
-  const { address } = database;
-  if (state === undefined) {
-    const code = fieldOf(cause, "code");
-    const why = typeof code === "string" ? code : ((cause as Error | undefined)?.message ?? "no answer");
-    return new AgentError("unavailable", `PostgreSQL cannot be reached: ${address}: ${why}`, {
-      hint: "start it, or correct the address",
+  const reason = messageOf(cause);
+  if (state === undefined) return toUnreached(cause, address);
+  const known = KNOWN[state] ?? KNOWN[state.slice(0, 2)];
+  if (known === undefined) {
+    return new AgentError("unavailable", `PostgreSQL refuses ${address}: ${reason} (${state})`, {
+      hint: "the log of the server says more",
       cause,
     });
   }
-  const known = KNOWN[state] ?? KNOWN[state.slice(0, 2)];
-  if (known === undefined) {
-    const message = `PostgreSQL refuses ${address}: ${(cause as Error).message} (${state})`;
-    return new AgentError("unavailable", message, { cause });
-  }
   const [code, what, hint] = known;
-  return new AgentError(code, `${what}: ${address}`, { hint, cause });
+  return new AgentError(code, `${what}: ${address}: ${reason}`, { hint, cause });
 }
 
-const KNOWN: Readonly<
-  Record<string, readonly ["forbidden" | "invalid_request" | "unavailable", string, string]>
-> = {
+/** The server was not reached, or is not one that this program may trust. */
+function toUnreached(cause: unknown, address: string): AgentError {
+  const code = fieldOf(cause, "code");
+  const why = typeof code === "string" ? code : messageOf(cause) || "no answer";
+  if (/CERT|SIGNATURE|does not support SSL/.test(why)) {
+    const hint =
+      typeof code === "string"
+        ? "add sslrootcert=FILE with the certificate of its authority to the address"
+        : "turn ssl on at the server, or leave sslmode out of the address";
+    return new AgentError("invalid_request", `PostgreSQL cannot be reached over TLS: ${address}: ${why}`, {
+      hint,
+      cause,
+    });
+  }
+  return new AgentError("unavailable", `PostgreSQL cannot be reached: ${address}: ${why}`, {
+    hint: "start it, or correct the address",
+    cause,
+  });
+}
+
+type Known = readonly [code: "forbidden" | "invalid_request" | "unavailable", what: string, hint: string];
+
+const WRONG_SCHEMA: Known = [
+  "invalid_request",
+  "the schema in the database is not that of a log, or not all of it",
+  SCHEMA_HINT,
+];
+
+const KNOWN: Readonly<Record<string, Known>> = {
   "28": [
     "forbidden",
     "PostgreSQL refuses the user or the password",
@@ -38,14 +65,15 @@ const KNOWN: Readonly<
     "there is no such database",
     "create it with createdb, or correct the address",
   ],
-  "42501": [
-    "forbidden",
-    "the user lacks rights in the database",
-    "run `troupe migrate` as the owner of the database, then grant its user USAGE on the schema and all rights on its tables, sequences and functions",
-  ],
+  "42501": ["forbidden", "the user lacks rights in the database", RIGHTS_HINT],
+  "42P01": WRONG_SCHEMA,
+  "42P07": WRONG_SCHEMA,
+  "42703": WRONG_SCHEMA,
+  "42883": WRONG_SCHEMA,
+  "42723": WRONG_SCHEMA,
   "25006": [
     "unavailable",
-    "the server is a standby, which takes no writes",
+    "the server takes no writes: it is a standby, or default_transaction_read_only is on",
     "give the address of the primary server",
   ],
   "57P03": ["unavailable", "PostgreSQL is starting or stopping", "try again"],

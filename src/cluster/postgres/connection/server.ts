@@ -12,7 +12,7 @@ export interface Server {
 /** Looks at the settings of a server; refuses one that cannot hold a log. */
 export async function readServer(database: Database): Promise<Server> {
   const [row] = await database.once<Settings>(SETTINGS);
-  const { version = "0", encoding = "", synchronous, synced, standbys = 0 } = row ?? {};
+  const { version = "0", encoding = "", synchronous, standbys = 0 } = row ?? {};
   if (Number(version) < OLDEST) {
     throw new AgentError(
       "invalid_request",
@@ -38,7 +38,7 @@ export async function readServer(database: Database): Promise<Server> {
       ...(relaxed
         ? ["synchronous_commit is off: a crash of the server loses acknowledged events; set it to on"]
         : []),
-      ...(standbys > 0 && (synced === "" || synchronous === "local")
+      ...(standbys > 0
         ? [
             "a standby is asynchronous: acknowledged events are lost if it is promoted; set synchronous_standby_names",
           ]
@@ -54,12 +54,20 @@ interface Settings {
   readonly version: string;
   readonly encoding: string;
   readonly synchronous: string;
-  readonly synced: string;
   readonly standbys: number;
 }
+
+/**
+ * A role without pg_monitor sees of a standby only that it is there. Base backups and subscribers of logical replication
+ * are no standbys.
+ */
+const IS_ASYNCHRONOUS = `
+  (current_setting('synchronous_commit') IN ('local', 'off') OR CASE
+    WHEN sync_state IS NULL THEN current_setting('synchronous_standby_names') = '' ELSE sync_state = 'async' END)
+  AND state IS DISTINCT FROM 'backup'
+  AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid IS NOT NULL)`;
 
 const SETTINGS = `SELECT current_setting('server_version_num') AS version,
   current_setting('server_encoding') AS encoding,
   current_setting('synchronous_commit') AS synchronous,
-  current_setting('synchronous_standby_names') AS synced,
-  (SELECT count(*) FROM pg_stat_replication) AS standbys`;
+  (SELECT count(*) FROM pg_stat_replication WHERE ${IS_ASYNCHRONOUS}) AS standbys`;

@@ -4,7 +4,7 @@ import { FUNCTIONS } from "./functions.ts";
 import { TABLES } from "./tables.ts";
 
 /** The changes of the schema, by their number from 1. A change that is released never changes again. */
-const MIGRATIONS: readonly string[] = [TABLES + FUNCTIONS];
+export const MIGRATIONS: readonly string[] = [TABLES + FUNCTIONS];
 
 /** The number of the schema that this version needs. */
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
@@ -45,9 +45,12 @@ export function migrate(database: Database): Promise<Migrated> {
 export async function checkVersion(database: Database): Promise<void> {
   const version = await findVersion(database);
   if (version === SCHEMA_VERSION) return;
+  const { address } = database;
   throw new AgentError(
     "invalid_request",
-    `the database has schema ${version}, and this version of troupe needs ${SCHEMA_VERSION}`,
+    version === 0
+      ? `the database has no tables of a log: ${address}`
+      : `the database has schema ${version}, and this version of troupe needs ${SCHEMA_VERSION}: ${address}`,
     { hint: "run `troupe migrate` as a role that may create tables" },
   );
 }

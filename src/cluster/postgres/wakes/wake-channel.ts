@@ -2,6 +2,7 @@ import type { Client, Notification } from "pg";
 import { AgentError } from "../../../errors.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { delay } from "../connection/database.ts";
+import { toOpenError } from "../connection/open-error.ts";
 import type { Database } from "../connection/database.ts";
 
 /** A run that was changed, and the claim under which it was. */
@@ -50,10 +51,30 @@ export class WakeChannel {
 
   /** Connects; fails if the connection hears nothing, or if the log is open elsewhere. */
   async open(): Promise<void> {
-    const { database, node, nodes } = this.#options;
-    const client = await this.#connect();
+    const { database, node, nodes, url } = this.#options;
+    const client = await this.#connect().catch((error: unknown) => {
+      throw url === undefined
+        ? error
+        : toOpenError(error, `${database.addressOf(url)} (the address for listening)`);
+    });
     this.#client = client;
     try {
+      const heard = new Promise<boolean>((resolve) => {
+        this.#heard = () => resolve(true);
+        setTimeout(resolve, HEAR_MS, false).unref();
+      });
+      // Over another connection: a pooler may deliver to a connection what it has sent itself.
+      await database.once("SELECT pg_notify($1, $2)", [this.name, `${node} ${HELLO}`]);
+      if (!(await heard)) {
+        throw new AgentError(
+          "invalid_request",
+          "the connection to the database hears no notifications, as behind a pooler that shares connections",
+          {
+            hint: "give the address of the database itself, or only for listening: TROUPE_LOG_LISTEN (`listenUrl`)",
+          },
+        );
+      }
+      // After that: the lock of a connection that a pooler shares would outlive this process.
       // The lock of a node that has just ended is free a little later.
       const until = performance.now() + LOCK_MS;
       let isFree = await this.#lock(client);
@@ -67,21 +88,12 @@ export class WakeChannel {
           nodes === "one"
             ? "another node has the log in this database open"
             : "another node has opened the log in this database for itself alone",
-          { hint: "stop the other node, or open the log on all nodes for several nodes" },
+          {
+            hint: 'stop the other node, or start all nodes with --cluster http://HOST:PORT (`nodes: "several"`)',
+          },
         );
       }
-      const heard = new Promise<boolean>((resolve) => {
-        this.#heard = () => resolve(true);
-        setTimeout(resolve, HEAR_MS, false).unref();
-      });
-      // Over another connection: a pooler may deliver to a connection what it has sent itself.
-      await database.once("SELECT pg_notify($1, $2)", [this.name, `${node} ${HELLO}`]);
-      if (await heard) return this.#watch();
-      throw new AgentError(
-        "invalid_request",
-        "the connection to the database hears no notifications, as behind a pooler that shares connections",
-        { hint: "give the address of the database itself for listening: TROUPE_LOG_LISTEN or `listenUrl`" },
-      );
+      this.#watch();
     } catch (error) {
       await this.close();
       throw error;
