@@ -31,6 +31,7 @@ test("small answers are kept up to a number, and one that handled nothing is not
   await take("moved", { type: "moved" });
   await take("moved", { type: "moved" });
   expect(handled).toBe(10_002);
+  await take("one more", { type: "reply", reply: null });
   await take("small 0", { type: "reply", reply: null });
-  expect(handled).toBe(10_003);
+  expect(handled).toBe(10_004);
 });

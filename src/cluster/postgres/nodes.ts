@@ -5,8 +5,7 @@ import type { Database } from "./connection/database.ts";
 export function postgresNodes(database: Database): NodeDirectory {
   return {
     async beat({ node, ...facts }) {
-      // A beat is not repeated: a node that cannot reach the database has to know that.
-      const rows = await database.once<NodeColumns>(BEAT, [node, JSON.stringify(facts)]);
+      const rows = await database.beat<NodeColumns>(BEAT, [node, JSON.stringify(facts)]);
       return rows.map(toEntry);
     },
   };

@@ -27,6 +27,8 @@ export class Database {
   readonly #writers: Pool;
   /** Of their own, so that slow uploads leave the others to claims, queries and beats. */
   readonly #uploaders: Pool;
+  /** One connection of its own, so that slow reads delay no beat: the other nodes would judge this one dead. */
+  readonly #beats: Pool;
   readonly schema: string;
   /** The number of statements that were sent again. */
   retries = 0;
@@ -69,6 +71,7 @@ export class Database {
     };
     this.#readers = this.#pool({ max, query_timeout: QUERY_MS });
     this.#uploaders = this.#pool({ max, query_timeout: QUERY_MS });
+    this.#beats = this.#pool({ max: 1, query_timeout: BEAT_MS });
     this.#writers = this.#pool({ max: WRITERS, query_timeout: WRITE_MS });
   }
 
@@ -112,6 +115,11 @@ export class Database {
   /** One attempt of a statement, without repetition. */
   once<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
     return this.#run(this.#readers, text, values);
+  }
+
+  /** One attempt of a beat. It is not repeated: a node that cannot reach the database has to know that. */
+  beat<Row extends object>(text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    return this.#run(this.#beats, text, values);
   }
 
   /** A transaction that may run twice; it is repeated after a lost connection. */
@@ -215,7 +223,7 @@ export class Database {
 
   close(): Promise<unknown> {
     return (this.#closing ??= Promise.all(
-      [this.#readers, this.#writers, this.#uploaders].map((pool) => pool.end()),
+      [this.#readers, this.#writers, this.#uploaders, this.#beats].map((pool) => pool.end()),
     ));
   }
 
@@ -291,6 +299,8 @@ const CONNECT_MS = 5_000;
 const QUERY_MS = 15_000;
 const WRITE_MS = 5_000;
 const LISTEN_MS = 5_000;
+/** Longer than a node lives without a beat; then a new connection is tried. */
+const BEAT_MS = 3_000;
 
 /** Two, so that the next appends travel while the server syncs the last ones. */
 export const WRITERS = 2;
