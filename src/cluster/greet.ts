@@ -44,7 +44,8 @@ export async function greet(
       else await transport.send(url, GREETING, abort.signal);
     } catch (error) {
       if (error instanceof AgentError && error.code === "unauthorized") throw error;
-      if (membership.isAlive(node)) fault(`node ${node} does not answer at ${url}`, error);
+      // One that has no new beat is dead. A node that has just joined judges that only later.
+      if (membership.isSound(node)) fault(`node ${node} does not answer at ${url}`, error);
     } finally {
       stopTimer();
       stopWaiting();

@@ -70,6 +70,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const runHost = new RunHost(context, recovery);
   let ready = false;
   let closing = false;
+  let isAwaited = false;
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
   let stopServing = async (): Promise<void> => {};
@@ -99,8 +100,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   const started = start();
-  // `ready` reports this error to its callers.
-  started.catch((error: unknown) => telemetry.fault("the runtime could not start", error));
+  started.catch((error: unknown) => {
+    // `ready` reports the error to its callers; a runtime that closes was not to start.
+    if (!isAwaited && !closing) telemetry.fault("the runtime could not start", error);
+  });
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
@@ -139,7 +142,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     defaultAgent: agents.defaultAgent,
     agents: agents.names,
     describe: (agent) => agents.describe(agent),
-    ready: () => started,
+    ready() {
+      isAwaited = true;
+      return started;
+    },
     process,
     actor(agent, key) {
       agents.get(agent.name);

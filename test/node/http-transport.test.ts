@@ -39,7 +39,7 @@ test("a node with another secret is refused, and both sides learn it", async () 
   expect(received).toBe(0);
   expect(faults).toEqual([
     expect.stringContaining("give all nodes the same secret"),
-    expect.stringContaining("status 401"),
+    expect.stringContaining("its secret differs; give all nodes the same secret"),
   ]);
 });
 

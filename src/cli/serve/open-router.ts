@@ -32,8 +32,7 @@ export function toOpenRouter({ cluster, single, log }: ServerOptions, lines: Log
     return (shared) => clusterRouter({ log: shared, transport, environment: nodeEnvironment(), fault });
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
-    const isOpen = secret === "" && URL.canParse(cluster);
-    throw new Exit(EXIT.refused, thrown.message, isOpen ? SECRET_HINT : thrown.details.hint);
+    throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
   }
 }
 
@@ -51,4 +50,3 @@ function onceInAWhile(lines: Log): (message: string, thrown?: unknown) => void {
 
 const AGAIN_MS = 60_000;
 const MOST_PRINTED = 1_000;
-const SECRET_HINT = "set TROUPE_CLUSTER_SECRET to the same text on all nodes, or use http://127.0.0.1:PORT";

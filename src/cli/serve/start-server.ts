@@ -57,10 +57,12 @@ export async function startServer(
     ...(retainMb !== undefined && { retainBytes: retainMb * 1_000_000 }),
   });
   superviseProcess(runtime, { telemetry: metrics });
+  const ready = explained(() => runtime.ready());
+  ready.catch(() => {});
   try {
     const server = await listen(runtime, options, metrics);
     noteUrl(options, server.url);
-    await explained(() => runtime.ready());
+    await ready;
     return { runtime, server };
   } catch (thrown) {
     await runtime.close({ drainMs: 0 });

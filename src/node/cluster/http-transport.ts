@@ -6,7 +6,7 @@ import { toProblem } from "../../http/messages/problem.ts";
 import type { Json } from "../../protocol/json.ts";
 import { CONNECTION_TIMEOUTS } from "../connection-timeouts.ts";
 import { readBody } from "./read-body.ts";
-import { Signer, SIGNATURE } from "./signature.ts";
+import { MOST_APART_MS, SAME_SECRET, SAME_TIME, Signer, SIGNATURE } from "./signature.ts";
 
 /** The maximum size of a message between nodes, and of its answer. */
 const LIMIT_BYTES = 32 * 1_048_576;
@@ -21,8 +21,6 @@ const ANSWER_MS = 120_000;
 const STOP_MS = 5_000;
 
 const PATH = "/messages";
-
-const FIX = "give all nodes the same secret, and set their clocks";
 
 /** What `httpTransport` takes. */
 export interface HttpTransportOptions {
@@ -49,9 +47,13 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       "invalid_request",
       `nodes at ${url} need a secret, because other machines reach it`,
       {
-        hint: "give all nodes the same secret, or use an address of 127.0.0.1",
+        hint: `${SAME_SECRET}, or use an address of 127.0.0.1`,
       },
     );
+  if (address.port === "0" || /^(?:0\.0\.0\.0|\[::\])$/.test(address.hostname))
+    throw new AgentError("invalid_request", `other nodes cannot reach this one at ${url}`, {
+      hint: "write http://HOST:PORT with the name or address of this machine, and a port above 0",
+    });
   const signer = new Signer(secret ?? "");
 
   async function answer(
@@ -71,9 +73,9 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       const signature = request.headers[SIGNATURE];
       const given = typeof signature === "string" ? signature : undefined;
       // Checked before the body is read, so that only a node can send a large one.
-      if (given === undefined) throw refused("a message of another node has no signature", FIX);
+      if (given === undefined) throw refused("a message of another node has no signature");
       const refusal = signer.refusal(given, url, Date.now());
-      if (refusal !== undefined) throw refused(refusal, FIX);
+      if (refusal !== undefined) throw refused(refusal);
       // The connection stays, so that a refusal can be sent.
       const body = await readBody(request.iterator({ destroyOnReturn: false }), LIMIT_BYTES);
       if (body === undefined)
@@ -91,8 +93,8 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
     }
   }
 
-  function refused(reason: string, fix?: string): AgentError {
-    fault(fix === undefined ? reason : `${reason}; ${fix}`);
+  function refused(reason: string): AgentError {
+    fault(reason);
     return new AgentError("unauthorized", reason);
   }
 
@@ -127,9 +129,10 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       });
       if (response.status !== 200) {
         await response.body?.cancel();
-        const answered = wrongAnswer(to, `status ${response.status}`);
-        if (response.status !== 401) throw answered;
-        throw new AgentError("unauthorized", `node ${to} refuses the messages of this node`, { hint: FIX });
+        if (response.status !== 401) throw wrongAnswer(to, `status ${response.status}`);
+        const refusal = toRefusal(to, response.headers.get("date"));
+        fault(`${refusal.message}; ${refusal.details.hint}`);
+        throw refusal;
       }
       const text = response.body === null ? "" : await readBody(response.body, LIMIT_BYTES);
       if (text === undefined) throw wrongAnswer(to, `more than ${LIMIT_BYTES} bytes`);
@@ -140,11 +143,25 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
   };
 }
 
+/** Why another node refuses the messages of this one: its time tells whether a clock or the secret differs. */
+function toRefusal(to: string, date: string | null): AgentError {
+  const apartMs = Date.parse(date ?? "") - Date.now();
+  const isClock = Math.abs(apartMs) > MOST_APART_MS;
+  const reason = isClock ? `its clock is ${describeApart(apartMs)} that of this one` : "its secret differs";
+  return new AgentError("unauthorized", `node ${to} refuses the messages of this node: ${reason}`, {
+    hint: isClock ? SAME_TIME : SAME_SECRET,
+  });
+}
+
+function describeApart(apartMs: number): string {
+  return `${Math.round(Math.abs(apartMs) / 1_000)} s ${apartMs > 0 ? "ahead of" : "behind"}`;
+}
+
 function parseAddress(url: string): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
   if (address !== undefined && address.username + address.password !== "")
     throw new AgentError("invalid_request", "the address of a node has no user and no password", {
-      hint: "write http://HOST:PORT, and give all nodes the same secret",
+      hint: `write http://HOST:PORT, and ${SAME_SECRET}`,
     });
   const isPlain = address?.protocol === "http:" && address.pathname === "/" && address.search === "";
   if (address !== undefined && isPlain && address.port !== "") return address;
@@ -168,14 +185,20 @@ function parseJson(body: string): Json {
 function start(server: Server, port: number, host: string, url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
-      const hint =
-        cause.code === "EADDRINUSE" ? "another process listens there; choose another port" : cause.code;
-      const details = { cause, ...(hint !== undefined && { hint }) };
-      reject(new AgentError("unavailable", `this node cannot listen on ${url}`, details));
+      const { code = "" } = cause;
+      const message = `this node cannot listen on ${url}: ${code}`;
+      reject(new AgentError("unavailable", message, { hint: LISTEN_FIXES[code] ?? OWN_ADDRESS, cause }));
     });
     server.listen(port, host, resolve);
   });
 }
+
+const OWN_ADDRESS = "give an address of this machine, at which the other nodes reach it";
+
+const LISTEN_FIXES: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process listens there; choose another port",
+  EACCES: "choose a port above 1023",
+};
 
 /** Ends when the pending messages are answered, or after some time. */
 function stop(server: Server): Promise<void> {

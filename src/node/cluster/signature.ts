@@ -1,7 +1,11 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 
 /** How far the clocks of two nodes may differ, in milliseconds; an older message is not taken. */
-const MOST_APART_MS = 60_000;
+export const MOST_APART_MS = 60_000;
+
+/** What mends a refused message. */
+export const SAME_SECRET = "give all nodes the same secret (TROUPE_CLUSTER_SECRET)";
+export const SAME_TIME = "set the clocks of all nodes, for example with NTP";
 
 /** The header with the signature of a message or an answer. */
 export const SIGNATURE = "x-troupe-signature";
@@ -26,10 +30,10 @@ export class Signer {
   refusal(signature: string, own: string, now: number): string | undefined {
     const [at = "", digestOfBody = ""] = signature.split(".");
     if (!isEqual(signature, this.#toSignature(Number(at), digestOfBody, own)))
-      return "the signature of a message of another node is wrong";
+      return `a message of another node is signed with another secret, or for another address; ${SAME_SECRET}`;
     const apartMs = Math.abs(now - Number(at));
     if (apartMs <= MOST_APART_MS) return undefined;
-    return `a message of another node is ${Math.round(apartMs / 1_000)} s away from the time of this one`;
+    return `a message of another node is ${Math.round(apartMs / 1_000)} s away from the time of this one; ${SAME_TIME}`;
   }
 
   /** Whether a signature that was not refused is that of a message. */

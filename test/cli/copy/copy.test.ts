@@ -206,7 +206,7 @@ describe("troupe copy to a database and back", () => {
           kept,
           `${kept}?application_name=x`,
           75,
-          /another node has the log in this database open\nstop the other node/,
+          /another node has the log in this database open\nstop the server that uses it/,
         ],
       ];
     for (const [from, to, code, lines, env] of wrong) {
@@ -230,7 +230,9 @@ describe("troupe copy to a database and back", () => {
     ] as const) {
       const command = copy(cwd, from, to);
       expect(await command.exited).toBe(75);
-      expect(command.output()).toMatch(/another node has the log in this database open\nstop the other node/);
+      expect(command.output()).toMatch(
+        /another node has the log in this database open\nstop the server that uses it/,
+      );
     }
   });
 });

@@ -1,4 +1,4 @@
-import { chmod } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProject, main, startCommand } from "../../cli/command.ts";
@@ -79,6 +79,10 @@ test("two nodes on one database work as the README shows", async ({ skip }) => {
 test("a node that the others cannot have beside them is refused with a line that names the fix", async () => {
   const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "one secret" });
   const free = await findFreeUrl();
+  await writeFile(
+    join(nodes.cwd, "slow-clock.mjs"),
+    "const now = Date.now; Date.now = () => now() - 120_000;",
+  );
   const wrong: readonly (readonly [
     options: readonly string[],
     env: Readonly<Record<string, string>>,
@@ -87,14 +91,27 @@ test("a node that the others cannot have beside them is refused with a line that
     [
       [`--cluster=${free}`],
       { TROUPE_CLUSTER_SECRET: "another" },
-      /refuses the messages of this node\n.*same secret/,
+      /refuses the messages of this node: its secret differs\ngive all nodes the same secret/,
     ],
     [[`--cluster=${nodes[0]?.address}`], {}, /cannot listen on .*\n.*choose another port/],
     [["--cluster=nowhere"], {}, /nowhere is not the address of a node\nwrite http:\/\/HOST:PORT/],
     [
+      ["--cluster=https://127.0.0.1:1"],
+      { TROUPE_CLUSTER_SECRET: "" },
+      /is not the address of a node\nwrite http:\/\/HOST:PORT/,
+    ],
+    [["--cluster=http://0.0.0.0:9"], {}, /other nodes cannot reach this one at .*\nwrite http:\/\/HOST:PORT/],
+    [["--cluster=http://127.0.0.1:0"], {}, /other nodes cannot reach this one at .*\nwrite http:/],
+    [["--cluster=http://192.0.2.1:9"], {}, /cannot listen on .*: EADDRNOTAVAIL\ngive an address of this/],
+    [
+      [`--cluster=${free}`],
+      { NODE_OPTIONS: `--import=${nodes.cwd}/slow-clock.mjs` },
+      /refuses the messages of this node: its clock is 1\d\d s ahead of that of this one\nset the clocks/,
+    ],
+    [
       ["--cluster=http://0.0.0.0:9"],
       { TROUPE_CLUSTER_SECRET: "" },
-      /need a secret.*\nset TROUPE_CLUSTER_SECRET/,
+      /need a secret.*\ngive all nodes the same secret \(TROUPE_CLUSTER_SECRET\)/,
     ],
     [[`--cluster=${free}`, "--single"], {}, /--single is for one node, --cluster for several/],
     [[], {}, /another node has the log in this database open/],
@@ -107,7 +124,14 @@ test("a node that the others cannot have beside them is refused with a line that
     });
     expect([69, 78]).toContain(await server.exited);
     expect(server.output()).toMatch(line);
+    expect(server.output()).not.toMatch(/^ +at /m);
   }
+  // A node that died, or did not start, is of no interest to the next one.
+  nodes[0]?.server.kill("SIGKILL");
+  await nodes[0]?.server.exited;
+  const next = startCommand(["serve", "--port=0", `--cluster=${await findFreeUrl()}`], nodes);
+  await next.match(/other nodes/);
+  expect(next.output()).not.toContain("does not answer");
 });
 
 interface Node {
