@@ -4,7 +4,7 @@ import { runSeeds, toReport } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
 
 /** The number of simulations; `npm run test:simulation` runs any number. */
-const SEEDS = Number(process.env["TROUPE_SIMULATION_SEEDS"] ?? 2_000);
+const SEEDS = Number(process.env["TROUPE_SIMULATION_SEEDS"] ?? 1_000);
 // A hundred times the duration on a quiet machine.
 const TIMEOUT_MS = 120_000 + SEEDS * 100;
 
