@@ -15,8 +15,8 @@ export interface ClientOptions {
   readonly journal: Journal;
   /** The address of the server, once it has one. */
   readonly address: () => Promise<string>;
-  /** Whether to start another turn. */
-  readonly goesOn: () => boolean;
+  /** Whether to start another turn, and when. */
+  readonly goesOn: () => boolean | Promise<boolean>;
   /** The agents that it uses. Default: all. */
   readonly agents?: readonly string[];
   /**
@@ -50,7 +50,7 @@ export interface TurnWatch {
 export async function runClient(options: ClientOptions): Promise<void> {
   const { random, name, watch, agents = agentNames, cancels = true } = options;
   let run: string | undefined;
-  for (let number = 1; options.goesOn(); number += 1) {
+  for (let number = 1; await options.goesOn(); number += 1) {
     const agent = agents[random.below(agents.length)] ?? "speaker";
     const requestId = `${name}-${number}`;
     const turn = new ClientTurn(options, agent, requestId);

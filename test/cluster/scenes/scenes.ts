@@ -28,17 +28,27 @@ export const scenes: readonly Scene[] = [
 /** The most time that a scene may take. */
 const SCENE_MS = 180_000;
 
+interface PlayOptions {
+  readonly seed: number;
+  /** About how many turns each scene has. */
+  readonly turns: number;
+  readonly table: SceneTable;
+  /** How long a client rests between its turns, in milliseconds. Default 0. */
+  readonly restMs?: number;
+}
+
 /**
  * Plays scenes one after the other on a new database. A scene that fails or does not end is a violation, and the last one
  * there.
  */
 export async function playScenes(
   played: readonly Scene[],
-  { seed, turns, table }: { readonly seed: number; readonly turns: number; readonly table: SceneTable },
+  { seed, turns, table, restMs = 0 }: PlayOptions,
 ): Promise<void> {
   const random = createRandom(seed);
   await using engine = await Engine.start();
   await using cluster = await SceneCluster.open(engine, seed);
+  cluster.clients.restMs = restMs;
   const ordered = [
     ...played.filter((scene) => scene.losesEvents !== true),
     ...played.filter((scene) => scene.losesEvents),

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { createRandom } from "../../../../src/testing/event-log/random.ts";
 import { runClient } from "../../../faults/client.ts";
 import type { Journal } from "../../../faults/journal.ts";
@@ -22,6 +23,8 @@ export interface TurnsUnderWay {
 /** Clients that send each request to another node than the one before, and write down what they get. */
 export class SceneClients {
   readonly watch = new PauseWatch();
+  /** How long each client of a load rests between its turns, in milliseconds. */
+  restMs = 0;
   readonly #journal: Journal;
   readonly #seed: number;
   readonly #nodes: () => readonly NodeProcess[];
@@ -40,10 +43,12 @@ export class SceneClients {
     let isOver = false;
     const end = (): void => void (isOver = true);
     until.then(end, end);
+    const goesOn = async (): Promise<boolean> => {
+      await setTimeout(this.restMs);
+      return (left -= 1) >= 0 || !isOver;
+    };
     await Promise.all(
-      Array.from({ length: Math.min(4, Math.ceil(turns / 12)) }, () =>
-        this.#runClient({ goesOn: () => (left -= 1) >= 0 || !isOver }),
-      ),
+      Array.from({ length: Math.min(4, Math.ceil(turns / 12)) }, () => this.#runClient({ goesOn })),
     );
   }
 
@@ -86,7 +91,7 @@ export class SceneClients {
     first,
     journal = this.#journal,
   }: {
-    readonly goesOn: () => boolean;
+    readonly goesOn: () => boolean | Promise<boolean>;
     readonly agents?: readonly string[];
     readonly cancels?: boolean;
     readonly first?: NodeProcess;
