@@ -1,6 +1,5 @@
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll } from "vitest";
 import { findBrowser } from "./find-browser.ts";
 import { skipWithout } from "../../machine/skip-without.ts";
 
@@ -29,21 +28,21 @@ export type OpenTab = (skip: Skip, url: string, options?: TabOptions) => Promise
 
 type Skip = (note: string) => never;
 
-/** The browser of a test file. It starts with the first tab and is closed after the tests. */
-export function useBrowser(): OpenTab {
-  let browser: Promise<Browser> | undefined;
-  afterAll(async () => (await browser)?.close());
+/**
+ * The browser of this process, once a test needs it. The test files share it, because a start takes a second of CPU; it
+ * ends with the process. Each tab has cookies and storage of its own.
+ */
+let browser: Promise<Browser> | undefined;
 
+/** A function that opens tabs in the browser of this process. */
+export function useBrowser(): OpenTab {
   return async (skip, url, options = {}) => {
     const { theme = "light", width = 1280, height = 800, zoom = 1, expected, beside, others = [] } = options;
     const executablePath = findBrowser();
     if (executablePath === undefined) {
       return skipWithout(skip, "needs Chromium or Chrome: install one (apt-get install chromium)");
     }
-    browser ??= chromium.launch({
-      executablePath,
-      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-    });
+    browser ??= launch(executablePath);
     const context =
       beside?.context ??
       (await (
@@ -78,6 +77,15 @@ export function useBrowser(): OpenTab {
       },
     };
   };
+}
+
+async function launch(executablePath: string): Promise<Browser> {
+  const launched = await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+  });
+  // The next tab after a crash gets a new browser.
+  return launched.once("disconnected", () => (browser = undefined));
 }
 
 /** Far more than any step takes, so that a loaded machine fails no test. */
