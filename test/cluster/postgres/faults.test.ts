@@ -1,6 +1,7 @@
+import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
-import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { Claim, EventLog } from "../../../src/ports/event-log.ts";
 import {
   events,
   nextEvents,
@@ -67,6 +68,17 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   expect(await log.remove(next)).toEqual(["secret"]);
   expect(proxy.lost).toBe(3);
   expect(await log.run(runId("run"))).toMatchObject({ removed: true });
+});
+
+test("a claim takes a run that another node releases without an append meanwhile", async () => {
+  const a = await open({});
+  const b = await openSchema(schemaOf(a));
+  onTestFinished(() => b.close());
+  await a.claim(runId("run"));
+  const { release, claimed } = await locked(a, () => b.claim(runId("run")));
+  await release(`DELETE FROM ${schemaOf(a)}.run`);
+  const { cursor } = await claimed;
+  expect(await b.append(cursor, { ...nextEvents(cursor, 1), run: row({}) })).toMatchObject({ head: 1 });
 });
 
 test("a file and a secret whose answers are lost are stored, also a file that comes in pieces", async () => {
@@ -262,6 +274,26 @@ test("a node that opens the log alone keeps others out, and is kept out by them"
   const again = await openSchema(schema);
   await again.close();
 });
+
+/** Starts a claim, which waits for a lock on the runs until `release` has run a statement. */
+async function locked(
+  log: EventLog,
+  claim: () => Promise<Claim>,
+): Promise<{ readonly claimed: Promise<Claim>; release(text: string): Promise<void> }> {
+  const holder = new pg.Client({ connectionString: await postgresUrl() });
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query(`BEGIN; SELECT FROM ${schemaOf(log)}.run FOR UPDATE`);
+  const claimed = claim();
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
+  await expect.poll(() => query(waiting, [`%${schemaOf(log)}.claim_1%`])).toHaveLength(1);
+  return {
+    claimed,
+    async release(text) {
+      await holder.query(`${text}; COMMIT`);
+    },
+  };
+}
 
 /** Opens an empty log, for the rest of the test. */
 async function open(options: Parameters<typeof postgresLog>[0]): Promise<EventLog> {

@@ -71,12 +71,15 @@ export class Rows {
     runId: RunId,
     { node, spared, channel }: NewClaim,
   ): Promise<ClaimedRow | { readonly holder: string }> {
-    const [row] = await this.#database.ask<{ holder: string | null; claim: number; claimed: ClaimColumns }>(
-      "SELECT * FROM troupe.claim_1($1, $2, $3, $4)",
-      [runId, node, spared, channel],
-    );
+    const [row] = await this.#database.ask<{
+      holder: string | null;
+      claim: number | null;
+      claimed: ClaimColumns | null;
+    }>("SELECT * FROM troupe.claim_1($1, $2, $3, $4)", [runId, node, spared, channel]);
     if (row === undefined || row.holder !== null) return { holder: row?.holder ?? "" };
     const { claim: epoch, claimed } = row;
+    // Another node has released the run without an append during the claim, which deletes its row.
+    if (epoch === null || claimed === null) return this.claim(runId, { node, spared, channel });
     const { appends, head, records, stored, removed } = claimed;
     return {
       epoch,
