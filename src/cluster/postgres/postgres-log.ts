@@ -48,6 +48,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   let warnings: readonly string[] = [];
   let lossWarnings: readonly string[] = [];
   let probe: NodeJS.Timeout | undefined;
+  let checking: Promise<void> | undefined;
   let changed: Change[] = [];
 
   const queue = new AppendQueue(database, (reason) => {
@@ -65,8 +66,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       for (const runId of Array.from(tails.runIds)) tails.wake(runId);
     },
     async look(client) {
+      checking ??= checkServer();
       onChanged(await lost.look(client, claims.appends));
-      ({ warnings } = await readServer(database));
     },
   });
 
@@ -84,6 +85,16 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     await channel.open();
     ({ warnings } = server);
     return server;
+  }
+
+  /** Renews the warnings; a server that does not answer leaves the old ones. */
+  async function checkServer(): Promise<void> {
+    try {
+      ({ warnings } = await readServer(database));
+    } catch {
+      // The next look tries again.
+    }
+    checking = undefined;
   }
 
   /** Another node has changed runs under these claims; an older claim of this node holds no longer. */
@@ -107,7 +118,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   async function recover(): Promise<void> {
     while (closing === undefined) {
       try {
-        await database.once("UPDATE troupe.probe SET written = now()");
+        await database.commit();
         trouble = undefined;
         probe = undefined;
         return;
@@ -181,7 +192,10 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
         run.appends,
       ]);
       // After a lost answer the repeated statement finds the run removed.
-      if (row?.done !== true && (await rows.run(run.runId))?.removed !== true) throw toFenced(run.runId);
+      if (row?.done !== true) {
+        if ((await rows.run(run.runId))?.removed !== true) throw toFenced(run.runId);
+        await database.confirm();
+      }
       wakeLater(run);
       return await rows.unreferenced(things);
     } finally {
@@ -275,8 +289,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     clearTimeout(probe);
     await queue.settled();
     await releases.settled();
-    await channel.close();
-    await database.close();
+    await Promise.all([channel.close(), database.close()]);
   }
 
   return {

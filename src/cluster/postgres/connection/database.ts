@@ -1,12 +1,12 @@
-import { userInfo } from "node:os";
-import type { Client, ClientConfig, Pool, PoolConfig } from "pg";
-import { AgentError, messageOf } from "../../../errors.ts";
+import type { Client, Pool } from "pg";
+import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import type { PostgresConnection } from "../options.ts";
+import { Connections } from "./connections.ts";
 import { loadPg } from "./load-pg.ts";
 import type { Pg } from "./load-pg.ts";
 import { readService } from "./service.ts";
-import { isInvalidValue, isTransient, toReason } from "./trouble.ts";
+import { isInvalidValue, isTransient, stateOf, toReason } from "./trouble.ts";
 
 /** A value of a statement. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
@@ -18,8 +18,7 @@ export interface Transaction {
 
 /** The connections to a database, and how its statements are repeated after a lost connection. */
 export class Database {
-  readonly #pg: Pg;
-  readonly #config: ClientConfig;
+  readonly #connections: Connections;
   readonly #prefix: string;
   readonly #texts = new Map<string, string>();
   readonly #settleMs: number;
@@ -35,60 +34,26 @@ export class Database {
   #closing: Promise<unknown> | undefined;
 
   constructor(pg: Pg, options: PostgresConnection & { readonly settleMs?: number }) {
-    const {
-      url,
-      max = 8,
-      schema = "troupe",
-      settleMs = 15_000,
-      host,
-      port,
-      database,
-      user,
-      password,
-      ssl,
-    } = options;
+    const { max = 8, schema = "troupe", settleMs = 15_000 } = options;
     if (!/^[a-z_][a-z0-9_]{0,50}$/.test(schema)) {
       throw new AgentError("invalid_request", `the schema "${schema}" is not a name of PostgreSQL`, {
         hint: "use small letters, digits and _, at most 51",
       });
     }
-    this.#pg = pg;
     this.schema = schema;
     this.#prefix = `${schema}.`;
     this.#settleMs = settleMs;
-    this.#config = {
-      ...(url !== undefined && { connectionString: withUser(url) }),
-      ...(host !== undefined && { host }),
-      ...(port !== undefined && { port }),
-      ...(database !== undefined && { database }),
-      ...toUser(user),
-      ...(password !== undefined && { password }),
-      ...(ssl !== undefined && { ssl }),
-      application_name: "troupe",
-      keepAlive: true,
-      connectionTimeoutMillis: CONNECT_MS,
-      types: toTypes(pg),
-    };
-    this.#readers = this.#pool({ max, query_timeout: QUERY_MS });
-    this.#uploaders = this.#pool({ max, query_timeout: QUERY_MS });
-    this.#beats = this.#pool({ max: 1, query_timeout: BEAT_MS });
-    this.#writers = this.#pool({ max: WRITERS, query_timeout: WRITE_MS });
+    this.#connections = new Connections(pg, options);
+    this.#readers = this.#connections.pool({ max, statementMs: QUERY_MS });
+    this.#uploaders = this.#connections.pool({ max, statementMs: QUERY_MS });
+    this.#beats = this.#connections.pool({ max: 1, statementMs: BEAT_MS });
+    this.#writers = this.#connections.pool({ max: WRITERS, statementMs: WRITE_MS });
   }
 
   static async connect(options: PostgresConnection & { readonly settleMs?: number }): Promise<Database> {
     const service = readService(options);
     const { url: _url, ...others } = options;
-    const database = new Database(
-      await loadPg(),
-      service === undefined ? options : { ...service, ...others },
-    );
-    // The library reads the address and its files only here, and connects later.
-    if (database.client().host.includes(",")) {
-      throw new AgentError("invalid_request", "the address of the database has several hosts", {
-        hint: "give one host, whose name or address moves with the primary server",
-      });
-    }
-    return database;
+    return new Database(await loadPg(), service === undefined ? options : { ...service, ...others });
   }
 
   get isClosed(): boolean {
@@ -112,6 +77,19 @@ export class Database {
     return this.#run(this.#writers, text, values);
   }
 
+  /** Resolves when a synchronous standby has all that a statement has found. */
+  confirm(): Promise<void> {
+    return this.#repeat(() => this.commit().catch(toFailure));
+  }
+
+  /**
+   * One attempt of a commit, which ends when a synchronous standby has it and all commits before. What a statement finds was
+   * stored by this server, but not necessarily by the standby, if its commit was interrupted.
+   */
+  async commit(): Promise<void> {
+    await this.write("UPDATE troupe.probe SET written = now()", []);
+  }
+
   /** One attempt of a statement, without repetition. */
   once<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
     return this.#run(this.#readers, text, values);
@@ -124,7 +102,7 @@ export class Database {
 
   /** A transaction that may run twice; it is repeated after a lost connection. */
   transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#repeat(() => this.#transact(this.#readers, work));
+    return this.#repeat(() => this.#transact(this.#readers, IDLE_MS, work));
   }
 
   /** A transaction that lasts while another client sends data. It is repeated if it may run twice. */
@@ -132,7 +110,7 @@ export class Database {
     work: (transaction: Transaction) => Promise<Result>,
     { mayRunTwice }: { readonly mayRunTwice: boolean },
   ): Promise<Result> {
-    const attempt = (): Promise<Result> => this.#transact(this.#uploaders, work);
+    const attempt = (): Promise<Result> => this.#transact(this.#uploaders, IDLE_UPLOAD_MS, work);
     return mayRunTwice ? this.#repeat(attempt) : attempt();
   }
 
@@ -153,23 +131,30 @@ export class Database {
     }
   }
 
-  async #transact<Result>(pool: Pool, work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+  async #transact<Result>(
+    pool: Pool,
+    idleMs: number,
+    work: (transaction: Transaction) => Promise<Result>,
+  ): Promise<Result> {
     this.#checkOpen();
-    const client = await pool.connect().catch(toUnavailable);
+    const client = await pool.connect().catch(toFailure);
     let failure: Error | undefined;
     const fail = (error: Error): void => {
       failure = error;
     };
     client.on("error", fail);
     const query = async <Row extends object>(text: string, values: readonly Value[] = []) =>
-      (await client.query<Row>(this.sql(text), [...values]).catch(toUnavailable)).rows;
+      (await client.query<Row>(this.sql(text), [...values]).catch(toFailure)).rows;
     try {
-      await query("BEGIN");
+      // The server ends the transaction of a node that has vanished, which would keep its locks.
+      await query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`);
       const result = await work({ query });
       await query("COMMIT");
       return result;
     } catch (error) {
-      await client.query("ROLLBACK").catch(fail);
+      // A connection that does not answer is closed, which ends its transaction.
+      if (error instanceof Unavailable && stateOf(error.cause) === undefined) fail(error);
+      else await client.query("ROLLBACK").catch(fail);
       throw error;
     } finally {
       client.off("error", fail);
@@ -179,31 +164,17 @@ export class Database {
 
   /** Where the database is, for people: without the password. */
   get address(): string {
-    return this.addressOf();
+    return this.#connections.addressOf();
   }
 
   /** The same for another address. */
   addressOf(url?: string): string {
-    const { host, port, database, user } = this.client(url);
-    return `${database ?? "the database"} at ${host}:${port} as ${user ?? "no user"}`;
+    return this.#connections.addressOf(url);
   }
 
-  /** A connection outside the pools; `url` replaces the address. Fails if an address cannot be used. */
-  client(url?: string): Client {
-    const config = {
-      ...this.#config,
-      ...(url !== undefined && { connectionString: withUser(url) }),
-      query_timeout: LISTEN_MS,
-    };
-    try {
-      return new this.#pg.Client(config);
-    } catch (cause) {
-      throw new AgentError(
-        "invalid_request",
-        `the address of the database cannot be used: ${messageOf(cause)}`,
-        { hint: "correct it; sslrootcert, sslcert and sslkey name files of this machine", cause },
-      );
-    }
+  /** Opens a connection outside the pools; `url` replaces the address. Its owner ends it. */
+  session(url?: string): Promise<Client> {
+    return this.#connections.connect(SESSION_MS, url);
   }
 
   /** The statement for the schema of this log. */
@@ -221,10 +192,12 @@ export class Database {
     return performance.now() + this.#settleMs;
   }
 
+  /** Closes all connections, after a time also those whose statements still run. */
   close(): Promise<unknown> {
-    return (this.#closing ??= Promise.all(
-      [this.#readers, this.#writers, this.#uploaders, this.#beats].map((pool) => pool.end()),
-    ));
+    return (this.#closing ??= Promise.all([
+      ...[this.#readers, this.#writers, this.#uploaders, this.#beats].map((pool) => pool.end()),
+      this.#connections.closed(),
+    ]));
   }
 
   async #run<Row extends object>(
@@ -235,40 +208,9 @@ export class Database {
     return (await pool.query<Row>(this.sql(text), [...values])).rows;
   }
 
-  #pool(config: PoolConfig): Pool {
-    const pool = new this.#pg.Pool({ ...this.#config, ...config });
-    // An idle connection that breaks is replaced with the next statement.
-    pool.on("error", () => {});
-    return pool;
-  }
-
   #checkOpen(): void {
     // Not a fault: a stopping server still has readers.
     if (this.isClosed) throw new AgentError("unavailable", "the log is closed", { retryAfterS: 1 });
-  }
-}
-
-/** The user of an address without one, as psql finds it. The library asks only USER, which services often do not have. */
-function toUser(given?: string): { readonly user?: string } {
-  const { PGUSER, USER } = process.env;
-  const user = [given, PGUSER, USER].find((name) => name !== undefined && name !== "") ?? osUser();
-  return user === undefined ? {} : { user };
-}
-
-/** The address with its user, because the library prefers an address without a user to the option. */
-function withUser(url: string): string {
-  const { user } = toUser();
-  const hasUser = /^\w+:\/\/[^/?#]*@|[?&](?:user|service)=/.test(url);
-  if (hasUser || user === undefined) return url;
-  return `${url}${url.includes("?") ? "&" : "?"}user=${encodeURIComponent(user)}`;
-}
-
-/** The name of the user of this process; `undefined` if the system has no name for it. */
-function osUser(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    return undefined;
   }
 }
 
@@ -280,7 +222,8 @@ export function toInvalid(cause: unknown): AgentError {
   });
 }
 
-function toUnavailable(error: unknown): never {
+function toFailure(error: unknown): never {
+  if (isInvalidValue(error)) throw toInvalid(error);
   throw new Unavailable(`the database has failed: ${toReason(error)}`, { cause: error });
 }
 
@@ -294,20 +237,16 @@ export function delay(ms: number): Promise<void> {
 export const FIRST_WAIT_MS = 50;
 export const MOST_WAIT_MS = 1_000;
 
-const CONNECT_MS = 5_000;
-/** After this the connection is given up; the server may still execute the statement. */
+/** The limits of statements. After them the connection is given up. */
 const QUERY_MS = 15_000;
 const WRITE_MS = 5_000;
-const LISTEN_MS = 5_000;
+const SESSION_MS = 5_000;
 /** Longer than a node lives without a beat; then a new connection is tried. */
 const BEAT_MS = 3_000;
 
+/** How long a transaction may wait for its next statement; that of an upload waits for the client. */
+const IDLE_MS = 5_000;
+const IDLE_UPLOAD_MS = 60_000;
+
 /** Two, so that the next appends travel while the server syncs the last ones. */
 export const WRITERS = 2;
-
-/** All numbers are below 2^53. */
-function toTypes({ types, TypeOverrides }: Pg): InstanceType<Pg["TypeOverrides"]> {
-  const own = new TypeOverrides();
-  own.setTypeParser(types.builtins.INT8, Number);
-  return own;
-}

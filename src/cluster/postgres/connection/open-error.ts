@@ -12,8 +12,9 @@ export const SCHEMA_HINT = "use another database, or restore this one from a bac
 export function toOpenError(thrown: unknown, address: string): unknown {
   if (thrown instanceof AgentError) return thrown;
   const cause = fieldOf(thrown, "cause") ?? thrown;
-  const state = stateOf(cause);
   const reason = messageOf(cause);
+  // The library fails before the server does if it has no password.
+  const state = stateOf(cause) ?? (/^SASL: .* password/.test(reason) ? "28P01" : undefined);
   if (state === undefined) return toUnreached(cause, address);
   const known = KNOWN[state] ?? KNOWN[state.slice(0, 2)];
   if (known === undefined) {

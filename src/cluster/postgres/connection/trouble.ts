@@ -23,6 +23,8 @@ export function isInvalidValue(error: unknown): boolean {
 /** Why the log takes no appends, in a sentence without addresses, paths or values. */
 export function toReason(error: unknown): string {
   const state = stateOf(error);
+  if (state === "57014" || state === "55P03" || isTimeout(error))
+    return "the database does not answer in time";
   if (state === undefined) return "the database cannot be reached";
   if (state === "53100") return "the disk of the database is full";
   if (state === "25006") return "the database is a standby, which takes no writes";
@@ -30,10 +32,16 @@ export function toReason(error: unknown): string {
   return `the database refuses a statement (${state})`;
 }
 
+/** Whether the library has given up a statement. */
+function isTimeout(error: unknown): boolean {
+  return stateOf(error) === undefined && error instanceof Error && error.message === "Query read timeout";
+}
+
 const TRANSIENT_CLASSES: ReadonlySet<string> = new Set(["08"]);
 
 const TRANSIENT: ReadonlySet<string> = new Set([
   "25006", // The server is a standby.
+  "25P03", // A transaction waited too long for its next statement.
   "40001", // A serialization failure.
   "40P01", // A deadlock.
   "53300", // Too many connections.

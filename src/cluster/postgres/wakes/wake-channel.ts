@@ -24,7 +24,7 @@ export interface WakeChannelOptions {
   onChanged(changes: readonly Change[]): void;
   /** The channel was silent for a time: any run can have changed. */
   onReconnected(): void;
-  /** Looks for changes whose message was lost, from time to time. */
+  /** Looks for changes whose message was lost, from time to time, with statements on this connection alone. */
   look(client: Client): Promise<void>;
 }
 
@@ -93,7 +93,8 @@ export class WakeChannel {
           },
         );
       }
-      this.#watch();
+      // A connection that was lost meanwhile is being replaced.
+      if (this.#client === client) this.#watch();
     } catch (error) {
       await this.close();
       throw error;
@@ -112,27 +113,26 @@ export class WakeChannel {
     if (!this.#sending) void this.#send();
   }
 
+  /** Ends the connection; the database waits until it is closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#client?.end().catch(() => {});
+    if (this.#client !== undefined) end(this.#client);
     await this.#reconnecting;
   }
 
   async #connect(): Promise<Client> {
     const { database, url } = this.#options;
-    const client = database.client(url);
-    client.on("error", () => {});
+    const client = await database.session(url);
     client.on("notification", (message) => this.#receive(message));
+    client.once("end", () => this.#lost(client));
     try {
-      await client.connect();
       await client.query(`LISTEN ${this.name}`);
+      return client;
     } catch (error) {
-      await client.end().catch(() => {});
+      end(client);
       throw error;
     }
-    client.once("end", () => this.#lost(client));
-    return client;
   }
 
   /** Takes the lock that tells one node from several; it lasts as long as the connection. */
@@ -193,10 +193,15 @@ export class WakeChannel {
     this.#timer = setTimeout(() => {
       const client = this.#client;
       if (client === undefined || this.#isClosed) return;
-      this.#inTurn(() => this.#options.look(client))
-        .catch(async () => client.end())
-        .catch(() => {})
-        .finally(() => this.#watch());
+      this.#inTurn(() => this.#options.look(client)).then(
+        () => {
+          if (this.#client === client) this.#watch();
+        },
+        () => {
+          end(client);
+          this.#lost(client);
+        },
+      );
     }, LOOK_MS);
     this.#timer.unref();
   }
@@ -217,7 +222,7 @@ export class WakeChannel {
         await this.#lock(client);
         await this.#options.look(client);
         if (this.#isClosed) {
-          await client.end();
+          end(client);
           return;
         }
         this.#client = client;
@@ -226,11 +231,16 @@ export class WakeChannel {
         this.#watch();
         return;
       } catch {
-        await client?.end().catch(() => {});
+        if (client !== undefined) end(client);
         await delay(wait);
       }
     }
   }
+}
+
+/** Ends a connection, without waiting for a server that may not answer. */
+function end(client: Client): void {
+  client.end().catch(() => {});
 }
 
 function toChange(word: string): Change {

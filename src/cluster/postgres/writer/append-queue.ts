@@ -88,10 +88,15 @@ export class AppendQueue {
           appendStatement(jobs.length),
           [items, ...bodies],
         );
+        const settled = jobs.map((job, index) => ({
+          job,
+          outcome: toOutcome(job, row?.refusals[index], wasTried || attempt > 1),
+        }));
+        if (settled.some(({ outcome }) => outcome === "landed before")) await this.#database.commit();
         this.#figures.commits += 1;
         this.#figures.appends += jobs.length;
         for (const { body } of jobs) this.#figures.bytes += body.length;
-        for (const [index, job] of jobs.entries()) settle(job, row?.refusals[index], wasTried || attempt > 1);
+        for (const { job, outcome } of settled) job.settle(typeof outcome === "string" ? undefined : outcome);
         return;
       } catch (error) {
         // The statement can be repeated: an append that has landed already has changed the number of appends.
@@ -118,19 +123,23 @@ export class AppendQueue {
   }
 }
 
-function settle({ run, settle: done }: Job, refusal: Refusal | undefined, isRepeated: boolean): void {
-  if (refusal === undefined) return done();
+/** What became of an append, whose statement may be a repeated one. */
+function toOutcome(
+  { run }: Job,
+  refusal: Refusal | undefined,
+  isRepeated: boolean,
+): "landed" | "landed before" | Error {
+  if (refusal === undefined) return "landed";
   switch (refusal[0]) {
     case "gone":
-      return done(new AgentError("gone", `run ${run.runId} was removed`));
+      return new AgentError("gone", `run ${run.runId} was removed`);
     case "conflict":
-      return done(new AgentError("conflict", refusal[1]));
+      return new AgentError("conflict", refusal[1]);
     case "fenced": {
       const [, epoch, appends] = refusal;
       // The owner has one append in flight, so the one more that the run has is this one, whose answer was lost.
-      const hasLanded = isRepeated && epoch === run.epoch && appends === run.appends + 1;
-      if (hasLanded) return done();
-      return done(appends < run.appends ? new LostAppends(run.runId) : toFenced(run.runId));
+      if (isRepeated && epoch === run.epoch && appends === run.appends + 1) return "landed before";
+      return appends < run.appends ? new LostAppends(run.runId) : toFenced(run.runId);
     }
     default:
       return refusal satisfies never;

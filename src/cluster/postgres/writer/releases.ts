@@ -26,7 +26,10 @@ export class Releases {
     await Promise.resolve();
     while (this.#runs.length > 0) {
       const items = this.#runs.splice(0, AT_ONCE).map(({ runId, epoch }) => [runId, epoch]);
-      await this.#database.ask("SELECT troupe.release_1($1)", [JSON.stringify(items)]).catch(() => {});
+      await this.#database.ask("SELECT troupe.release_1($1)", [JSON.stringify(items)]).catch(() => {
+        // A database that has not answered for the whole time of `ask` does not get the others one after the other.
+        this.#runs.length = 0;
+      });
     }
     this.#sending = undefined;
   }

@@ -1,0 +1,164 @@
+import { Socket } from "node:net";
+import { callbackify } from "node:util";
+import type { Client, ClientBase, ClientConfig, Pool } from "pg";
+import { AgentError, messageOf } from "../../../errors.ts";
+import type { PostgresConnection } from "../options.ts";
+import type { Pg } from "./load-pg.ts";
+import { toUser, withUser } from "./user.ts";
+
+/** The limits of the connections of a pool. */
+export interface PoolLimits {
+  /** The number of connections. */
+  readonly max: number;
+  /** The time of a statement; the server ends it shortly before. */
+  readonly statementMs: number;
+}
+
+/** Makes the connections to a database, and closes them also if the database does not answer. */
+export class Connections {
+  readonly #pg: Pg;
+  readonly #config: ClientConfig;
+  readonly #user: string | undefined;
+  readonly #client: typeof Client;
+  readonly #sockets = new Set<Socket>();
+  #onClosed: (() => void) | undefined;
+
+  constructor(pg: Pg, { url, host, port, database, user, password, ssl }: PostgresConnection) {
+    this.#pg = pg;
+    this.#user = user;
+    this.#client = password === undefined ? pg.Client : withPassword(pg, password);
+    this.#config = {
+      ...(url !== undefined && { connectionString: withUser(url, user) }),
+      ...(host !== undefined && { host }),
+      ...(port !== undefined && { port }),
+      ...(database !== undefined && { database }),
+      ...toUser(user),
+      ...(ssl !== undefined && { ssl }),
+      application_name: "troupe",
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_S * 1_000,
+      connectionTimeoutMillis: CONNECT_MS,
+      types: toTypes(pg),
+    };
+    // The library reads the address and its files only here, and connects later.
+    if (this.#read().host.includes(",")) {
+      throw new AgentError("invalid_request", "the address of the database has several hosts", {
+        hint: "give one host, whose name or address moves with the primary server",
+      });
+    }
+  }
+
+  /** Where the database is, for people: without the password. `url` replaces the address. */
+  addressOf(url?: string): string {
+    const { host, port, database, user } = this.#read(url);
+    return `${database ?? "the database"} at ${host}:${port} as ${user ?? "no user"}`;
+  }
+
+  pool({ max, statementMs }: PoolLimits): Pool {
+    const pool = new this.#pg.Pool({
+      ...this.#config,
+      stream: this.#open,
+      Client: this.#client,
+      max,
+      query_timeout: statementMs,
+      verify: callbackify((client: ClientBase) => setLimits(client, statementMs)),
+    });
+    // An idle connection that breaks is replaced with the next statement.
+    pool.on("error", () => {});
+    return pool;
+  }
+
+  /** Opens a connection outside the pools; `url` replaces the address. Its owner ends it. */
+  async connect(statementMs: number, url?: string): Promise<Client> {
+    const client = this.#read(url, { stream: this.#open, query_timeout: statementMs });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      await setLimits(client, statementMs);
+      return client;
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Resolves when all connections are closed. Cuts those that their owners have not closed after a time. */
+  async closed(): Promise<void> {
+    if (this.#sockets.size === 0) return;
+    const cut = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, CLOSE_MS);
+    await new Promise<void>((resolve) => {
+      this.#onClosed = resolve;
+    });
+    clearTimeout(cut);
+  }
+
+  readonly #open = (): Socket => {
+    const socket = new Socket();
+    this.#sockets.add(socket);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#onClosed?.();
+    });
+    return socket;
+  };
+
+  /** Makes a client; fails if an address cannot be used. The error does not repeat the address. */
+  #read(url?: string, more: ClientConfig = {}): Client {
+    const other = url !== undefined && { connectionString: withUser(url, this.#user) };
+    try {
+      return new this.#client({ ...this.#config, ...other, ...more });
+    } catch (cause) {
+      const why = messageOf(cause);
+      const hint =
+        why === "Invalid URL"
+          ? "write postgres://USER@HOST:PORT/DATABASE and set PGPASSWORD, or write special characters of a password as %XX"
+          : "correct it; sslrootcert, sslcert and sslkey name files of this machine";
+      throw new AgentError("invalid_request", `the address of the database cannot be used: ${why}`, {
+        hint,
+        cause,
+      });
+    }
+  }
+}
+
+/** The library takes the empty password of a URL, also when another one is given beside it. */
+function withPassword(pg: Pg, password: NonNullable<PostgresConnection["password"]>): typeof Client {
+  return class extends pg.Client {
+    constructor(config?: string | ClientConfig) {
+      super(config);
+      Object.assign(this, { password });
+    }
+  };
+}
+
+/**
+ * Lets the server end statements that the client has given up, and connections of a node that has vanished, so that their
+ * locks do not last. The settings would stay in a connection that a pooler shares with others, so they are set only if the
+ * process of the server is the one that the connection was announced with: a pooler announces a number of its own.
+ */
+async function setLimits(client: ClientBase, statementMs: number): Promise<void> {
+  const { processID = null } = client as { readonly processID?: number | null };
+  await client.query(LIMITS, [processID, statementMs - GIVE_UP_MS]);
+}
+
+const KEEP_ALIVE_S = 10;
+
+const LIMITS = `SELECT set_config('statement_timeout', $2::text, false),
+  set_config('tcp_keepalives_idle', '${KEEP_ALIVE_S}', false), set_config('tcp_keepalives_interval', '5', false),
+  set_config('tcp_keepalives_count', '3', false)
+  WHERE pg_backend_pid() = $1`;
+
+/** The server ends a statement this much before the client gives it up, so that the client knows its outcome. */
+const GIVE_UP_MS = 500;
+
+const CONNECT_MS = 5_000;
+const CLOSE_MS = 5_000;
+
+/** All numbers are below 2^53. */
+function toTypes({ types, TypeOverrides }: Pg): InstanceType<Pg["TypeOverrides"]> {
+  const own = new TypeOverrides();
+  own.setTypeParser(types.builtins.INT8, Number);
+  return own;
+}

@@ -1,0 +1,39 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { postgresLog } from "troupe/postgres";
+import { needsPostgres, ownPostgres } from "../../machine/postgres.ts";
+import { ask } from "./databases.ts";
+
+needsPostgres();
+
+test("a password that is given beside an address is used, and one that is missing is named", async (context) => {
+  const server = await ownPostgres(context);
+  await ask(server.url, "CREATE ROLE app LOGIN PASSWORD 'hidden'");
+  await ask(server.url, "GRANT CREATE ON DATABASE postgres TO app");
+  await server.kill();
+  const rules = "local all troupe trust\nlocal all app scram-sha-256\n";
+  writeFileSync(join(server.directory, "data", "pg_hba.conf"), rules);
+  await server.start();
+  const url = server.url.replace("troupe@", "app@");
+
+  await expect(postgresLog({ url })).rejects.toMatchObject({
+    code: "forbidden",
+    details: { hint: expect.stringContaining("set PGPASSWORD") as string },
+  });
+  const log = await postgresLog({ url, listenUrl: url, password: async () => "hidden" });
+  onTestFinished(() => log.close());
+  expect((await log.claim("run")).cursor).toMatchObject({ head: 0 });
+});
+
+test("an address that is not a URL is refused with a line that names the fix, without the password", async () => {
+  for (const url of ["postgres://user:hid#den@host/db", "postgres://user:hid#den@one:1,two:2/db"]) {
+    const error: unknown = await postgresLog({ url }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "invalid_request",
+      message: "the address of the database cannot be used: Invalid URL",
+      details: { hint: expect.stringContaining("%XX") as string },
+    });
+    expect(JSON.stringify(error)).not.toContain("den");
+  }
+});

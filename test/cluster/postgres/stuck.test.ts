@@ -1,0 +1,124 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import { events, nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { postgresLog } from "troupe/postgres";
+import type { PostgresLogOptions } from "troupe/postgres";
+import pg from "pg";
+import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
+import { ask } from "./databases.ts";
+import { openEmpty, openProxy, openSchema, query, schemaOf } from "./logs.ts";
+
+needsPostgres();
+
+test("a node whose new listening connection ends before the node uses it listens again", async () => {
+  const [pool, listening] = [await openProxy(await postgresUrl()), await openProxy(await postgresUrl())];
+  const log = await open({ url: pool.url, listenUrl: listening.url });
+  const key = `hashtextextended('troupe serves ${schemaOf(log)}', 0)`;
+  const countListening = async (): Promise<number> =>
+    (await query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = (${key} & 4294967295)::oid`))
+      .length;
+
+  // The new connection waits for a query over another one.
+  const silenced = pool.silenceAt("synchronous_standby_names");
+  listening.cut();
+  listening.mend();
+  await silenced;
+  listening.cut();
+  await expect.poll(countListening).toBe(0);
+  listening.mend();
+  pool.mend();
+  await expect.poll(countListening).toBe(1);
+});
+
+test("an append whose answer is lost is acknowledged only when the synchronous standby has it", async (context) => {
+  const server = await ownPostgres(context);
+  const log = await open({ url: server.url, settleMs: 120_000 });
+  const cursor = await startRun(log, "run", 1);
+  const waiting = (): ReturnType<typeof ask> =>
+    ask(server.url, "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  await ask(server.url, "ALTER SYSTEM SET synchronous_standby_names = 'away'");
+  await ask(server.url, "SELECT pg_reload_conf()");
+  await expect
+    .poll(async () => ask(server.url, "SHOW synchronous_standby_names"))
+    .toEqual([{ synchronous_standby_names: "away" }]);
+
+  const appended = Promise.resolve(log.append(cursor, nextEvents(cursor, 2)));
+  await expect.poll(waiting).toHaveLength(1);
+  const [first] = await waiting();
+  // The server keeps the append, although the standby does not have it.
+  await ask(server.url, "SELECT pg_terminate_backend($1)", [first?.["pid"]]);
+  let isAcknowledged = false;
+  void appended.then(() => {
+    isAcknowledged = true;
+  });
+  await expect
+    .poll(async () => isAcknowledged || (await waiting()).some(({ pid }) => pid !== first?.["pid"]))
+    .toBe(true);
+  expect(isAcknowledged).toBe(false);
+
+  await ask(server.url, "ALTER SYSTEM RESET synchronous_standby_names");
+  await ask(server.url, "SELECT pg_reload_conf()");
+  expect(await appended).toMatchObject({ head: 3 });
+  expect((await log.read(runId("run"), { after: 0, records: true })).events).toEqual(events(1, 3));
+});
+
+test("a statement that a node has given up ends on the server too", async () => {
+  const log = await open({ settleMs: 120_000 });
+  const cursor = await startRun(log, "run", 1);
+  const appends = `%${schemaOf(log)}.append_1%`;
+  const waiting = async (): Promise<readonly unknown[]> =>
+    query("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1", [appends]);
+  const operator = await connect();
+  await operator.query(`BEGIN; LOCK TABLE ${schemaOf(log)}.run`);
+  const appended = log.append(cursor, nextEvents(cursor, 2));
+  await expect.poll(waiting).toHaveLength(1);
+  const [first] = await waiting();
+  await expect.poll(() => log.figures?.().retries).toBe(1);
+  await expect.poll(waiting).toEqual([expect.not.objectContaining(first as object)]);
+  await operator.query("COMMIT");
+  expect(await appended).toMatchObject({ head: 3 });
+});
+
+test("a node that vanishes in the middle of a transaction does not keep its locks", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const a = await open({ url: proxy.url, settleMs: 120_000 });
+  const b = await openSchema(schemaOf(a), { settleMs: 120_000 });
+  onTestFinished(() => b.close());
+  const body = Buffer.from("some bytes");
+  await a
+    .artifacts?.()
+    .put({ artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 100 });
+  const vanished = proxy.silenceAt(`INSERT INTO ${schemaOf(a)}.artifact_run`);
+  const attached = a.artifacts?.().attach(["file"], runId("of-a"));
+  await vanished;
+  await b.artifacts?.().attach(["file"], runId("of-b"));
+  proxy.mend();
+  await attached;
+  expect(await b.artifacts?.().get("file")).toMatchObject({ runIds: ["of-b", "of-a"] });
+});
+
+test("a log closes also while its database does not answer", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const log = await openEmpty({ url: proxy.url });
+  await startRun(log, "run", 1);
+  proxy.silence();
+  await log.close();
+  expect(log.health()).toMatchObject({ writable: false, reason: "the log is closed" });
+  proxy.mend();
+});
+
+/** Opens an empty log, for the rest of the test. */
+async function open(options: PostgresLogOptions): Promise<EventLog> {
+  const isOwn = options.url !== undefined && !options.url.includes("127.0.0.1");
+  const log = isOwn ? await postgresLog(options) : await openEmpty(options);
+  onTestFinished(() => log.close());
+  return log;
+}
+
+/** A connection for the rest of the test. */
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: await postgresUrl() });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
