@@ -50,15 +50,17 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       }
     },
     async *read(artifactId) {
-      if ((await get(artifactId)) === undefined) {
-        throw new AgentError("not_found", `there is no artifact ${artifactId}`);
-      }
-      for (let n = 0; ; n += 1) {
+      const missing = new AgentError("not_found", `there is no artifact ${artifactId}`);
+      let rest = (await get(artifactId))?.sizeBytes;
+      if (rest === undefined) throw missing;
+      for (let n = 0; rest > 0; n += 1) {
         const [row] = await database.ask<{ bytes: Uint8Array }>(
           "SELECT bytes FROM troupe.artifact_chunk WHERE artifact = $1 AND n = $2",
           [artifactId, n],
         );
-        if (row === undefined) return;
+        // It was removed meanwhile.
+        if (row === undefined) throw missing;
+        rest -= row.bytes.byteLength;
         yield row.bytes;
       }
     },

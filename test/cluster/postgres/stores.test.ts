@@ -41,6 +41,28 @@ test("a large artifact is stored in chunks of 256 KiB, and read on another node"
   expect(Buffer.concat(chunks).equals(body)).toBe(true);
 });
 
+test("the read of a file that is removed meanwhile fails, and does not end early", async () => {
+  const log = await openEmpty();
+  onTestFinished(() => log.close());
+  const artifacts = log.artifacts?.();
+  const body = Buffer.alloc(600_000);
+  const file = { artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 1_000_000 };
+  await artifacts?.put({ ...file, runId: "run" });
+  const chunks = artifacts?.read("file")[Symbol.asyncIterator]();
+  await chunks?.next();
+  await artifacts?.removeRun("run");
+  await expect(chunks?.next()).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a file whose type the database cannot store is refused as the fault of its sender", async () => {
+  const log = await openEmpty();
+  onTestFinished(() => log.close());
+  const file = { artifactId: "file", name: "file", body: Buffer.from("some bytes"), limitBytes: 100 };
+  await expect(log.artifacts?.().put({ ...file, mimeType: "text/\u0000" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+});
+
 test("slow uploads leave the other connections to the log", async () => {
   const log = await openEmpty({ max: 2, settleMs: 0 });
   const rest = Promise.withResolvers<void>();
