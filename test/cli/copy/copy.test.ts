@@ -122,12 +122,12 @@ describe("troupe copy to a database and back", () => {
     const cwd = await createProject({});
     const content = await withLog(sqliteLog(join(cwd, "old")), async (store) => {
       await fill(store);
-      for (let n = 0; n < 400; n += 1) await writeRun(store, `run-${n}`);
+      for (let n = 0; n < 120; n += 1) await writeRun(store, `run-${n}`);
       return contentOf(store);
     });
     const url = await newDatabase();
     const proxy = await openProxy(url);
-    for (const run of ["run-5", "run-60", "run-200"]) {
+    for (const run of ["run-5", "run-40", "run-100"]) {
       await isLeft(url);
       await killAt(proxy, run, () => copy(cwd, "old", proxy.url));
     }
@@ -137,7 +137,7 @@ describe("troupe copy to a database and back", () => {
     expect(await ask(url, "SELECT id FROM troupe.run WHERE owner IS NOT NULL")).toEqual([]);
     expect(await withLog(await postgresLog({ url, secretsKey: KEY }), contentOf)).toEqual(content);
 
-    for (const run of ["run-5", "run-100"]) {
+    for (const run of ["run-5", "run-60"]) {
       await isLeft(url);
       await killAt(proxy, run, () => copy(cwd, proxy.url, "back"));
     }
