@@ -5,7 +5,7 @@ import { readAccepted } from "../replay/accepted.ts";
 import type { Reply } from "../replay/mail-port.ts";
 import type { HostContext } from "../run-context.ts";
 
-/** Turns that are read from the index to find a cycle; more are not examined. */
+/** The most turns that are read from the index to find a cycle; a longer one is not found. */
 const TURNS_LIMIT = 1_000;
 
 /** The pause between two readings, in milliseconds. A pending cancel or answer changes the second one. */
@@ -13,6 +13,9 @@ const AGAIN_MS = 1_000;
 
 /** The longest pause before a failed examination is repeated, in milliseconds. */
 const RETRY_LIMIT_MS = 60_000;
+
+/** The most failed examinations that are repeated while others begin. Above it, the caller of one waits for its end. */
+const REPEATED_LIMIT = 100;
 
 /** A turn that rests on asks alone, and the turns that it waits for. */
 interface Resting {
@@ -39,6 +42,8 @@ export class Deadlocks {
   readonly #pauses: Pauses;
   /** The turns that are being examined, and whether they rest again since then. */
   readonly #examined = new Map<RequestId, boolean>();
+  /** The number of examinations that have failed and are repeated. */
+  #repeated = 0;
 
   constructor(context: Omit<HostContext, "mail">, reply: (to: RunId, reply: Reply) => Promise<void>) {
     this.#context = context;
@@ -50,39 +55,57 @@ export class Deadlocks {
     this.#pauses.stop();
   }
 
-  /** Examines a turn that waits only for asks. */
-  async examine(requestId: RequestId): Promise<void> {
+  /** Examines a turn that waits only for asks. Resolves when that is done, or has failed and is repeated. Never rejects. */
+  examine(requestId: RequestId): Promise<void> {
     if (this.#examined.has(requestId)) {
       this.#examined.set(requestId, true);
-      return;
+      return Promise.resolve();
     }
+    return new Promise((resolve) => {
+      void this.#examineAll(requestId, resolve).then(resolve);
+    });
+  }
+
+  async #examineAll(requestId: RequestId, failed: () => void): Promise<void> {
     for (let isAgain = true; isAgain; isAgain = this.#examined.get(requestId) === true) {
       this.#examined.set(requestId, false);
-      await this.#examineUntilDone(requestId);
+      if (await this.#isExamined(requestId, 0)) continue;
+      this.#repeated += 1;
+      if (this.#repeated <= REPEATED_LIMIT) failed();
+      await this.#repeat(requestId);
+      this.#repeated -= 1;
     }
     this.#examined.delete(requestId);
   }
 
-  /** Repeats an examination that fails, for example while the log cannot be written: nothing else would break a cycle. */
-  async #examineUntilDone(requestId: RequestId): Promise<void> {
-    for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_LIMIT_MS)) {
-      try {
-        await this.#examine(requestId);
-        return;
-      } catch (error) {
-        this.#context.telemetry.fault("actors could not be examined", error);
-      }
+  /** Repeats a failed examination, for example until the log can be written again: nothing else would break a cycle. */
+  async #repeat(requestId: RequestId): Promise<void> {
+    let pauseMs = AGAIN_MS;
+    let failures = 1;
+    do {
       await this.#pauses.wait(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, RETRY_LIMIT_MS);
+    } while (!(await this.#isExamined(requestId, failures++)));
+  }
+
+  /** Examines a turn once. Returns false if that has failed. */
+  async #isExamined(requestId: RequestId, failures: number): Promise<boolean> {
+    try {
+      await this.#examine(requestId, failures);
+      return true;
+    } catch (error) {
+      this.#context.telemetry.fault("actors could not be examined", error);
+      return false;
     }
   }
 
-  async #examine(requestId: RequestId): Promise<void> {
+  async #examine(requestId: RequestId, failures: number): Promise<void> {
     for (let before: string | undefined; ;) {
       const turns = await this.#read(requestId);
       if (turns === undefined) return;
       const now = JSON.stringify(turns);
       if (now === before) {
-        await this.#break(turns);
+        await this.#break(turns, failures);
         return;
       }
       before = now;
@@ -122,22 +145,24 @@ export class Deadlocks {
     return { requestId, runId, head: (await log.run(runId))?.head ?? 0, asks };
   }
 
-  /** Ends the youngest ask of a cycle. */
-  async #break(turns: readonly Resting[]): Promise<void> {
+  /** Ends the youngest ask of a cycle. After failures the next younger one: a run may be damaged. */
+  async #break(turns: readonly Resting[], failures: number): Promise<void> {
     const all = turns.flatMap((turn) => turn.asks.map((ask) => ({ turn, ask })));
-    const sorted = all.sort((a, b) => compare(b.ask.entry, a.ask.entry));
-    for (const { turn, ask } of sorted) {
-      const cycle = pathBetween(turns, ask.blocker, turn.requestId);
-      if (cycle === undefined) continue;
-      const { callId, sender } = await readAccepted(this.#context.log, ask.entry);
-      if (callId === undefined || sender === undefined) return;
-      const names = [turn, ...cycle].map(({ runId }) => runId).join(" → ");
-      const message = `the actors wait for each other: ${names}`;
-      const { requestId } = ask.entry;
-      const outcome = { ok: false, code: "would_deadlock", message } as const;
-      await this.#reply(sender.run_id, { requestId, callId, outcome, isRecalled: true });
-      return;
-    }
+    const inCycles = all
+      .sort((a, b) => compare(b.ask.entry, a.ask.entry))
+      .flatMap(({ turn, ask }) => {
+        const cycle = pathBetween(turns, ask.blocker, turn.requestId);
+        return cycle === undefined ? [] : [{ ask, runs: [turn, ...cycle] }];
+      });
+    const broken = inCycles[failures % inCycles.length];
+    if (broken === undefined) return;
+    const { requestId } = broken.ask.entry;
+    const { callId, sender } = await readAccepted(this.#context.log, broken.ask.entry);
+    if (callId === undefined || sender === undefined) return;
+    const names = broken.runs.map(({ runId }) => runId).join(" → ");
+    const message = `the actors wait for each other: ${names}`;
+    const outcome = { ok: false, code: "would_deadlock", message } as const;
+    await this.#reply(sender.run_id, { requestId, callId, outcome, isRecalled: true });
   }
 }
 
