@@ -29,3 +29,11 @@ test("no password or secret of compose.yaml has a default", () => {
   for (const [line, value] of given)
     expect([line, value]).toEqual([line, expect.stringMatching(/^\$\{\w+:\?.+\}$/)]);
 });
+
+test("the proxy of compose.yaml asks each node whether it is ready, by a name that the node knows", () => {
+  const [proxy = ""] = /^ +reverse_proxy .*$/m.exec(text) ?? [];
+  const addresses = commands.map((words) => new URL(String(words.at(-1)?.slice("--cluster=".length))));
+  for (const { hostname } of addresses) expect(proxy).toContain(` ${hostname}:4100`);
+  expect(text).toMatch(/health_uri \/readyz/);
+  expect(text).toMatch(/health_headers \{\s+Host localhost\s/);
+});
