@@ -16,6 +16,7 @@ export const documents: readonly string[] = [
   "README.md",
   "docs/adapters.md",
   "docs/llms.txt",
+  "docs/scale-out.md",
   ...readdirSync(join(root, "docs/guide")).map((file) => `docs/guide/${file}`),
   "docs/protocols/agentscope.md",
   "docs/protocols/aip.md",
