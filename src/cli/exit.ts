@@ -12,7 +12,7 @@ export const EXIT = {
   agents: 65,
   /** There is no such agent, run or request. */
   unknown: 66,
-  /** No server answers, or the port is taken. */
+  /** No server or no database answers, or the port is taken. */
   unavailable: 69,
   /** The data directory cannot be used. */
   data: 73,
@@ -22,7 +22,7 @@ export const EXIT = {
   inUse: 75,
   /** The server refuses the token. */
   token: 77,
-  /** The configuration is not safe. */
+  /** The configuration is not safe, or does not fit the database. */
   refused: 78,
   /** Left with Ctrl-C. */
   interrupted: 130,

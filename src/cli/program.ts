@@ -43,7 +43,7 @@ Examples:
   troupe help call
 
 Exit codes: 0 done, 1 the turn failed, 2 usage, 3 canceled, 4 it waits and there is no terminal to ask on,
-65 an agent file does not load, 66 unknown agent, run or request, 69 no server, or the port is taken,
+65 an agent file does not load, 66 unknown agent, run or request, 69 no server, the port is taken, or no database,
 73 the data directory cannot be used, 74 the log has lost entries, 75 the data directory is in use,
 77 the token is refused, 78 the configuration is not safe, 130 left with Ctrl-C.`;
 

@@ -34,7 +34,7 @@ function toUnreached(cause: unknown, address: string): AgentError {
   if (/CERT|SIGNATURE|does not support SSL/.test(why)) {
     const hint =
       typeof code === "string"
-        ? "add sslrootcert=FILE with the certificate of its authority to the address"
+        ? (TLS_HINTS[code] ?? "add sslrootcert=FILE with the certificate of its authority to the address")
         : "turn ssl on at the server, or leave sslmode out of the address";
     return new AgentError("invalid_request", `PostgreSQL cannot be reached over TLS: ${address}: ${why}`, {
       hint,
@@ -46,6 +46,11 @@ function toUnreached(cause: unknown, address: string): AgentError {
     cause,
   });
 }
+
+const TLS_HINTS: Readonly<Record<string, string>> = {
+  ERR_TLS_CERT_ALTNAME_INVALID: "write the host as its certificate names it",
+  CERT_HAS_EXPIRED: "renew its certificate",
+};
 
 type Known = readonly [code: "forbidden" | "invalid_request" | "unavailable", what: string, hint: string];
 
