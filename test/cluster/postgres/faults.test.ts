@@ -70,6 +70,18 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   expect(await log.run(runId("run"))).toMatchObject({ removed: true });
 });
 
+test("appends with large records are divided between several statements", async () => {
+  const log = await open({});
+  const cursors = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => startRun(log, `run-${index}`, 1)),
+  );
+  const before = log.figures?.().commits ?? 0;
+  const note = "x".repeat(1_000_000);
+  const records = [{ n: 1, after: 1, type: "noted", note }];
+  await Promise.all(cursors.map(async (cursor) => log.append(cursor, { ...nextEvents(cursor, 1), records })));
+  expect((log.figures?.().commits ?? 0) - before).toBeGreaterThanOrEqual(3);
+});
+
 test("a claim takes a run that another node releases without an append meanwhile", async () => {
   const a = await open({});
   const b = await openSchema(schemaOf(a));

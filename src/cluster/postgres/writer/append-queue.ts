@@ -80,7 +80,7 @@ export class AppendQueue {
   /** Commits appends together; never rejects. `wasTried`: they were sent before, and may have landed. */
   async #commit(jobs: readonly (Job & { readonly until: number })[], wasTried = false): Promise<void> {
     const until = Math.max(...jobs.map((job) => job.until));
-    const items = JSON.stringify(jobs.map(({ item }) => item));
+    const items = `[${jobs.map(({ item }) => item).join(",")}]`;
     const bodies = jobs.map(({ body }) => body);
     for (let wait = FIRST_WAIT_MS, attempt = 1; ; wait = Math.min(wait * 2, MOST_WAIT_MS), attempt += 1) {
       try {
@@ -149,8 +149,8 @@ function toOutcome(
 /** The number of jobs at the front that go into one statement; at least one. */
 function countForStatement(jobs: readonly Job[]): number {
   let characters = 0;
-  for (const [index, { body }] of jobs.entries()) {
-    characters += body.length;
+  for (const [index, { item, body }] of jobs.entries()) {
+    characters += item.length + body.length;
     if (index > 0 && (index === STATEMENT_APPENDS || characters > STATEMENT_CHARACTERS)) return index;
   }
   return jobs.length;

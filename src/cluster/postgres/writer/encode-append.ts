@@ -7,7 +7,8 @@ import type { OwnedRun } from "./claims.ts";
 
 /** An append as the function of the database takes it. */
 export interface EncodedAppend {
-  readonly item: readonly unknown[];
+  /** What the function takes besides the events, as JSON. */
+  readonly item: string;
   /** The events as lines. */
   readonly body: string;
 }
@@ -16,10 +17,16 @@ export function encodeAppend(run: OwnedRun, batch: Batch): EncodedAppend {
   const { events, records } = batch;
   const encoded = records.length === 0 ? null : JSON.stringify(records);
   const { runId, epoch, appends } = run;
-  return {
-    item: [runId, epoch, appends, countEvents(events), records.length, encoded, encodeChanges(run, batch)],
-    body: encodeBody(events),
-  };
+  const item = [
+    runId,
+    epoch,
+    appends,
+    countEvents(events),
+    records.length,
+    encoded,
+    encodeChanges(run, batch),
+  ];
+  return { item: JSON.stringify(item), body: encodeBody(events) };
 }
 
 /** What changes besides events and records; `null` if nothing does. */
