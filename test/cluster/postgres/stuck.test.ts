@@ -30,6 +30,18 @@ test("a node whose new listening connection ends before the node uses it listens
   await expect.poll(countListening).toBe(1);
 });
 
+test("a node that watches all runs finds every one that changed without a message, however many", async () => {
+  const log = await open({});
+  await startRun(log, "run", 1);
+  const seen = new Set<string>();
+  onTestFinished(log.watch((id) => seen.add(id)));
+  // By a look into the database, after which a look finds only what is newer.
+  await expect.poll(() => seen.has("run")).toBe(true);
+  await query(`INSERT INTO ${schemaOf(log)}.run (id, epoch, appends, stored, agent, updated_at)
+    SELECT 'silent-' || n, 1, 1, true, 'echo', 1000 + n / 2 FROM generate_series(1, 2500) AS n`);
+  await expect.poll(() => seen.size).toBe(2_501);
+});
+
 test("an append whose answer is lost is acknowledged only when the synchronous standby has it", async (context) => {
   const server = await ownPostgres(context);
   const log = await open({ url: server.url, settleMs: 120_000 });

@@ -11,8 +11,8 @@ export class LostWakes {
   readonly #lost: (runId: RunId) => void;
   /** The state of the tailed runs, and of those that changed lately, at the last look. */
   #seen = new Map<RunId, Row>();
-  /** The newest time in the list of runs at the last look. */
-  #newest = 0;
+  /** The newest time in the list of runs at the last look; `undefined` while the list is not watched. */
+  #newest: number | undefined;
 
   /** Calls `lost` with each run of which the database has fewer appends than at the last look. */
   constructor(database: Database, tails: Tails, lost: (runId: RunId) => void) {
@@ -26,18 +26,19 @@ export class LostWakes {
    * appends that this node has made to each of its runs.
    */
   async look(client: Client, owned: ReadonlyMap<RunId, number>): Promise<readonly Change[]> {
-    const ask = async (text: string, value: unknown): Promise<readonly Row[]> =>
-      (await client.query<Row>(this.#database.sql(text), [value])).rows;
+    const ask: Ask = async (text, values) =>
+      (await client.query<Row>(this.#database.sql(text), [...values])).rows;
     const asked = [...new Set([...this.#tails.runIds, ...owned.keys()])];
-    const rows = [...(await ask(`SELECT ${STATE} WHERE id = ANY ($1)`, asked))];
+    const rows = [...(await ask(`SELECT ${STATE} WHERE id = ANY ($1)`, [asked]))];
     const found = new Map(rows.map(({ id, appends }) => [id, appends]));
     for (const id of asked) {
       const known = Math.max(owned.get(id) ?? 0, this.#seen.get(id)?.appends ?? 0);
       if ((found.get(id) ?? 0) < known) this.#lost(id);
     }
     if (this.#tails.isWatched) {
-      rows.push(...(await ask(CHANGED, this.#newest - CLOCKS_MS)));
-      this.#newest = Math.max(this.#newest, ...rows.map(({ updated_at }) => updated_at));
+      for (const row of await this.#listed(ask)) rows.push(row);
+    } else {
+      this.#newest = undefined;
     }
     const seen = new Map(rows.map((row) => [row.id, row]));
     const changed = [...seen.values()].filter(({ id, appends, epoch }) => {
@@ -47,7 +48,24 @@ export class LostWakes {
     this.#seen = seen;
     return changed.map(({ id, epoch }) => ({ runId: id, epoch }));
   }
+
+  /** The runs that have changed since the last look, or a little earlier, oldest first. */
+  async #listed(ask: Ask): Promise<readonly Row[]> {
+    const newest = this.#newest ?? (await ask(NEWEST, []))[0]?.updated_at ?? 0;
+    const rows: Row[] = [];
+    for (let [time, id] = [newest - CLOCKS_MS, ""]; ;) {
+      const page = await ask(CHANGED, [time, id]);
+      for (const row of page) rows.push(row);
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE_ROWS) break;
+      ({ updated_at: time, id } = last);
+    }
+    this.#newest = Math.max(newest, rows.at(-1)?.updated_at ?? 0);
+    return rows;
+  }
 }
+
+type Ask = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 interface Row {
   readonly id: RunId;
@@ -58,7 +76,13 @@ interface Row {
 
 const STATE = "id, epoch, appends, updated_at FROM troupe.run";
 
-const CHANGED = `SELECT ${STATE} WHERE stored AND updated_at > $1 ORDER BY updated_at DESC LIMIT 1000`;
+const NEWEST = `SELECT ${STATE} WHERE stored ORDER BY updated_at DESC, id LIMIT 1`;
+
+const PAGE_ROWS = 1_000;
+
+/** In the order of the index, which has the ids of one time backwards. */
+const CHANGED = `SELECT ${STATE} WHERE stored AND updated_at >= $1 AND (updated_at > $1 OR id < $2)
+  ORDER BY updated_at, id DESC LIMIT ${PAGE_ROWS}`;
 
 /** The clocks of two nodes may differ by this much. */
 const CLOCKS_MS = 60_000;
