@@ -85,7 +85,7 @@ export class Recovery {
     return own.length;
   }
 
-  /** Has a run that this process has lost continued, unless another node owns it, which continues it itself. */
+  /** Continues a run that this process has lost, unless another node owns it: that node continues it. */
   lost(runId: RunId): void {
     const { log } = this.#context;
     const recover = (): void => this.recoverLater(runId);
@@ -101,8 +101,8 @@ export class Recovery {
   }
 
   /**
-   * Has a run that this process has lost, or could not load or reach, continued by its owner, which may be this
-   * process again.
+   * Has the owner of a run continue it after a pause, because this process has lost it, or could not load or reach it. The
+   * owner may be this process again.
    */
   recoverLater(runId: RunId): void {
     const { environment, telemetry } = this.#context;
@@ -110,7 +110,13 @@ export class Recovery {
     this.#lost.add(runId);
     this.#stopLater ??= environment.timer(this.#retryMs, () => {
       this.#stopLater = undefined;
-      this.#recoverLost().catch((error: unknown) => telemetry.fault("recovery failed", error));
+      const lost = [...this.#lost];
+      this.#lost.clear();
+      this.#recoverLost(lost).catch((error: unknown) => {
+        telemetry.fault("recovery failed", error);
+        this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS.most);
+        for (const each of lost) this.recoverLater(each);
+      });
     });
   }
 
@@ -151,9 +157,7 @@ export class Recovery {
     this.#wakeTimer.stop();
   }
 
-  async #recoverLost(): Promise<void> {
-    const lost = [...this.#lost];
-    this.#lost.clear();
+  async #recoverLost(lost: readonly RunId[]): Promise<void> {
     await this.#recover(lost);
     await this.#redeliver();
     const isFailing = this.#lost.size > 0;
@@ -231,8 +235,8 @@ export class Recovery {
   }
 
   /**
-   * A configuration whose commit failed may still be in the log. What this node has left itself it removes; what nodes
-   * that are gone have left, one node removes.
+   * Reads the configurations again, because one whose commit failed may still be in the log, and removes the remains of
+   * failed commits.
    */
   async #readAgain(): Promise<void> {
     await loadConfigurations(this.#context);
