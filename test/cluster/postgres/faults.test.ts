@@ -82,6 +82,18 @@ test("appends with large records are divided between several statements", async 
   expect((log.figures?.().commits ?? 0) - before).toBeGreaterThanOrEqual(3);
 });
 
+test("a run without events is read back with all its records, also if they need several statements", async () => {
+  const log = await open({});
+  let { cursor } = await log.claim(runId("run"));
+  const note = "x".repeat(2_500_000);
+  for (const n of [1, 2, 3]) {
+    const records = [{ n, after: 0, type: "noted", note }];
+    cursor = await log.append(cursor, { events: [], records, run: row({}) });
+  }
+  const page = await log.read(runId("run"), { after: 0, records: true });
+  expect(page.records.map(({ n }) => n)).toEqual([1, 2, 3]);
+});
+
 test("a claim takes a run that another node releases without an append meanwhile", async () => {
   const a = await open({});
   const b = await openSchema(schemaOf(a));

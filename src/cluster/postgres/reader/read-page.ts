@@ -25,6 +25,7 @@ export async function readPage(
   // The state at the start: the run may move on between two slices.
   const { epoch = 0, head: upTo = 0 } = own ?? {};
   let page: PageBuilder<AppendChunk> | undefined;
+  let before = 0;
   // The rows before the first event are needed for their records.
   for (let [head, n] = [after, -1]; ;) {
     const rows = await database.ask<AppendRow>(
@@ -45,7 +46,8 @@ export async function readPage(
     const newest = run?.head ?? 0;
     if (own !== undefined && run?.n !== epoch) onFenced?.();
     // A run that is removed meanwhile is empty.
-    if (newest === 0 && page !== undefined) return NO_PAGE;
+    if (newest === 0 && before > 0) return NO_PAGE;
+    before = newest;
     page ??= new PageBuilder<AppendChunk>(newest, options, {
       verify() {},
       eventsOf: ({ body, first }) => (body === "" ? [] : parseBody(body, { runId, first })),
