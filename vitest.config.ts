@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { SkippedReporter } from "./test/machine/skipped-reporter.ts";
+import { SlowFirst } from "./test/machine/slow-first.ts";
 
 export default defineConfig({
   resolve: { conditions: ["troupe-source"] },
@@ -20,8 +21,9 @@ export default defineConfig({
     // The files that a worker runs share its modules and globals, so a test undoes what it changes of them. Loading the
     // modules again for each file took a fourth of the time.
     isolate: false,
-    // The tests wait for servers half of the time, so one file more than there are cores runs at once.
-    maxWorkers: availableParallelism() + 1,
+    // The tests wait for servers half of the time, so two files more than there are cores run at once.
+    maxWorkers: availableParallelism() + 2,
+    sequence: { sequencer: SlowFirst },
     // Far more than any test takes, so that a loaded machine fails no test.
     testTimeout: 300_000,
     hookTimeout: 300_000,
