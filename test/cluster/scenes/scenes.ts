@@ -58,9 +58,7 @@ export async function playScenes(
     const { wrong, isOver = true } = (await Promise.race([
       playOne(scene, cluster, random, turns),
       tooLate,
-    ])) ?? {
-      wrong: [`it has not ended: ${cluster.clients.watch.open.join(", ")}`],
-    };
+    ])) ?? { wrong: [`it has not ended: ${await cluster.describe()}`] };
     table.add(scene, { seed, wrong, ...cluster.takePause() });
     if (wrong.length > 0) cluster.keep();
     if (isOver) return;
