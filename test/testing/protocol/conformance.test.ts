@@ -54,20 +54,28 @@ describe("a server with one answer for everything passes no other case:", () => 
   const json = { "content-type": "application/json" };
   const sse = { "content-type": "text/event-stream" };
 
-  test.each<[string, RequestListener]>([
+  /** How long a case waits for a server that says nothing, and for one that answers at once. */
+  const SILENCE_MS = 2_000;
+  const PATIENCE_MS = 60_000;
+
+  test.each<[string, RequestListener, number?]>([
     ["an empty object", (_, response) => response.writeHead(200, json).end("{}")],
     ["an empty list", (_, response) => response.writeHead(200, json).end("[]")],
     ["an internal error", (_, response) => response.writeHead(500, json).end('{"error":"no"}')],
     ["nothing at all", (request) => request.socket.destroy()],
-    ["silence", () => {}],
-    ["a stream that says nothing", (_, response) => response.writeHead(200, sse).write(": hello\n\n")],
+    ["silence", () => {}, SILENCE_MS],
+    [
+      "a stream that says nothing",
+      (_, response) => response.writeHead(200, sse).write(": hello\n\n"),
+      SILENCE_MS,
+    ],
     ["a stream that ends at once", (_, response) => response.writeHead(200, sse).end()],
     ["a stream of no events", (_, response) => response.writeHead(200, sse).end("data: [DONE]\n\n")],
     [
       "a stream that ends in the middle of an event",
       (_, response) => response.writeHead(200, sse).end('id: 1\ndata: {"id":1,"type":"RequestSt'),
     ],
-  ])("%s", async (_, answer) => {
+  ])("%s", async (_, answer, timeoutMs = PATIENCE_MS) => {
     const server = await listen(
       createServer((request, response) => {
         if (request.url === "/") response.writeHead(200, json).end(list);
@@ -81,7 +89,7 @@ describe("a server with one answer for everything passes no other case:", () => 
       cases.map((id) =>
         runConformance({
           baseUrl: server.url,
-          timeoutMs: 2_000,
+          timeoutMs,
           restart,
           filter: (candidate) => candidate.id === id,
         }),
