@@ -7,7 +7,7 @@ import { findFreePort, findFreeUrl } from "../../machine/free-port.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
 import { canRunBlocks, findBlocks, root, runBlock } from "../../docs/blocks.ts";
 import { skipWithoutCurl } from "../../machine/skip-without.ts";
-import { newDatabase } from "./databases.ts";
+import { askUntil, newDatabase } from "./databases.ts";
 
 needsPostgres();
 
@@ -126,9 +126,10 @@ test("a node that the others cannot have beside them is refused with a line that
     expect(server.output()).toMatch(line);
     expect(server.output()).not.toMatch(/^ +at /m);
   }
-  // A node that died, or did not start, is of no interest to the next one.
+  // A node that is dead, or did not start, is of no interest to the next one.
   nodes[0]?.server.kill("SIGKILL");
   await nodes[0]?.server.exited;
+  await askUntil(nodes.env["TROUPE_LOG"] ?? "", "SELECT max(beat) < now() - interval '2 s' FROM troupe.node");
   const next = startCommand(["serve", "--port=0", `--cluster=${await findFreeUrl()}`], nodes);
   await next.match(/other nodes/);
   expect(next.output()).not.toContain("does not answer");
