@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { postgresLog } from "troupe/postgres";
 import { needsPostgres, ownPostgres } from "../../machine/postgres.ts";
-import { ask } from "./databases.ts";
+import { ask, newDatabase } from "./databases.ts";
+import { startProxy } from "./proxy.ts";
 
 needsPostgres();
 
@@ -36,4 +37,15 @@ test("an address that is not a URL is refused with a line that names the fix, wi
     });
     expect(JSON.stringify(error)).not.toContain("den");
   }
+});
+
+test("a connection that breaks before its first statement fails nothing", async () => {
+  const proxy = await startProxy(await newDatabase());
+  onTestFinished(() => proxy.close());
+  const log = await postgresLog({ url: proxy.url, max: 8 });
+  onTestFinished(() => log.close());
+  proxy.loseAnswersTo("statement_timeout");
+  const found = await Promise.all(Array.from({ length: 8 }, () => log.run("run")));
+  expect(found).toEqual(Array.from({ length: 8 }, () => undefined));
+  expect(proxy.lost).toBeGreaterThan(0);
 });

@@ -75,7 +75,7 @@ async function playOne(
     await cluster.restore();
     const wrong = await scene.play(cluster, random, turns);
     if (scene.losesEvents === true) cluster.forget();
-    return { wrong: [...wrong, ...(await cluster.verify())], isOver: false };
+    return { wrong: [...wrong, ...(await cluster.verify()), ...cluster.takeCrashes()], isOver: false };
   } catch (error) {
     return { wrong: [`it has failed: ${error instanceof Error ? error.stack : String(error)}`] };
   }

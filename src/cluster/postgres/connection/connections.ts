@@ -26,7 +26,7 @@ export class Connections {
   constructor(pg: Pg, { url, host, port, database, user, password, ssl }: PostgresConnection) {
     this.#pg = pg;
     this.#user = user;
-    this.#client = password === undefined ? pg.Client : withPassword(pg, password);
+    this.#client = toClient(pg, password);
     this.#config = {
       ...(url !== undefined && { connectionString: withUser(url, user) }),
       ...(host !== undefined && { host }),
@@ -71,7 +71,6 @@ export class Connections {
   /** Opens a connection outside the pools; `url` replaces the address. Its owner ends it. */
   async connect(statementMs: number, url?: string): Promise<Client> {
     const client = this.#read(url, { stream: this.#open, query_timeout: statementMs });
-    client.on("error", () => {});
     try {
       await client.connect();
       await setLimits(client, statementMs);
@@ -123,12 +122,17 @@ export class Connections {
   }
 }
 
-/** The library takes the empty password of a URL, also when another one is given beside it. */
-function withPassword(pg: Pg, password: NonNullable<PostgresConnection["password"]>): typeof Client {
+/**
+ * The clients of this log. A connection that breaks fails its statement; an error event that nothing listens to would end
+ * the process, and a pool does not listen while it verifies a new connection. The library takes the empty password of a
+ * URL, also when another one is given beside it.
+ */
+function toClient(pg: Pg, password: PostgresConnection["password"]): typeof Client {
   return class extends pg.Client {
     constructor(config?: string | ClientConfig) {
       super(config);
-      Object.assign(this, { password });
+      this.on("error", () => {});
+      if (password !== undefined) Object.assign(this, { password });
     }
   };
 }

@@ -46,6 +46,11 @@ export class NodeProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** Whether it has ended by an error of its own. */
+  get hasCrashed(): boolean {
+    return (this.#child.exitCode ?? 0) !== 0;
+  }
+
   /** Sends a signal. */
   signal(signal: "SIGSTOP" | "SIGCONT"): void {
     this.#child.kill(signal);

@@ -39,6 +39,7 @@ export class SceneCluster implements AsyncDisposable {
   #ids = 0;
   #isForgotten = false;
   #isKept = false;
+  #crashes = 0;
   #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
   private constructor(engine: Engine, seed: number, schema: string, database: Proxy, log: PostgresLog) {
@@ -64,6 +65,7 @@ export class SceneCluster implements AsyncDisposable {
 
   /** The running nodes. */
   get nodes(): readonly NodeProcess[] {
+    this.#crashes += this.#nodes.filter((node) => node.hasCrashed).length;
     this.#nodes = this.#nodes.filter((node) => node.isRunning);
     return this.#nodes;
   }
@@ -105,6 +107,14 @@ export class SceneCluster implements AsyncDisposable {
   takePause(): { readonly ms: number; readonly requestId: string } {
     const { runs } = this.#earlier?.history ?? { runs: new Map<string, RunHistory>() };
     return this.clients.watch.take(new Set(["talker"]), brokenCycles(runs));
+  }
+
+  /** The nodes that have ended by an error of their own since the last call. */
+  takeCrashes(): readonly string[] {
+    const running = this.nodes.length;
+    const crashes = this.#crashes;
+    this.#crashes = 0;
+    return crashes === 0 ? [] : [`${crashes} nodes have crashed; ${running} are left`];
   }
 
   /** Checks everything after all turns have ended. */
