@@ -50,16 +50,15 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       }
     },
     async *read(artifactId) {
-      const missing = new AgentError("not_found", `there is no artifact ${artifactId}`);
       let rest = (await get(artifactId))?.sizeBytes;
-      if (rest === undefined) throw missing;
+      if (rest === undefined) throw notFound(artifactId);
       for (let n = 0; rest > 0; n += 1) {
         const [row] = await database.ask<{ bytes: Uint8Array }>(
           "SELECT bytes FROM troupe.artifact_chunk WHERE artifact = $1 AND n = $2",
           [artifactId, n],
         );
         // It was removed meanwhile.
-        if (row === undefined) throw missing;
+        if (row === undefined) throw notFound(artifactId);
         rest -= row.bytes.byteLength;
         yield row.bytes;
       }
@@ -183,6 +182,10 @@ function slice(body: Uint8Array): Chunks {
 async function* concat(first: Chunks, rest: Chunks): AsyncGenerator<Uint8Array, void> {
   yield* first;
   yield* rest;
+}
+
+function notFound(artifactId: string): AgentError {
+  return new AgentError("not_found", `there is no artifact ${artifactId}`);
 }
 
 /** Makes chunks of one size, except the last one. */

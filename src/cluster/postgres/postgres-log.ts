@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { Owned, Unavailable } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog, LogHealth, Page } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, Page } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
@@ -9,7 +9,8 @@ import type { RunId } from "../../protocol/ids.ts";
 import { TailCache } from "../../storage/shared/tail-cache.ts";
 import { Tails } from "../../storage/shared/tails.ts";
 import { artifactsIn } from "./artifacts.ts";
-import { Database, delay } from "./connection/database.ts";
+import { Database } from "./connection/database.ts";
+import { DatabaseHealth } from "./connection/database-health.ts";
 import type { PostgresLogOptions } from "./options.ts";
 import { postgresNodes } from "./nodes.ts";
 import { readPage } from "./reader/read-page.ts";
@@ -43,18 +44,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   const tails = new Tails();
   const lost = new LostWakes(database, tails, onLost);
   const releases = new Releases(database);
+  const health = new DatabaseHealth(database);
   let closing: Promise<void> | undefined;
-  let trouble: string | undefined;
-  let warnings: readonly string[] = [];
-  let lossWarnings: readonly string[] = [];
-  let probe: NodeJS.Timeout | undefined;
-  let checking: Promise<void> | undefined;
   let changed: Change[] = [];
 
-  const queue = new AppendQueue(database, (reason) => {
-    trouble = reason;
-    probe ??= setTimeout(() => void recover(), PROBE_MS);
-  });
+  const queue = new AppendQueue(database, (reason) => health.failed(reason));
 
   const channel = new WakeChannel({
     database,
@@ -66,7 +60,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       for (const runId of Array.from(tails.runIds)) tails.wake(runId);
     },
     async look(client) {
-      checking ??= checkServer();
+      void health.check();
       onChanged(await lost.look(client, claims.appends));
     },
   });
@@ -83,18 +77,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     await checkObjects(database);
     if (options.secretsKey !== undefined) await checkKey(secrets);
     await channel.open();
-    ({ warnings } = server);
+    health.warn(server.warnings);
     return server;
-  }
-
-  /** Renews the warnings; a server that does not answer leaves the old ones. */
-  async function checkServer(): Promise<void> {
-    try {
-      ({ warnings } = await readServer(database));
-    } catch {
-      // The next look tries again.
-    }
-    checking = undefined;
   }
 
   /** Another node has changed runs under these claims; an older claim of this node holds no longer. */
@@ -108,24 +92,10 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   /** The database has fewer events of a run than this node knows of. The claim and its cached events hold no longer. */
   function onLost(runId: RunId): void {
-    lossWarnings = [`acknowledged events are lost, among them some of run ${runId}: ${LOSS}`];
+    health.lost(runId);
     const run = claims.get(runId);
     if (run !== undefined && run.pending === undefined) lose(run);
     tails.wake(runId);
-  }
-
-  /** Waits until the database takes writes again. */
-  async function recover(): Promise<void> {
-    while (closing === undefined) {
-      try {
-        await database.commit();
-        trouble = undefined;
-        probe = undefined;
-        return;
-      } catch {
-        await delay(PROBE_MS);
-      }
-    }
   }
 
   async function claim(runId: RunId, { unlessOwnedBy = [] }: ClaimOptions = {}): Promise<Claim> {
@@ -246,7 +216,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   function writable(cursor: Cursor): OwnedRun {
-    const { writable, reason } = health();
+    const { writable, reason } = health.report;
     if (!writable) throw new Unavailable(reason);
     return claims.owned(cursor);
   }
@@ -275,18 +245,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     return head === entry.head || entry.removed === true ? entry : { ...entry, head };
   }
 
-  function health(): LogHealth {
-    if (closing !== undefined) return CLOSED;
-    const all = lossWarnings.length === 0 ? warnings : [...warnings, ...lossWarnings];
-    return {
-      writable: trouble === undefined,
-      ...(trouble !== undefined && { reason: trouble }),
-      ...(all.length > 0 && { warnings: all }),
-    };
-  }
-
   async function close(): Promise<void> {
-    clearTimeout(probe);
+    health.close();
     await queue.settled();
     await releases.settled();
     await Promise.all([channel.close(), database.close()]);
@@ -343,7 +303,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     snapshot: (runId) => rows.snapshot(runId),
     unreferenced: (things) => rows.unreferenced(things),
     remove,
-    health,
+    health: () => health.report,
     figures: () => queue.figures,
     nodes: () => postgresNodes(database),
     // The log closes their connections.
@@ -356,11 +316,3 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 function newNode(): string {
   return crypto.randomUUID();
 }
-
-const PROBE_MS = 500;
-
-/** What can have happened, and what to do. */
-const LOSS =
-  "a standby that was not synchronous was promoted, or a backup was restored; restart the nodes after you have looked into it";
-
-const CLOSED = { writable: false, reason: "the log is closed" };

@@ -190,6 +190,7 @@ export class WakeChannel {
   }
 
   #watch(): void {
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       const client = this.#client;
       if (client === undefined || this.#isClosed) return;
