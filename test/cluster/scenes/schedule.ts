@@ -27,7 +27,7 @@ export const schedule: Scene = {
       struck.push(...(await strikes(cluster)));
       await setTimeout(100);
     }
-    const wrong = (await cluster.verify()).map(({ what }) => what);
+    const wrong = (await cluster.verify()).map(({ what }) => what).concat(cluster.takeCrashes());
     const times = await strikes(cluster);
     if (new Set(times).size !== times.length) wrong.push(`the schedule was called at ${times.join(", ")}`);
     return wrong;

@@ -35,11 +35,11 @@ export class SceneCluster implements AsyncDisposable {
   readonly clients: SceneClients;
   readonly #reported = new Set<string>();
   readonly #random;
+  /** The nodes that run, and those that have ended since the last call of `takeCrashes`. */
   #nodes: NodeProcess[] = [];
   #ids = 0;
   #isForgotten = false;
   #isKept = false;
-  #crashes = 0;
   #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
   private constructor(engine: Engine, seed: number, schema: string, database: Proxy, log: PostgresLog) {
@@ -65,9 +65,7 @@ export class SceneCluster implements AsyncDisposable {
 
   /** The running nodes. */
   get nodes(): readonly NodeProcess[] {
-    this.#crashes += this.#nodes.filter((node) => node.hasCrashed).length;
-    this.#nodes = this.#nodes.filter((node) => node.isRunning);
-    return this.#nodes;
+    return this.#nodes.filter((node) => node.isRunning);
   }
 
   /** A running node, at random. */
@@ -111,10 +109,9 @@ export class SceneCluster implements AsyncDisposable {
 
   /** The nodes that have ended by an error of their own since the last call. */
   takeCrashes(): readonly string[] {
-    const running = this.nodes.length;
-    const crashes = this.#crashes;
-    this.#crashes = 0;
-    return crashes === 0 ? [] : [`${crashes} nodes have crashed; ${running} are left`];
+    const crashed = this.#nodes.filter((node) => node.hasCrashed);
+    this.#nodes = this.#nodes.filter((node) => node.isRunning);
+    return crashed.map(({ id }) => `node ${id} has crashed`);
   }
 
   /** Checks everything after all turns have ended. */
