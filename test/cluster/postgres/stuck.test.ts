@@ -109,6 +109,21 @@ test("a node that vanishes in the middle of a transaction does not keep its lock
   expect(await b.artifacts?.().get("file")).toMatchObject({ runIds: ["of-b", "of-a"] });
 });
 
+test("a node that vanishes while it stores a file does not keep the next one from storing it", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const a = await open({ url: proxy.url, settleMs: 120_000 });
+  const b = await openSchema(schemaOf(a), { settleMs: 0 });
+  onTestFinished(() => b.close());
+  const body = Buffer.from("some bytes");
+  const file = { artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 100 };
+  const vanished = proxy.silenceAt(`INSERT INTO ${schemaOf(a)}.artifact_chunk`);
+  const stored = a.artifacts?.().put(file);
+  await vanished;
+  expect(await b.artifacts?.().put(file)).toMatchObject({ artifactId: "file", sizeBytes: 10 });
+  proxy.mend();
+  expect(await stored).toMatchObject({ artifactId: "file", sizeBytes: 10 });
+});
+
 test("a log closes also while its database does not answer", async () => {
   const proxy = await openProxy(await postgresUrl());
   const log = await openEmpty({ url: proxy.url });

@@ -105,13 +105,13 @@ export class Database {
     return this.#repeat(() => this.#transact(this.#readers, IDLE_MS, work));
   }
 
-  /** A transaction that lasts while another client sends data. It is repeated if it may run twice. */
+  /** A transaction that stores a file. One that waits for the bytes of a client cannot run twice, and may rest longer. */
   upload<Result>(
     work: (transaction: Transaction) => Promise<Result>,
     { mayRunTwice }: { readonly mayRunTwice: boolean },
   ): Promise<Result> {
-    const attempt = (): Promise<Result> => this.#transact(this.#uploaders, IDLE_UPLOAD_MS, work);
-    return mayRunTwice ? this.#repeat(attempt) : attempt();
+    if (!mayRunTwice) return this.#transact(this.#uploaders, IDLE_UPLOAD_MS, work);
+    return this.#repeat(() => this.#transact(this.#uploaders, IDLE_MS, work));
   }
 
   /** Repeats what fails with `Unavailable`, if it can succeed a little later. */
@@ -244,8 +244,11 @@ const SESSION_MS = 5_000;
 /** Longer than a node lives without a beat; then a new connection is tried. */
 const BEAT_MS = 3_000;
 
-/** How long a transaction may wait for its next statement; that of an upload waits for the client. */
-const IDLE_MS = 5_000;
+/**
+ * How long a transaction may wait for its next statement: as long as a node lives without a beat, because the node that
+ * takes over its runs needs the rows that it has locked. That of an upload waits for the client.
+ */
+const IDLE_MS = 1_500;
 const IDLE_UPLOAD_MS = 60_000;
 
 /** Two, so that the next appends travel while the server syncs the last ones. */
