@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, defineTool, fromMachine, operation } from "troupe";
-import type { Agent, ChatInput, ChatOutput, Operation } from "troupe";
+import type { Agent, AgentError, ChatInput, ChatOutput, Operation } from "troupe";
 import type { JsonObject, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { createMachine } from "xstate";
@@ -24,7 +24,8 @@ function linkOf(place: number, next: (() => Link) | undefined): Link {
       try {
         return (await turn.call(next(), "chat", { input: "" })).output;
       } catch (error) {
-        return (error as Error).message;
+        const { code, message } = error as AgentError;
+        return `${code}: ${message}`;
       }
     },
   });
@@ -38,7 +39,7 @@ test("agent calls are nested up to eight deep, and no deeper", async () => {
   const deeper = new TestHost({ agents: [chainOf(10)] });
   await deeper.ask("link-1", chat);
   expect((await deeper.events(asked)).at(-1)).toMatchObject({
-    result: "agent calls are nested more than 8 deep",
+    result: "too_deep: agent calls are nested more than 8 deep",
   });
 });
 

@@ -32,6 +32,7 @@ export function failedEnd(thrown: unknown, name: string, taken: boolean): Remote
   const { code, message } = thrown;
   if (code === "timeout") return toError("timeout", message);
   if (code === "unprocessable") return toError("unsupported_input", message);
+  if (code === "too_deep") return { ok: false, toolCode: code, turnCode: "agent_error", message };
   // The server knew the request before and no longer knows it.
   if (taken && (code === "not_found" || code === "gone"))
     return toError("interrupted", `agent ${name} has lost the request; whether it took effect is unknown`);

@@ -80,11 +80,11 @@ async function perform(
   };
   if (!(await announce(caller, open, announced, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
-    fail(caller, open, "tool_error", `agent calls are nested more than ${limits.depth} deep`);
+    fail(caller, open, "too_deep", `agent calls are nested more than ${limits.depth} deep`);
     return;
   }
   if (caller.standing(call.agent) > limits.selfCalls) {
-    fail(caller, open, "tool_error", `${call.agent.name} calls itself more than ${limits.selfCalls} deep`);
+    fail(caller, open, "too_deep", `${call.agent.name} calls itself more than ${limits.selfCalls} deep`);
     return;
   }
   if (call.agent.kind === "agent" && !turn.countAgentCall()) {
@@ -130,7 +130,7 @@ async function perform(
     fail(
       caller,
       open,
-      "tool_error",
+      "would_deadlock",
       `${agent.name} shares its memory of the run, and this call would wait for itself`,
     );
 }

@@ -63,7 +63,7 @@ function callersOf({ agent, turn }: ActorContext, waits: boolean): readonly Call
   if (!waits) return [{ ...own, waits }];
   if (caller.length < CALLERS_LIMIT) return [...caller, own];
   const message = `agent ${agent.name} is called by a chain of more than ${CALLERS_LIMIT} callers`;
-  throw new RemoteFailure({ ok: false, toolCode: "tool_error", turnCode: "agent_error", message });
+  throw new RemoteFailure({ ok: false, toolCode: "too_deep", turnCode: "agent_error", message });
 }
 
 /** Throws unless requests to the other server can name a run: one that does not know keys would start a new run. */

@@ -223,6 +223,7 @@ test("iterating inside an agent that calls itself ends with a clear error", asyn
   expect(events.filter(({ type }) => type === "ToolCall")).toHaveLength(5);
   expect(events.find(({ type }) => type === "ToolError")).toMatchObject({
     depth: 4,
+    code: "too_deep",
     content: "vain calls itself more than 4 deep",
   });
 });

@@ -1,5 +1,5 @@
 import { defineAgent, operation } from "troupe";
-import type { Agent, Operation, Turn } from "troupe";
+import type { Agent, AgentError, Operation, Turn } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
@@ -197,7 +197,8 @@ test("an agent whose call would wait for its own run memory is refused", async (
           try {
             return await turn.call(ouroboros, "bite", { depth: depth + 1 });
           } catch (error) {
-            return (error as Error).message;
+            const { code, message } = error as AgentError;
+            return `${code}: ${message}`;
           }
         },
       }),
@@ -209,7 +210,7 @@ test("an agent whose call would wait for its own run memory is refused", async (
   const host = new TestHost({ agents: [parent] });
   await host.ask("parent", chat);
   expect(textsOf(await host.events(asked))).toEqual([
-    "ouroboros shares its memory of the run, and this call would wait for itself",
+    "would_deadlock: ouroboros shares its memory of the run, and this call would wait for itself",
   ]);
 });
 
