@@ -168,7 +168,7 @@ const ROOMS: readonly Rooms[] = [
       connection: [],
       schema: ["connection"],
       reader: ["connection"],
-      writer: ["connection"],
+      writer: ["connection", "reader"],
       wakes: ["connection"],
     },
   },

@@ -11,7 +11,7 @@ import { greet, isGreeting, tellOthers } from "./greet.ts";
 import { Membership } from "./membership.ts";
 import { Placement } from "./placement.ts";
 import { RecentAnswers } from "./recent-answers.ts";
-import { TakeOver } from "./take-over.ts";
+import { TakeOverLoop } from "./take-over.ts";
 import type { Transport } from "./transport.ts";
 
 /** How long a message is sent again before its sender gets an error, in milliseconds. */
@@ -45,7 +45,7 @@ class ClusterRouter implements Router {
   readonly #membership: Membership;
   readonly #placement: Placement;
   readonly #fault: NonNullable<ClusterRouterOptions["fault"]>;
-  readonly #takeOver: TakeOver;
+  readonly #takeOver: TakeOverLoop;
   readonly #recent = new RecentAnswers();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #figures = { takenOver: 0, forwarded: 0, redirected: 0, repeated: 0, fenced: 0 };
@@ -69,7 +69,7 @@ class ClusterRouter implements Router {
       changed: () => this.#takeOver.soon(),
     });
     this.#placement = new Placement(log, this.#membership);
-    this.#takeOver = new TakeOver(environment, fault, async (change) => {
+    this.#takeOver = new TakeOverLoop(environment, fault, async (change) => {
       const { isAway, isSuspect } = this.#membership;
       if (isAway) return false;
       // A suspect node continues only released runs, and looks again when it may judge other nodes.

@@ -5,10 +5,10 @@ import type { TakeOverOptions } from "../ports/router.ts";
 const LOOK_MS = 3_000;
 
 /** The time between two looks of a node that cannot judge others yet, in milliseconds. */
-const AWAY_MS = 300;
+const UNSURE_LOOK_MS = 300;
 
 /** Looks for runs whose owners are gone: every few seconds, and at once after a change of the nodes. */
-export class TakeOver {
+export class TakeOverLoop {
   readonly #environment: Environment;
   readonly #fault: (message: string, thrown: unknown) => void;
   readonly #look: (options: TakeOverOptions) => Promise<boolean>;
@@ -63,7 +63,7 @@ export class TakeOver {
     }
     this.#isRunning = false;
     if (this.#isStopped) return;
-    if (!hasLooked) this.#wait(AWAY_MS);
+    if (!hasLooked) this.#wait(UNSURE_LOOK_MS);
     else this.#wait(this.#hasChanged ? 0 : LOOK_MS);
   }
 }

@@ -25,6 +25,7 @@ import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { Change } from "./wakes/wake-channel.ts";
 import { AppendQueue } from "./writer/append-queue.ts";
+import { claimRun } from "./writer/claim-run.ts";
 import { advance, Claims, LostAppends, toFenced } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
@@ -103,7 +104,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     // What this node does not hold it may take: the claim is its own, whose answer was lost.
     const spared = unlessOwnedBy.filter((other) => other !== node);
     await claims.fence(runId);
-    const claimed = await rows.claim(runId, { node, spared, channel: channel.name });
+    const claimed = await claimRun(database, runId, { node, spared, channel: channel.name });
     if ("holder" in claimed) throw new Owned(runId, claimed.holder);
     const { entry, snapshot, ...run } = claimed;
     cache.drop(runId);

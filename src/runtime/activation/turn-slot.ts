@@ -22,7 +22,7 @@ import { isLong } from "../scheduler/open-rests.ts";
 import type { ActiveTurn, TurnListener } from "../turn/active-turn.ts";
 import { toSegment, RequestIndexEntry } from "./request-index-entry.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
-import { Unreplayed } from "../turn/unreplayed.ts";
+import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
 
 /**
  * The slot of the one started turn of a run. The turn is either active, with a running handler, or
@@ -287,7 +287,7 @@ export class TurnSlot implements TurnListener {
     const context = this.#context;
     const journal = this.#passivated;
     const address = { runId, requestId: accepted.requestId };
-    if (journal) new Unreplayed({ context, address, recorder, journal }).cancel(rootOf(turn));
+    if (journal) new UnreplayedCalls({ context, address, recorder, journal }).cancel(rootOf(turn));
     return this.#end(this.#ledger.speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 

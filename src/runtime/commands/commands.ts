@@ -108,7 +108,7 @@ export class Commands {
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
     const { environment } = this.#context;
-    const { run_id: named, key } = request;
+    const { run_id: givenRunId, key } = request;
     const callers = await findCallers(agent, request, this.#context);
     const sender = senderOf(request);
     const accepted = {
@@ -121,14 +121,14 @@ export class Commands {
     };
     const send = async (runId: RunId): Promise<Receipt> => {
       checkNoCycle(runId, request);
-      const isNamed = request.request_id !== undefined;
-      const reply = await this.#send(runId, { kind: "turn", accepted, ...(isNamed && { isNamed }) });
+      const hasOwnId = request.request_id !== undefined;
+      const reply = await this.#send(runId, { kind: "turn", accepted, ...(hasOwnId && { hasOwnId }) });
       const receipt = toReceipt("turn", requestId, reply);
       this.#queries.remember(runId, accepted, receipt);
       return receipt;
     };
     const newId = (): RunId => this.#newRunId();
-    if (named !== undefined) return send(await this.#named(agent, { run_id: named, key }));
+    if (givenRunId !== undefined) return send(await this.#findRun(agent, { run_id: givenRunId, key }));
     return key === undefined ? send(newId()) : this.#keyed.send({ agent, key }, newId, send);
   }
 
@@ -149,26 +149,27 @@ export class Commands {
 
   async #sendAgentMessage(
     agent: string,
-    { name, body, run_id: named, key, request_id: givenId }: MessageRequest,
+    { name, body, run_id: givenRunId, key, request_id: givenId }: MessageRequest,
     messageId: RequestId,
   ): Promise<Receipt> {
-    const isNamed = givenId !== undefined;
+    const hasOwnId = givenId !== undefined;
     const message = {
       kind: "message",
       messageId,
       agent,
       name,
       body,
-      ...(isNamed && { isNamed }),
+      ...(hasOwnId && { hasOwnId }),
     } as const;
     const send = async (runId: RunId, more: { readonly key?: string } = {}): Promise<Receipt> =>
       toReceipt("message", messageId, await this.#send(runId, { ...message, ...more }));
-    if (named === undefined && key !== undefined) {
+    if (givenRunId === undefined && key !== undefined) {
       const newId = (): RunId => this.#newRunId();
       return this.#keyed.send({ agent, key }, newId, (runId) => send(runId, { key }));
     }
-    if (named === undefined) throw new AgentError("invalid_request", "a Message needs a run_id or a key");
-    return send(await this.#named(agent, { run_id: named, key }));
+    if (givenRunId === undefined)
+      throw new AgentError("invalid_request", "a Message needs a run_id or a key");
+    return send(await this.#findRun(agent, { run_id: givenRunId, key }));
   }
 
   #newRunId(): RunId {
@@ -176,9 +177,11 @@ export class Commands {
   }
 
   /** Throws `conflict` for a request id that is the id of a run: of the run that it names, or of one that exists. */
-  async #checkRequestId(requestId: string, named: RunId | undefined): Promise<void> {
-    const isNamed = requestId === named;
-    if (!isNamed && !(mayBeRun(requestId) && (await this.#context.log.run(requestId)) !== undefined)) return;
+  async #checkRequestId(requestId: string, givenRunId: RunId | undefined): Promise<void> {
+    const isIdOfRun =
+      requestId === givenRunId ||
+      (mayBeRun(requestId) && (await this.#context.log.run(requestId)) !== undefined);
+    if (!isIdOfRun) return;
     throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
   }
 
@@ -213,29 +216,29 @@ export class Commands {
     }
     if (given.run_id === undefined && given.key === undefined)
       throw new AgentError("invalid_request", "ResumeWithInput needs a request_id, a run_id or a key");
-    return this.#named(agent, given);
+    return this.#findRun(agent, given);
   }
 
   /** Sends a request for an existing run; again if the run of its key was renewed and the key names another run now. */
   async #reach(
-    { run_id: named }: { readonly run_id?: RunId | undefined },
+    { run_id: givenRunId }: { readonly run_id?: RunId | undefined },
     send: () => Promise<Receipt>,
   ): Promise<Receipt> {
     try {
       return await send();
     } catch (error) {
-      if (named !== undefined || !isRenewed(error)) throw error;
+      if (givenRunId !== undefined || !isRenewed(error)) throw error;
       return send();
     }
   }
 
   /** The run that a request names, by its id or by its key. */
-  async #named(
+  async #findRun(
     agent: string,
-    { run_id: named, key }: { readonly run_id?: RunId | undefined; readonly key?: string | undefined },
+    { run_id: givenRunId, key }: { readonly run_id?: RunId | undefined; readonly key?: string | undefined },
   ): Promise<RunId> {
     const keyed = key === undefined ? undefined : await this.#keyed.find(agent, key);
-    const runId = named ?? keyed;
+    const runId = givenRunId ?? keyed;
     if (runId === undefined)
       throw new AgentError("not_found", `agent ${agent} has no run with the key ${key}`);
     await this.#checkRun(agent, runId);
@@ -270,20 +273,20 @@ export class Commands {
     const { environment, limits } = this.#context;
     const { name: agentName } = agent;
     const isOfRun = given.run_id !== undefined || given.key !== undefined;
-    const named = isOfRun ? await this.#named(agentName, given) : undefined;
+    const runId = isOfRun ? await this.#findRun(agentName, given) : undefined;
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // With its secret values, because the run's owner sees only references.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
-    const reply = await recordConfiguration(this.#context, { agent: agentName, runId: named, args });
+    const reply = await recordConfiguration(this.#context, { agent: agentName, runId, args });
     const requestId = `req_${environment.newId()}` as RequestId;
-    const address = { run_id: (named ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
+    const address = { run_id: (runId ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, toTimestamp(environment.now()), {
       type: "RequestCompleted",
       finish_reason: "success",
       result: null,
       output: null,
     });
-    return { requestId, runId: named ?? null, kind: "configure", replayed: false, after: reply.after, event };
+    return { requestId, runId: runId ?? null, kind: "configure", replayed: false, after: reply.after, event };
   }
 
   #send(runId: RunId, message: Message): Promise<RunReceipt> {

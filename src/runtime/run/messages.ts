@@ -12,7 +12,7 @@ export type Message =
       readonly kind: "turn";
       readonly accepted: AcceptedRequest;
       /** Whether its client chose the id, and so may send it to several nodes. */
-      readonly isNamed?: boolean;
+      readonly hasOwnId?: boolean;
     }
   | PostMessage
   /** The answer of another actor to an ask of this one. */
@@ -50,7 +50,7 @@ export interface AgentMessage {
   readonly kind: "message";
   readonly messageId: RequestId;
   /** Whether its client chose the id, and so may send it to several nodes. */
-  readonly isNamed?: boolean;
+  readonly hasOwnId?: boolean;
   readonly agent: string;
   readonly name: string;
   readonly body: Json;

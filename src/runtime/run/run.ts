@@ -321,8 +321,8 @@ export class Run implements RecorderListener {
 
 /** The id that the client of a message chose. */
 function namedId(message: Message): RequestId | undefined {
-  if (message.kind === "turn" && message.isNamed === true) return message.accepted.requestId;
-  return message.kind === "message" && message.isNamed === true ? message.messageId : undefined;
+  if (message.kind === "turn" && message.hasOwnId === true) return message.accepted.requestId;
+  return message.kind === "message" && message.hasOwnId === true ? message.messageId : undefined;
 }
 
 const NO_SECRETS: readonly string[] = [];

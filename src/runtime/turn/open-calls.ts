@@ -13,7 +13,7 @@ import type { OpenWaits } from "../scheduler/open-waits.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
 import type { Subscriptions } from "../scheduler/subscriptions.ts";
 import { SharedMemory } from "./shared-memory.ts";
-import { Unreplayed } from "./unreplayed.ts";
+import { UnreplayedCalls } from "./unreplayed-calls.ts";
 
 /** The parts of a turn that the end of a call changes. */
 export interface OpenCallsOptions {
@@ -33,7 +33,7 @@ export interface OpenCallsOptions {
  */
 export class OpenCalls {
   /** What the log has open and the code has not reached again; absent for a new turn. */
-  readonly unreplayed: Unreplayed | undefined;
+  readonly unreplayed: UnreplayedCalls | undefined;
   readonly #options: OpenCallsOptions;
   #shared: SharedMemory | undefined;
 
@@ -41,7 +41,7 @@ export class OpenCalls {
     const { journal, subscriptions } = options;
     this.#options = options;
     if (!journal.isNew)
-      this.unreplayed = new Unreplayed({ ...options, parts: { shared: this.shared, subscriptions } });
+      this.unreplayed = new UnreplayedCalls({ ...options, parts: { shared: this.shared, subscriptions } });
   }
 
   /** The shared memories of called agents. */

@@ -27,7 +27,9 @@ export async function readPage(
   let page: PageBuilder<AppendChunk> | undefined;
   let before = 0;
   // The rows before the first event are needed for their records.
-  for (let [head, n] = [after, -1]; ;) {
+  let head = after;
+  let n = -1;
+  while (true) {
     const rows = await database.ask<AppendRow>(
       "SELECT * FROM troupe.read_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
       [

@@ -25,31 +25,6 @@ import { toListSql, toWaitsSql } from "./list-sql.ts";
 import { REQUEST, RUN, SNAPSHOT, toOutbox, toRequest, toRun, toSnapshot, toWait } from "./row-types.ts";
 import type { OutboxColumns, RequestColumns, RunColumns, SnapshotColumns, WaitColumns } from "./row-types.ts";
 
-/** Who claims a run, and what it leaves to others. */
-export interface NewClaim {
-  readonly node: string;
-  readonly spared: readonly string[];
-  /** Where the earlier owner hears of it. */
-  readonly channel: string;
-}
-
-/** A run as its owner needs it. */
-export interface ClaimedRow extends OwnColumns {
-  readonly epoch: number;
-  readonly entry: RunEntry | undefined;
-  readonly snapshot: Snapshot | undefined;
-}
-
-interface OwnColumns {
-  readonly appends: number;
-  readonly head: number;
-  readonly records: number;
-  readonly stored: boolean;
-  readonly removed: boolean;
-}
-
-type ClaimColumns = RunColumns & SnapshotColumns & OwnColumns;
-
 /** Finds runs and requests in a database. */
 export class Rows {
   readonly #database: Database;
@@ -64,33 +39,6 @@ export class Rows {
       [runId],
     );
     return row && toRun(row);
-  }
-
-  /** Claims a run, unless one of the spared nodes holds it; returns that one then. */
-  async claim(
-    runId: RunId,
-    { node, spared, channel }: NewClaim,
-  ): Promise<ClaimedRow | { readonly holder: string }> {
-    const [row] = await this.#database.ask<{
-      holder: string | null;
-      claim: number | null;
-      claimed: ClaimColumns | null;
-    }>("SELECT * FROM troupe.claim_1($1, $2, $3, $4)", [runId, node, spared, channel]);
-    if (row === undefined || row.holder !== null) return { holder: row?.holder ?? "" };
-    const { claim: epoch, claimed } = row;
-    // Another node has released the run without an append during the claim, which deletes its row.
-    if (epoch === null || claimed === null) return this.claim(runId, { node, spared, channel });
-    const { appends, head, records, stored, removed } = claimed;
-    return {
-      epoch,
-      appends,
-      head,
-      records,
-      stored,
-      removed,
-      entry: stored ? toRun(claimed) : undefined,
-      snapshot: toSnapshot(claimed),
-    };
   }
 
   async snapshot(runId: RunId): Promise<Snapshot | undefined> {

@@ -53,7 +53,9 @@ export class LostWakes {
   async #listed(ask: Ask): Promise<readonly Row[]> {
     const newest = this.#newest ?? (await ask(NEWEST, []))[0]?.updated_at ?? 0;
     const rows: Row[] = [];
-    for (let [time, id] = [newest - CLOCKS_MS, ""]; ;) {
+    let time = newest - CLOCKS_MS;
+    let id = "";
+    while (true) {
       const page = await ask(CHANGED, [time, id]);
       for (const row of page) rows.push(row);
       const last = page.at(-1);

@@ -74,10 +74,10 @@ export class WakeChannel {
           },
         );
       }
-      // After that: the lock of a connection that a pooler shares would outlive this process.
-      // The lock of a node that has just ended is free a little later.
+      // The lock comes after this check: on a connection that a pooler shares it would outlive this process.
       const until = performance.now() + LOCK_MS;
       let isFree = await this.#lock(client);
+      // A node that has just ended holds its lock a little longer.
       while (!isFree && performance.now() < until) {
         await delay(100);
         isFree = await this.#lock(client);

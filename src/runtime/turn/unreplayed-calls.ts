@@ -14,7 +14,7 @@ import { toCancel } from "./open-asks.ts";
 import type { OpenAsks } from "./open-asks.ts";
 import type { SharedMemory } from "./shared-memory.ts";
 
-export interface UnreplayedOptions {
+export interface UnreplayedCallsOptions {
   readonly context: RunContext;
   readonly address: TurnAddress;
   readonly recorder: Recorder;
@@ -24,15 +24,15 @@ export interface UnreplayedOptions {
 }
 
 /** The calls, and the work on other servers, that the log has open and the replayed code has not reached again. */
-export class Unreplayed {
-  readonly #options: UnreplayedOptions;
+export class UnreplayedCalls {
+  readonly #options: UnreplayedCallsOptions;
   readonly #calls: LazyMap<CallId, LoggedCall>;
   /** All open calls of the log by the calls and scopes above them, themselves included. */
   #callsUnder: Map<string, LoggedCall[]> | undefined;
   readonly #remote: LazyMap<string, LoggedRemoteWork>;
   #asks: OpenAsks | undefined;
 
-  constructor(options: UnreplayedOptions) {
+  constructor(options: UnreplayedCallsOptions) {
     const { openCalls, outcomes, remote } = options.journal;
     this.#options = options;
     this.#calls = new LazyMap(openCalls);
