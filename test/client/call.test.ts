@@ -41,10 +41,22 @@ const talker = defineAgent({
     for (let number = 1; number <= Number(input); number += 1) await turn.text(`${number} `);
   },
 });
+/** Its log has pages without an event that a minimal level delivers. */
+const listener = defineAgent({
+  name: "listener",
+  purpose: "Listens to a talker.",
+  uses: { talker },
+  async chat(input, turn) {
+    await turn.call(talker, "chat", { input });
+    await turn.text("heard");
+  },
+});
+
+const agents = [adder, collector, echo, failing, interviewer, listener, payments, talker, ticker];
 
 let server: Served;
 beforeAll(async () => {
-  server = await start({ agents: [adder, collector, echo, failing, interviewer, payments, talker, ticker] });
+  server = await start({ agents });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -98,6 +110,17 @@ describe("a call", () => {
     await call;
     const ids = (await all(call)).map(({ id }) => id);
     expect(ids).toEqual(Array.from({ length: 12_002 }, (_, index) => index + 1));
+  });
+
+  test("of a minimal level reads past the pages that its level leaves empty", async () => {
+    const call = client().agent("listener").chat("2500", { loggingLevel: "minimal" });
+    expect(await call).toBe("heard");
+    const id: string = call.requestId;
+    const request = client().run(id);
+    const events = await all(request.events());
+    expect(events.map(({ type }) => type)).toEqual(["RequestStarted", "TextOutput", "RequestCompleted"]);
+    expect(await all(request.events({ soFar: true }))).toEqual(events);
+    expect(await request.view()).toMatchObject({ status: "idle", head: events.at(-1)?.id });
   });
 
   test("with the id of an earlier one is that turn", async () => {

@@ -107,15 +107,12 @@ export class Requests {
     return (json ?? {}) as RequestStatus;
   }
 
-  /** The events behind one, page by page, up to the newest. */
+  /** The events behind one, page by page, up to the newest. A page is empty if a filter drops all its events. */
   async *pages(id: string, after: number, signal?: AbortSignal): AsyncGenerator<readonly Event[], void> {
-    for (let since = after; ;) {
-      const { items, next } = await this.list<Event>(eventsPath(id), { query: { since }, signal });
-      const last = items.at(-1);
-      if (last === undefined) return;
-      yield items;
-      if (next === undefined) return;
-      since = last.id;
+    for (let since: number | string | undefined = after; since !== undefined;) {
+      const page: Page<Event> = await this.list(eventsPath(id), { query: { since }, signal });
+      yield page.items;
+      since = page.next;
     }
   }
 }

@@ -11,7 +11,9 @@ const accepted: JsonObject = {
   },
 };
 
-const more: JsonObject = { Link: { description: 'The next page, with rel="next".', schema: text } };
+const more: JsonObject = {
+  Link: { description: 'The next page, with rel="next"; an empty page can have one.', schema: text },
+};
 
 const nothingNew: JsonObject = {
   description: "The stream is over, and it has no event after the given position.",
