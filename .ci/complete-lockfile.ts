@@ -1,6 +1,6 @@
 /**
- * Adds the entries to package-lock.json that `npm ci` needs: binaries for other platforms that a registry
- * does not have. They have no checksum. Run it after `npm install`; `--check` only checks.
+ * Adds the entries to package-lock.json that `npm ci` needs: npm may record only the binaries of the platform of the
+ * install; this adds the others. They have no checksum. Run it after `npm install`; `--check` only checks.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -153,7 +153,11 @@ function watchNode(metrics: Metrics, runtime: Runtime): void {
   );
   metrics.watch("troupe_node_fenced", "Messages to runs that another node had taken.", figure("fenced"));
   metrics.watch("troupe_node_forwarded", "Messages sent to other nodes.", figure("forwarded"));
-  metrics.watch("troupe_node_redirected", "Messages that another node sent on.", figure("redirected"));
+  metrics.watch(
+    "troupe_node_redirected",
+    "Messages that another node did not take but named the owner for; this node sent them again.",
+    figure("redirected"),
+  );
   metrics.watch("troupe_node_repeated", "Messages sent again.", figure("repeated"));
   const ageSeconds = (): number => figure("beatAgeMs")() / 1_000;
   metrics.watch("troupe_node_beat_age_seconds", "The age of the newest beat of this node.", ageSeconds);

@@ -12,7 +12,7 @@ import { payments } from "../../../agents/payments.ts";
 import { aipAgent, aipToolbox, joinAipGateway } from "../../../src/adapters/aip/index.ts";
 import { skipWithoutPythonGrpc } from "../../machine/skip-without.ts";
 import { Client, textOf } from "./peers/client.ts";
-import { PythonPeers } from "./peers/python-peer.ts";
+import { PYTHON, PythonPeers } from "./peers/python-peer.ts";
 import { start } from "./peers/start.ts";
 
 const peers = new PythonPeers();
@@ -143,7 +143,8 @@ test("the commands of the page work as described", async () => {
   const script = blocks
     .join("\n")
     .replaceAll("127.0.0.1:50051", here.gateway.address)
-    .replaceAll("node_modules/troupe", root);
+    .replaceAll("node_modules/troupe", root)
+    .replaceAll("python3 ask.py", `${PYTHON} ask.py`);
   const { stdout } = await promisify(execFile)("bash", ["--norc", "-euc", script], { cwd });
   expect(stdout.replaceAll(/ +$/gm, "")).toBe(printed);
   await rm(cwd, { recursive: true });

@@ -13,7 +13,7 @@ import { median } from "../harness/statistics.ts";
 export async function measureReadiness(): Promise<Result[]> {
   const times: number[] = [];
   for (let time = 0; time < 3; time += 1) times.push(await start());
-  return [atMost("troupe dev is ready after", median(times), 2_000, ms)];
+  return [atMost("troupe dev, time until ready", median(times), 2_000, ms)];
 }
 
 async function start(): Promise<number> {

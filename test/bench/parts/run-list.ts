@@ -39,7 +39,7 @@ async function measure(log: EventLog, name: string, runs: number): Promise<Resul
     costs.push((user + system) / 1_000 / LISTS);
   }
   await log.close();
-  const what = `CPU of a page of ${runs} runs by creation, with their number, the dearest of three places, ${name}`;
+  const what = `CPU of a page of ${runs} runs by creation, with their number, the slowest of three pages, ${name}`;
   return atMost(what, Math.max(...costs), 20, ms);
 }
 

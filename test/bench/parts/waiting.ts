@@ -51,11 +51,11 @@ export async function measureWaiting({ lateRun: runs }: Setup): Promise<Result[]
     return [
       atMost(`a process with ${runs} runs that wait`, before.rss, 200, megabytes),
       atMost(`the same when ${ANSWERS} of them have been answered`, after.rss, 200, megabytes),
-      atMost("an answer to one of them, in the middle", resumeMs.p50, 10, ms),
-      atMost("an answer to one of them, 99th percentile", resumeMs.p99, 10, ms),
+      atMost("an answer to one of them, p50", resumeMs.p50, 10, ms),
+      atMost("an answer to one of them, p99", resumeMs.p99, 10, ms),
       atMost("an answer to one of them, the slowest", resumeMs.max, 20, ms),
       atMost(`a process with ${runs} turns that sleep for 30 days`, slept.after.rss, 200, megabytes),
-      atMost("ready with them after", slept.readyMs, 2_000, ms),
+      atMost("time until ready", slept.readyMs, 2_000, ms),
     ];
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -22,7 +22,7 @@ const MS = { silence: 600_000, end: 10_000 };
 /** The most messages and characters of one call. */
 const LIMITS = { messages: 100_000, characters: 64 * 1_048_576 };
 
-/** One call of a far agent: a session with one quest, and one more for each answer to a question. */
+/** One call of a remote agent: a session with one quest, and one more for each answer to a question. */
 export class SessionCall {
   readonly #target: Target;
   readonly #name: string;
@@ -108,7 +108,7 @@ export class SessionCall {
     }
   }
 
-  /** Asks the caller of the turn what the far agent asks, and sends the answer there. Resolves when either continues. */
+  /** Asks the caller of the turn what the remote agent asks, and sends the answer there. Resolves when either continues. */
   async #ask(message: AgentMessage, answers: Answers, give: (text: string) => void): Promise<void> {
     const { signal } = this.#session;
     const prompt = textOf(message.content);
@@ -131,7 +131,7 @@ export class SessionCall {
     await this.#session.keep({ sent: true, wait: callId } satisfies SentState);
     this.#session.busy(false);
     await Promise.race([asked, answers.news(), aborted(signal)]);
-    // The far agent may reply before the answer is logged here.
+    // The remote agent may reply before the answer is logged here.
     if (isGiven) await Promise.race([asked, aborted(signal)]);
     signal.throwIfAborted();
     this.#session.busy(true);

@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, "../../../..");
 const proto = join(root, "src/adapters/aip/wire");
 
 /** Debian's packages belong to Debian's Python. */
-const PYTHON = process.env["PYTHON"] ?? "/usr/bin/python3";
+export const PYTHON: string = process.env["PYTHON"] ?? "/usr/bin/python3";
 
 /** Python programs that speak AIP with stubs generated from our schema. */
 export class PythonPeers implements Disposable {

@@ -22,7 +22,7 @@ export function measureResting({ lateRun: actors }: Setup): readonly Result[] {
         megabytes,
       ),
       atMost("actors of them in memory", loaded, 0, String),
-      atMost("ready with them after", readyMs, 2_000, ms),
+      atMost("time until ready", readyMs, 2_000, ms),
     ];
   } finally {
     rmSync(folder, { recursive: true, force: true });
