@@ -3,6 +3,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { NodeDirectory, NodeEntry, NodePresence } from "../ports/node-directory.ts";
 import type { Member, RouterHealth } from "../ports/router.ts";
 import { Absences } from "./absences.ts";
+import { Beats } from "./beats.ts";
 import { pickFor } from "./rendezvous.ts";
 
 /** The time between two beats, in milliseconds. */
@@ -30,9 +31,8 @@ export interface MembershipOptions {
 }
 
 /**
- * The nodes that share the log, as this one knows them. The ages of beats come from the engine's clock. After a pause of
- * this process or of the engine, this node judges no other node dead until its own beats have been answered in time for
- * `DEAD_MS`: all nodes may have paused together.
+ * The nodes that share the log, as this one knows them. After a pause of this process or of the engine, this node judges no
+ * other node dead until its own beats have been answered in time for `DEAD_MS`: all nodes may have paused together.
  */
 export class Membership {
   readonly #options: MembershipOptions;
@@ -47,6 +47,7 @@ export class Membership {
   #soundSinceMs: number | undefined;
   #members: readonly Member[] = [];
   #dead = new Set<string>();
+  readonly #beats = new Beats();
   readonly #absences = new Absences(DEAD_MS);
   readonly #waits = new Map<string, Set<() => void>>();
   #stopTimer = (): void => {};
@@ -206,11 +207,12 @@ export class Membership {
     if (this.#stopped) return false;
     const sentMs = environment.monotonic();
     try {
-      const rows = await directory.beat(this.#self);
+      const answer = await directory.beat(this.#self);
       const now = environment.monotonic();
+      const rows = this.#beats.read(answer, { askedMs: sentMs, now });
       const lateMs = now - this.#readMs;
       if (now - this.#sentMs > DEAD_MS) this.#backMs = now;
-      this.#absences.notice(rows, { before: this.#rows, askedMs: this.#sentMs, now });
+      this.#absences.notice(answer, { before: this.#rows, askedMs: this.#sentMs, now });
       this.#sentMs = sentMs;
       this.#rows = rows;
       this.#readMs = now;

@@ -4,7 +4,7 @@ export interface NodeDirectory {
    * Writes the row of a node with the time of the engine's clock, and returns the rows of all nodes. The engine removes
    * rows without a beat for an hour.
    */
-  beat(self: NodePresence): Promise<readonly NodeEntry[]>;
+  beat(self: NodePresence): Promise<readonly NodeRow[]>;
 }
 
 /** What a node says about itself. */
@@ -29,8 +29,14 @@ export interface NodeAgent {
   readonly compatible?: readonly string[];
 }
 
-/** The row of a node. */
+/** A node and the age of its newest beat. */
 export interface NodeEntry extends NodePresence {
-  /** The time since its last beat, in milliseconds, by the engine's clock. */
+  /** The time since its newest beat, in milliseconds. */
   readonly ageMs: number;
+}
+
+/** The row of a node. Its age is by the engine's clock, and wrong for a while after a step of that clock. */
+export interface NodeRow extends NodeEntry {
+  /** Names the newest beat; each beat of a node has another name. */
+  readonly beat: string;
 }

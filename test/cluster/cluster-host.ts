@@ -56,11 +56,13 @@ export class ClusterHost {
   };
   /** When a message arrives; it does so also if its sender has ended or no longer waits. */
   delay: (message: Json) => Promise<void> | undefined = () => undefined;
+  /** How far the clock of the log was stepped forward, in milliseconds. */
+  steppedMs = 0;
   #count = 0;
 
   constructor(seed = 0) {
     this.environment = manualEnvironment({ seed });
-    this.#log = memoryLog({ now: this.environment.monotonic });
+    this.#log = memoryLog({ now: () => this.environment.monotonic() + this.steppedMs });
   }
 
   /** The log as it is, without the connection of a node. */

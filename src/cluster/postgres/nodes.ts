@@ -1,12 +1,15 @@
-import type { NodeDirectory, NodeEntry, NodePresence } from "../../ports/node-directory.ts";
+import type { NodeDirectory, NodeEntry, NodePresence, NodeRow } from "../../ports/node-directory.ts";
 import type { Database } from "./connection/database.ts";
 
 /** The table of nodes, with the times of the server's clock. */
 export function postgresNodes(database: Database): NodeDirectory {
   return {
     async beat({ node, ...facts }) {
-      const rows = await database.beat<NodeColumns>(BEAT, [node, JSON.stringify(facts)]);
-      return rows.map(toEntry);
+      const rows = await database.beat<NodeColumns & { readonly beat: string }>(BEAT, [
+        node,
+        JSON.stringify(facts),
+      ]);
+      return rows.map(({ beat, ...row }): NodeRow => ({ ...toEntry(row), beat }));
     },
   };
 }
@@ -45,9 +48,9 @@ const BEAT = `
   ), forgotten AS (
     DELETE FROM troupe.node WHERE beat < now() - interval '1 hour' AND id <> $1
   )
-  SELECT id, facts, 0::float8 AS age FROM own
+  SELECT id, facts, beat::text AS beat, 0::float8 AS age FROM own
   UNION ALL
-  SELECT id, facts, greatest(0, extract(epoch FROM clock_timestamp() - beat) * 1000)::float8
+  SELECT id, facts, beat::text, greatest(0, extract(epoch FROM clock_timestamp() - beat) * 1000)::float8
     FROM troupe.node WHERE id <> $1 AND beat >= now() - interval '1 hour'`;
 
 interface NodeColumns {

@@ -3,7 +3,7 @@ import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../../src/ports/log-queries.ts";
-import type { NodeEntry, NodePresence } from "../../../src/ports/node-directory.ts";
+import type { NodeRow, NodePresence } from "../../../src/ports/node-directory.ts";
 import type { MemoryLog } from "../../../src/storage/memory/log.ts";
 import type { RunId } from "../../../src/protocol/ids.ts";
 import type { Picker } from "../../laws/program.ts";
@@ -183,7 +183,7 @@ export class Disk {
     return answer;
   }
 
-  async #beat(log: EventLog, self: NodePresence): Promise<readonly NodeEntry[]> {
+  async #beat(log: EventLog, self: NodePresence): Promise<readonly NodeRow[]> {
     if (!this.#writable) throw new Unavailable("the disk is gone");
     return (await log.nodes?.().beat(self)) ?? [];
   }

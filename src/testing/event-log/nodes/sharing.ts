@@ -154,7 +154,7 @@ export function testSharing(subject: EventLogSubject): void {
       WAKE_MS,
     );
 
-    test("the table of nodes has what each node said last, and how long ago", async () => {
+    test("the table of nodes has what each node said last, how long ago, and a name for each beat", async () => {
       const [a, b] = await openTwo(subject);
       const presence = (node: string, state: NodePresence["state"]): NodePresence => ({
         node,
@@ -174,6 +174,11 @@ export function testSharing(subject: EventLogSubject): void {
         expect(ageMs).toBeGreaterThanOrEqual(0);
         expect(ageMs).toBeLessThan(60_000);
       }
+      const again = (await a.nodes?.().beat(presence(a.node, "draining"))) ?? [];
+      const beatOf = (node: string, read: typeof rows): unknown =>
+        read.find((row) => row.node === node)?.beat;
+      expect(beatOf(a.node, again)).not.toBe(beatOf(a.node, rows));
+      expect(beatOf(b.node, again)).toBe(beatOf(b.node, rows));
     });
   });
 }
