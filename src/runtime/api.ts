@@ -28,7 +28,8 @@ export interface Runtime {
 
   /**
    * Accepts a request for an agent. Resolves when it is accepted, which means that it is in the log; if the
-   * run is busy, its turn starts later.
+   * run is busy, its turn starts later. The values of the request are copied at once, as JSON has them: later changes
+   * of the caller's objects have no effect, and a value that JSON cannot hold is `unprocessable`.
    */
   process(agent: string, request: Request): Promise<Receipt>;
 

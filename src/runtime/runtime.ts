@@ -9,6 +9,7 @@ import type { Request } from "../protocol/requests/requests.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
 import { followConfigurations } from "./commands/configurations.ts";
 import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
+import { copyRequest } from "./commands/given-request.ts";
 import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
@@ -132,8 +133,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function process(agent: string, request: Request): Promise<Receipt> {
     const served = agents.get(agent);
+    // Before any wait, in which the caller can change its objects.
+    const copy = copyRequest(agent, request);
     await open();
-    return commands.process(served, request);
+    return commands.process(served, copy);
   }
 
   const parts = { queries, keyed, timer: environment.timer, process };

@@ -7,6 +7,7 @@ import { parseRequest } from "../../protocol/requests/parse.ts";
 import type { IncomingRequest, Parsed } from "../../protocol/requests/parse.ts";
 import type { Delivery, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../runtime/api.ts";
+import { ownRequest } from "../../runtime/commands/given-request.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { lastEventId, queryOf, read } from "../messages/event-query.ts";
@@ -92,7 +93,7 @@ async function checkKnown(runtime: Runtime, { request_id: id }: TurnRequest): Pr
 
 function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
   const parsed = parseRequest(body, toQuery(c));
-  if (parsed.ok) return parsed.value;
+  if (parsed.ok) return { ...parsed.value, request: ownRequest(parsed.value.request) };
   const { message, issues, kind = "invalid" } = parsed;
   throw new AgentError(REFUSALS[kind], message, { issues });
 }
