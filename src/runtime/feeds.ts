@@ -101,6 +101,11 @@ export interface FeedReader {
 
 /** How the answers of a request are followed. */
 export interface AnswersOptions {
+  /**
+   * The id of the newest event that the reader has got before: only later events follow, and it is a `conflict` if the
+   * log does not reach that far.
+   */
+  readonly seen?: number;
   readonly filter?: EventFilter;
   readonly signal?: AbortSignal;
 }

@@ -5,7 +5,7 @@ import type { RefusalKind } from "../../protocol/schema/issue.ts";
 import { queryFields } from "../../protocol/requests/incoming.ts";
 import { parseRequest } from "../../protocol/requests/parse.ts";
 import type { IncomingRequest, Parsed } from "../../protocol/requests/parse.ts";
-import type { Delivery, TurnRequest } from "../../protocol/requests/requests.ts";
+import type { Delivery, ResumeWithInput, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../runtime/api.ts";
 import { ownRequest } from "../../runtime/commands/given-request.ts";
 import type { AppEnv } from "../messages/app-env.ts";
@@ -59,12 +59,11 @@ export function agentHandlers(
         id: request.request_id,
         open: async (signal): Promise<OpenedStream> => {
           const last = lastEventId(c, queryOf(c));
-          if (last !== undefined && request.type !== "ResumeWithInput") await checkKnown(runtime, request);
-          const { runId, requestId, after: start, replayed } = await runtime.process(agent, request);
-          if (runId === null) throw new AgentError("internal", "a turn without a run");
-          const after = Math.max(start, last ?? 0);
-          const feed = await runtime.follow({ kind: "request", runId, requestId, agent }, { after, signal });
-          return { after, feed, ...(replayed && { headers: REPLAYED }) };
+          if (last !== undefined) await checkRepeated(runtime, agent, request, last);
+          const receipt = await runtime.process(agent, request);
+          const feed = await runtime.answers(receipt, { signal, ...(last !== undefined && { seen: last }) });
+          const after = Math.max(receipt.after, last ?? 0);
+          return { after, feed, ...(receipt.replayed && { headers: REPLAYED }) };
         },
       });
     },
@@ -74,20 +73,30 @@ export function agentHandlers(
 const REPLAYED = { "idempotent-replayed": "true" };
 
 /**
- * A client that has events of a request is retrying it to continue reading; that must not start a second
- * turn.
+ * A client that has events of a request is retrying it to continue reading. That must not start a second turn, and must
+ * not answer another question if the log has lost the events and has given their ids to others.
  */
-async function checkKnown(runtime: Runtime, { request_id: id }: TurnRequest): Promise<void> {
+async function checkRepeated(
+  runtime: Runtime,
+  agent: string,
+  request: TurnRequest | ResumeWithInput,
+  last: number,
+): Promise<void> {
+  const isTurn = request.type !== "ResumeWithInput";
   const hint = "send the request_id of the first attempt, or omit Last-Event-ID to start a turn";
-  if (id === undefined)
+  if (isTurn && request.request_id === undefined)
     throw new AgentError("conflict", "a request with a Last-Event-ID has no request_id", { hint });
+  const { request_id: requestId, run_id: runId, key } = request;
+  const id = requestId ?? runId ?? (key === undefined ? undefined : await runtime.find(agent, key));
+  // An answer that names nothing is refused later, like one that names what there is not.
+  if (id === undefined) return;
   try {
-    await runtime.resolve(id);
+    const address = await runtime.resolve(id);
+    if (address.agent === agent) await runtime.follow(address, { after: last, seen: last });
   } catch (thrown) {
     if (toAgentError(thrown).code !== "not_found") throw thrown;
-    throw new AgentError("conflict", `there is no request ${id} to resume after a Last-Event-ID`, {
-      hint,
-    });
+    if (!isTurn) return;
+    throw new AgentError("conflict", `there is no request ${id} to resume after a Last-Event-ID`, { hint });
   }
 }
 

@@ -190,24 +190,28 @@ export class Queries {
   /** Opens the events that answer a receipt. */
   async answers(
     { requestId, runId, kind, after }: Receipt,
-    { filter, signal }: AnswersOptions = {},
+    { seen, filter, signal }: AnswersOptions = {},
   ): Promise<Feed> {
     if (runId === null) throw new AgentError("invalid_request", "a configuration of an agent has no events");
     const address = { kind: "request", requestId, runId, agent: "" } as const;
+    const { clamped, finished } =
+      seen === undefined
+        ? { clamped: after, finished: false }
+        : await this.#place(address, Math.max(after, seen), seen);
     // An older wait that is still open is in the current segment. The stream must know it to find its end.
-    const start = kind === "turn" ? after : Math.min(after, await this.#segmentStart(address));
+    const start = kind === "turn" ? clamped : Math.min(clamped, await this.#segmentStart(address));
     return follow(
       {
         log: this.#log,
         address,
         after: start,
-        shownAfter: after,
+        shownAfter: clamped,
         wanted: await this.#wanted(address, filter),
         forever: false,
         signal,
         readerSweep: this.#readerSweep,
       },
-      false,
+      finished,
     );
   }
 

@@ -5,6 +5,20 @@ import { bodyOf, post, start, startApp } from "../server.ts";
 
 const CHAT = { type: "ChatRequest", input: "hello there" };
 
+/** Asks two questions; notes each answer, which a minimal level does not show, and repeats it. */
+const asker = defineAgent({
+  name: "asker",
+  purpose: "Asks two questions at once.",
+  async chat(_input, turn) {
+    const ask = async (question: string): Promise<void> => {
+      const { name } = await turn.waitForInput({ name: question });
+      await turn.effect("note", () => {});
+      await turn.text(JSON.stringify(name));
+    };
+    await Promise.all([ask("Who?"), ask("Who else?")]);
+  },
+});
+
 test("an agent is described under its path, the default one at the root too", async () => {
   await using server = await startApp();
   const own = await bodyOf(await server.app.request("/echo/describe"));
@@ -138,6 +152,60 @@ test("the stream of an answer starts with the answer", async () => {
   expect(text).toContain('"type":"RequestCompleted"');
 });
 
+test("the stream of an answer has the events up to the older question that is still open, at the request's level", async () => {
+  await using server = await startApp({}, [asker]);
+  const chat = { input: "", logging_level: "minimal" };
+  const { request_id } = await bodyOf(await post(server.app, "/asker/process?wait=completed", chat));
+  const answer = async (wait_id: number, headers = {}): Promise<Response> => {
+    const request_keys = { name: "Ada" };
+    const resume = {
+      type: "ResumeWithInput",
+      request_id,
+      wait_id,
+      request_keys,
+      resume_id: `res_${wait_id}`,
+    };
+    return post(server.app, "/asker/stream_request", resume, headers);
+  };
+  const first = await framesOf(await answer(3));
+  expect(first).toEqual(["4 ResumeWithInput", "7 TextOutput"]);
+  expect(await framesOf(await answer(3))).toEqual(first);
+  expect(await framesOf(await answer(3, { "last-event-id": "4" }))).toEqual(["7 TextOutput"]);
+  expect(await framesOf(await answer(2))).toEqual([
+    "8 ResumeWithInput",
+    "11 TextOutput",
+    "12 RequestCompleted",
+  ]);
+  expect((await answer(2, { "last-event-id": "12" })).status).toBe(204);
+});
+
+test("stream_request refuses a reader that has got events which the log does not have", async () => {
+  await using server = await startApp();
+  const body = { input: "2 600000", request_id: "mine" };
+  const { run_id } = await bodyOf(await post(server.app, "/ticker/process?wait=true", body));
+  const answer = await post(server.app, "/ticker/stream_request", body, { "last-event-id": "999" });
+  expect(answer.status).toBe(409);
+  expect(await bodyOf(answer)).toMatchObject({
+    code: "conflict",
+    detail: expect.stringContaining(`run ${String(run_id)} has `) as string,
+  });
+});
+
+test("an answer of a reader that has got events which the log does not have is refused and not logged", async () => {
+  await using server = await startApp();
+  const asks = await bodyOf(
+    await post(server.app, "/payments/process?wait=completed", { input: "pay 3 to bob", key: "bob" }),
+  );
+  const { request_id, run_id } = asks;
+  for (const place of [{ request_id }, { run_id }, { key: "bob" }]) {
+    const resume = { type: "ResumeWithInput", ...place, request_keys: { approved: true } };
+    const headers = { "last-event-id": "999" };
+    expect((await post(server.app, "/payments/stream_request", resume, headers)).status).toBe(409);
+  }
+  const status = await bodyOf(await server.app.request(`/request/${String(request_id)}`));
+  expect(status).toMatchObject({ status: "waiting", last_event_id: asks["id"] });
+});
+
 test.each([
   ["a cancel", { type: "CancelRequest", request_id: "mine" }, 400],
   ["a configuration", { type: "ConfigureRequest", args: {} }, 400],
@@ -227,3 +295,9 @@ test("an agent can have any valid name, also one like a JavaScript property", as
   const answer = await post(server.app, "/constructor/process?wait=completed", CHAT);
   expect(await bodyOf(answer)).toMatchObject({ result: "hello" });
 });
+
+/** The ids and types of the events of a stream. */
+async function framesOf(answer: Response): Promise<readonly string[]> {
+  const frames = (await answer.text()).matchAll(/^id: (\d+)\ndata: .*"type":"(\w+)"/gm);
+  return [...frames].map(([, id, type]) => `${id} ${type}`);
+}

@@ -201,6 +201,31 @@ export const waits: readonly Case[] = [
       );
     },
   },
+  {
+    id: "43d",
+    title: "the stream of an answer ends while an older question stays open",
+    needs: ["interviewer"],
+    async run(context) {
+      const turn = await context.startEndless("interviewer", "ask me");
+      const before = await context.read(turn);
+      const [first, second] = ofType(before, "WaitForInput");
+      check(first !== undefined && second !== undefined, "two waits", before);
+      const path = `${context.path(turn.role)}/stream_request`;
+      const answer = async (wait: WireEvent): Promise<readonly WireEvent[]> => {
+        const body = {
+          type: "ResumeWithInput",
+          request_id: turn.requestId,
+          wait_id: wait.id,
+          request_keys: answerTo(wait, "Ada"),
+        };
+        return (await context.http.stream(path, { method: "POST", body })).rest();
+      };
+      const started = (await answer(second))[0];
+      checkEqual([started?.type, started?.wait_id], ["ResumeWithInput", second.id], "the first event");
+      checkEqual((await context.status(turn)).status, "waiting", "the status after one answer");
+      checkEqual((await answer(first)).at(-1)?.type, "RequestCompleted", "the last type");
+    },
+  },
 ];
 
 async function listWaits(context: Context, path: string, query: Query): Promise<unknown> {
