@@ -1,5 +1,6 @@
 import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
+import { ofType } from "../../agents/events.ts";
 import { TestHost, asked } from "../test-host.ts";
 
 const patient = defineAgent({
@@ -31,3 +32,41 @@ test("an answer is accepted before a continued turn has reached its wait again",
   const events = await host.events(asked);
   expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", result: "Ann" });
 });
+
+const changing = defineAgent({
+  name: "changing",
+  purpose: "Asks twice with one object.",
+  async chat(_input, turn) {
+    const asks: { [key: string]: string } = { name: "Your name?" };
+    const name = turn.waitForInput(asks);
+    delete asks["name"];
+    asks["mail"] = "Your address?";
+    const mail = turn.waitForInput(asks);
+    return JSON.stringify(await Promise.all([name, mail]));
+  },
+});
+
+test.each([false, true])(
+  "a wait keeps its questions when the code changes their object (restart: %s)",
+  async (restarts) => {
+    const host = new TestHost({ agents: [changing] });
+    await host.ask("changing", { type: "ChatRequest", input: "", request_id: asked });
+    const waits = ofType(await host.events(asked), "WaitForInput");
+    expect(waits.map(({ request_keys: questions }) => questions)).toEqual([
+      { name: "Your name?" },
+      { mail: "Your address?" },
+    ]);
+    if (restarts) await host.restart();
+    for (const [index, answer] of [{ name: "Ada" }, { mail: "ada@example.com" }].entries()) {
+      await host.ask("changing", {
+        type: "ResumeWithInput",
+        request_id: asked,
+        wait_id: waits[index]?.id ?? 0,
+        request_keys: answer,
+      });
+    }
+    expect(await host.runtime.status(asked)).toMatchObject({
+      result: '[{"name":"Ada"},{"mail":"ada@example.com"}]',
+    });
+  },
+);

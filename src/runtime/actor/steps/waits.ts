@@ -28,7 +28,8 @@ export async function waitForInput(
   const jsonSchema = schema && toJsonSchema(schema, "input");
   const questions = schema
     ? toQuestions(jsonSchema, approval !== undefined)
-    : (asked as { readonly [key: string]: string });
+    : // A copy, because the code may change its object while the wait is open.
+      copyJson(asked as { readonly [key: string]: string });
   // Checked before it takes a position, because a refused wait is not in the log.
   checkQuestions(questions, jsonSchema, approval);
   const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
