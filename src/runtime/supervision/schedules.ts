@@ -67,11 +67,12 @@ class ScheduleTimer {
   /** Sends what is due, and waits for the next time. */
   look(): void {
     this.#send().then(
-      () => {
+      (until) => {
         this.#retryMs = RETRY_MS;
-        const now = this.#context.environment.now();
         const mostMs = this.#context.router.leads(this.#task) ? LONGEST_MS : STANDBY_MS;
-        this.#wait(Math.min(this.#schedule.next(now) - now, mostMs));
+        // A time that has passed during the sending is sent at once.
+        const restMs = this.#schedule.next(until) - this.#context.environment.now();
+        this.#wait(Math.min(Math.max(restMs, 0), mostMs));
       },
       (error: unknown) => {
         if (!this.#isStopped) this.#report(error);
@@ -95,14 +96,17 @@ class ScheduleTimer {
     if (!this.#isStopped) this.#stopTimer = this.#context.environment.timer(ms, () => this.look());
   }
 
-  /** Sends the request of the newest time that has passed; those before it are left out. */
-  async #send(): Promise<void> {
+  /**
+   * Sends the request of the newest time that has passed; those before it are left out. Returns the time up to which all
+   * are sent or left out.
+   */
+  async #send(): Promise<number> {
     const { agents, environment, log, router } = this.#context;
-    if (!router.leads(this.#task)) return;
     const now = environment.now();
+    if (!router.leads(this.#task)) return now;
     this.#since ??= await this.#begin(now);
     const at = this.#schedule.newest(now);
-    if (at === undefined || at <= this.#since || at === this.#done) return;
+    if (at === undefined || at <= this.#since || at === this.#done) return now;
     const { key, name, operation, input, overlap } = this.#schedule;
     const agent = this.#agent.name;
     const requestId = toRequestId(agent, this.#schedule, at);
@@ -129,6 +133,7 @@ class ScheduleTimer {
       }
     }
     this.#done = at;
+    return now;
   }
 
   /** Records the start of the schedule, unless it is recorded. Returns its time. */

@@ -160,6 +160,19 @@ describe("a schedule", () => {
     expect(await endsOf(host)).toEqual([at(17)]);
   });
 
+  test("sends the request of a time that passes while its start is written", async () => {
+    const host = new TestHost({ agents: [scheduled({ cron: "* * * * *" })] });
+    host.clockMs = Date.UTC(2026, 2, 2, 10, 59, 59, 950) - host.environment.now();
+    host.holdCommits();
+    await host.environment.advance(100);
+    expect(await endsOf(host)).toEqual([]);
+    await host.releaseCommits();
+    await host.environment.advance(0);
+    expect(await endsOf(host)).toEqual([at(11)]);
+    await host.environment.advance(MINUTE_MS);
+    expect(await endsOf(host)).toEqual([at(11), at(11, 1)]);
+  });
+
   test("leaves no timer behind when the runtime closes", async () => {
     const host = await startHost();
     const closing = host.runtime.close();
