@@ -6,6 +6,7 @@ import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
+import { checkRemovable } from "./check-removable.ts";
 import { findEffect } from "./find-effect.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
@@ -279,8 +280,7 @@ export class Run implements RecorderListener {
     do {
       if (reason === "remains" && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
         throw new AgentError("conflict", `the copy of run ${this.runId} has ended`);
-      if (reason === "retention" && (this.#ledger.state.unread ?? []).length > 0)
-        throw new AgentError("conflict", `run ${this.runId} has unread messages`);
+      if (reason === "retention") checkRemovable(this.#context, this.#ledger);
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle") {
         const open = this.#ledger.started?.accepted.requestId;

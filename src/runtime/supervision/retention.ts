@@ -63,7 +63,7 @@ export function startRetention(options: RetentionOptions): () => void {
     const bytes = retainBytes === Infinity ? 0 : await size(runId);
     return runs.remove(runId, "retention").then(
       () => bytes,
-      // A run that is busy again, or has unread messages, refuses; it is checked again when it is old the next time.
+      // A run that is busy again, has unread messages or the start of a schedule refuses; the next check asks it again.
       () => 0,
     );
   }
