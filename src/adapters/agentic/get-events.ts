@@ -24,7 +24,7 @@ export async function getEvents(c: Context<AppEnv>, served: Served): Promise<Res
   const after = lastEventId(c, query);
   const open = (signal: AbortSignal): Promise<Feed> => {
     const options = { filter: { level: "all" }, signal } as const;
-    return host.runtime.follow(address, { ...options, ...(after !== undefined && { after }) });
+    return host.runtime.follow(address, { ...options, ...(after !== undefined && { after, seen: after }) });
   };
   if (/^(?:true|1|yes|on)$/i.test(query.get("stream") ?? "")) {
     return replyWithStream(c, host, {

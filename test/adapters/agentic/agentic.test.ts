@@ -140,6 +140,16 @@ test("a stream continues behind lastEventId, and one with nothing left is 204", 
   expect((await server.get(path, { "last-event-id": "3" })).status).toBe(204);
 });
 
+test("getevents refuses a reader that has got events which the log does not have", async () => {
+  await using server = await AgenticServer.start(agents);
+  const { request_id: id } = await server.ask("echo", "hello");
+  await server.stream("echo", id);
+  for (const query of ["", "&stream=true"]) {
+    const path = `/agentic/echo/getevents?request_id=${id}${query}`;
+    expect((await server.get(path, { "last-event-id": "999" })).status).toBe(409);
+  }
+});
+
 test("tools and completions are reported in the words of the dialect", async () => {
   await using server = await AgenticServer.start(agents);
   const loud = await server.stream("crier", (await server.ask("crier", "hey")).request_id);
