@@ -1,4 +1,6 @@
+import { defineAgent, operation } from "troupe";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { echo } from "../../../agents/echo.ts";
 import * as agents from "./harness/agents.ts";
 import { anyText, lastOf, textsOf } from "./harness/objects.ts";
@@ -162,6 +164,24 @@ test("files inside a request and uploaded ones are attachments; other addresses 
     input: [{ content: [{ type: "file", file_id: "nothing" }] }],
   });
   expect([404, 422]).toContain(unknown.status);
+});
+
+test("a request at the root with the type or operation of a native one is native, also if its input is a list", async () => {
+  const adder = defineAgent({
+    name: "adder",
+    purpose: "Adds numbers.",
+    operations: {
+      sum: operation({ input: z.array(z.number()), run: (all) => all.reduce((a, b) => a + b, 0) }),
+    },
+  });
+  await using server = await TestServer.start([adder]);
+  for (const type of [{ type: "OperationRequest" }, {}]) {
+    const body = { ...type, operation: "sum", input: [1, 2] };
+    const answer = await server.post("/process?wait=completed", body);
+    expect(await answer.json()).toMatchObject({ type: "RequestCompleted", output: 3 });
+  }
+  const chat = await server.post("/process", { type: "ChatRequest", input: [] });
+  expect(await chat.json()).toHaveProperty("detail");
 });
 
 test("a request with a text at the root is native, one with a list is ours, refusals too", async () => {

@@ -4,6 +4,7 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { readJson } from "../../../http/messages/body.ts";
 import { parseCount, queryOf, read } from "../../../http/messages/event-query.ts";
 import { isObject } from "../../../protocol/json.ts";
+import { requestSchemas } from "../../../protocol/requests/request-schemas.ts";
 import { parseProcessRequest } from "../request/body.ts";
 import type { SessionName } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
@@ -25,7 +26,7 @@ export async function processRequest(c: Context<AppEnv>, served: Served): Promis
   });
 }
 
-/** The same at a path that the native protocol also has: only a body with a list as `input` is ours. */
+/** The same at a path that the native protocol also has: a body with a list as `input` is ours unless it is native. */
 export async function processShared(
   c: Context<AppEnv>,
   next: Next,
@@ -33,9 +34,14 @@ export async function processShared(
   name: string,
 ): Promise<Response | void> {
   const body = await readJson(c, served.host.bodyLimitBytes);
-  if (!isObject(body) || !Array.isArray(body["input"])) return next();
+  if (!isObject(body) || !Array.isArray(body["input"]) || isNative(body)) return next();
   c.set("wire", name);
   return processRequest(c, served);
+}
+
+/** Whether a body has what names a request of the native protocol; requests of this protocol have neither field. */
+function isNative({ type, operation }: { readonly [name: string]: unknown }): boolean {
+  return typeof operation === "string" || (typeof type === "string" && Object.hasOwn(requestSchemas, type));
 }
 
 /** Sends the newest response of a session again, from a sequence number on. */
