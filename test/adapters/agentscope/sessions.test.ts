@@ -339,3 +339,36 @@ test("a server that stops fails its streams with their text until then, and the 
   expect(lastOf(rest).status).toBe("failed");
   expect(responsesOf(rest)).toHaveLength(1);
 });
+
+test("an id that another user or another text has used is refused, and a repeat gets its answer", async () => {
+  await using server = await TestServer.start([echo]);
+  const send = async (text: string, more: object, withFile = false): Promise<readonly [number, unknown]> => {
+    const file = { type: "file", filename: "a.txt", file_data: "aGk=" };
+    const content = [{ type: "text", text }, ...(withFile ? [file] : [])];
+    const body = { stream: false, input: [{ role: "user", type: "message", content }], ...more };
+    const answer = await server.post("/agentscope/process", body);
+    return [answer.status, await answer.json()];
+  };
+  const names = { session_id: "s", user_id: "alice" };
+  const first = await send("a secret", { id: "r1", ...names });
+  expect(first[0]).toBe(200);
+  expect(await send("a secret", { id: "r1", ...names })).toEqual(first);
+  for (const withFile of [true, false]) {
+    for (const user of [{ user_id: "bob" }, { user_id: "bob", session_id: "s" }, {}]) {
+      const refused = [409, { error: { code: "CONFLICT", message: anyText } }];
+      expect(await send("a secret", { id: "r1", ...user }, withFile)).toEqual(refused);
+      expect(await send("hello", { id: "r1", ...user }, withFile)).toEqual(refused);
+    }
+  }
+
+  for (const [id, own] of [
+    ["r2", names],
+    ["r3", { user_id: "alice" }],
+    ["r4", {}],
+  ] as const) {
+    const once = await send("look", { id, ...own }, true);
+    expect(once[0]).toBe(200);
+    expect(await send("look", { id, ...own }, true)).toEqual(once);
+    expect((await send("listen", { id, ...own }, true))[0]).toBe(409);
+  }
+});

@@ -56,6 +56,11 @@ export async function sessionIdOf(runtime: Runtime, runId: RunId): Promise<strin
   return typeof named === "string" ? named : runId;
 }
 
+/** The user of a run; undefined if its client named none, or if another protocol created it. */
+export async function userOf(runtime: Runtime, runId: RunId): Promise<unknown> {
+  return namesOf(await runtime.run(runId))["user_id"];
+}
+
 /** The key of the metadata of a run that has the names of its session and user. */
 const NAMES = "agentscope";
 

@@ -1,4 +1,5 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
+import type { Event } from "../../../protocol/events/events.ts";
 import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { ChatRequest } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
@@ -9,7 +10,7 @@ import type { InlineFile } from "../request/data-url.ts";
 import { checkNative } from "../request/native.ts";
 import { wrongField } from "../request/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
-import { createSession } from "./sessions.ts";
+import { createSession, userOf } from "./sessions.ts";
 import type { Session } from "./sessions.ts";
 
 /** A request that starts a turn, and where it does so. */
@@ -47,8 +48,9 @@ export async function startTurn(
   if (known !== undefined && session !== undefined && known.runId !== session.runId) {
     throw usedElsewhere(request.id);
   }
-  // The files of a repeated request were stored before, under other ids, so the two cannot be compared.
+  // The files of a repeated request were stored before, under other ids, so only the texts are compared.
   if (known?.agent === agent && files.length > 0) {
+    await checkText(runtime, known, text);
     const { requestId, runId } = known;
     return { agent, requestId, runId, sessionId: session?.sessionId ?? runId };
   }
@@ -72,14 +74,23 @@ async function newSession(
   { id, sessionId, userId }: ProcessRequest,
   known: RequestAddress | undefined,
 ): Promise<Session | undefined> {
+  if (known !== undefined && (sessionId !== undefined || (await userOf(runtime, known.runId)) !== userId))
+    throw usedElsewhere(id);
   if (sessionId === undefined && userId === undefined) return undefined;
   if (known === undefined) return createSession(runtime, agent, { sessionId, userId });
-  if (sessionId === undefined) return { runId: known.runId, sessionId: known.runId };
-  throw usedElsewhere(id);
+  return { runId: known.runId, sessionId: known.runId };
+}
+
+/** Fails if a request began with another text. One that waits in a queue has not logged its text yet. */
+async function checkText(runtime: Runtime, known: RequestAddress, text: string): Promise<void> {
+  const [first] = (await runtime.read(known, { after: 0, limit: 1 })).events;
+  const event = first === undefined ? undefined : (JSON.parse(first) as Event);
+  if (event?.type !== "RequestStarted" || event.input === text) return;
+  throw new AgentError("conflict", `the id ${known.requestId} was used for another text`);
 }
 
 function usedElsewhere(id = ""): AgentError {
-  return new AgentError("conflict", `the id ${id} was used in another session`);
+  return new AgentError("conflict", `the id ${id} was used in another session, or by another user`);
 }
 
 async function storeFiles(
