@@ -5,6 +5,7 @@ import { createClient } from "troupe/client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { afterLastTest, agentSaying, createProject, main, startCommand, startProgram } from "./command.ts";
 import { EXIT } from "../../src/cli/exit.ts";
+import { json, startHostile } from "../client/hostile-server.ts";
 import { findFreeUrl } from "../machine/free-port.ts";
 import { skipWithoutScript } from "../machine/skip-without.ts";
 
@@ -273,6 +274,30 @@ describe("runs, events and files", () => {
     const nowhere = await run(["artifact", file, "-o", "no/folder.pdf"]);
     expect(nowhere).toMatchObject({ code: 1, stderr: "troupe: no/folder.pdf cannot be written: ENOENT\n" });
     expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
+  });
+
+  test("are listed from as many pages as needed, also if a page of a search is empty", async () => {
+    const row = (id: string): object => ({
+      run_id: id,
+      agent: "fiend",
+      status: "idle",
+      turns: 1,
+      updated_at: "2026-01-01T00:00:00.000Z",
+      initial_input: "hello",
+      queued: 0,
+    });
+    const pages = [[row("run_1")], [], [row("run_2")], [row("run_3")]];
+    await using far = await startHostile({
+      runs(response, request) {
+        const at = Number(new URL(request.url ?? "", "http://localhost").searchParams.get("cursor"));
+        response.setHeader("link", `</runs?q=hello&cursor=${at + 1}>; rel="next"`);
+        json(pages[at])(response, request);
+      },
+    });
+    const { stdout } = await run(["runs", "-q", "hello", "--limit", "2", "--json"], "", {
+      TROUPE_URL: far.url,
+    });
+    expect(stdout.match(/run_\d/g)).toEqual(["run_1", "run_2"]);
   });
 
   test("are watched: each run is printed again when it changes, and when it is removed", async () => {

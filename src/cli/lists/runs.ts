@@ -51,7 +51,15 @@ async function run(options: Options): Promise<void> {
       ...(agent !== undefined && { agent }),
       ...(status && { status }),
     };
-    const { runs } = await client.runs({ ...chosen, limit });
+    const runs: RunSummary[] = [];
+    // A page of a search can be short or empty and still have a next one, and a server limits the length of a page.
+    let next: string | undefined;
+    do {
+      const cursor = next === undefined ? {} : { cursor: next };
+      const page = await client.runs({ ...chosen, ...cursor, limit: limit - runs.length });
+      runs.push(...page.runs);
+      next = page.next;
+    } while (next !== undefined && runs.length < limit);
     // The log can have runs of an agent that the server no longer has.
     if (runs.length === 0 && agent !== undefined) await checkAgent(client, agent);
     if (json) for (const row of runs) console.log(JSON.stringify(row));
