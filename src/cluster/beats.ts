@@ -30,10 +30,17 @@ export class Beats {
     return this.#entries;
   }
 
+  /** How many new beats of a node this one has seen after the first. */
+  changesOf(node: string): number {
+    return this.#seen.get(node)?.changes ?? 0;
+  }
+
   #correct({ beat, ...entry }: NodeRow, times: ReadTimes): NodeEntry {
     const before = this.#seen.get(entry.node);
     const isNew = before?.beat !== beat;
-    const seen = isNew ? { beat, sinceMs: times.now, sentAfterMs: this.#newest.askedMs } : before;
+    const seen = isNew
+      ? { beat, sinceMs: times.now, sentAfterMs: this.#newest.askedMs, changes: (before?.changes ?? -1) + 1 }
+      : before;
     this.#seen.set(entry.node, seen);
     const mostMs = times.now - seen.sentAfterMs;
     const leastMs = times.askedMs - seen.sinceMs;
@@ -60,4 +67,5 @@ interface Seen {
   readonly sinceMs: number;
   /** When the newest rows without it were requested. */
   readonly sentAfterMs: number;
+  readonly changes: number;
 }

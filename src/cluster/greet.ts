@@ -8,6 +8,9 @@ import type { Transport } from "./transport.ts";
 /** The longest wait for the answer to a greeting, in milliseconds; longer than it takes to judge a node dead. */
 const GREET_MS = 3_000;
 
+/** The longest wait for the end of an earlier process with the address of this node, in milliseconds. */
+const OUTLIVE_MS = 30_000;
+
 /** The longest wait for the answers of the others, in milliseconds: the time between two beats. */
 const TELL_MS = 300;
 
@@ -30,18 +33,16 @@ export async function greet(
   fault: (message: string, thrown: unknown) => void,
 ): Promise<void> {
   const greetOne = async ({ node, url }: Member): Promise<void> => {
-    const away = Promise.withResolvers<void>();
-    const abort = new AbortController();
-    const stopTimer = environment.timer(GREET_MS, () => end());
-    const stopWaiting = membership.onceGone(node, () => end());
-    function end(): void {
-      abort.abort();
-      away.resolve();
+    if (url === transport.url) {
+      if (!(await outlive({ node, url }, membership, environment)))
+        fault(`node ${node}, which had the address ${url} too, may still run`, new Error("it is not known"));
+      return;
     }
+    const abort = new AbortController();
+    const stopTimer = environment.timer(GREET_MS, () => abort.abort());
+    const stopWaiting = membership.onceGone(node, () => abort.abort());
     try {
-      // The earlier process with this address has just ended, or is another node.
-      if (url === transport.url) await away.promise;
-      else await transport.send(url, GREETING, abort.signal);
+      await transport.send(url, GREETING, abort.signal);
     } catch (error) {
       if (error instanceof AgentError && error.code === "unauthorized") throw error;
       // One that has no new beat is dead. A node that has just joined judges that only later.
@@ -50,10 +51,6 @@ export async function greet(
       stopTimer();
       stopWaiting();
     }
-    if (url === transport.url && membership.isAlive(node))
-      throw new AgentError("conflict", `another node has the address ${url} too`, {
-        hint: "give each node an address of its own",
-      });
   };
   await Promise.all(livingOthers(membership).map(greetOne));
 }
@@ -69,6 +66,32 @@ export async function tellOthers(
   const tell = ({ url }: Member): Promise<Json> => transport.send(url, GREETING, abort.signal);
   await Promise.allSettled(livingOthers(membership).map(tell));
   stopTimer();
+}
+
+/**
+ * Waits until the earlier process with the address of this node is judged dead, and throws if it is a node that still sends
+ * beats. Returns false if this node cannot tell in time, because the table of nodes answers too slowly.
+ */
+async function outlive(
+  { node, url }: Pick<Member, "node" | "url">,
+  membership: Membership,
+  environment: Environment,
+): Promise<boolean> {
+  const untilMs = environment.monotonic() + OUTLIVE_MS;
+  for (let waitMs = GREET_MS; environment.monotonic() < untilMs; waitMs = TELL_MS) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stopTimer = environment.timer(waitMs, resolve);
+    const stopWaiting = membership.onceGone(node, resolve);
+    await promise;
+    stopTimer();
+    stopWaiting();
+    if (!membership.isAlive(node) || membership.self.state !== "active") return true;
+    if (membership.hasBeaten(node))
+      throw new AgentError("conflict", `another node has the address ${url} too`, {
+        hint: "give each node an address of its own",
+      });
+  }
+  return false;
 }
 
 function livingOthers({ members }: Membership): readonly Member[] {

@@ -135,6 +135,14 @@ export class Membership {
     return this.#members.some((member) => member.node === node && member.isAlive);
   }
 
+  /**
+   * Whether a node has sent beats while this node watched. Two are needed: a process that has ended may have sent one
+   * that is stored later.
+   */
+  hasBeaten(node: string): boolean {
+    return this.#beats.changesOf(node) >= 2;
+  }
+
   find(node: string): Member | undefined {
     return this.#members.find((member) => member.node === node);
   }

@@ -19,6 +19,7 @@ import { Lifetime } from "../runtime/lifetime.ts";
 /** A node of a cluster in one process. */
 export interface ClusterNode {
   readonly id: string;
+  readonly url: string;
   readonly runtime: Runtime;
   readonly router: Router;
   readonly log: EventLog;
@@ -35,6 +36,8 @@ export interface StartOptions {
   /** How much its wall clock is fast, in milliseconds. Default 0. */
   readonly aheadMs?: number;
   readonly limits?: Partial<Limits>;
+  /** Where other nodes send messages to it. Default: an address of its own. */
+  readonly url?: string;
   /** Changes what the log answers, before the node uses it. */
   readonly prepare?: (log: EventLog) => void;
 }
@@ -73,15 +76,16 @@ export class ClusterHost {
   /** Starts a node and waits until it takes runs. */
   async start(
     agents: readonly Agent[],
-    { aheadMs = 0, limits = {}, prepare }: StartOptions = {},
+    { aheadMs = 0, limits = {}, url, prepare }: StartOptions = {},
   ): Promise<ClusterNode> {
     const life = new Lifetime();
     const id = `node-${(this.#count += 1)}`;
+    const transport = this.#transport(url ?? `memory://${id}`, life);
     const environment = this.#environmentOf(life, aheadMs);
     const line: Line = { isWhole: undefined, isDeaf: false };
     const log = whileAlive(this.#log.openNode(id), life, line);
     prepare?.(log);
-    const router = clusterRouter({ log, transport: this.#transport(id, life), environment });
+    const router = clusterRouter({ log, transport, environment });
     const runtime = createRuntime({
       agents,
       limits,
@@ -103,12 +107,13 @@ export class ClusterHost {
     await runtime.ready();
     return {
       id,
+      url: transport.url,
       runtime,
       router,
       log,
       kill: () => {
         life.end();
-        this.#receivers.delete(id);
+        this.#receivers.delete(transport.url);
       },
       cut: () => {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -149,15 +154,15 @@ export class ClusterHost {
     return toEncoded(events).map((text) => JSON.parse(text) as Event);
   }
 
-  #transport(id: string, life: Lifetime): Transport {
+  #transport(own: string, life: Lifetime): Transport {
     return {
-      url: `memory://${id}`,
+      url: own,
       listen: async (receive) => {
-        this.#receivers.set(id, receive);
-        return async () => void this.#receivers.delete(id);
+        this.#receivers.set(own, receive);
+        return async () => void this.#receivers.delete(own);
       },
       send: async (url, message, signal) => {
-        const receive = this.#receivers.get(url.replace("memory://", ""));
+        const receive = this.#receivers.get(url);
         if (receive === undefined || this.lose.message(message)) throw new Error("unreachable");
         const arrive = async (): Promise<Json> => {
           await this.delay(message);

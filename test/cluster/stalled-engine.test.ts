@@ -68,3 +68,40 @@ test.for([1_300, 1_500, 3_000, 10_000])(
     expect(host.faults).toEqual([]);
   },
 );
+
+test("a node that starts at the address of one that has crashed starts, although its beats are late", async () => {
+  const host = new ClusterHost();
+  const a = await host.start([ticker]);
+  await host.pass(3_000);
+  a.kill();
+  await host.pass(600_000);
+  const beats = new HeldBeats();
+  const starting = host.start([ticker], { url: a.url, prepare: beats.prepare });
+  starting.catch(() => {});
+  await host.pass(590);
+  beats.hold();
+  await host.pass(1_110);
+  beats.release();
+  const b = await host.settle(starting);
+
+  expect(b.router.members()).toMatchObject([{ node: b.id }, { node: a.id, isAlive: false }]);
+  expect(host.faults).toEqual([]);
+});
+
+test.for([0, 5_000])(
+  "of two nodes with one address, the one that starts %i ms later is refused",
+  async (laterMs) => {
+    const host = new ClusterHost();
+    const url = "memory://shared";
+    const outcome = async (): Promise<unknown> =>
+      host.start([ticker], { url }).then(
+        () => "started",
+        ({ code }: { readonly code: string }) => code,
+      );
+    const first = outcome();
+    await host.pass(laterMs);
+    const second = outcome();
+    const outcomes = await host.settle(Promise.all([first, second]));
+    expect(outcomes[1]).toBe("conflict");
+  },
+);
