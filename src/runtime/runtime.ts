@@ -80,9 +80,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
     stopServing = await router.serve(runHost);
-    await recovery.start();
+    try {
+      await recovery.start();
+    } catch (error) {
+      if (!closing) await leave();
+      throw error;
+    }
     ready = true;
     if (!closing) stopSchedules = startSchedules(context, keyed);
+  }
+
+  /** Leaves the other nodes after a failed recovery, so that they continue the runs that this one would have continued. */
+  async function leave(): Promise<void> {
+    recovery.stop();
+    await Promise.allSettled([stopServing(), runHost.close({ isFailure: false })]);
+    stopServing = async () => {};
   }
 
   /** Resolves when the start is over; throws if the runtime closes before. */

@@ -157,6 +157,29 @@ test("a node that starts continues the runs that another one releases meanwhile"
   expect(await host.log.run(runId)).toMatchObject({ owner: b.id });
 });
 
+test("a node whose recovery fails leaves, and the others continue the turns of a node that dies", async () => {
+  const host = new ClusterHost();
+  const [a, c] = [await host.start([ticker]), await host.start([ticker])];
+  await host.pass(2_000);
+  const failing = host.start([ticker], {
+    prepare(log) {
+      Object.assign(log, {
+        open: async () => {
+          throw new Unavailable("the database is away");
+        },
+      } satisfies Partial<EventLog>);
+    },
+  });
+  await expect(host.settle(failing)).rejects.toThrow("the database is away");
+  await host.pass(2_000);
+  const runIds: RunId[] = [];
+  for (let run = 0; run < 8; run += 1) runIds.push(await host.ask(c, "ticker", chat("tick")));
+  c.kill();
+  await host.pass(15_000);
+  for (const runId of runIds)
+    expect(await host.log.run(runId)).toMatchObject({ owner: a.id, status: "idle" });
+});
+
 test("a node that drains gives its runs to the others, and is not ready", async () => {
   const host = new ClusterHost();
   const [a, b] = [await host.start([clerk]), await host.start([clerk])];
