@@ -87,7 +87,7 @@ const PROGRAMS_EACH = 20;
 const TRIALS_MS = 20_000;
 
 /** What the runtime reports though it works as it should: failures of programs, and trials after several deaths. */
-const EXPECTED = /^agent \w+ failed|they continue one at a time/;
+const EXPECTED = /^agent \w+ failed|they continue in \d+ groups/;
 
 /** Maximum number of client actions for any turn. */
 const MOST_MOVES = 300;
@@ -238,7 +238,7 @@ class Client {
     await this.#revive();
   }
 
-  /** Starts a new process. After the second death its turns continue one at a time, each until its trial is over. */
+  /** Starts a new process. After the second death its turns continue in groups, each until its trial is over. */
   async #revive(): Promise<void> {
     const { environment, log } = this.#host;
     await this.#host.restart();

@@ -28,6 +28,8 @@ export interface TestHostOptions {
   /** Determines the order of steps that are ready at the same time. Default 0: in order of creation. */
   readonly seed?: number;
   readonly commitFaults?: readonly CommitFault[];
+  /** The node of the log; default: none, as for a log of one process. */
+  readonly node?: string;
 }
 
 /** The id of the request that most tests make. */
@@ -42,7 +44,7 @@ export const chat = { type: "ChatRequest", input: "", request_id: asked } as con
  */
 export class TestHost {
   readonly environment: ManualEnvironment;
-  readonly log: EventLog = memoryLog();
+  readonly log: EventLog;
   readonly artifacts: ArtifactStore = memoryArtifacts();
   readonly secrets: SecretStore = memorySecrets();
   /** The faults that the runtime reported. */
@@ -66,6 +68,8 @@ export class TestHost {
   #claimFaults = 0;
 
   constructor(options: TestHostOptions) {
+    const { node } = options;
+    this.log = memoryLog(node === undefined ? {} : { node });
     this.#options = options;
     this.#commitFaults = options.commitFaults ?? [];
     this.environment = manualEnvironment({ seed: options.seed ?? 0 });

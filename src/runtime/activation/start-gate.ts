@@ -7,7 +7,7 @@ export interface Suspect {
   readonly deaths: number;
   /** The starts that count against it. */
   readonly count: number;
-  /** The number of turns, with this one, that ran after its last continuation; 0 = unlimited. */
+  /** The number of turns, with this one, that were continued together at its last continuation; 0 = unlimited. */
   readonly among: number;
   /**
    * Continues the turn together with `among - 1` others; 0 = unlimited. Resolves when that is recorded.
@@ -30,22 +30,27 @@ const SUSPICIOUS_DEATHS = 2;
 /** Time for a suspect to make progress or survive, in milliseconds; doubled for each further death. */
 const TRIAL_MS = { first: 1_000, most: 15_000 };
 
-/** Longest time of all trials after one start together, in milliseconds, because all other turns wait during them. */
+/** Longest time of one round of trials, in milliseconds; all other turns of a new process wait during its first round. */
 const TRIALS_MS = 30_000;
 
-/** If there are many suspects, they continue in this many groups, and a group that dies is divided again. */
+/** If a round has many suspects, they continue in this many groups, and a group that dies is divided again. */
 const GROUPS = 16;
 
 /**
- * Decides when the handlers of turns run. Usually that is immediately. After the process has died twice in
- * succession, the turns that ran both times continue one after the other while all others wait. This finds
- * the turn that ends the process, and only its own starts count against it.
+ * Decides when the handlers of turns run. Usually that is immediately. A turn that ran when the process died, twice in
+ * succession, is a suspect. Suspects continue one group after the other, so that the next death counts only against the
+ * turn that was on trial. In a new process all other turns wait for the first round of trials. A process that runs already
+ * has taken its suspects over from another node; its other turns do not wait.
  */
 export class StartGate {
   readonly #options: StartGateOptions;
   /** The calls that wait for the gate to open; `undefined` when it is open. */
   #waiting: (() => void)[] | undefined = [];
+  /** The turns to continue when the gate opens. */
   #continued: Suspect[] = [];
+  /** The suspects of the next round of trials. */
+  #suspects: Suspect[] = [];
+  #isTrying = false;
   #stopWindow = (): void => {};
   #stopped = false;
 
@@ -59,9 +64,13 @@ export class StartGate {
     else this.#waiting.push(run);
   }
 
-  /** Continues a turn: now, or when the gate opens. */
+  /** Continues a turn: now, or when the gate opens; a suspect in the next round of trials. */
   continue(turn: Suspect): void {
-    if (this.#waiting === undefined) void turn.begin(0);
+    const isOpen = this.#waiting === undefined;
+    if (turn.deaths >= SUSPICIOUS_DEATHS) {
+      this.#suspects.push(turn);
+      if (isOpen) void this.#tryAll();
+    } else if (isOpen) void turn.begin(0);
     else this.#continued.push(turn);
   }
 
@@ -71,17 +80,8 @@ export class StartGate {
    */
   async open(): Promise<void> {
     if (this.#stopped) return;
-    const suspects = this.#continued.filter(({ deaths }) => deaths >= SUSPICIOUS_DEATHS);
-    if (suspects.length === 0) {
-      await this.#openNow();
-      return;
-    }
-    this.#continued = this.#continued.filter(({ deaths }) => deaths < SUSPICIOUS_DEATHS);
-    if (suspects.length > 1) {
-      const what = `the process died ${SUSPICIOUS_DEATHS} times or more while the same ${suspects.length} turns ran`;
-      this.#options.telemetry.fault(`${what}; they continue one at a time, and all other turns wait`);
-    }
-    void this.#try(suspects);
+    if (this.#suspects.length === 0) await this.#openNow();
+    else void this.#tryAll();
   }
 
   /** Drops everything that waits. */
@@ -90,17 +90,37 @@ export class StartGate {
     this.#stopWindow();
   }
 
+  /** Tries all suspects, round after round: one that arrives during a round is in the next one. */
+  async #tryAll(): Promise<void> {
+    if (this.#isTrying) return;
+    this.#isTrying = true;
+    while (this.#suspects.length > 0 && !this.#stopped) {
+      const suspects = this.#suspects;
+      this.#suspects = [];
+      await this.#try(suspects);
+      if (this.#waiting !== undefined && !this.#stopped) await this.#openNow();
+    }
+    this.#isTrying = false;
+  }
+
+  /** Tries the suspects of one round. */
   async #try(suspects: readonly Suspect[]): Promise<void> {
     const deaths = suspects.reduce((most, turn) => Math.max(most, turn.deaths), 0);
     const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
-    for (const group of toGroups(suspects, Math.min(GROUPS, Math.floor(TRIALS_MS / ms)))) {
+    const groups = toGroups(suspects, Math.min(GROUPS, Math.floor(TRIALS_MS / ms)));
+    if (suspects.length > 1) {
+      const what = `the process of ${suspects.length} turns died ${SUSPICIOUS_DEATHS} times or more in succession`;
+      const how = `they continue in ${groups.length} groups, one after the other`;
+      const others = this.#waiting === undefined ? "" : ", and all other turns wait";
+      this.#options.telemetry.fault(`${what}; ${how}${others}`);
+    }
+    for (const group of groups) {
       if (this.#stopped) return;
       await Promise.all(group.map((turn) => turn.begin(group.length)));
       await this.#watch(group, ms);
       if (this.#stopped) return;
       await Promise.all(group.map((turn) => turn.accompany()));
     }
-    await this.#openNow();
   }
 
   /** Resolves when all turns of a group have made progress, or have had enough time to end the process. */

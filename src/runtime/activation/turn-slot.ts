@@ -79,11 +79,6 @@ export class TurnSlot implements TurnListener {
     return this.#ledger.started?.accepted.requestId;
   }
 
-  /** Whether the turn is in memory, or about to be continued. */
-  get active(): boolean {
-    return this.#turn !== undefined || this.#continuation !== undefined;
-  }
-
   /** Whether the turn is suspended: it only waits for something from outside. */
   get suspended(): boolean {
     return this.#turn?.quiescence.suspended ?? this.#entry.atRest;

@@ -109,9 +109,10 @@ export class Run implements RecorderListener {
     return this.#ledger.phase === "running";
   }
 
-  /** Whether its turn works. */
+  /** Whether its turn works. One that waits to be continued does not. */
   get busy(): boolean {
-    return this.working && !this.#requests.slot.suspended;
+    const { turn, suspended } = this.#requests.slot;
+    return this.working && turn !== undefined && !suspended;
   }
 
   /** Whether a removal was tried. The run in memory may then differ from the log and must be dropped. */
@@ -162,8 +163,9 @@ export class Run implements RecorderListener {
    * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
    */
   async settle({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
-    const { active, atRest, requestId } = this.#requests.slot;
-    const isReleased = !isFailure && active && this.working && !atRest;
+    const { turn, atRest, requestId } = this.#requests.slot;
+    // A turn that waits to be continued has not run: what the process before has left in the log stays as it is.
+    const isReleased = !isFailure && turn !== undefined && this.working && !atRest;
     if (requestId !== undefined && isReleased)
       this.#ledger.change({ type: "Released", request_id: requestId, at: this.#ledger.now });
     this.#outbox.flush();
@@ -181,10 +183,13 @@ export class Run implements RecorderListener {
     this.#context.log.release(recorder.cursor);
   }
 
-  /** Continues what an owner that is gone has left in a run that was just loaded: its open request, and its outbox. */
-  continue(): void {
+  /**
+   * Continues what an owner that is gone has left in a run that was just loaded: its open request, and its outbox. `alone`
+   * means that no other turn ran when the process died.
+   */
+  continue({ alone }: { readonly alone: boolean }): void {
     if (!this.#ledger.begun) return;
-    this.#requests.recover({ kind: "recover" });
+    this.#requests.recover({ kind: "recover", alone });
     this.#outbox.recover().catch((error: unknown) => {
       this.#context.telemetry.fault(`the outbox of run ${this.runId} could not be read`, error);
     });

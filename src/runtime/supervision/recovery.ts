@@ -51,9 +51,11 @@ export class Recovery {
   async start(): Promise<void> {
     const context = this.#context;
     await loadConfigurations(context);
-    const open = await context.log.open(notOwnedByOthers(context.router));
-    // A turn that ran alone is the one that ended the process, if a turn did.
-    const alone = open.filter(({ phase }) => phase === "running").length === 1;
+    const query = notOwnedByOthers(context.router);
+    const open = await context.log.open(query);
+    // A turn that ran alone is the one that ended the process, if a turn did. Another node may own one that ran beside it.
+    const hasOthers = query.notOwnedBy !== undefined;
+    const alone = !hasOthers && open.filter(({ phase }) => phase === "running").length === 1;
     const own = await ownRuns(context.router, open);
     await this.#recover(own, { alone });
     await context.gate.open();

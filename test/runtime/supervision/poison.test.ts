@@ -14,8 +14,11 @@ const endless = defineAgent({
   },
 });
 
-test("a turn that was continued three times without progress is ended", async () => {
-  const host = new TestHost({ agents: [endless] });
+test.each([
+  { about: "a log of one process", node: {} },
+  { about: "a log that several nodes can share", node: { node: "one" } },
+])("a turn that was continued three times without progress is ended, on $about", async ({ node }) => {
+  const host = new TestHost({ agents: [endless], ...node });
   await host.ask("endless", chat);
   for (let crash = 1; crash <= 3; crash += 1) {
     await host.restart();
