@@ -1,6 +1,7 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import { EXPIRED } from "../replay/turn-journal.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
@@ -28,14 +29,18 @@ export function addWait(turn: ActiveTurn, wait: LiveWait): void {
   turn.fail("overloaded", `agent ${turn.agent.name} has more than ${limits.openWaits} open questions`);
 }
 
-/** Answers a wait; `undefined` if it was closed in the meantime. Throws `unprocessable` if the values do not fit. */
+/**
+ * Answers a wait; `undefined` if it was closed in the meantime. Throws `unprocessable` if the values do not fit, and
+ * `too_large` if they do not fit into an event. The wait stays open then, because everything is checked before its end.
+ */
 export async function answerWait(
   turn: ActiveTurn,
   wait: LiveWait,
-  values: JsonObject,
+  given: JsonObject,
   resumeId: string | undefined,
 ): Promise<Recorded | undefined> {
   if (expiredNow(turn, wait)) return undefined;
+  const values = toJson(given, "the answer", INPUT_LIMIT_BYTES) as JsonObject;
   await checkAnswer(turn.context.environment, wait, values);
   if (!wait.call.open || expiredNow(turn, wait)) return undefined;
   if (resumeId !== undefined) turn.waits.resumeIds.add(resumeId);

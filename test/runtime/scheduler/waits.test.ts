@@ -108,6 +108,25 @@ test("an answer that does not fit leaves the wait open, also when the turn is lo
   expect((await host.runtime.status(asked)).status).toBe("waiting");
 });
 
+test.each([
+  ["larger than an event as UTF-8", "a".repeat(300_000), "too_large"],
+  ["larger than an event as JSON", "\u0001".repeat(60_000), "too_large"],
+  ["nested too deep to be encoded", JSON.parse("[".repeat(9_000) + "]".repeat(9_000)), "unprocessable"],
+])("an answer that is %s is refused and leaves the wait open", async (_, word, code) => {
+  const host = new TestHost({ agents: [sequence] });
+  await host.ask("sequence", chat);
+  const [wait] = waitsOf(await host.events(asked));
+
+  await expect(host.ask("sequence", answer(wait?.id ?? 0, { word }))).rejects.toMatchObject({ code });
+  expect((await host.runtime.status(asked)).status).toBe("waiting");
+
+  await host.ask("sequence", answer(wait?.id ?? 0, { word: "one" }));
+  const [, second] = waitsOf(await host.events(asked));
+  await host.ask("sequence", answer(second?.id ?? 0, { word: "two" }));
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  expect(host.faults).toEqual([]);
+});
+
 test("waiting and sleeping do not count as running time, also after a restart", async () => {
   const sleeper = defineAgent({
     name: "sleeper",
