@@ -1,11 +1,12 @@
 import { AgentError } from "../errors.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
+import { checkParsed } from "./check-parsed.ts";
 import type { AskedWait } from "./segment.ts";
 
 /**
  * What a human typed as the answer to a wait: for one key the value that its schema asks for, for several keys a JSON
- * object of them. `unprocessable` for another text; whether the values fit the schema is checked with the answer.
+ * object of them. `unprocessable` for another text and for JSON that the body of a request could not hold; whether the values fit the schema is checked with the answer.
  */
 export function toAnswer(
   { questions, schema }: Pick<AskedWait, "questions" | "schema">,
@@ -13,7 +14,8 @@ export function toAnswer(
 ): JsonObject {
   const keys = Object.keys(questions);
   const parsed = parse(text);
-  if (isObject(parsed) && keys.some((key) => Object.hasOwn(parsed, key))) return parsed as JsonObject;
+  if (isObject(parsed) && keys.some((key) => Object.hasOwn(parsed, key)))
+    return checkParsed(parsed as JsonObject, "the answer");
   const [only, ...others] = keys;
   if (only !== undefined && others.length === 0) return { [only]: toValue(text, typesOf(schema, only)) };
   throw new AgentError("unprocessable", `the question has the keys ${keys.join(", ")}`, {
@@ -39,8 +41,8 @@ function toValue(text: string, types: ReadonlySet<unknown>): Json {
   const number = word === "" ? Number.NaN : Number(word);
   if ((types.has("number") || types.has("integer")) && Number.isFinite(number)) return number;
   const parsed = parse(text);
-  if (types.has("array") && Array.isArray(parsed)) return parsed as Json;
-  if (types.has("object") && isObject(parsed)) return parsed as JsonObject;
+  if (types.has("array") && Array.isArray(parsed)) return checkParsed(parsed as Json, "the answer");
+  if (types.has("object") && isObject(parsed)) return checkParsed(parsed as JsonObject, "the answer");
   return types.has("null") && word === "null" ? null : text;
 }
 

@@ -44,3 +44,18 @@ test("several keys take a JSON object of them, and no other text", () => {
   expect(toQuestion({ questions: { name: "Your name?" } })).toBe("Your name?");
   expect(toQuestion({ questions: { name: "" } })).toBe("name");
 });
+
+test.each([
+  ["a value of the only key", { questions: { q: "?" } }, (deep: string) => `{"q":${deep}}`],
+  ["a list", { questions: { value: "?" }, schema: schemaOf(z.array(z.unknown())) }, (deep: string) => deep],
+  [
+    "an object",
+    { questions: { value: "?" }, schema: schemaOf(z.record(z.string(), z.unknown())) },
+    (deep: string) => `{"a":${deep}}`,
+  ],
+])("JSON that is nested deeper than a body may be is refused: %s", (_, wait, toText) => {
+  for (const depth of [40, 9_000]) {
+    const text = toText("[".repeat(depth) + "]".repeat(depth));
+    expect(() => toAnswer(wait, text)).toThrow(expect.objectContaining({ code: "unprocessable" }));
+  }
+});

@@ -360,3 +360,26 @@ test("on a port of its own it stands at the root, alone", async () => {
     expect((await server.get(path)).status).toBe(404);
   }
 });
+
+test.each([40, 9_000])(
+  "an answer of JSON that is %i levels deep is 422 and leaves the question open",
+  async (depth) => {
+    const asker = defineAgent({
+      name: "asker",
+      purpose: "Asks once.",
+      async chat(_input, turn) {
+        const { q } = await turn.waitForInput({ q: "What?" });
+        return q as string;
+      },
+    });
+    await using server = await AgenticServer.start([asker]);
+    const { request_id: id, thread_id: thread } = await server.ask("asker", "go");
+    await server.stream("asker", id);
+    const resume = (q: string): Promise<Response> =>
+      server.post("/agentic/asker/resume", { continue_result: { q }, thread_id: thread });
+    expect((await resume(`{"q":${"[".repeat(depth)}${"]".repeat(depth)}}`)).status).toBe(422);
+    expect((await resume("yes")).status).toBe(200);
+    const rest = await server.stream("asker", id);
+    expect(rest.at(-1)?.data.payload).toEqual({ messages: [{ role: "assistant", content: "yes" }] });
+  },
+);

@@ -60,3 +60,16 @@ test.each([
   const answered = await server.step(id, { additional_input: { name: "Ada", age: 36 } });
   expect(answered.output).toBe("Ada is 36");
 });
+
+test.each([40, 9_000])(
+  "an answer of JSON that is %i levels deep is 422 and leaves the question open",
+  async (depth) => {
+    await using server = await TestServer.start([agents.publisher]);
+    const { task_id: id } = await server.createTask();
+    const asked = await server.step(id);
+    const input = `{"more":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    expect((await server.post(`/${id}/steps`, { input })).status).toBe(422);
+    expect((await server.steps(id)).steps).toEqual([asked]);
+    expect(await server.step(id, { input: "yes" })).toMatchObject({ status: "completed", is_last: true });
+  },
+);
