@@ -57,6 +57,10 @@ test("20 an operation is a tool: its result, its errors, and what is no tool", a
     });
     expect(await call("add", '{"a":"2"}')).toMatchObject(failed("a"));
     expect(await call("add", "{")).toMatchObject(failed("the arguments of worker.add are no JSON"));
+    for (const depth of [40, 9_000]) {
+      const deep = `{"a":${"[".repeat(depth)}${"]".repeat(depth)},"b":1}`;
+      expect(await call("add", deep)).toMatchObject(failed("is nested deeper than 32 levels"));
+    }
     expect(await call("fail")).toMatchObject(failed("Error executing tool: "));
     expect(await call("nothing")).toMatchObject(failed("there is no tool worker.nothing"));
     expect(await call("ask")).toMatchObject(failed("the tool asks a question"));

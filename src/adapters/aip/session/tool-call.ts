@@ -1,4 +1,5 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
+import { checkParsed } from "../../../projection/check-parsed.ts";
 import type { RunReader } from "../../../projection/run-reader.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
@@ -80,11 +81,13 @@ function hasOperation(runtime: Runtime, agent: string, operation: string): boole
 
 function parseArguments(name: string, text: string): Json {
   if (text.trim() === "") return {};
+  let parsed: Json;
   try {
-    return JSON.parse(text) as Json;
+    parsed = JSON.parse(text) as Json;
   } catch {
     throw new AgentError("unprocessable", `the arguments of ${name} are no JSON`);
   }
+  return checkParsed(parsed, "the JSON of the arguments");
 }
 
 function cancelRequest(runtime: Runtime, agent: string, requestId: RequestId): void {
