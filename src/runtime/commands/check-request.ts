@@ -5,7 +5,7 @@ import type { Agent } from "../agent/agent.ts";
 import { HOPS_LIMIT, waitingCallers } from "../replay/actor-request.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
 import { checkWith } from "../agent/definition/schema.ts";
-import { byteLength, INPUT_LIMIT_BYTES } from "../journal/json-limits.ts";
+import { checkInput } from "../journal/json-limits.ts";
 import type { RunContext } from "../run-context.ts";
 
 /** Checks a request before it is accepted; throws an error of the client. */
@@ -16,9 +16,7 @@ export async function checkTurnRequest(
 ): Promise<void> {
   await agent.remote?.ready();
   const asked = toAsked(agent, request);
-  const text = request.type === "ChatRequest" ? request.input : JSON.stringify(request.input);
-  if (text.length * 3 > INPUT_LIMIT_BYTES && byteLength(text) > INPUT_LIMIT_BYTES)
-    throw new AgentError("too_large", `the input is larger than ${INPUT_LIMIT_BYTES} bytes`);
+  checkInput(request.input, "the input");
   if (asked && request.type === "OperationRequest") {
     const what = `the input of ${agent.name}.${asked.name}`;
     await checkWith(environment, asked.operation.input, asked.input, what);
@@ -39,9 +37,7 @@ export async function checkMessage(
       facts: { messages: declared },
     });
   }
-  const text = JSON.stringify(body);
-  if (text.length * 3 > INPUT_LIMIT_BYTES && byteLength(text) > INPUT_LIMIT_BYTES)
-    throw new AgentError("too_large", `the body is larger than ${INPUT_LIMIT_BYTES} bytes`);
+  checkInput(body, "the body");
   await checkWith(environment, schema, body, `message ${name} of ${agent}`);
 }
 

@@ -22,6 +22,12 @@ export function toJson(value: unknown, what: string, limitBytes: number = EVENT_
   return text === undefined ? null : (JSON.parse(text) as Json);
 }
 
+/** Throws, as `toJson` does, unless an event can hold a value that a caller gives. */
+export function checkInput(value: unknown, what: string): void {
+  if (typeof value === "string") toJson(value, what, INPUT_LIMIT_BYTES);
+  else encodeWithin(value, what, INPUT_LIMIT_BYTES);
+}
+
 /** Throws `too_large` for a text that does not fit into an event. */
 export function checkText(text: string): void {
   if (!textFits(text, EVENT_LIMIT_BYTES)) throw tooLarge("a text", EVENT_LIMIT_BYTES);

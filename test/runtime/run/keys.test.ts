@@ -145,6 +145,15 @@ test("the removal of a run frees its key", async () => {
   expect(await resultOf(runtime, next)).toBe("1");
 });
 
+test.each([
+  ["a text that is larger as JSON", "\u0001".repeat(60_000), "too_large"],
+  ["a text that is larger as UTF-8", "é".repeat(150_000), "too_large"],
+])("a chat with %s than an event is refused", async (_, input, code) => {
+  const { runtime } = new TestHost({ agents });
+  await expect(runtime.process("counter", { ...chat("room"), input })).rejects.toMatchObject({ code });
+  expect(await runtime.find("counter", "room")).toBeUndefined();
+});
+
 test("a run is created only with values that its first event can hold", async () => {
   const { runtime } = new TestHost({ agents });
   let deep: JsonObject = {};
