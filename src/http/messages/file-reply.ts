@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { StoredArtifact } from "../../ports/artifact-store.ts";
+import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 import { API_HEADERS, corsOf } from "./reply.ts";
 
@@ -12,11 +13,16 @@ export interface SentFile {
   readonly name: string;
   /** The Content-Type. */
   readonly type: string;
+  /** The time after which a reader that accepts nothing is disconnected. */
+  readonly stallMs: number;
   readonly report: (where: string, thrown: unknown) => void;
 }
 
 /** Sends a file as a download; it is never displayed inline. */
-export function replyFile(c: Context<AppEnv>, { info, body, name, type, report }: SentFile): Response {
+export function replyFile(
+  c: Context<AppEnv>,
+  { info, body, name, type, stallMs, report }: SentFile,
+): Response {
   const headers = {
     ...API_HEADERS,
     "content-security-policy": "sandbox; default-src 'none'",
@@ -25,6 +31,8 @@ export function replyFile(c: Context<AppEnv>, { info, body, name, type, report }
     "content-disposition": `attachment; filename="artifact"; filename*=UTF-8''${toExtendedValue(name)}`,
     ...corsOf(c),
   };
+  // Node closes the connection at the timeout, and clears the timeout before the next request of the connection.
+  nodeOf(c)?.outgoing.socket?.setTimeout(stallMs);
   return new Response(toStream(body, report), { headers });
 }
 

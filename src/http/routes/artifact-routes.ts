@@ -17,6 +17,7 @@ export function artifactHandlers({
   fileLimitBytes,
   report,
   mount,
+  streams,
 }: Host): AgentHandlers<"upload" | "artifact"> {
   return {
     async upload(c) {
@@ -38,7 +39,14 @@ export function artifactHandlers({
 
     async artifact(c) {
       const { info, body } = await runtime.artifact(checkId(pathParameter(c, "artifact_id")));
-      return replyFile(c, { info, body, name: info.name, type: shownTypeOf(info), report });
+      return replyFile(c, {
+        info,
+        body,
+        name: info.name,
+        type: shownTypeOf(info),
+        stallMs: streams.times.stallMs,
+        report,
+      });
     },
   };
 }

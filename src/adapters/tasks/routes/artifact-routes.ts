@@ -54,6 +54,7 @@ export async function downloadArtifact(c: Context<AppEnv>, { host, tasks }: Serv
     ...(await host.runtime.artifact(file.artifactId)),
     name: splitName(file.name).fileName,
     type: "application/octet-stream",
+    stallMs: host.streams.times.stallMs,
     report: host.report,
   });
 }
