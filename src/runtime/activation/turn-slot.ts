@@ -214,6 +214,8 @@ export class TurnSlot implements TurnListener {
   /** Updates the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#entry.follow(turn);
+    // A handler that ran again for a refused answer is at rest as before: no commit follows that reports the run.
+    if (this.quiet) this.#ledger.recorder.checkSettled();
   }
 
   received(callId: CallId, ids: readonly number[], name?: string): void {

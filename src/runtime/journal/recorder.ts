@@ -23,7 +23,7 @@ import { isRetry, NO_PROGRESS } from "./progress.ts";
 export interface RecorderListener {
   /** Called just before a batch is committed, if the recorder is watched; may add to the batch. */
   beforeCommit(): void;
-  /** Called after a commit that leaves nothing to commit, if the recorder is watched. */
+  /** Called after a commit that leaves nothing to commit, if the recorder is watched, and by `checkSettled`. */
   settled(): void;
   /** Called after the commit of new entries of the run's outbox. */
   posted(marks: readonly OutboxMark[]): void;
@@ -240,6 +240,11 @@ export class Recorder {
     if (this.#stopped !== undefined) return notCommitted(this.#stopped);
     const last = this.#pending ?? this.#inFlight;
     return last === undefined ? RESOLVED : (last.done ??= Promise.withResolvers<void>()).promise;
+  }
+
+  /** Calls the listener as after a commit, if there is nothing to commit: a change that is not recorded may matter to it. */
+  checkSettled(): void {
+    if (this.watched && this.settled && this.#stopped === undefined) this.#listener.settled();
   }
 
   /** Stops commits. Uncommitted entries are lost, and callers that wait for them get the error. */

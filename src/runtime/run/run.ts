@@ -26,7 +26,7 @@ import { RequestQueue } from "./requests/request-queue.ts";
 
 /** The host of a run. */
 export interface RunListener {
-  /** Called after a commit that leaves nothing to commit. */
+  /** Called after a commit that leaves nothing to commit, and when the run has become quiet without one. */
   settled(run: Run): void;
   /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;

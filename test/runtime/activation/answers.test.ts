@@ -1,5 +1,8 @@
 import { defineAgent } from "troupe";
+import type { Receipt } from "troupe";
+import type { Json, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked } from "../test-host.ts";
 
@@ -70,3 +73,32 @@ test.each([false, true])(
     });
   },
 );
+
+const counting = defineAgent({
+  name: "counting",
+  purpose: "Asks for a number.",
+  async chat(_input, turn) {
+    const { n } = await turn.waitForInput(z.object({ n: z.number() }));
+    return String(n);
+  },
+});
+
+test("runs whose answers are refused are passivated again, so that idleRuns still limits the runs in memory", async () => {
+  const host = new TestHost({ agents: [counting], limits: { idleRuns: 10 } });
+  const requestIds = Array.from({ length: 30 }, (_, index) => `asked-${index}` as RequestId);
+  const answerWith = (requestId: RequestId, n: Json): Promise<Receipt> =>
+    host.ask("counting", { type: "ResumeWithInput", request_id: requestId, request_keys: { n } });
+  for (const requestId of requestIds)
+    await host.ask("counting", { type: "ChatRequest", input: "", request_id: requestId });
+  expect(host.runtime.health().activeRuns).toBeLessThanOrEqual(10);
+
+  const { commits } = host;
+  for (const requestId of requestIds)
+    await expect(answerWith(requestId, "no")).rejects.toMatchObject({ code: "unprocessable" });
+  expect(host.commits).toBe(commits);
+  expect(host.runtime.health().activeRuns).toBeLessThanOrEqual(10);
+
+  for (const requestId of requestIds) await answerWith(requestId, 7);
+  for (const requestId of requestIds)
+    expect((await host.events(requestId)).at(-1)).toMatchObject({ finish_reason: "success", result: "7" });
+});

@@ -140,6 +140,20 @@ test.each([
   await expect(host.runtime.status("second")).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("a machine that waits is passivated again after it has refused an operation", async () => {
+  const host = new TestHost({ agents: [order], limits: { idleRuns: 0 } });
+  const { runId } = await host.ask("order", book("lamp", { request_id: asked }));
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
+  await expect(host.ask("order", book("stone", { run_id: runId }))).rejects.toMatchObject({
+    code: "not_accepted",
+  });
+  expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
+
+  await host.ask("order", book("chair", { run_id: runId }));
+  await host.ask("order", abort({ run_id: runId }));
+  expect((await host.events(asked)).at(-1)).toMatchObject({ output: { items: ["lamp", "chair"] } });
+});
+
 test("on_busy works as for every other agent", async () => {
   const host = new TestHost({ agents: [order] });
   const { runId } = await host.ask("order", book("lamp", { request_id: asked }));
