@@ -147,9 +147,9 @@ export class Actor implements ActorContext {
     };
   }
 
-  /** Sends a text; resolves when it is in the log. */
+  /** Sends a text; resolves when it is in the log, and the code that iterates the call is not far behind. */
   say(content: string, scope: ReplayScope): Promise<void> {
-    const { recorder } = this.turn;
+    const { subscriptions } = this.turn;
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
@@ -161,7 +161,7 @@ export class Actor implements ActorContext {
     const id = this.#record(content, scope);
     scope.backlog.add(id, content.length);
     this.turn.activity.activate(scope.path);
-    return recorder.committed();
+    return subscriptions.committed(this.speaker);
   }
 
   /** Records a text. Returns its id. */
@@ -173,9 +173,10 @@ export class Actor implements ActorContext {
     return recorder.event(this.speaker, said).id;
   }
 
-  /** Reports the progress of a tool, unless too much is uncommitted. */
+  /** Reports the progress of a tool, unless too much is uncommitted, or not delivered to the code that iterates the call. */
   progress(content: string): void {
     if (!this.call.open || !this.#hasRoom(this.scope)) return;
+    if (this.turn.subscriptions.isBehind(this.speaker)) return;
     const { id } = this.turn.recorder.event(this.speaker, {
       type: "ToolTextOutput",
       content: cut(content, PROGRESS_LIMIT_BYTES),

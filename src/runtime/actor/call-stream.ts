@@ -3,7 +3,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { Step, Sequence } from "./sequence.ts";
 import type { Call } from "../agent/turn-api.ts";
 
-/** Maximum unread events of a call. */
+/** Maximum unread events of a call, and maximum undelivered events of all calls of a turn. */
 const EVENTS_LIMIT = 10_000;
 
 /** The parts of a call besides its result. */
@@ -59,11 +59,17 @@ export function followCall({ actor, scope }: Sequence, step: Step | undefined): 
     turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
   }
   turn.subscriptions.follow(callId, (event) => {
-    if (events.push(event)) return;
-    turn.fail(
-      "overloaded",
-      `${EVENTS_LIMIT} events of ${callId} were not read by the code that iterates the call`,
-    );
+    if (!events.push(event)) {
+      turn.fail(
+        "overloaded",
+        `${EVENTS_LIMIT} events of ${callId} were not read by the code that iterates the call`,
+      );
+    } else if (turn.deliveries.newEvents > EVENTS_LIMIT) {
+      turn.fail(
+        "overloaded",
+        `more than ${EVENTS_LIMIT} events wait for the code that iterates ${callId}; await turn.text in what it calls`,
+      );
+    }
   });
   return events;
 }

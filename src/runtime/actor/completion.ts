@@ -160,7 +160,7 @@ export async function complete(
   }
 }
 
-/** Streams the model's text at the speed of the log, until the result. */
+/** Streams the model's text at the speed of the log, and of the code that iterates the call, until the result. */
 async function stream(
   { turn, speaker, transcript }: Actor,
   open: OpenCall,
@@ -179,7 +179,7 @@ async function stream(
     } else {
       recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
     }
-    await recorder.committed();
+    await turn.subscriptions.committed(speaker);
   }
   throw new ModelError("the model ended without a result", { transient: true });
 }

@@ -47,7 +47,8 @@ export interface Turn<
 
   /**
    * Sends a text. Resolves when it is in the log; awaiting each text makes a fast turn as slow as the log. At
-   * most 1,000 texts or 1 MiB may be uncommitted; above that the turn ends with `overloaded`.
+   * most 1,000 texts or 1 MiB may be uncommitted; above that the turn ends with `overloaded`. If the caller iterates
+   * the call, a text also waits while 1,000 events are not delivered to it; with 10,000 the turn ends with `overloaded`.
    */
   text(content: string): Promise<void>;
 
@@ -204,7 +205,7 @@ export interface ToolTurn extends Turn {
 
   /**
    * Reports progress. Unlike a text it is not compared on replay, so it can contain data from outside. It is
-   * dropped if too much is uncommitted.
+   * dropped if too much is uncommitted, or not delivered to the code that iterates the call.
    */
   progress(content: string): void;
 }

@@ -240,7 +240,7 @@ class LocalSession implements RemoteSession {
   }
 
   async keep(kept: Json): Promise<void> {
-    const { agent, files, scope, turn } = this.#actor;
+    const { agent, files, scope, speaker, turn } = this.#actor;
     if (!this.#accepts()) return;
     const state: RemoteCursor = { calls: this.#count, waits: this.#waits.kept, files, kept };
     turn.recorder.record({
@@ -250,7 +250,8 @@ class LocalSession implements RemoteSession {
       // A copy, because records are encoded later.
       state: structuredClone(state),
     });
-    await turn.recorder.committed();
+    // The events of the other server are read at the speed of the code that iterates the call.
+    await turn.subscriptions.committed(speaker);
   }
 
   committed(): Promise<void> {

@@ -5,6 +5,9 @@ import { pathTo, scopeOf } from "../journal/call-id.ts";
 import type { Activity } from "./activity.ts";
 import { LazyMap, LazySet } from "../lazy.ts";
 
+/** The number of new events from which on the code that records them waits, until half of them are delivered. */
+const EVENTS_AHEAD = 1_000;
+
 /**
  * Delivers the outcomes of calls, and the events of followed calls, to the code of a turn: one at a time, in the
  * order of the log, with a turn of the event loop between two. A replay therefore delivers them in the same order
@@ -26,6 +29,10 @@ export class DeliveryQueue {
   readonly #closed = new LazySet<string>();
   /** The length of the part of the queue that came from the log. */
   #logged: number;
+  /** The number of events that are announced or queued, without those that came from the log. */
+  #newEvents = 0;
+  /** Present while code waits for deliveries of events. */
+  #caughtUp: PromiseWithResolvers<void> | undefined;
   #isPaused = false;
   #stopped = false;
   #next = 0;
@@ -45,6 +52,16 @@ export class DeliveryQueue {
   /** Whether there is nothing to deliver. */
   get isEmpty(): boolean {
     return this.#next === this.#queue.length;
+  }
+
+  /** The number of events of followed calls that were recorded since the replay and are not delivered. */
+  get newEvents(): number {
+    return this.#newEvents;
+  }
+
+  /** Whether so many events are not delivered that the code that records them should wait. */
+  get isBehind(): boolean {
+    return this.#newEvents >= EVENTS_AHEAD;
   }
 
   /** The call of the next delivery, if the code has not made that call yet. */
@@ -72,6 +89,18 @@ export class DeliveryQueue {
   /** Announces a delivery of a call that is pushed after its commit. */
   announce(callId: CallId): void {
     this.#uncommitted.set(callId, (this.#uncommitted.get(callId) ?? 0) + 1);
+  }
+
+  /** Announces an event of a followed call. */
+  announceEvent(callId: CallId): void {
+    this.#newEvents += 1;
+    this.announce(callId);
+  }
+
+  /** Resolves when few events are left to deliver, or when nothing more is delivered. */
+  caughtUp(): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    return (this.#caughtUp ??= Promise.withResolvers<void>()).promise;
   }
 
   /** Calls `take` with each event of a call in its turn. The call must be expected already. */
@@ -124,6 +153,7 @@ export class DeliveryQueue {
     this.#stopped = true;
     this.#waiting.clear();
     this.#waitingIn.clear();
+    this.#caughtUp?.resolve();
   }
 
   /** Whether deliveries of the log are left. */
@@ -158,17 +188,29 @@ export class DeliveryQueue {
   }
 
   #advance(callId: CallId): void {
-    this.#next += 1;
+    this.#pass();
     this.#skip();
     this.#compact();
     this.#pause();
     this.#activity.activate(scopeOf(callId));
   }
 
+  /** Takes the next delivery out of the queue. */
+  #pass(): void {
+    const delivery = this.#queue[this.#next];
+    const isNew = !this.#isReplaying;
+    this.#next += 1;
+    if (!isNew || delivery === undefined || !("event" in delivery)) return;
+    this.#newEvents -= 1;
+    if (this.#newEvents > EVENTS_AHEAD / 2) return;
+    this.#caughtUp?.resolve();
+    this.#caughtUp = undefined;
+  }
+
   /** Skips results that no code consumes, so that they do not block later ones. */
   #skip(): void {
     const before = this.#next;
-    while (this.#isUnwanted(this.#queue[this.#next])) this.#next += 1;
+    while (this.#isUnwanted(this.#queue[this.#next])) this.#pass();
     if (!this.#isReplaying) {
       this.#forgotten.clear();
       this.#closed.clear();

@@ -33,10 +33,24 @@ export class Subscriptions implements EventSubscriber {
     if (heard.length > 0) this.#heard.set(speaker, heard);
   }
 
+  /** Whether the code that iterates the events of a speaker is far behind. */
+  isBehind(speaker: Speaker): boolean {
+    return this.#heard.has(speaker) && this.#deliveries.isBehind;
+  }
+
+  /** Resolves when everything recorded is committed, and the code that iterates the speaker's events is not far behind. */
+  committed(speaker: Speaker): Promise<void> {
+    if (!this.isBehind(speaker)) return this.#recorder.committed();
+    const committed = this.#deliveries.caughtUp().then(() => this.#recorder.committed());
+    // A failed commit is reported to the run, so this rejection may stay unhandled.
+    committed.catch(() => {});
+    return committed;
+  }
+
   /** Delivers an event to the code that iterates it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
     for (const callId of this.#heard.get(speaker) ?? []) {
-      this.#deliveries.announce(callId);
+      this.#deliveries.announceEvent(callId);
       const deliver = (): void => this.#deliveries.push({ callId, event: JSON.parse(text) as Event });
       this.#recorder.committed().then(deliver, () => {});
     }
