@@ -47,12 +47,15 @@ export class OpenRests {
     return this.#long.size > 0;
   }
 
-  /** The first deadline, in milliseconds since 1970; `undefined` when there is none. */
+  /**
+   * The first deadline, in milliseconds since 1970; `undefined` when there is none. Code may have computed a fraction, and
+   * an engine stores whole milliseconds.
+   */
   get firstEnd(): number | undefined {
     let first = Infinity;
     for (const { until = Infinity } of this.#rests.values()) if (until < first) first = until;
     for (const until of this.#deadlines.values()) if (until < first) first = until;
-    return first === Infinity ? undefined : first;
+    return first === Infinity ? undefined : Math.ceil(first);
   }
 
   /** What the status of the request shows if no wait is open: the oldest one. */
