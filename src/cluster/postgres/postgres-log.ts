@@ -86,9 +86,19 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   function onChanged(changes: readonly Change[]): void {
     for (const { runId, epoch } of changes) {
       const run = claims.get(runId);
-      if (run !== undefined && run.epoch < epoch && run.pending === undefined) lose(run);
+      if (run !== undefined && run.epoch < epoch) loseSettled(run);
       tails.wake(runId);
     }
+  }
+
+  /** Loses a claim, and wakes its readers again, when its running append has ended: until then it cannot be claimed. */
+  function loseSettled(run: OwnedRun): void {
+    if (run.pending === undefined) lose(run);
+    else
+      void run.pending.then(() => {
+        loseSettled(run);
+        tails.wake(run.runId);
+      });
   }
 
   /** The database has fewer events of a run than this node knows of. The claim and its cached events hold no longer. */

@@ -237,6 +237,31 @@ test("a node that hears nothing of a new owner does not serve its old events as 
   proxy.mend();
 });
 
+test("a reader on a node whose append is under way while another node takes the run over gets the new events", async () => {
+  const proxy = await openProxy(await postgresUrl());
+  const a = await open({ url: proxy.url, listenUrl: await postgresUrl() });
+  const b = await openSchema(schemaOf(a));
+  onTestFinished(() => b.close());
+  const run = runId("run");
+  const before = await startRun(a, "run", 1);
+  let woken = 0;
+  let newest = Promise.resolve(0);
+  // As a reader that rests at the end: it reads when it is woken, and only then.
+  a.tail(run, () => {
+    woken += 1;
+    newest = newest.then(async (head) => Math.max(head, (await a.read(run, { after: 1 })).head));
+  });
+  proxy.silence();
+  const appended = a.append(before, nextEvents(before, 1));
+  const { cursor } = await b.claim(run);
+  await b.append(cursor, nextEvents(cursor, 2));
+  // The notifications of the claim and of the append, and the look for lost ones.
+  await expect.poll(() => woken).toBeGreaterThanOrEqual(3);
+  proxy.mend();
+  await expect(appended).rejects.toBeInstanceOf(Fenced);
+  await expect.poll(() => newest).toBe(3);
+});
+
 test("a node that knows events which the database has lost serves them no longer, and says so", async () => {
   const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
