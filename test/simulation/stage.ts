@@ -24,9 +24,11 @@ export interface Around extends Outside {
   readonly fetch: typeof fetch;
 }
 
-// The simulation does not control the platform's own threads, so this must be synchronous.
+// The simulation does not control the platform's own threads, so this must be synchronous. Other tests of the same worker
+// use it too.
 Object.defineProperty(crypto.subtle, "digest", {
-  value: async (_algorithm: string, data: Uint8Array) => createHash("sha256").update(data).digest(),
+  value: async (algorithm: string, data: ArrayBuffer | Uint8Array) =>
+    createHash(algorithm).update(new Uint8Array(data)).digest(),
 });
 
 /** Defining agents costs more than a simulation, so they are created once. */
