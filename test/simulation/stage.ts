@@ -27,8 +27,10 @@ export interface Around extends Outside {
 // The simulation does not control the platform's own threads, so this must be synchronous. Other tests of the same worker
 // use it too.
 Object.defineProperty(crypto.subtle, "digest", {
-  value: async (algorithm: string, data: ArrayBuffer | Uint8Array) =>
-    createHash(algorithm).update(new Uint8Array(data)).digest(),
+  value: async (algorithm: string | { readonly name: string }, data: ArrayBuffer | Uint8Array) =>
+    createHash(typeof algorithm === "string" ? algorithm : algorithm.name)
+      .update(new Uint8Array(data))
+      .digest(),
 });
 
 /** Defining agents costs more than a simulation, so they are created once. */
