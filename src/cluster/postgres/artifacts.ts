@@ -29,15 +29,15 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       if (artifact.body instanceof Uint8Array) {
         // Reads it only to check its size.
         for await (const _ of draft.body);
-        return database.upload(store(slice(artifact.body)), { mayRunTwice: true });
+        return database.transact(store(slice(artifact.body)));
       }
       const chunks = rechunk(draft.body);
       // A body that fits into one chunk is read before its transaction begins.
       const first = await chunks.next();
       const second = await chunks.next();
       const read = [first, second].flatMap(({ done, value }) => (done === true ? [] : [value]));
-      if (second.done === true) return database.upload(store(read), { mayRunTwice: true });
-      return database.upload(store(concat(read, chunks)), { mayRunTwice: false });
+      if (second.done === true) return database.transact(store(read));
+      return database.upload(store(concat(read, chunks)));
     },
     get,
     async *list() {

@@ -63,7 +63,7 @@ test("a file whose type the database cannot store is refused as the fault of its
   });
 });
 
-test("slow uploads leave the other connections to the log", async () => {
+test("slow uploads leave the other connections to the log and to the files of agents", async () => {
   const log = await openEmpty({ max: 2, settleMs: 0 });
   const rest = Promise.withResolvers<void>();
   onTestFinished(() => {
@@ -85,6 +85,10 @@ test("slow uploads leave the other connections to the log", async () => {
   await Promise.all([upload("one"), upload("two")]);
 
   expect(await log.list({ limit: 1 })).toEqual({ runs: [] });
+  const ofAgent = { artifactId: "file", name: "file", mimeType: "text/plain", limitBytes: 1_000_000 };
+  expect(await log.artifacts?.().put({ ...ofAgent, body: Buffer.alloc(600_000) })).toMatchObject({
+    sizeBytes: 600_000,
+  });
   rest.resolve();
   expect(await Promise.all(uploads)).toMatchObject([{ sizeBytes: 600_000 }, { sizeBytes: 600_000 }]);
 });

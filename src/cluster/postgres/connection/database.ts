@@ -105,13 +105,12 @@ export class Database {
     return this.#repeat(() => this.#transact(this.#readers, IDLE_MS, work));
   }
 
-  /** A transaction that stores a file. One that waits for the bytes of a client cannot run twice, and may rest longer. */
-  upload<Result>(
-    work: (transaction: Transaction) => Promise<Result>,
-    { mayRunTwice }: { readonly mayRunTwice: boolean },
-  ): Promise<Result> {
-    if (!mayRunTwice) return this.#transact(this.#uploaders, IDLE_UPLOAD_MS, work);
-    return this.#repeat(() => this.#transact(this.#uploaders, IDLE_MS, work));
+  /**
+   * A transaction that waits for the bytes of a client. It cannot run twice, may rest for longer, and has connections of its
+   * own, so that slow clients leave the others to the log and to the files of agents.
+   */
+  upload<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#transact(this.#uploaders, IDLE_UPLOAD_MS, work);
   }
 
   /** Repeats what fails with `Unavailable`, if it can succeed a little later. */
