@@ -133,8 +133,12 @@ export class RunHost implements RouterHandler, RunListener {
   failed(run: Run, error: unknown): void {
     this.drop(run);
     this.#checkDrained?.();
-    // The batch was invalid, for example an alias that another run has. The log itself works.
-    if (error instanceof AgentError) return;
+    // The batch was refused, for example for an alias that another run has. The log itself works.
+    if (error instanceof AgentError) {
+      const isExpected = error.code === "conflict" || error.code === "gone";
+      if (!isExpected) this.#context.telemetry.fault(`run ${run.runId} was unloaded: ${error.message}`);
+      return;
+    }
     if (error instanceof Fenced) {
       this.#context.telemetry.fault(`run ${run.runId} was unloaded: ${error.message}`);
       this.#recovery.lost(run.runId);

@@ -1,7 +1,10 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Event, RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { AgentError } from "../../../src/errors.ts";
 import { Fenced } from "../../../src/ports/event-log.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import { noTelemetry } from "../../../src/runtime/options.ts";
 import { textsOf } from "../../agents/events.ts";
 import { TestHost, asked } from "../test-host.ts";
 
@@ -203,5 +206,30 @@ test("a log that gives no run away refuses requests for later", async () => {
     log: { ...log, claim: () => Promise.reject(new Fenced("another process has opened the log")) },
   });
   await expect(runtime.process("echo", chat)).rejects.toMatchObject({ code: "unavailable" });
+  await runtime.close();
+});
+
+test("a run whose batch the log refuses is unloaded with a report", async () => {
+  const faults: string[] = [];
+  const log = memoryLog();
+  const refusing: EventLog = {
+    ...log,
+    append(cursor, batch) {
+      if (!JSON.stringify(batch).includes("refused")) return log.append(cursor, batch);
+      return Promise.reject(new AgentError("invalid_request", "this text cannot be stored"));
+    },
+  };
+  const speaker = defineAgent({
+    name: "speaker",
+    purpose: "Says what the log refuses.",
+    chat: (_input, turn) => turn.text("refused"),
+  });
+  const runtime = createRuntime({
+    agents: [speaker],
+    log: refusing,
+    telemetry: { ...noTelemetry, fault: (message) => void faults.push(message) },
+  });
+  const { runId } = await runtime.process("speaker", { type: "ChatRequest", input: "" });
+  await expect.poll(() => faults).toEqual([`run ${runId} was unloaded: this text cannot be stored`]);
   await runtime.close();
 });
