@@ -35,7 +35,10 @@ export async function greet(
   const greetOne = async ({ node, url }: Member): Promise<void> => {
     if (url === transport.url) {
       if (!(await outlive({ node, url }, membership, environment)))
-        fault(`node ${node}, which had the address ${url} too, may still run`, new Error("it is not known"));
+        fault(
+          `another process may use the address ${url}`,
+          new Error(`the table of nodes answers too slowly to tell whether node ${node} has ended`),
+        );
       return;
     }
     const abort = new AbortController();

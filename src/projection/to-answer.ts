@@ -6,7 +6,8 @@ import type { AskedWait } from "./segment.ts";
 
 /**
  * What a human typed as the answer to a wait: for one key the value that its schema asks for, for several keys a JSON
- * object of them. `unprocessable` for another text and for JSON that the body of a request could not hold; whether the values fit the schema is checked with the answer.
+ * object of them. `unprocessable` for another text and for JSON that the body of a request could not hold; whether the
+ * values fit the schema is checked with the answer.
  */
 export function toAnswer(
   { questions, schema }: Pick<AskedWait, "questions" | "schema">,

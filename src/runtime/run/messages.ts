@@ -40,8 +40,8 @@ export type Message =
   | { readonly kind: "remove"; readonly reason?: RemovalReason };
 
 /**
- * Why the runtime itself removes a run. `retention` does not remove a run with unread messages or with the start of a schedule. `remains` removes what an
- * interrupted copy or removal has left, but no run whose copy has ended since.
+ * Why the runtime itself removes a run. `retention` does not remove a run with unread messages or with the start of a
+ * schedule. `remains` removes what an interrupted copy or removal has left, but no run whose copy has ended since.
  */
 export type RemovalReason = "retention" | "remains";
 
