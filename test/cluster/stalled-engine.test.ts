@@ -1,19 +1,7 @@
-import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import { ClusterHost } from "./cluster-host.ts";
-
-/** Speaks for ten seconds. */
-const ticker = defineAgent({
-  name: "ticker",
-  purpose: "Says a number ten times a second.",
-  async chat(_input, turn) {
-    for (let tick = 1; tick <= 100; tick += 1) {
-      await turn.sleep(100);
-      await turn.text(`${tick}\n`);
-    }
-  },
-});
+import { tick, ticker } from "./ticker.ts";
 
 /** Holds the beats of a node back, before the log gets them. */
 class HeldBeats {
@@ -53,7 +41,7 @@ test.for([1_300, 1_500, 3_000, 10_000])(
     await host.pass(290);
     const b = await host.start([ticker], { prepare: beatsOfB.prepare });
     await host.pass(3_000);
-    const runId = await host.ask(a, "ticker", { type: "ChatRequest", input: "tick" });
+    const runId = await host.ask(a, "ticker", tick);
     for (const beats of [beatsOfA, beatsOfB]) beats.hold();
     await host.pass(stalledMs);
     // The beats of the two nodes are answered one after the other.

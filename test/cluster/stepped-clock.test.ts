@@ -1,21 +1,7 @@
-import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { ClusterHost } from "./cluster-host.ts";
 import type { ClusterNode } from "./cluster-host.ts";
-
-/** Speaks for ten seconds. */
-const ticker = defineAgent({
-  name: "ticker",
-  purpose: "Says a number ten times a second.",
-  async chat(_input, turn) {
-    for (let tick = 1; tick <= 100; tick += 1) {
-      await turn.sleep(100);
-      await turn.text(`${tick}\n`);
-    }
-  },
-});
-
-const tick = { type: "ChatRequest", input: "tick" } as const;
+import { tick, ticker } from "./ticker.ts";
 
 async function startTwo(host: ClusterHost): Promise<readonly [ClusterNode, ClusterNode]> {
   const a = await host.start([ticker]);
