@@ -41,14 +41,14 @@ test("a download whose reader stops reading is closed", async () => {
 });
 
 test("a slow reader that keeps reading gets the whole file", async () => {
-  await using server = await startServer({ streams: { stallMs: 2_000 } });
+  await using server = await startServer({ streams: { stallMs: 4_000 } });
   await using client = new RawClient(server.url);
   await download(client, await upload(server.url));
   const startedMs = performance.now();
   // Each pause is much shorter than the limit; all of them together are longer.
-  while (performance.now() - startedMs < 4_000) {
+  while (performance.now() - startedMs < 5_000) {
     client.socket.pause();
-    await delay(200);
+    await delay(100);
     client.socket.resume();
     await once(client.socket, "data");
   }
