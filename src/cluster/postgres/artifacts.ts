@@ -70,18 +70,17 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       await database.ask("DELETE FROM troupe.artifact_run WHERE run = $1", [runId]);
     },
     async removeUnattached(before) {
-      await database.transact(async (transaction) => {
-        await transaction.query("DELETE FROM troupe.artifact_run WHERE run >= $1 AND run < $2", [
-          RESERVED,
-          oldestReservation(before),
-        ]);
-        // Locked one after the other, so that one that a run gets meanwhile stays.
-        const rows = await transaction.query<{ id: ArtifactId }>(
-          `SELECT id FROM troupe.artifact WHERE coalesce(created_at, 0) < $1 AND ${UNATTACHED} ORDER BY id FOR UPDATE`,
-          [Math.min(before, Number.MAX_SAFE_INTEGER)],
-        );
-        await removeWithoutRun(transaction, rows);
-      });
+      await database.ask("DELETE FROM troupe.artifact_run WHERE run >= $1 AND run < $2", [
+        RESERVED,
+        oldestReservation(before),
+      ]);
+      const rows = await database.ask<{ id: ArtifactId }>(
+        `SELECT id FROM troupe.artifact WHERE ${IS_OLD} AND ${UNATTACHED}`,
+        [toBefore(before)],
+      );
+      for (const { id } of rows) {
+        await database.transact((transaction) => removeWithoutRun(transaction, id, before));
+      }
       const values = [RESERVED, oldestReservation(Infinity)];
       const [row] = await database.ask<{ n: number }>(REMAINING, values);
       return row?.n ?? 0;
@@ -94,15 +93,17 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       return row?.bytes ?? 0;
     },
     async removeRun(runId) {
-      await database.transact(async (transaction) => {
-        const rows = await transaction.query<{ id: ArtifactId }>(
-          `SELECT id FROM troupe.artifact WHERE id IN (SELECT artifact FROM troupe.artifact_run WHERE run = $1)
-          ORDER BY id FOR UPDATE`,
-          [runId],
-        );
-        await transaction.query("DELETE FROM troupe.artifact_run WHERE run = $1", [runId]);
-        await removeWithoutRun(transaction, rows);
-      });
+      const rows = await database.ask<{ id: ArtifactId }>(
+        "SELECT artifact AS id FROM troupe.artifact_run WHERE run = $1 ORDER BY artifact",
+        [runId],
+      );
+      for (const { id } of rows) {
+        await database.transact(async (transaction) => {
+          const values = [runId, id];
+          await transaction.query("DELETE FROM troupe.artifact_run WHERE run = $1 AND artifact = $2", values);
+          await removeWithoutRun(transaction, id);
+        });
+      }
     },
     async close() {
       await close();
@@ -159,18 +160,28 @@ async function attach(
   );
 }
 
-/** Removes those of the locked artifacts that have no run. */
+/**
+ * Removes an artifact if it has no run and was created before a time. Each is removed in a transaction of its own: all files
+ * of a run can be more than the server deletes in the time of a statement.
+ */
 async function removeWithoutRun(
   transaction: Transaction,
-  rows: readonly { readonly id: ArtifactId }[],
+  artifactId: ArtifactId,
+  before: number = Infinity,
 ): Promise<void> {
-  const removed = await transaction.query<{ id: ArtifactId }>(
-    `DELETE FROM troupe.artifact WHERE id = ANY ($1) AND ${UNATTACHED} RETURNING id`,
-    [rows.map(({ id }) => id)],
+  // What a run got before the lock is seen by the next statement; what it gets later waits for the end of this one.
+  await transaction.query("SELECT FROM troupe.artifact WHERE id = $1 FOR UPDATE", [artifactId]);
+  const [removed] = await transaction.query(
+    `DELETE FROM troupe.artifact WHERE ${IS_OLD} AND id = $2 AND ${UNATTACHED} RETURNING id`,
+    [toBefore(before), artifactId],
   );
-  await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = ANY ($1)", [
-    removed.map(({ id }) => id),
-  ]);
+  if (removed === undefined) return;
+  await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = $1", [artifactId]);
+}
+
+/** A time as the database compares it. */
+function toBefore(before: number): number {
+  return Math.min(before, Number.MAX_SAFE_INTEGER);
 }
 
 /** The chunks of a body in memory. */
@@ -208,6 +219,9 @@ async function* rechunk(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 }
 
 const CHUNK_BYTES = 256 * 1024;
+
+/** Whether an artifact was created before a time, or at an unknown time. */
+const IS_OLD = "coalesce(created_at, 0) < $1";
 
 const UNATTACHED = "NOT EXISTS (SELECT FROM troupe.artifact_run WHERE artifact_run.artifact = artifact.id)";
 

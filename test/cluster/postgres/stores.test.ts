@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import { Unavailable } from "../../../src/ports/event-log.ts";
+import { runId } from "../../../src/testing/event-log/subject.ts";
 import { testArtifactStore } from "../../../src/testing/stores/artifact-store.ts";
 import { testSecretStore } from "../../../src/testing/stores/secret-store.ts";
 import { postgresArtifacts, postgresSecrets } from "troupe/postgres";
@@ -91,6 +93,31 @@ test("slow uploads leave the other connections to the log and to the files of ag
   });
   rest.resolve();
   expect(await Promise.all(uploads)).toMatchObject([{ sizeBytes: 600_000 }, { sizeBytes: 600_000 }]);
+});
+
+test("a removal of files that stops in the middle is continued by the next one", async () => {
+  const log = await openEmpty({ settleMs: 0 });
+  onTestFinished(() => log.close());
+  const names = ["1", "2", "3", "4"];
+  const file = { mimeType: "text/plain", limitBytes: 100, body: Buffer.from("bytes"), runId: runId("run") };
+  for (const name of names) await log.artifacts?.().put({ ...file, name, artifactId: name });
+  const schema = schemaOf(log);
+  await query(`CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END $$`);
+  await query(`CREATE TRIGGER refuse BEFORE DELETE ON ${schema}.artifact_chunk
+    FOR EACH ROW WHEN (OLD.artifact = '3') EXECUTE FUNCTION ${schema}.refuse()`);
+  await expect(log.artifacts?.().removeRun(runId("run"))).rejects.toBeInstanceOf(Unavailable);
+  expect(await query(`SELECT artifact FROM ${schema}.artifact_chunk ORDER BY artifact`)).toEqual([
+    { artifact: "3" },
+    { artifact: "4" },
+  ]);
+
+  await query(`DROP TRIGGER refuse ON ${schema}.artifact_chunk`);
+  await log.artifacts?.().removeRun(runId("run"));
+  expect(
+    await query(`SELECT id AS left FROM ${schema}.artifact UNION ALL SELECT artifact FROM ${schema}.artifact_run
+    UNION ALL SELECT artifact FROM ${schema}.artifact_chunk`),
+  ).toEqual([]);
 });
 
 test("a secret is encrypted in the database, and needs the key and the name that it was stored with", async () => {
