@@ -48,8 +48,11 @@ export class Simulation {
       if (observer.faults.length > 0) throw new Stopped();
       this.faultInjector.stepped(this.#victims);
     };
-    // A turn of a schedule can sleep until a full minute, as the schedule does.
-    const scheduler = new Scheduler(pick, stepped, () => observer.hasOpen("sch_"));
+    // A turn can sleep until a full minute, as a schedule does. Another node may notice its end some seconds later.
+    const isOpen = (): boolean =>
+      observer.hasOpen("sch_") ||
+      (this.plan.scheduled && observer.awaitsMinute(this.hosts.clock.earliestMs - NODES_MS));
+    const scheduler = new Scheduler(pick, stepped, isOpen);
     this.scheduler = scheduler;
     this.disk = new Disk({
       scheduler,

@@ -54,6 +54,7 @@ export class Observer implements LogObserver {
   readonly #calls = new Map<string, Deed>();
   #newest = 0;
   #over = 0;
+  #lastMinuteMs = -Infinity;
 
   /** Records a violation. */
   say(what: string): void {
@@ -66,6 +67,14 @@ export class Observer implements LogObserver {
       ([requestId, { runId, end }]) =>
         requestId.startsWith(prefix) && end === undefined && this.runs.get(runId)?.removed !== true,
     );
+  }
+
+  /**
+   * Whether a turn waits until a full minute after a time, in milliseconds since 1970. The simulation takes its timer for one
+   * of a schedule.
+   */
+  awaitsMinute(afterMs: number): boolean {
+    return this.#lastMinuteMs > afterMs && this.hasOpen("");
   }
 
   opened(): void {
@@ -172,6 +181,7 @@ export class Observer implements LogObserver {
       this.say(`a secret stands in the log of run ${runId}`);
     if (record.n !== run.records.length)
       this.say(`record ${run.records.length} of run ${runId} has the number ${record.n}`);
+    this.#awaited(record["until"]);
     if (record.type !== "Accepted") return;
     const { requestId, agent, request } = record["accepted"] as unknown as AcceptedRequest;
     if (this.requests.has(requestId)) this.say(`${requestId} was accepted twice`);
@@ -211,6 +221,7 @@ export class Observer implements LogObserver {
         return;
       case "WaitForInput":
         request.waits.add(event.id);
+        this.#awaited(event.expires_at && Date.parse(event.expires_at));
         return;
       case "WaitExpired":
       case "ResumeWithInput":
@@ -247,6 +258,11 @@ export class Observer implements LogObserver {
     }
   }
 
+  #awaited(untilMs: unknown): void {
+    if (typeof untilMs === "number" && untilMs % MINUTE_MS === 0)
+      this.#lastMinuteMs = Math.max(this.#lastMinuteMs, untilMs);
+  }
+
   #mostAttempts({ run_id: runId, request_id: requestId }: Event): number {
     return 3 + countSpared(this.#run(runId).records, String(requestId));
   }
@@ -273,3 +289,5 @@ export class Observer implements LogObserver {
     else deed.settled = true;
   }
 }
+
+const MINUTE_MS = 60_000;
