@@ -12,6 +12,7 @@ import {
 } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
 import { needsPostgres, ownPostgres, postgresUrl } from "../../machine/postgres.ts";
+import { ask } from "./databases.ts";
 import { newSchema, openEmpty, openProxy, openSchema, query, schemaOf } from "./logs.ts";
 
 needsPostgres();
@@ -301,6 +302,28 @@ test("an append to a run whose newest events the database has lost is refused, a
     /has lost acknowledged/,
   );
   expect(log.health().warnings).toEqual([expect.stringMatching(/among them some of run run: a standby/)]);
+});
+
+test("a look for the oldest runs does not read the runs that were removed before", async (context) => {
+  const server = await ownPostgres(context);
+  const log = await postgresLog({ url: server.url });
+  log.release(await startRun(log, "run", 1));
+  await ask(
+    server.url,
+    `INSERT INTO troupe.run (id, epoch, agent, stored, removed, updated_at)
+      SELECT 'run-' || n, 0, 'one', true, n <= 50000, n FROM generate_series(1, 70000) AS n`,
+  );
+  await ask(server.url, "ANALYZE troupe.run");
+  const READ = "SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE relname = 'run'";
+  const [before] = await ask(server.url, READ);
+  expect((await log.list({ status: "idle", oldestFirst: true, limit: 100 })).runs).toHaveLength(100);
+  await log.close();
+  // The server counts what a connection has read when the connection ends, at the latest.
+  const others =
+    "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+  await expect.poll(() => ask(server.url, others)).toEqual([]);
+  const [after] = await ask(server.url, READ);
+  expect(Number(after?.["rows"]) - Number(before?.["rows"])).toBeLessThan(1_000);
 });
 
 test("nodes that open an empty database at once create its tables once", async () => {

@@ -31,7 +31,9 @@ CREATE TABLE troupe.run (
   snapshot_head bigint,
   snapshot_records bigint
 ) WITH (fillfactor = 80);
-CREATE INDEX run_updated ON troupe.run (updated_at DESC, id) WHERE stored;
+-- The removed runs have an index of their own, so that a list does not read them all.
+CREATE INDEX run_updated ON troupe.run (updated_at DESC, id) WHERE stored AND NOT removed;
+CREATE INDEX run_removed ON troupe.run (updated_at DESC, id) WHERE stored AND removed;
 CREATE INDEX run_agent ON troupe.run (agent, updated_at DESC, id) WHERE stored AND NOT removed;
 CREATE INDEX run_busy ON troupe.run (status, updated_at DESC, id) WHERE stored AND NOT removed AND status > 0;
 CREATE INDEX run_owner ON troupe.run (owner) WHERE owner IS NOT NULL;

@@ -78,13 +78,19 @@ interface Row {
 
 const STATE = "id, epoch, appends, updated_at FROM troupe.run";
 
-const NEWEST = `SELECT ${STATE} WHERE stored ORDER BY updated_at DESC, id LIMIT 1`;
+/** Rows of runs in an order; those that are removed and those that are not have an index each. */
+function rowsIn(order: string, most: number, where: string = "true"): string {
+  const rows = (removed: string): string =>
+    `(SELECT ${STATE} WHERE stored AND ${removed} AND ${where} ORDER BY ${order} LIMIT ${most})`;
+  return `${rows("removed")} UNION ALL ${rows("NOT removed")} ORDER BY ${order} LIMIT ${most}`;
+}
+
+const NEWEST = rowsIn("updated_at DESC, id", 1);
 
 const PAGE_ROWS = 1_000;
 
 /** In the order of the index, which has the ids of one time backwards. */
-const CHANGED = `SELECT ${STATE} WHERE stored AND updated_at >= $1 AND (updated_at > $1 OR id < $2)
-  ORDER BY updated_at, id DESC LIMIT ${PAGE_ROWS}`;
+const CHANGED = rowsIn("updated_at, id DESC", PAGE_ROWS, "updated_at >= $1 AND (updated_at > $1 OR id < $2)");
 
 /** The clocks of two nodes may differ by this much. */
 const CLOCKS_MS = 60_000;
