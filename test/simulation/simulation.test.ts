@@ -30,6 +30,15 @@ test(
   },
 );
 
+test.each([
+  // A run is loaded while the log cannot be written, and another node takes it before it is continued.
+  60_243_213,
+  // With schedules, a turn waits until a full minute.
+  60_019_827,
+])("seed %i, which found a fault, ends without one", async (seed) => {
+  expect((await simulate(seed, { nodes: true })).faults).toEqual([]);
+});
+
 test("a seed gives the same simulation every time", async () => {
   for (let seed = 1; seed <= 50; seed += 1) {
     const first = await simulate(seed);

@@ -94,8 +94,9 @@ export class RunHost implements RouterHandler, RunListener {
       if (!isSure()) await this.#checkOwned(run);
       return receipt;
     } catch (error) {
-      const isRefusal = error instanceof AgentError && error.code !== "unavailable";
-      if (isRefusal && !isSure()) await this.#checkOwned(run);
+      // While the log is away, it cannot be asked.
+      const isAway = error instanceof AgentError && error.code === "unavailable" && !this.#isWritable;
+      if (error instanceof AgentError && !isAway && !isSure()) await this.#checkOwned(run);
       throw error;
     }
   }
@@ -194,6 +195,10 @@ export class RunHost implements RouterHandler, RunListener {
   /** The runs in memory. */
   get #loaded(): readonly Run[] {
     return [...this.#entries.values()].map(({ run }) => run).filter((run) => run !== undefined);
+  }
+
+  get #isWritable(): boolean {
+    return this.#context.log.health().writable;
   }
 
   #checkOpen(): void {
