@@ -15,6 +15,7 @@ import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
+import { limitStalledReaders } from "./guards/stalled-readers.ts";
 import type { Host, Place } from "./routes/host.ts";
 import { createMount } from "./messages/mount.ts";
 import { createMetrics } from "./metrics/metrics.ts";
@@ -88,6 +89,7 @@ export function createApp(
   if (native) watch(metrics, host);
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
+  app.use(limitStalledReaders(host.streams.times.stallMs));
   app.use(guard.handler);
   if (console) {
     addConsole(app, console, host.mount);

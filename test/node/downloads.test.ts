@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
-import { startServer } from "./server.ts";
+import { chat, startServer } from "./server.ts";
 
 const SIZE = 24 * 1024 * 1024;
 
@@ -18,12 +18,12 @@ async function upload(url: string): Promise<string> {
   return ((await response.json()) as { readonly url: string }).url;
 }
 
-/** Starts a download. Returns the server's side of its connection, when the first bytes have arrived. */
-async function download(client: RawClient, path: string): Promise<Socket> {
+/** Starts requests on one connection. Returns the server's side of it, when the first bytes have arrived. */
+async function download(client: RawClient, path: string, times: number = 1): Promise<Socket> {
   const { promise, resolve } = Promise.withResolvers<Socket>();
   const seen = (message: unknown): void => resolve((message as { readonly socket: Socket }).socket);
   subscribe("http.server.request.start", seen);
-  client.send(`GET ${path} HTTP/1.1`, "Host: localhost");
+  for (let n = 0; n < times; n += 1) client.send(`GET ${path} HTTP/1.1`, "Host: localhost");
   await once(client.socket, "data");
   unsubscribe("http.server.request.start", seen);
   return promise;
@@ -38,6 +38,18 @@ test("a download whose reader stops reading is closed", async () => {
   client.socket.resume();
   await client.closed();
   expect(client.text.length).toBeLessThan(SIZE);
+});
+
+test("a connection on which answers wait for a reader that stops reading is closed", async () => {
+  await using server = await startServer({ streams: { stallMs: 500 } });
+  const { request_id } = await chat(`${server.url}/flood/process?wait=completed`, { input: "10 90000" });
+  await using client = new RawClient(server.url);
+  const socket = await download(client, `/getevents/${String(request_id)}?since=0`, 60);
+  client.socket.pause();
+  if (!socket.closed) await once(socket, "close");
+  client.socket.resume();
+  await client.closed();
+  expect(client.text.split("HTTP/1.1 200 OK").length).toBeLessThan(60);
 });
 
 test("a slow reader that keeps reading gets the whole file", async () => {

@@ -80,19 +80,18 @@ function start(
   const cors = corsOf(c);
   const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
   const gone = (): void => stop.abort(GONE);
-  const options = { gone, stallMs: streams.times.stallMs };
   const span = { after, endsAt: format.endless === true ? Infinity : streams.endOfLife(), format };
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
     run(
-      new BackpressuredStream(new NodeWriter(outgoing, all, options), gone, streams.times, span),
+      new BackpressuredStream(new NodeWriter(outgoing, all, gone), gone, streams.times, span),
       feed,
       id,
       host,
     );
     return ALREADY_SENT;
   }
-  const { writer, body } = createWebWriter(options);
+  const { writer, body } = createWebWriter(gone);
   run(new BackpressuredStream(writer, gone, streams.times, span), feed, id, host);
   return new Response(body, { headers: all });
 }

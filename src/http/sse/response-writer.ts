@@ -9,11 +9,3 @@ export interface ResponseWriter {
   /** Closes the connection abruptly. */
   cut(): void;
 }
-
-/** Options of a writer. */
-export interface ResponseWriterOptions {
-  /** Called when the reader has disconnected, for any reason. */
-  readonly gone: () => void;
-  /** Maximum time to deliver the last bytes. */
-  readonly stallMs: number;
-}

@@ -1,7 +1,7 @@
-import type { ResponseWriter, ResponseWriterOptions } from "./response-writer.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 
-/** A writer into the body of a Response, for hosts other than Node and for calls in process. */
-export function createWebWriter({ gone }: ResponseWriterOptions): {
+/** A writer into the body of a Response, for hosts other than Node and for calls in process. `gone`: the reader has disconnected. */
+export function createWebWriter(gone: () => void): {
   readonly writer: ResponseWriter;
   readonly body: ReadableStream<Uint8Array>;
 } {
