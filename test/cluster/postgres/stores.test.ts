@@ -91,6 +91,15 @@ test("slow uploads leave the other connections to the log and to the files of ag
   expect(await log.artifacts?.().put({ ...ofAgent, body: Buffer.alloc(600_000) })).toMatchObject({
     sizeBytes: 600_000,
   });
+  async function* more(): AsyncGenerator<Uint8Array> {
+    yield Buffer.alloc(600_000);
+  }
+  const third = log.artifacts?.().put({ ...ofAgent, artifactId: "three", body: more() });
+  await expect(third).rejects.toMatchObject({
+    code: "overloaded",
+    message: "2 files are already being stored on this node",
+    details: { retryAfterS: 1 },
+  });
   rest.resolve();
   expect(await Promise.all(uploads)).toMatchObject([{ sizeBytes: 600_000 }, { sizeBytes: 600_000 }]);
 });

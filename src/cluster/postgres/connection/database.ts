@@ -26,6 +26,8 @@ export class Database {
   readonly #writers: Pool;
   /** Of their own, so that slow uploads leave the others to claims, queries and beats. */
   readonly #uploaders: Pool;
+  /** The number of running uploads. */
+  #uploads = 0;
   /** One connection of its own, so that slow reads delay no beat: the other nodes would judge this one dead. */
   readonly #beats: Pool;
   readonly schema: string;
@@ -107,10 +109,28 @@ export class Database {
 
   /**
    * A transaction that waits for the bytes of a client. It cannot run twice, may rest for longer, and has connections of its
-   * own, so that slow clients leave the others to the log and to the files of agents.
+   * own, so that slow clients leave the others to the log and to the files of agents. Fails with `overloaded` if none of
+   * them becomes free in time.
    */
-  upload<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#transact(this.#uploaders, IDLE_UPLOAD_MS, work);
+  async upload<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    let hasBegun = false;
+    const begin = async (transaction: Transaction): Promise<Result> => {
+      hasBegun = true;
+      this.#uploads += 1;
+      try {
+        return await work(transaction);
+      } finally {
+        this.#uploads -= 1;
+      }
+    };
+    try {
+      return await this.#transact(this.#uploaders, IDLE_UPLOAD_MS, begin);
+    } catch (error) {
+      const count = this.#uploads;
+      if (hasBegun || count < this.#uploaders.options.max) throw error;
+      const fact = `${count} files are already being stored on this node`;
+      throw new AgentError("overloaded", fact, { retryAfterS: 1, cause: error });
+    }
   }
 
   /** Repeats what fails with `Unavailable`, if it can succeed a little later. */
