@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdirSync, renameSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,10 +13,15 @@ export interface FailingFsync {
 /** Compiles the library; `undefined` without a C compiler or on another system. */
 export function compileFailingFsync(): FailingFsync | undefined {
   if (process.platform !== "linux") return undefined;
-  const library = join(mkdtempSync(join(tmpdir(), "troupe-fsync-")), "fail-fsync.so");
+  // Every run of the tests writes the same file; nothing has to remove it.
+  const directory = join(tmpdir(), "troupe-faults-cache");
+  mkdirSync(directory, { recursive: true });
+  const library = join(directory, "fail-fsync.so");
+  const written = `${library}.${process.pid}`;
   const source = fileURLToPath(new URL("fail-fsync.c", import.meta.url));
-  const { status } = spawnSync("cc", ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"]);
+  const { status } = spawnSync("cc", ["-shared", "-fPIC", "-O1", "-o", written, source, "-ldl"]);
   if (status !== 0) return undefined;
+  renameSync(written, library);
   return {
     environment: ({ below, from }) => ({
       LD_PRELOAD: library,

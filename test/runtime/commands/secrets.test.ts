@@ -1,11 +1,11 @@
-import { mkdtempSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
 import type { RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { JsonObject } from "../../../src/protocol/json.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
@@ -299,7 +299,9 @@ test("secrets that an agent's calls refer to stay until their run is removed", a
 });
 
 test("the secrets file is readable only by its owner and survives a restart", async () => {
-  const path = join(mkdtempSync(join(tmpdir(), "secrets-")), "secrets.json");
+  const directory = mkdtempSync(join(tmpdir(), "troupe-secrets-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "secrets.json");
   await fsSecrets(path).put({ name: "value" });
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(await fsSecrets(path).get("name")).toBe("value");
