@@ -1,16 +1,19 @@
-import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
+import { checkPostgresListening, inspectPostgres } from "../../cluster/postgres/inspect.ts";
 import type { InspectedPostgres } from "../../cluster/postgres/inspect.ts";
 import { isInstance } from "../../errors.ts";
 import { Exit } from "../exit.ts";
 import { toConnection } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
+import { toListen } from "../logs/open-database.ts";
 import type { Finding } from "./finding.ts";
 
 /** Looks at the database of a log without changing it: its schema, and what can lose acknowledged events. */
 export async function checkDatabase(url: string): Promise<Finding[]> {
   const subject = "database";
   try {
-    const inspected = await explained(() => inspectPostgres(toConnection(url)));
+    const connection = toConnection(url);
+    const inspected = await explained(() => inspectPostgres(connection));
+    await explained(() => checkPostgresListening({ ...connection, ...toListen() }));
     return [
       toState(inspected),
       ...inspected.warnings.map((warning): Finding => {

@@ -9,11 +9,17 @@ export async function openDatabase(
 ): Promise<PostgresLog> {
   // Loaded only here: servers with a data directory do without it.
   const { postgresLog } = await import("../../cluster/postgres/postgres-log.ts");
-  const { TROUPE_SECRETS_KEY: secretsKey = "", TROUPE_LOG_LISTEN: listenUrl = "" } = process.env;
+  const { TROUPE_SECRETS_KEY: secretsKey = "" } = process.env;
   return postgresLog({
     ...connection,
     ...options,
     ...(secretsKey !== "" && { secretsKey }),
-    ...(listenUrl !== "" && { listenUrl: toConnection(listenUrl, "TROUPE_LOG_LISTEN").url }),
+    ...toListen(),
   });
+}
+
+/** The address for listening, if the environment has one. */
+export function toListen(): Pick<PostgresLogOptions, "listenUrl"> {
+  const { TROUPE_LOG_LISTEN: url = "" } = process.env;
+  return url === "" ? {} : { listenUrl: toConnection(url, "TROUPE_LOG_LISTEN").url };
 }

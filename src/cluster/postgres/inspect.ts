@@ -3,10 +3,11 @@ import { toOpenError } from "./connection/open-error.ts";
 import { readServer } from "./connection/server.ts";
 import { listNodes } from "./nodes.ts";
 import type { ListedNode } from "./nodes.ts";
-import type { PostgresConnection } from "./options.ts";
+import type { PostgresConnection, PostgresLogOptions } from "./options.ts";
 import { canCreate, checkObjects } from "./schema/objects.ts";
 import { checkVersion, findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";
 import type { Migrated } from "./schema/migrate.ts";
+import { checkListening } from "./wakes/hearing.ts";
 
 /** A database as it is before a log is opened in it. */
 export interface InspectedPostgres {
@@ -36,6 +37,14 @@ export function inspectPostgres(options: PostgresConnection): Promise<InspectedP
       warnings,
     };
   });
+}
+
+/** Fails with an explanation if a log in a database would not hear what other nodes change. */
+export function checkPostgresListening({
+  listenUrl,
+  ...connection
+}: Pick<PostgresLogOptions, "listenUrl" | keyof PostgresConnection>): Promise<void> {
+  return using(connection, (database) => checkListening(database, listenUrl));
 }
 
 /** Creates the tables of a log, or brings them to the current version. */

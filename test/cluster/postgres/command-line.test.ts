@@ -192,8 +192,14 @@ test("a connection that hears no notifications is refused, as behind a pooler", 
     ),
   ).toEqual([]);
   expect(await refused.exited).toBe(78);
-  expect(refused.output()).toMatch(/hears no notifications, as behind a pooler.*\n.*TROUPE_LOG_LISTEN/);
+  const explained = /hears no notifications, as behind a pooler.*\n.*TROUPE_LOG_LISTEN/;
+  expect(refused.output()).toMatch(explained);
+  const doctor = startCommand(["doctor"], { cwd, env: { TROUPE_LOG: pooler.url } });
+  expect([await doctor.exited, doctor.output()]).toEqual([1, expect.stringMatching(explained)]);
+
   const env = { TROUPE_LOG: pooler.url, TROUPE_LOG_LISTEN: direct };
+  const content = startCommand(["doctor"], { cwd, env });
+  expect([await content.exited, content.output()]).toEqual([0, expect.stringContaining("database  ")]);
   await startCommand(["serve", "--port=0"], { cwd, env }).match(/http:\/\/127\.0\.0\.1:\d+/);
 });
 

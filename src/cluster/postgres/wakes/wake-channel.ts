@@ -2,8 +2,8 @@ import type { Client, Notification } from "pg";
 import { AgentError } from "../../../errors.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { delay } from "../connection/database.ts";
-import { toOpenError } from "../connection/open-error.ts";
 import type { Database } from "../connection/database.ts";
+import { checkHearing, toListenError } from "./hearing.ts";
 
 /** A run that was changed, and the claim under which it was. */
 export interface Change {
@@ -39,7 +39,6 @@ export class WakeChannel {
   #hasOthers = false;
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
-  #heard: (() => void) | undefined;
   #reconnecting: Promise<void> | undefined;
   /** The newest use of the connection. */
   #used: Promise<unknown> = Promise.resolve();
@@ -53,27 +52,11 @@ export class WakeChannel {
   async open(): Promise<void> {
     const { database, node, nodes, url } = this.#options;
     const client = await this.#connect().catch((error: unknown) => {
-      throw url === undefined
-        ? error
-        : toOpenError(error, `${database.addressOf(url)} (the address for listening)`);
+      throw toListenError(error, database, url);
     });
     this.#client = client;
     try {
-      const heard = new Promise<boolean>((resolve) => {
-        this.#heard = () => resolve(true);
-        setTimeout(resolve, HEAR_MS, false).unref();
-      });
-      // Over another connection: a pooler may deliver to a connection what it has sent itself.
-      await database.once("SELECT pg_notify($1, $2)", [this.name, `${node} ${HELLO}`]);
-      if (!(await heard)) {
-        throw new AgentError(
-          "invalid_request",
-          "the connection to the database hears no notifications, as behind a pooler that shares connections",
-          {
-            hint: "give the address of the database itself, or only for listening: TROUPE_LOG_LISTEN (`listenUrl`)",
-          },
-        );
-      }
+      await checkHearing(client, { database, channel: this.name, message: `${node} ${HELLO}` });
       // The lock comes after this check: on a connection that a pooler shares it would outlive this process.
       const until = performance.now() + LOCK_MS;
       let isFree = await this.#lock(client);
@@ -149,10 +132,7 @@ export class WakeChannel {
 
   #receive({ payload = "" }: Notification): void {
     const [node, ...words] = payload.split(" ");
-    if (node === this.#options.node) {
-      this.#heard?.();
-      return;
-    }
+    if (node === this.#options.node) return;
     this.#hasOthers = true;
     if (words[0] === HELLO) void this.#notify(HERE);
     else if (words[0] !== HERE) this.#options.onChanged(words.map(toChange));
@@ -257,7 +237,6 @@ const HERE = "!";
 const PAYLOAD_CHARACTERS = 7_000;
 
 const LOCK_MS = 3_000;
-const HEAR_MS = 5_000;
 
 /** A wake is promised within this time while the database can be reached. */
 const LOOK_MS = 5_000;
