@@ -8,8 +8,8 @@ import { handwrittenSchema } from "../runtime/agent/definition/handwritten-schem
 export type Approvals = readonly string[] | { readonly [tool: string]: true | ApprovalRule };
 
 /**
- * Whether a human must approve a call with these arguments. It must be pure, because it runs again after a crash. If it
- * throws, the human is asked.
+ * Whether a human must approve a call with these arguments, which are those that the tool gets: parsed, with the defaults
+ * of its schema. It must be pure, because it runs again after a crash. If it throws, the human is asked.
  */
 // oxlint-disable-next-line typescript/no-explicit-any -- The type of the arguments is that of the named tool.
 export type ApprovalRule = (args: any) => boolean;
@@ -43,9 +43,9 @@ export function toRules(names: readonly string[], approve: Approvals, agentName:
 }
 
 /** Whether a call needs an approval. */
-export function mustAsk(rule: ApprovalRule, args: Json): boolean {
+export function mustAsk(rule: ApprovalRule, args: unknown): boolean {
   try {
-    return rule(structuredClone(args));
+    return rule(args);
   } catch {
     return true;
   }

@@ -64,8 +64,9 @@ async function decide(
   { name, input }: ModelToolCall,
 ): Promise<Decision | string> {
   if (approve === undefined) return APPROVED;
-  await parseWith(schema, input, `the input of ${name}`);
-  if (!mustAsk(approve, input)) return APPROVED;
+  // A rule judges what the tool will get. It gets a copy, because it may change it.
+  const args = await parseWith(schema, structuredClone(input), `the input of ${name}`);
+  if (!mustAsk(approve, args)) return APPROVED;
   const question = `Call ${name} with ${JSON.stringify(input)}?`;
   if (question.length > QUESTION_LIMIT) return "the arguments are too long for a human to approve";
   const answer = decisionSchema(question, schema, description.input);

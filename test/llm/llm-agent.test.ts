@@ -519,6 +519,34 @@ describe("a tool that needs approval", () => {
     ).toThrow("approve names pai, but there is no such tool");
   });
 
+  test("is judged by the arguments that it gets, with the defaults of its schema", async () => {
+    const refund = defineTool({
+      name: "refund",
+      description: "Pays back.",
+      input: z.object({ amount: z.coerce.number().default(500) }),
+      run: ({ amount }) => `${amount} paid back`,
+    });
+    const judged: unknown[] = [];
+    const rule = (args: { amount: number }): boolean => {
+      judged.push({ ...args });
+      const isLarge = args.amount > 100;
+      // The call must not change by what a rule does.
+      args.amount = 0;
+      return isLarge;
+    };
+    for (const [input, isAsked] of [
+      [{}, true],
+      [{ amount: "7" }, false],
+    ] as const) {
+      const model = scriptedModel([{ toolCalls: [{ name: "refund", input }] }, "Done."]);
+      const agent = llmAgent({ ...plain, model, tools: [refund], approve: { refund: rule } });
+      const events = await chat(agent);
+      expect(ofType(events, "WaitForInput")).toHaveLength(isAsked ? 1 : 0);
+      expect(ofType(events, "ToolResult")).toMatchObject(isAsked ? [] : [{ result: "7 paid back" }]);
+    }
+    expect(judged).toEqual([{ amount: 500 }, { amount: 7 }]);
+  });
+
   test("needs one approval per call, in any order", async () => {
     const seen: string[][] = [];
     const runtime = createRuntime({ agents: [payer([3, 5], seen)] });
