@@ -40,20 +40,22 @@ async function callTool(
   limitBytes: number,
 ): Promise<Message> {
   const { id: callId, name, input } = call;
-  const failure = (content: string): Message => ({ role: "tool", callId, name, content, isError: true });
+  const failure = (why: string): Message => {
+    return { role: "tool", callId, name, content: cut(why, limitBytes), isError: true };
+  };
   const tool = tools.find(name);
   if (tool === undefined) return failure(`there is no tool ${name}`);
   if (call.error !== undefined) return failure(call.error);
   try {
     const decision = await decide(turn, tool, call);
-    if (typeof decision === "string") return failure(cut(decision, limitBytes));
-    if (!decision.approved) return failure(cut(toRefusal(decision), limitBytes));
+    if (typeof decision === "string") return failure(decision);
+    if (!decision.approved) return failure(toRefusal(decision));
     const content = await tool.call(turn, decision.args ?? input);
     return { role: "tool", callId, name, content: cut(`${toNote(decision)}${content}`, limitBytes) };
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     if (thrown.callId === undefined && !REPORTED.has(thrown.code)) throw thrown;
-    return failure(cut(thrown.message, limitBytes));
+    return failure(thrown.message);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Model, ModelPart, QueueOptions } from "../../ports/model.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toQueueOptions } from "../../runtime/agent/call-options.ts";
+import { cut } from "../../runtime/journal/json-limits.ts";
 import { toModelError } from "./fault.ts";
 import { parsePrompt } from "../prompt/prompt.ts";
 import type { Completion, ModelToolCall, Prompt } from "../prompt/prompt.ts";
@@ -125,10 +126,13 @@ function toToolCall(call: {
 }): ModelToolCall {
   const { toolCallId: id, toolName: name, input, invalid = false, error } = call;
   if (!invalid) return { id, name, input: input as Json };
-  const message = messageOf(error) || "the call is not valid";
+  // It repeats the input, which can be long.
+  const message = cut(messageOf(error) || "the call is not valid", CALL_ERROR_LIMIT_BYTES);
   // The model may have written invalid JSON; its next prompt needs an object here.
   return { id, name, input: typeof input === "object" ? (input as Json) : {}, error: message };
 }
+
+const CALL_ERROR_LIMIT_BYTES = 2 * 1024;
 
 function* toParts(part: {
   readonly type: "text-delta" | "reasoning-delta";

@@ -131,6 +131,22 @@ describe("a model of the AI SDK", () => {
     expect(events.at(-1)).toMatchObject({ result: "I cannot." });
   });
 
+  test("gets a short error for long input that is not JSON", async () => {
+    const input = `{city ${"x".repeat(100_000)}`;
+    await using server = await OpenAiServer.start(
+      streaming("tool_calls", {
+        tool_calls: [{ index: 0, id: "a", function: { name: "temperature", arguments: input } }],
+      }),
+      streaming("stop", { content: "I cannot." }),
+    );
+    const events = await ask(modelAt(server), { tools: [temperature] });
+
+    expect(server.requests[1]?.messages.at(-1)?.content).toMatch(
+      /^Invalid input for tool temperature: .*JSON parsing failed[^]{10,2000}cut,/,
+    );
+    expect(JSON.stringify(ofType(events, "CompletionResult")[0]?.result).length).toBeLessThan(3_000);
+  });
+
   test("gets its reasoning back if it needs that", async () => {
     await using server = await OpenAiServer.start(
       streaming(
