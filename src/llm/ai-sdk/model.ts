@@ -9,7 +9,7 @@ import { cut } from "../../runtime/journal/json-limits.ts";
 import { toModelError } from "./fault.ts";
 import { parsePrompt } from "../prompt/prompt.ts";
 import type { Completion, ModelToolCall, Prompt } from "../prompt/prompt.ts";
-import { toModelMessage } from "./to-model-message.ts";
+import { saysAnything, toModelMessage } from "./to-model-message.ts";
 
 /** A language model of an AI SDK provider. */
 export interface LanguageModel {
@@ -56,7 +56,7 @@ export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}
       try {
         const readImage = images ? readArtifact : undefined;
         const messages = await Promise.all(
-          prompt.messages.map((message) => toModelMessage(message, readImage)),
+          prompt.messages.filter(saysAnything).map((message) => toModelMessage(message, readImage)),
         );
         const stream = streamText({
           ...(settings as object),

@@ -7,6 +7,13 @@ import type { Message, MessageImage } from "../prompt/prompt.ts";
 /** Reads the bytes of an image; `undefined` for a model without image input. */
 export type ReadImage = ModelContext["readArtifact"] | undefined;
 
+/** Whether a message of the model has any content. Many providers refuse a conversation with an empty one. */
+export function saysAnything(message: Message): boolean {
+  if (message.role !== "assistant") return true;
+  const { content, toolCalls = [], original } = message;
+  return content.trim() !== "" || toolCalls.length > 0 || original !== undefined;
+}
+
 /** Converts a message to the AI SDK, including its images. */
 export async function toModelMessage(message: Message, readImage: ReadImage): Promise<ai.ModelMessage> {
   switch (message.role) {
@@ -23,7 +30,7 @@ export async function toModelMessage(message: Message, readImage: ReadImage): Pr
       }));
       return {
         role: "assistant",
-        content: [...(content === "" ? [] : [{ type: "text" as const, text: content }]), ...calls],
+        content: [...(content.trim() === "" ? [] : [{ type: "text" as const, text: content }]), ...calls],
       };
     }
     case "tool": {

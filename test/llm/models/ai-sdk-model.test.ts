@@ -147,6 +147,24 @@ describe("a model of the AI SDK", () => {
     expect(JSON.stringify(ofType(events, "CompletionResult")[0]?.result).length).toBeLessThan(3_000);
   });
 
+  test("gets no empty messages, which many providers refuse", async () => {
+    await using server = await OpenAiServer.start(
+      streaming("stop", { content: " \n" }),
+      streaming("stop", { content: "Four." }),
+    );
+    const agent = llmAgent({ name: "clerk", purpose: "Answers.", instructions: "", model: modelAt(server) });
+    const runtime = createRuntime({ agents: [agent] });
+    const [first] = await collect(runtime, "clerk", { type: "ChatRequest", input: "one" });
+    const run_id = first?.run_id ?? "";
+    const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "two", run_id });
+    await runtime.close();
+    expect(server.requests[1]?.messages).toEqual([
+      { role: "user", content: "one" },
+      { role: "user", content: "two" },
+    ]);
+    expect(events.at(-1)).toMatchObject({ result: "Four." });
+  });
+
   test("gets its reasoning back if it needs that", async () => {
     await using server = await OpenAiServer.start(
       streaming(
