@@ -31,9 +31,7 @@ export class EventStream {
 
   /** The next frame, including heartbeats; `undefined` at the end of the stream. */
   async frame(timeoutMs: number = this.#timeoutMs): Promise<Frame | undefined> {
-    const timer = setTimeout(() => {
-      this.#stop.abort(new Mismatch(`a frame or the end within ${timeoutMs} ms`, this));
-    }, timeoutMs);
+    const timer = this.#limit("a frame", timeoutMs);
     try {
       while (this.#frames.length === 0) {
         const piece = await this.#body?.next();
@@ -55,9 +53,15 @@ export class EventStream {
 
   /** The next frame with data; `undefined` at the end of the stream. */
   async data(): Promise<Frame | undefined> {
-    for (;;) {
-      const frame = await this.frame();
-      if (frame === undefined || frame.data !== undefined) return frame;
+    // One limit for all frames, because heartbeats can come forever.
+    const timer = this.#limit("a frame with data", this.#timeoutMs);
+    try {
+      for (;;) {
+        const frame = await this.frame();
+        if (frame === undefined || frame.data !== undefined) return frame;
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -95,5 +99,11 @@ export class EventStream {
 
   close(): void {
     this.#stop.abort();
+  }
+
+  #limit(what: string, timeoutMs: number): ReturnType<typeof setTimeout> {
+    return setTimeout(() => {
+      this.#stop.abort(new Mismatch(`${what} or the end within ${timeoutMs} ms`, this));
+    }, timeoutMs);
   }
 }

@@ -69,6 +69,15 @@ describe("a server with one answer for everything passes no other case:", () => 
       (_, response) => response.writeHead(200, sse).write(": hello\n\n"),
       SILENCE_MS,
     ],
+    [
+      "a stream that has only heartbeats",
+      (_, response) => {
+        response.writeHead(200, sse);
+        const beats = setInterval(() => response.write(":\n\n"), 500);
+        response.on("close", () => clearInterval(beats));
+      },
+      SILENCE_MS,
+    ],
     ["a stream that ends at once", (_, response) => response.writeHead(200, sse).end()],
     ["a stream of no events", (_, response) => response.writeHead(200, sse).end("data: [DONE]\n\n")],
     [
