@@ -37,6 +37,7 @@ export const lies: readonly (readonly [what: string, cases: readonly string[], m
   ["streams may be kept", ["21"], () => ({ headers: (headers) => headers.delete("cache-control") })],
   ["two readers share the events", ["22", "23"], splitReaders],
   ["polls give everything again", ["24", "24a"], () => ({ ask: withSince })],
+  ["long polls are internal errors", ["24c", "54"], () => ({ status: refuseLongPolls })],
   ["since is ignored", ["25", "25a"], () => ({ ask: without("query", "since") })],
   ["Last-Event-ID is ignored", ["26", "26c"], () => ({ ask: withoutLastEventId })],
   ["filters are ignored", ["25c", "25d"], () => ({ ask: withoutFilters })],
@@ -97,6 +98,10 @@ function without(where: "query" | "body", name: string, applies: (asked: Asked) 
     }
     return withQuery(asked, (query) => query.delete(name));
   };
+}
+
+function refuseLongPolls(status: number, { url }: Asked): number {
+  return url.searchParams.get("timeout") === "60000" ? 500 : status;
 }
 
 function withQuery(asked: Asked, change: (query: URLSearchParams) => void): Asked {
