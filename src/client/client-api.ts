@@ -163,7 +163,7 @@ export interface RunClient {
   /** Creates a run with its history up to the end of a turn; by default all of it. */
   fork(options?: Interruptible & { readonly after?: number }): Promise<RunClient>;
 
-  /** Removes an idle run with its events and files. */
+  /** Removes an idle run with its events and files. It may have been removed before. */
   remove(options?: Interruptible): Promise<void>;
 }
 

@@ -8,6 +8,7 @@ import type { Followed } from "./stream/followed.ts";
 import { OpenWaits } from "./call/open-waits.ts";
 import type { RunView } from "./view/run-view.ts";
 import { viewOf } from "./call/view-of.ts";
+import { hasCode } from "./wire/problem.ts";
 
 /** A run; the id of a request stands for the events of that request. */
 export function createRunClient(requests: Requests, id: RunId): RunClient {
@@ -47,7 +48,12 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
       return createRunClient(requests, (json as { readonly run_id: RunId }).run_id);
     },
     async remove(options) {
-      await requests.ask("DELETE", path, options);
+      try {
+        await requests.ask("DELETE", path, options);
+      } catch (thrown) {
+        // An earlier attempt has removed it, whose answer was lost, or another client has.
+        if (!hasCode(thrown, "gone")) throw thrown;
+      }
     },
   };
 }

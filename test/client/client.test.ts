@@ -81,6 +81,23 @@ describe("runs", () => {
     expect((await whole.view()).turns).toHaveLength(2);
   });
 
+  test("are removed also if the answer is lost, or if they were removed before", async () => {
+    const call = client().agent("echo").chat("hello");
+    await call;
+    const statuses: number[] = [];
+    const lossy: typeof fetch = async (url, init) => {
+      const response = await fetch(url, init);
+      statuses.push(response.status);
+      if (statuses.length === 1) throw new TypeError("the connection broke");
+      return response;
+    };
+    const run = createClient(server.url, { fetch: lossy }).run(await call.runId);
+    await expect(run.remove()).resolves.toBeUndefined();
+    expect(statuses).toEqual([204, 410]);
+    await expect(run.remove()).resolves.toBeUndefined();
+    await expect(client().run("nothing").remove()).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test("stay open across turns on request, until the signal aborts", async () => {
     const call = client().agent("notebook").chat("milk");
     await call;
