@@ -73,7 +73,8 @@ export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}
         for await (const part of stream.stream) {
           if (part.type === "error") throw part.error;
           if (part.type === "text-delta") text += part.text;
-          if (part.type === "tool-call") toolCalls.push(toToolCall(part));
+          // A call that the provider makes itself has its result in the same stream.
+          if (part.type === "tool-call" && part.providerExecuted !== true) toolCalls.push(toToolCall(part));
           if (part.type === "text-delta" || part.type === "reasoning-delta") yield* toParts(part);
           if (part.type !== "finish") continue;
           const original = toOriginal((await stream.response).messages[0]);

@@ -165,6 +165,60 @@ describe("a model of the AI SDK", () => {
     expect(events.at(-1)).toMatchObject({ result: "Four." });
   });
 
+  test("gets no results for calls that its provider makes itself, and gets these calls back", async () => {
+    const call = { toolCallId: "s", toolName: "temperature", providerExecuted: true };
+    const prompts: unknown[] = [];
+    const model = {
+      specificationVersion: "v4",
+      provider: "far",
+      modelId: "searcher",
+      supportedUrls: {},
+      async doStream({ prompt }: { readonly prompt: readonly unknown[] }) {
+        prompts.push(...prompt.slice(2));
+        return {
+          stream: ReadableStream.from([
+            { type: "stream-start", warnings: [] },
+            { type: "tool-call", ...call, input: '{"city":"Oslo"}', dynamic: true },
+            { type: "tool-result", ...call, result: { degrees: 4 }, dynamic: true },
+            { type: "text-start", id: "t" },
+            { type: "text-delta", id: "t", delta: "Four." },
+            { type: "text-end", id: "t" },
+            {
+              type: "finish",
+              finishReason: { unified: "stop" },
+              usage: { inputTokens: {}, outputTokens: {} },
+            },
+          ]),
+        };
+      },
+    };
+    const agent = llmAgent({
+      name: "clerk",
+      purpose: "Answers.",
+      instructions: "Be brief.",
+      model: aiSdkModel(model),
+      tools: [temperature],
+    });
+    const runtime = createRuntime({ agents: [agent] });
+    const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "one" });
+    const run_id = events[0]?.run_id ?? "";
+    await collect(runtime, "clerk", { type: "ChatRequest", input: "two", run_id });
+    await runtime.close();
+    expect(ofType(events, "ToolCall")).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Four." });
+    expect(prompts).toMatchObject([
+      {
+        role: "assistant",
+        content: [
+          { type: "tool-call", toolCallId: "s", providerExecuted: true },
+          { type: "tool-result", toolCallId: "s" },
+          { type: "text", text: "Four." },
+        ],
+      },
+      { role: "user" },
+    ]);
+  });
+
   test("gets its reasoning back if it needs that", async () => {
     await using server = await OpenAiServer.start(
       streaming(
