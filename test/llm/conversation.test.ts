@@ -94,6 +94,19 @@ test("above its budget the older part of a conversation becomes a summary, which
   expect(summary).toMatchObject({ content: "Summary " });
 });
 
+test("when the model gives no summary, the beginning of the older part is kept", async () => {
+  let prompt: Prompt | undefined;
+  const model = scriptedModel((asked) => {
+    if (isSummary(asked)) return "";
+    prompt = asked;
+    return "Yes.";
+  });
+  const inputs = ["My name is Ada.", "a".repeat(1_000), "b".repeat(1_000), "c".repeat(1_000)];
+  await talk({ model, historyBytes: 1_500 }, inputs);
+  expect(prompt?.messages[0]?.content).toMatch(/^Summary of .*\n.*User: My name is Ada\.\n/);
+  expect(JSON.stringify(prompt?.messages).length).toBeLessThan(1_700);
+});
+
 test("a turn with many long results stays within the budget and keeps its question and newest results", async () => {
   const read = defineTool({
     name: "read",

@@ -56,8 +56,11 @@ export class Conversation {
     const question = this.#messages.findLast(({ role }) => role === "user");
     const kept = question !== undefined && older.includes(question) ? [question] : [];
     if (older.length === kept.length) return;
-    const result = await turn.complete({ model: withoutText(model), input: toRequest(this.#summary, older) });
-    this.#summary = cut(parseCompletion(result).text, this.#budgetBytes / 8);
+    const content = toText(this.#summary, older);
+    const result = await turn.complete({ model: withoutText(model), input: toRequest(content) });
+    const { text } = parseCompletion(result);
+    // A model can end without a text, for example at its limit of tokens. The older part must not be forgotten then.
+    this.#summary = cut(text.trim() === "" ? content : text, this.#budgetBytes / 8);
     this.#messages = [
       ...kept.map((message) => ({ ...message, content: cut(message.content, this.#budgetBytes / 4) })),
       ...this.#messages.slice(start),
@@ -98,17 +101,16 @@ function withoutText(model: Model): Model {
   };
 }
 
-/**
- * The prompt for a summary. The messages are one text, because some models refuse tool calls without tools.
- */
-function toRequest(summary: string | undefined, older: readonly Message[]): Json {
+/** What is to be summarized, as one text, because some models refuse tool calls without tools. */
+function toText(summary: string | undefined, older: readonly Message[]): string {
   const lines = older.flatMap(toLines);
   if (summary !== undefined) lines.unshift(`Before that, in short: ${summary}`);
-  return {
-    instructions: SUMMARIZE,
-    messages: [{ role: "user", content: lines.join("\n") }],
-    tools: [],
-  };
+  return lines.join("\n");
+}
+
+/** The prompt for a summary. */
+function toRequest(content: string): Json {
+  return { instructions: SUMMARIZE, messages: [{ role: "user", content }], tools: [] };
 }
 
 const SUMMARIZE =
