@@ -23,13 +23,22 @@ export function ownFrames(stack: string): readonly string[] {
 export function placeOf(frame: string): string | undefined {
   const [, url, path = "", position = ""] = /(file:\/\/)?([^\s()]+?)(:\d+:\d+)\)?$/.exec(frame) ?? [];
   if (path === "") return undefined;
-  const file = url === undefined ? path : fileURLToPath(url + path);
-  return relative("", file).replaceAll("\\", "/") + position;
+  const file = url === undefined ? path : toPath(url + path);
+  return file === undefined ? undefined : relative("", file).replaceAll("\\", "/") + position;
 }
 
 const LIMIT = 8_000;
 const CAUSES = 4;
 const FOREIGN = /node:|<anonymous>|[\\/]node_modules[\\/]/;
+
+/** The path of a file's URL; `undefined` if it is none, because a line of a message can look like a frame. */
+function toPath(url: string): string | undefined {
+  try {
+    return fileURLToPath(url);
+  } catch {
+    return undefined;
+  }
+}
 
 /** The folder of this program's code. */
 const OWN = new URL("..", import.meta.url).href;

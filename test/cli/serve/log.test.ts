@@ -43,6 +43,15 @@ test("for human readers only the user's own stack frames are logged", async () =
   expect(frames.filter((frame) => /node:|[\\/]dist[\\/]/.test(frame))).toEqual([]);
 });
 
+test("a message with a line that looks like a frame of no file is logged, and stays the message of the turn", async () => {
+  const { command, url } = await startServe(["--log-format=json"]);
+  const input = "no\n    at file://host/a.ts:1:1\n    at file:///%zz.ts:1:1";
+  await chat(url, "repeating", { request_id: "letter-1", input });
+  await command.match(/"message":"request letter-1 of repeating ended with agent_error: no"/);
+  const [fault] = toLines(command).filter(({ level }) => level === "error");
+  expect(fault?.message).toBe("agent repeating failed: no");
+});
+
 test("each request is logged in one line when it ends", async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   const end = await chat(url, "clumsy", { request_id: "letter-1" });
@@ -74,7 +83,7 @@ test("with --log-format=json every line of a server is JSON", async () => {
     level: "info",
     message: "serving",
     url,
-    agents: ["boss", "clumsy", "failing"],
+    agents: ["boss", "clumsy", "failing", "repeating"],
   });
 });
 
@@ -110,6 +119,11 @@ export const failing = defineAgent({
   name: "failing",
   purpose: "Fails itself.",
   chat() { throw new TypeError("no more\\nsecrets"); },
+});
+export const repeating = defineAgent({
+  name: "repeating",
+  purpose: "Fails with its input.",
+  chat(input) { throw new Error(input); },
 });
 `;
 
