@@ -90,6 +90,10 @@ test("a log of a newer format, and a file that is no log, are faults of the data
     "log.db": "x".repeat(9_000),
   });
   expect(messageOf((await runDoctor(broken, ["--data", "."])).findings, "data")).toContain("cannot be read");
+
+  const { code, findings: ofFile } = await runDoctor(broken, ["--data", "package.json"]);
+  expect(code).toBe(1);
+  expect(messageOf(ofFile, "data")).toBe("package.json cannot be read: it is not a directory");
 });
 
 async function runDoctor(

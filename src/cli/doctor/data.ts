@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { takeLock } from "../../storage/sqlite/directory/lock.ts";
@@ -12,10 +12,10 @@ import type { Finding } from "./finding.ts";
 export function checkData(directory: string): Finding[] {
   const finding = { subject: "data", ok: true } as const;
   const database = join(directory, "log.db");
-  if (!existsSync(database)) {
-    return [{ ...finding, message: `${directory} has no log yet; the first start creates it` }];
-  }
   try {
+    if (!isThere(directory, database)) {
+      return [{ ...finding, message: `${directory} has no log yet; the first start creates it` }];
+    }
     const format = readFormat(database);
     if (format > VERSION) {
       const message = `${directory} has format ${format}; this troupe reads ${VERSION} and older`;
@@ -37,6 +37,14 @@ export function checkData(directory: string): Finding[] {
       },
     ];
   }
+}
+
+/** Whether a directory has a database. Throws if that cannot be known, or if the directory is a file. */
+function isThere(directory: string, database: string): boolean {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) {
+    throw new Error("it is not a directory");
+  }
+  return statSync(database, { throwIfNoEntry: false }) !== undefined;
 }
 
 function readFormat(path: string): number {
