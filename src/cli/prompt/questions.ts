@@ -87,6 +87,9 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["n", false],
 ]);
 
+/** The keywords of a schema without a type whose values can be more than texts. */
+const COMPOSED = ["allOf", "anyOf", "oneOf", "$ref"];
+
 function toKind(property: JsonObject): FieldKind {
   const { type, enum: values } = property;
   if (Array.isArray(values) && values.length > 0) return { type: "choice", values: values as Json[] };
@@ -98,9 +101,9 @@ function toKind(property: JsonObject): FieldKind {
       return { type: "number", isInteger: type === "integer" };
     case "string":
     case undefined:
-      return property["anyOf"] === undefined && property["$ref"] === undefined
-        ? { type: "text" }
-        : { type: "json" };
+      return COMPOSED.some((keyword) => property[keyword] !== undefined)
+        ? { type: "json" }
+        : { type: "text" };
     default:
       return { type: "json" };
   }
