@@ -86,7 +86,13 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
         if (isEdited && report.open > 0) say(toNotice(report.open));
         greeted = true;
       });
-      const report = await loading.loaded;
+      // A file may never come to its end, so a change ends the load.
+      const report = await Promise.race([loading.loaded, changed.promise]);
+      if (report === undefined) {
+        loading.stop();
+        await loading.ended;
+        continue;
+      }
       const { type, files } = report;
       stopWatchingImports();
       stopWatchingImports = watchFiles(outside(options.agents, files), (file) => notice(relative("", file)));

@@ -151,6 +151,21 @@ test("an imported file outside the directory is watched, also when it is broken"
   expect((await chat(url, "speaker")).result).toBe("after");
 });
 
+test("a file that does not come to its end while it is loaded is loaded again once it is changed", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+  const { command, url } = await startDev(cwd);
+
+  const from = command.output().length;
+  await writeFile(
+    join(cwd, "agents/speaker.ts"),
+    'console.log("it hangs"); await new Promise((resolve) => setTimeout(resolve, 2 ** 30));',
+  );
+  await command.match(/^it hangs$/m, from);
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+  await command.match(/ready again/);
+  expect((await chat(url, "speaker")).result).toBe("after");
+});
+
 test("an edit during a waiting request reports what happens to it", async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd);
