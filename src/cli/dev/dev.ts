@@ -77,8 +77,8 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
       readEnvAgain(say);
       // The new process loads the changed files while the old one serves, and takes over only if they load.
       loading = startServerProcess(toArguments({ ...options, port }), (report) => {
-        // A free port that was found once is kept.
-        port = Number(new URL(report.url).port);
+        // A free port that was found once is kept. A URL does not name port 80.
+        port = Number(new URL(report.url).port) || options.port;
         if (greeted) say(`ready again after ${Math.round(performance.now() - startedAt)} ms`);
         else printBanner(report, options, log);
         if (open && !greeted)

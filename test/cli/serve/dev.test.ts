@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentSaying, chat, createProject, main, startCommand, startProgram } from "../command.ts";
@@ -164,6 +166,23 @@ test("a file that does not come to its end while it is loaded is loaded again on
   await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
   await command.match(/ready again/);
   expect((await chat(url, "speaker")).result).toBe("after");
+});
+
+test("the port 80 is kept after a change", async ({ skip }) => {
+  const probe = createServer().listen(80, "127.0.0.1");
+  const isFree = await once(probe, "listening").then(
+    () => true,
+    () => false,
+  );
+  probe.close();
+  if (!isFree) skip("this machine does not let the test listen on port 80");
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+  const command = startCommand(["dev", "--port=80"], { cwd });
+  await command.match(/^data /m);
+
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+  await command.match(/ready again/);
+  expect((await chat("http://127.0.0.1", "speaker")).result).toBe("after");
 });
 
 test("an edit during a waiting request reports what happens to it", async () => {
