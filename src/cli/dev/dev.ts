@@ -54,7 +54,7 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
     say(`${file} changed`);
     changed.resolve();
   };
-  const stopWatching = watchAgents(options.agents, notice);
+  const stopWatching = watchAgents(options.agents, options.data, notice);
   const stopWatchingEnv = watchFiles([resolve(ENV_FILE)], () => notice(ENV_FILE));
   let stopWatchingImports = (): void => {};
   const leave = (): void => {
@@ -144,9 +144,9 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
   }
 }
 
-function watchAgents(directory: string, changed: (file: string) => void): () => void {
+function watchAgents(directory: string, data: string, changed: (file: string) => void): () => void {
   try {
-    return watchDirectory(resolve(directory), changed);
+    return watchDirectory(resolve(directory), changed, resolve(data));
   } catch (cause) {
     throw toUnreadable(directory, cause);
   }

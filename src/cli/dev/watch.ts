@@ -4,9 +4,14 @@ import { join, sep } from "node:path";
 
 /**
  * Calls `changed` with a file name when files in a directory or its subdirectories change; once for changes
- * in quick succession. Returns a function that stops watching. Throws if the directory cannot be read.
+ * in quick succession. Returns a function that stops watching. Throws if the directory cannot be read. A data
+ * directory below it is left out: a server writes there.
  */
-export function watchDirectory(directory: string, changed: (file: string) => void): () => void {
+export function watchDirectory(
+  directory: string,
+  changed: (file: string) => void,
+  data?: string,
+): () => void {
   let timer: NodeJS.Timeout | undefined;
   // One watcher per directory. Node's recursive watch uses one per file and loses a file that is replaced by
   // another, which is how many editors save.
@@ -29,17 +34,21 @@ export function watchDirectory(directory: string, changed: (file: string) => voi
     // Only after the watcher exists, so that no change is missed.
     for (const entry of readdirSync(path, { withFileTypes: true })) {
       const inner = join(folder, entry.name);
-      if (entry.isDirectory() && !IGNORED.test(inner)) tryToEnter(inner);
+      if (entry.isDirectory() && !isIgnored(inner)) tryToEnter(inner);
     }
   }
 
   function react(file: string, comesOrGoes: boolean): void {
-    if (IGNORED.test(file)) return;
+    if (isIgnored(file)) return;
     if (comesOrGoes) {
       leave(file);
       if (isDirectory(join(directory, file))) tryToEnter(file);
     }
     notice(file);
+  }
+
+  function isIgnored(file: string): boolean {
+    return IGNORED.test(file) || join(directory, file) === data;
   }
 
   function leave(folder: string): void {

@@ -168,6 +168,17 @@ test("a file that does not come to its end while it is loaded is loaded again on
   expect((await chat(url, "speaker")).result).toBe("after");
 });
 
+test("a data directory below the agents is not watched", async () => {
+  const cwd = await createProject({ "speaker.ts": agentSaying("before") });
+  const command = startCommand(["dev", "--port=0", "--agents=.", "--data=data"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await chat(url, "speaker");
+
+  await writeFile(join(cwd, "speaker.ts"), agentSaying("after"));
+  await command.match(/ready again/);
+  expect(command.output().match(/^.* changed$/gm)).toEqual(["speaker.ts changed"]);
+});
+
 test("the port 80 is kept after a change", async ({ skip }) => {
   const probe = createServer().listen(80, "127.0.0.1");
   const isFree = await once(probe, "listening").then(
