@@ -1,7 +1,7 @@
 import { join, relative } from "node:path";
-import { isInstance } from "../../errors.ts";
-import { Exit } from "../exit.ts";
+import type { Exit } from "../exit.ts";
 import { listAgentFiles, loadAgentFile, loadAgents } from "../agent-files/load-agents.ts";
+import { toFinding } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /** Loads each agent file, and then all of them together as a server does. */
@@ -31,16 +31,4 @@ async function checkFile(path: string): Promise<Finding> {
     const [, missing] = /Cannot find package '([^']+)'/.exec((thrown as Exit).hint ?? "") ?? [];
     return toFinding("agents", thrown, missing === undefined ? `correct ${shown}` : `npm install ${missing}`);
   }
-}
-
-function toFinding(subject: string, thrown: unknown, otherwise: string): Finding {
-  if (!isInstance(thrown, Exit)) throw thrown;
-  const [place, ...rest] = (thrown.hint ?? "").split("\n");
-  const isStack = rest.length > 0 || /^\w*Error\b/.test(place ?? "");
-  return {
-    subject,
-    ok: false,
-    message: isStack ? [thrown.message, place, ...rest].join("\n") : thrown.message,
-    fix: isStack || thrown.hint === undefined ? otherwise : thrown.hint,
-  };
 }

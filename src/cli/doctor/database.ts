@@ -1,10 +1,9 @@
 import { checkPostgresListening, inspectPostgres } from "../../cluster/postgres/inspect.ts";
 import type { InspectedPostgres } from "../../cluster/postgres/inspect.ts";
-import { isInstance } from "../../errors.ts";
-import { Exit } from "../exit.ts";
 import { toConnection } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
 import { toListen } from "../logs/open-database.ts";
+import { toFinding } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /** Looks at the database of a log without changing it: its schema, and what can lose acknowledged events. */
@@ -22,10 +21,7 @@ export async function checkDatabase(url: string): Promise<Finding[]> {
       }),
     ];
   } catch (thrown) {
-    if (!isInstance(thrown, Exit)) throw thrown;
-    return [
-      { subject, ok: false, message: thrown.message, ...(thrown.hint !== undefined && { fix: thrown.hint }) },
-    ];
+    return [toFinding(subject, thrown)];
   }
 }
 

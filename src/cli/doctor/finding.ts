@@ -1,3 +1,6 @@
+import { isInstance } from "../../errors.ts";
+import { Exit } from "../exit.ts";
+
 /** What a check found. */
 export interface Finding {
   /** What was checked, in a word. */
@@ -6,4 +9,21 @@ export interface Finding {
   readonly message: string;
   /** What mends it: mostly a command. */
   readonly fix?: string;
+}
+
+/**
+ * What a check found when it failed with an explanation; throws anything else again. `otherwise` mends it if the explanation
+ * does not say what does.
+ */
+export function toFinding(subject: string, thrown: unknown, otherwise?: string): Finding {
+  if (!isInstance(thrown, Exit)) throw thrown;
+  const [place, ...rest] = (thrown.hint ?? "").split("\n");
+  const isStack = rest.length > 0 || /^\w*Error\b/.test(place ?? "");
+  const fix = isStack || thrown.hint === undefined ? otherwise : thrown.hint;
+  return {
+    subject,
+    ok: false,
+    message: isStack ? [thrown.message, place, ...rest].join("\n") : thrown.message,
+    ...(fix !== undefined && { fix }),
+  };
 }

@@ -1,10 +1,18 @@
 import { findServerUrl } from "../server-url.ts";
+import type { ServerUrl } from "../server-url.ts";
+import { toFinding } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /** Asks the server whether it is ready and takes the token, or says how to start one. */
 export async function checkServer(option: string | undefined, data: string): Promise<Finding[]> {
-  const { url, source } = findServerUrl(option, data);
   const subject = "server";
+  let found: ServerUrl;
+  try {
+    found = findServerUrl(option, data);
+  } catch (thrown) {
+    return [toFinding(subject, thrown)];
+  }
+  const { url, source } = found;
   const token = process.env["TROUPE_TOKEN"] ?? "";
   const startedAt = performance.now();
   let ready: Response;
