@@ -89,3 +89,31 @@ test("nothing that an agent or a client says runs in the page, or is fetched by 
     'document.querySelectorAll("#console script, #console iframe, #console a[href^=javascript], #console a[href^=data]").length';
   expect(await page.evaluate(made)).toBe(0);
 });
+
+/** Each of them nests thousands of levels deep as markdown. */
+const DEEP = [
+  ">".repeat(8_000),
+  "- ".repeat(4_000) + "a",
+  "1. ".repeat(2_600),
+  `${"*".repeat(4_000)}a${"*".repeat(4_000)}`,
+];
+
+const deep = defineAgent({
+  name: "deep",
+  purpose: "Says a text that nests very deep.",
+  async chat(input, turn) {
+    await turn.text(DEEP[Number(input)] ?? "");
+  },
+});
+
+test("a text that nests very deep is shown as it is, and the page works on", async ({ skip }) => {
+  await using server = await startConsole([deep]);
+  await using tab = await open(skip, server.url);
+  for (const [at, text] of DEEP.entries()) {
+    const { run_id: runId } = await server.start("deep", String(at), { wait: "completed" });
+    await tab.page.evaluate(`location.hash = "#/runs/${runId}"`);
+    const log = tab.page.getByRole("log");
+    await log.getByText("done").waitFor();
+    await expect.poll(() => log.textContent()).toContain(text);
+  }
+});

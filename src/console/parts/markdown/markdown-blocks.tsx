@@ -5,14 +5,16 @@ import { useMemo, useRef } from "preact/hooks";
 
 /**
  * A text in markdown as elements. Nothing in it becomes HTML: tags and images are shown as text, and a link shows its
- * host. Of a text that grows, only what follows the last finished paragraph is read again.
+ * host. Of a text that grows, only what follows the last finished paragraph is read again. A text that nests deeper than
+ * a person writes is shown as it is: the reader of markdown and the drawing have no limit but the stack.
  */
 export function MarkdownBlocks({ text }: { readonly text: string }): VNode {
   const done = useRef<{ readonly text: string; readonly tokens: readonly Token[] }>({ text: "", tokens: [] });
   return useMemo(() => {
     if (!text.startsWith(done.current.text)) done.current = { text: "", tokens: [] };
     const { text: before, tokens } = done.current;
-    const rest = Lexer.lex(text.slice(before.length));
+    const rest = readTokens(text.slice(before.length));
+    if (rest === undefined) return <p class="plain">{text}</p>;
     // The last block can still change; those before it cannot, except that a list continues after empty lines.
     const kept = rest.slice(0, Math.max(0, rest.length - 2));
     const all = [...tokens, ...rest];
@@ -22,6 +24,27 @@ export function MarkdownBlocks({ text }: { readonly text: string }): VNode {
     return <>{all.map(drawBlock)}</>;
   }, [text]);
 }
+
+/** The blocks of a text; `undefined` if they nest too deep. */
+function readTokens(text: string): Token[] | undefined {
+  let tokens: Token[];
+  try {
+    tokens = Lexer.lex(text);
+  } catch {
+    return undefined;
+  }
+  let level: readonly Token[] = tokens;
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > DEEPEST) return undefined;
+    level = level.flatMap((token) => {
+      const { tokens: inner = [], items = [] } = token as Partial<Tokens.Generic & Tokens.List>;
+      return [...inner, ...items];
+    });
+  }
+  return tokens;
+}
+
+const DEEPEST = 64;
 
 function drawBlock(token: Token, key: number): VNode | null {
   switch (token.type) {
