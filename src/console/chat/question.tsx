@@ -5,7 +5,7 @@ import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { answerWait } from "../data/requests.ts";
 import { QuestionForm } from "../forms/question-form.tsx";
-import { clockTime, exactTime } from "../parts/time.ts";
+import { clockTime, exactTime, momentTime } from "../parts/time.ts";
 
 interface QuestionProps {
   readonly wait: WaitView;
@@ -39,7 +39,7 @@ export function Question({ wait, view, isPast }: QuestionProps): VNode {
           {clockTime(wait.from)}
         </time>
         {wait.expiresAt !== undefined && isOpen && (
-          <span class="second">until {clockTime(wait.expiresAt)}</span>
+          <span class="second">until {momentTime(wait.expiresAt)}</span>
         )}
       </p>
       {isOpen ? (

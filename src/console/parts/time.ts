@@ -3,6 +3,13 @@ export function clockTime(time: number | string): string {
   return CLOCK.format(new Date(time));
 }
 
+/** The time of day of a moment; on another day than today also its date. */
+export function momentTime(time: number | string, now: number = Date.now()): string {
+  const at = new Date(time);
+  const isToday = at.toDateString() === new Date(now).toDateString();
+  return isToday ? clockTime(time) : `${DAY.format(at)}, ${clockTime(time)}`;
+}
+
 /** The exact date and time, for titles. */
 export function exactTime(time: number | string): string {
   return EXACT.format(new Date(time));

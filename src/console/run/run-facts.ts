@@ -1,7 +1,7 @@
 import type { CallView, RunView, TurnView } from "../../client/view/run-view.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { StateName } from "../parts/state.tsx";
-import { clockTime, duration } from "../parts/time.ts";
+import { duration, momentTime } from "../parts/time.ts";
 
 /** A state as a sign shows it, with a word instead of the usual one. */
 export interface ShownState {
@@ -24,7 +24,7 @@ export function stateOfTurn(turn: TurnView, { calls }: Pick<RunView, "calls">): 
       return { name: "waiting" };
     case "sleeping": {
       const until = turn.open.sleeps.map((key) => calls.get(key)?.until ?? "").sort()[0] ?? "";
-      return { name: "sleeping", ...(until !== "" && { word: `sleeping until ${clockTime(until)}` }) };
+      return { name: "sleeping", ...(until !== "" && { word: `sleeping until ${momentTime(until)}` }) };
     }
     case "ended":
       return toEnd(turn.outcome, turn.error?.code);
