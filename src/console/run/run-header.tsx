@@ -29,6 +29,7 @@ interface RunHeaderProps {
 export function RunHeader({ runId, agent, origin, queued, view, shown, isReading }: RunHeaderProps): VNode {
   const { server, go, say } = useConsole();
   const [isStopping, setStopping] = useState(false);
+  const [isForking, setForking] = useState(false);
   const state = stateOfRun(view);
   const open = view.turns.filter(({ phase }) => phase !== "ended");
   const tokens = usageText(view.usage);
@@ -46,12 +47,14 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
   const point = retryPoint(shown);
   const tryAgain = async (): Promise<void> => {
     if (point === undefined) return;
+    setForking(true);
     try {
       const forked = await forkBefore(server, runId, point);
       go({ name: "run", runId: forked, tab: "chat", query: {} });
     } catch (thrown) {
       say(toAgentError(thrown).message);
     }
+    setForking(false);
   };
 
   return (
@@ -101,6 +104,7 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
           <button
             type="button"
             class="button"
+            disabled={isForking}
             title="Creates a run with the history before this turn, and its input to be changed"
             onClick={() => void tryAgain()}
           >

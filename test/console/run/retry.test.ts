@@ -46,3 +46,20 @@ test("the first turn is tried again in an empty run", async ({ skip }) => {
   await page.getByRole("log").getByText("the only one").nth(1).waitFor();
   expect(page.url()).not.toContain(runId);
 });
+
+test("Try again that is clicked twice makes one run", async ({ skip }) => {
+  const { run_id: runId } = await server.start("echo", "clicked twice", atRest);
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  const { page } = tab;
+  let forks = 0;
+  const held = Promise.withResolvers<void>();
+  await page.route("**/fork", async (route) => {
+    forks += 1;
+    await held.promise;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Try again" }).dblclick();
+  held.resolve();
+  await page.getByText("Nothing was said yet.").waitFor();
+  expect(forks).toBe(1);
+});
