@@ -85,12 +85,19 @@ export function toDraft(schema: unknown, root: unknown, value: Json | undefined)
         items: (value as readonly Json[]).map((item) => toDraft(shape.item, root, item)),
       };
     case "variants": {
-      const at = shape.options.findIndex((option) => fits(toShape(option.schema, root).kind, value));
-      const option = shape.options[at];
-      return option && { kind: "variant", at, draft: toDraft(option.schema, root, value) };
+      const drafts = shape.options.flatMap((option, at) =>
+        fits(toShape(option.schema, root).kind, value)
+          ? [{ kind: "variant" as const, at, draft: toDraft(option.schema, root, value) }]
+          : [],
+      );
+      // Of several variants of a kind, the one whose fields say the value again.
+      const saysSame = (draft: Draft): boolean => isEqual(readDraft(schema, root, draft).value, value);
+      return drafts.find(saysSame) ?? drafts[0];
     }
     case "any":
-      return typeof value === "string" ? value : JSON.stringify(value);
+      return typeof value === "string" && value !== "" && typeof readAny(value) === "string"
+        ? value
+        : JSON.stringify(value);
     case "json":
       return JSON.stringify(value, null, 2);
     case "null":
@@ -125,6 +132,8 @@ export function readDraft(
       const value = Number(text);
       if (!Number.isFinite(value)) return wrong("is not a number");
       if (shape.isWhole && !Number.isInteger(value)) return wrong("is not a whole number");
+      if (shape.isWhole && !Number.isSafeInteger(value))
+        return wrong("has too many digits to be sent exactly");
       return { value, faults: [] };
     }
     case "boolean":
@@ -160,8 +169,7 @@ export function readDraft(
       return { value: null, faults: [] };
     case "any": {
       if (typeof draft !== "string" || draft === "") return missing;
-      const parsed = parseJson(draft);
-      return { value: parsed === undefined ? draft : parsed, faults: [] };
+      return { value: readAny(draft), faults: [] };
     }
     case "json": {
       if (typeof draft !== "string" || draft.trim() === "") return missing;
@@ -173,6 +181,13 @@ export function readDraft(
       return never;
     }
   }
+}
+
+/** A text as JSON, or else as it is; also a number that JSON would change, for example a long account number. */
+function readAny(text: string): Json {
+  const parsed = parseJson(text);
+  const isChanged = typeof parsed === "number" && Math.abs(parsed) > Number.MAX_SAFE_INTEGER;
+  return parsed === undefined || isChanged ? text : parsed;
 }
 
 /** The JSON value of a text; `undefined` if it is none. */
@@ -190,6 +205,19 @@ export function isKind<Kind extends string>(
   kind: Kind,
 ): draft is Extract<Draft, { readonly kind: Kind }> {
   return typeof draft === "object" && draft.kind === kind;
+}
+
+/** Whether two values are the same, in whichever order objects have their keys. */
+function isEqual(a: Json | undefined, b: Json | undefined): boolean {
+  if (!isObject(a) && !Array.isArray(a)) return a === b;
+  if ((!isObject(b) && !Array.isArray(b)) || Array.isArray(a) !== Array.isArray(b)) return false;
+  const [one, other] = [a, b] as readonly Readonly<Record<string, Json>>[];
+  if (one === undefined || other === undefined) return false;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isEqual(one[key], other[key]))
+  );
 }
 
 function hasDefault(schema: unknown, root: unknown): boolean {

@@ -108,6 +108,32 @@ describe("what a form says", () => {
     expect(readDraft({}, {}, '{"a":1}').value).toEqual({ a: 1 });
     expect(readDraft({}, {}, "a text").value).toBe("a text");
   });
+
+  test("a number is never sent as another one", () => {
+    const account = "12345678901234567890";
+    const integer = { type: "integer" };
+    expect(readDraft(integer, integer, account).faults).toHaveLength(1);
+    expect(readDraft(integer, integer, "9007199254740991").value).toBe(Number.MAX_SAFE_INTEGER);
+    expect(readDraft({}, {}, account).value).toBe(account);
+    expect(readDraft({}, {}, "1e999").value).toBe("1e999");
+    expect(readDraft({}, {}, "1e3").value).toBe(1_000);
+  });
+
+  test("a text that reads like JSON stays a text", () => {
+    for (const value of ["123", "true", '{"a":1}', '"', ""])
+      expect(readDraft({}, {}, toDraft({}, {}, value)).value).toBe(value);
+  });
+
+  test("a value of a union is put into the variant that it fits", () => {
+    const union = z.toJSONSchema(
+      z.union([
+        z.object({ by: z.literal("card"), number: z.string() }),
+        z.object({ by: z.literal("bill"), address: z.string() }),
+      ]),
+    );
+    const value = { by: "bill", address: "here" };
+    expect(readDraft(union, union, toDraft(union, union, value))).toEqual({ value, faults: [] });
+  });
 });
 
 test("a question for one boolean is answered by Yes or No", () => {
