@@ -4,6 +4,7 @@ import { toAgentError } from "../../errors.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
+import { useRequestId } from "../data/request-id.ts";
 import { startTurn } from "../data/requests.ts";
 import type { Sent } from "../data/requests.ts";
 import { emptyDraft, parseJson, readDraft, toDraft } from "../forms/draft.ts";
@@ -31,6 +32,8 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
   const [faults, setFaults] = useState<readonly Fault[]>([]);
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
+  const [count, setCount] = useState(0);
+  const requestId = useRequestId(draft, json, count);
 
   /** The input as typed so far; `undefined` if it is not complete. */
   const read = (): Json | undefined => {
@@ -45,12 +48,15 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
   };
 
   const send = async (): Promise<void> => {
+    if (isSending) return;
     const input = read();
     if (input === undefined) return;
     setSending(true);
     setRefusal(undefined);
     try {
-      const sent = await startTurn(server, agent, name, input);
+      const sent = await startTurn(server, requestId, agent, name, input);
+      // The same input can be sent again as another request.
+      setCount(count + 1);
       if (isChat) go({ name: "run", runId: sent.runId, tab: "chat", query: {} });
       else onSent(sent);
     } catch (thrown) {
@@ -67,8 +73,10 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
   };
   const toForm = (): void => {
     const value = json === undefined ? undefined : parseJson(json);
-    if (value !== undefined) setDraft(toDraft(schema, schema, value));
-    setJson(undefined);
+    if (value === undefined) return setFaults([{ path: "", message: "is not JSON" }]);
+    setFaults([]);
+    setDraft(toDraft(schema, schema, value));
+    return setJson(undefined);
   };
   const shown = ((): Json => {
     const value = json === undefined ? readDraft(schema, schema, draft).value : parseJson(json);
@@ -83,7 +91,10 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
         void send();
       }}
       onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || (isChat && !event.shiftKey))) {
+        if (event.key !== "Enter" || event.isComposing) return;
+        // On a button, Enter alone presses the button.
+        const isInText = event.target instanceof HTMLTextAreaElement;
+        if (event.ctrlKey || event.metaKey || (isChat && isInText && !event.shiftKey)) {
           event.preventDefault();
           void send();
         }

@@ -5,6 +5,7 @@ import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
 import { takeDraft } from "../run/try-again.ts";
 import { startTurn } from "../data/requests.ts";
+import { useRequestId } from "../data/request-id.ts";
 
 interface ComposerProps {
   readonly view: RunView;
@@ -19,6 +20,7 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
   const [text, setText] = useState(() => takeDraft(runId));
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
+  const requestId = useRequestId(text);
   const open = view.waits.find(({ state }) => state === "open");
   const isBusy = view.status === "running";
 
@@ -27,8 +29,9 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
     setSending(true);
     setRefusal(undefined);
     try {
-      await startTurn(server, agent, "chat", text, { run_id: runId });
-      setText("");
+      await startTurn(server, requestId, agent, "chat", text, { run_id: runId });
+      // The person may have typed on meanwhile.
+      setText((now) => (now === text ? "" : now));
     } catch (thrown) {
       const { message, details } = toAgentError(thrown);
       setRefusal(details.hint === undefined ? message : `${message}; ${details.hint}`);

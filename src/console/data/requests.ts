@@ -3,7 +3,6 @@ import type { AgentEntry } from "../../protocol/answers/answers.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Server } from "./server.ts";
-import { randomId } from "../../client/wire/random-id.ts";
 
 /** A request that the server has accepted. */
 export interface Sent {
@@ -37,9 +36,10 @@ export async function readText(server: Server, path: string, signal: AbortSignal
   }
 }
 
-/** Starts a turn: in a run, or in a new one. The id makes a second attempt safe. */
+/** Starts a turn: in a run, or in a new one. A second attempt with the same id starts no second turn. */
 export async function startTurn(
   server: Server,
+  id: RequestId,
   agent: string,
   operation: string,
   input: Json,
@@ -49,7 +49,7 @@ export async function startTurn(
     ...(operation === "chat" && typeof input === "string"
       ? { type: "ChatRequest", input }
       : { type: "OperationRequest", operation, input }),
-    request_id: randomId("req_"),
+    request_id: id,
     ...more,
   };
   const { json } = await server.ask("POST", `/${encodeURIComponent(agent)}/process`, { body });

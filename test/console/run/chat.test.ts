@@ -120,6 +120,45 @@ test("an operation is called with a form made from its schema, and answers besid
   );
 });
 
+test("what is typed while a message is sent stays, and a message whose answer was lost is sent once", async ({
+  skip,
+}) => {
+  const { run_id: runId } = await server.start("echo", "hello", { wait: "completed" });
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`, { expected: /ERR_/ });
+  const { page } = tab;
+  const box = page.getByLabel("Message to echo");
+  const held = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  await page.route("**/process", async (route) => {
+    reached.resolve();
+    await held.promise;
+    await route.continue();
+  });
+  await box.fill("the second");
+  await box.press("Enter");
+  await reached.promise;
+  await box.fill("the third");
+  held.resolve();
+  await log(page).getByText("done").nth(1).waitFor();
+  await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
+  expect(await box.inputValue()).toBe("the third");
+
+  await page.unroute("**/process");
+  await page.route("**/process", async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await box.press("Enter");
+  await page.getByText("cannot be reached").waitFor();
+  await page.unroute("**/process");
+  await box.press("Enter");
+  await expect.poll(() => box.inputValue()).toBe("");
+  await box.fill("the fourth");
+  await box.press("Enter");
+  await log(page).getByText("done").nth(3).waitFor();
+  expect(await page.getByText("4 turns").count()).toBe(1);
+});
+
 function log(page: Page): ReturnType<Page["locator"]> {
   return page.getByRole("log");
 }

@@ -1,0 +1,11 @@
+import { useMemo } from "preact/hooks";
+import { randomId } from "../../client/wire/random-id.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+
+/**
+ * The id of the request that sends what a person has written, another one after each change of it. When the answer to it
+ * was lost, sending the same again does not start a second turn.
+ */
+export function useRequestId(...written: readonly unknown[]): RequestId {
+  return useMemo(() => randomId("req_"), written);
+}
