@@ -13,8 +13,9 @@ export interface Resource<Value> {
 }
 
 /**
- * Reads something when the part is shown, and again when `key` changes or `reload` is called. An answer that comes
- * after a newer question is dropped.
+ * Reads something when the part is shown, and again when `key` changes or `reload` is called. An answer for an earlier key is
+ * dropped. A `reload` while it is being read waits for the answer, so that frequent ones do not keep the value from
+ * changing.
  */
 export function useResource<Value>(
   key: string,
@@ -24,18 +25,25 @@ export function useResource<Value>(
   const [turn, setTurn] = useState(0);
   const newest = useRef(load);
   newest.current = load;
+  const phase = useRef<"idle" | "reading" | "outdated">("idle");
   useEffect(() => {
     const stop = new AbortController();
+    const end = (change: () => void): void => {
+      if (stop.signal.aborted) return;
+      change();
+      if (phase.current === "outdated") setTurn((before) => before + 1);
+      phase.current = "idle";
+    };
+    phase.current = "reading";
     newest.current(stop.signal).then(
-      (value) => {
-        if (!stop.signal.aborted) setState({ value });
-      },
-      (thrown: unknown) => {
-        if (!stop.signal.aborted) setState((before) => ({ ...before, error: toAgentError(thrown) }));
-      },
+      (value) => end(() => setState({ value })),
+      (thrown: unknown) => end(() => setState((before) => ({ ...before, error: toAgentError(thrown) }))),
     );
     return () => stop.abort();
   }, [key, turn]);
-  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const reload = useCallback(() => {
+    if (phase.current === "idle") setTurn((before) => before + 1);
+    else phase.current = "outdated";
+  }, []);
   return { ...state, reload };
 }

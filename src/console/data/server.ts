@@ -77,17 +77,21 @@ export function createServer(
   };
 
   async function followAll(signal: AbortSignal): Promise<void> {
-    try {
-      for await (const followed of followRuns(wire, { signal })) {
-        if (followed.type === "lost") noteFailed(followed.error);
-        if (followed.type === "live") {
-          noteReached();
-          for (const watcher of watchers) watcher();
+    while (!signal.aborted) {
+      try {
+        for await (const followed of followRuns(wire, { signal })) {
+          if (followed.type === "lost") noteFailed(followed.error);
+          if (followed.type === "live") {
+            noteReached();
+            for (const watcher of watchers) watcher();
+          }
+          if (followed.type === "events") for (const watcher of watchers) watcher(followed.events);
         }
-        if (followed.type === "events") for (const watcher of watchers) watcher(followed.events);
+      } catch (thrown) {
+        if (!signal.aborted) noteFailed(thrown);
       }
-    } catch (thrown) {
-      if (!signal.aborted) noteFailed(thrown);
+      // A refusal can end, for example that of a proxy; the lists would stay as they are.
+      await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));
     }
   }
 
@@ -105,6 +109,8 @@ export function createServer(
     }
   }
 }
+
+const REFUSED_MS = 5_000;
 
 /** Whether an error says that the server did not answer at all. */
 function isUnreachable(error: AgentError): boolean {

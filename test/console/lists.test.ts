@@ -1,0 +1,60 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Route } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useBrowser } from "./harness/browser.ts";
+import { startConsole } from "./harness/server.ts";
+import type { ConsoleServer } from "./harness/server.ts";
+
+let server: ConsoleServer;
+beforeAll(async () => {
+  server = await startConsole();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const open = useBrowser();
+const RUNS = /\/runs(\?|$)/;
+
+/** Whether a request follows the list, rather than reading it. */
+function isStream(route: Route): boolean {
+  return !route.request().url().includes("limit=");
+}
+
+test("a list whose answers take longer than the time between two changes shows the newest runs", async ({
+  skip,
+}) => {
+  await using tab = await open(skip, server.url);
+  const { page } = tab;
+  await page.route(RUNS, async (route) => {
+    if (!isStream(route)) await delay(2_000);
+    await route.continue().catch(() => {});
+  });
+  await page.evaluate('location.hash = "#/runs"');
+  const stop = new AbortController();
+  const starting = (async () => {
+    for (let n = 1; !stop.signal.aborted; n += 1) {
+      await server.start("echo", `run number ${n}`, { wait: "completed" });
+      await delay(300);
+    }
+  })();
+  await page.getByText("run number 4").first().waitFor();
+  stop.abort();
+  await starting;
+});
+
+test("a list is followed again after a refusal that ends", async ({ skip }) => {
+  await using tab = await open(skip, server.url, { expected: /403/ });
+  const { page } = tab;
+  let refusals = 0;
+  await page.route(RUNS, async (route) => {
+    if (!isStream(route) || refusals > 0) return route.continue();
+    refusals += 1;
+    return route.fulfill({ status: 403, body: "not now" });
+  });
+  await server.start("echo", "during the refusal", { wait: "completed" });
+  await page.evaluate('location.hash = "#/runs"');
+  await page.reload();
+  await expect.poll(() => refusals).toBe(1);
+  await page.getByText("during the refusal").first().waitFor();
+  await server.start("echo", "after the refusal", { wait: "completed" });
+  await page.getByText("after the refusal").first().waitFor();
+});
