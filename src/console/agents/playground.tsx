@@ -7,6 +7,7 @@ import { useConsole } from "../app/context.ts";
 import { useRequestId } from "../data/request-id.ts";
 import { startTurn } from "../data/requests.ts";
 import type { Sent } from "../data/requests.ts";
+import { refusalText } from "../parts/refusal.tsx";
 import { emptyDraft, parseJson, readDraft, toDraft } from "../forms/draft.ts";
 import type { Draft, Fault } from "../forms/draft.ts";
 import { Field } from "../forms/form.tsx";
@@ -60,9 +61,9 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
       if (isChat) go({ name: "run", runId: sent.runId, tab: "chat", query: {} });
       else onSent(sent);
     } catch (thrown) {
-      const { message, details } = toAgentError(thrown);
-      setFaults((details.issues ?? []).map(toFault));
-      setRefusal(details.hint === undefined ? message : `${message}; ${details.hint}`);
+      const error = toAgentError(thrown);
+      setFaults((error.details.issues ?? []).map(toFault));
+      setRefusal(refusalText(error));
     }
     setSending(false);
   };

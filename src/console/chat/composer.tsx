@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { RunView } from "../../client/view/run-view.ts";
 import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
+import { refusalText } from "../parts/refusal.tsx";
 import { takeDraft } from "../run/try-again.ts";
 import { startTurn } from "../data/requests.ts";
 import { useRequestId } from "../data/request-id.ts";
@@ -33,8 +34,7 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
       // The person may have typed on meanwhile.
       setText((now) => (now === text ? "" : now));
     } catch (thrown) {
-      const { message, details } = toAgentError(thrown);
-      setRefusal(details.hint === undefined ? message : `${message}; ${details.hint}`);
+      setRefusal(refusalText(toAgentError(thrown)));
     }
     setSending(false);
   };

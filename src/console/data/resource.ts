@@ -25,16 +25,17 @@ export function useResource<Value>(
   const [turn, setTurn] = useState(0);
   const newest = useRef(load);
   newest.current = load;
-  const phase = useRef<"idle" | "reading" | "outdated">("idle");
+  /** Whether it is to be read again after the reading under way; absent while there is none. */
+  const isDue = useRef<boolean | undefined>(undefined);
   useEffect(() => {
     const stop = new AbortController();
     const end = (change: () => void): void => {
       if (stop.signal.aborted) return;
       change();
-      if (phase.current === "outdated") setTurn((before) => before + 1);
-      phase.current = "idle";
+      if (isDue.current === true) setTurn((before) => before + 1);
+      isDue.current = undefined;
     };
-    phase.current = "reading";
+    isDue.current = false;
     newest.current(stop.signal).then(
       (value) => end(() => setState({ value })),
       (thrown: unknown) => end(() => setState((before) => ({ ...before, error: toAgentError(thrown) }))),
@@ -42,8 +43,8 @@ export function useResource<Value>(
     return () => stop.abort();
   }, [key, turn]);
   const reload = useCallback(() => {
-    if (phase.current === "idle") setTurn((before) => before + 1);
-    else phase.current = "outdated";
+    if (isDue.current === undefined) setTurn((before) => before + 1);
+    else isDue.current = true;
   }, []);
   return { ...state, reload };
 }

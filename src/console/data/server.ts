@@ -4,6 +4,7 @@ import { createClient } from "../../client/client.ts";
 import { followRuns } from "../../client/lists/watch-runs.ts";
 import { createRunStore } from "../../client/store/run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
+import { pause } from "../../client/wire/clock.ts";
 import type { Ask, Reply } from "../../client/wire/wire.ts";
 import { Wire } from "../../client/wire/wire.ts";
 
@@ -91,7 +92,7 @@ export function createServer(
         if (!signal.aborted) noteFailed(thrown);
       }
       // A refusal can end, for example that of a proxy; the lists would stay as they are.
-      await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));
+      await pause(wire.clock, REFUSED_MS, signal).catch(() => {});
     }
   }
 

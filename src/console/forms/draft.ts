@@ -1,5 +1,6 @@
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
+import { canonical } from "../../protocol/requests/canonical.ts";
 import { resolve, toShape } from "./shape.ts";
 
 /**
@@ -91,7 +92,8 @@ export function toDraft(schema: unknown, root: unknown, value: Json | undefined)
           : [],
       );
       // Of several variants of a kind, the one whose fields say the value again.
-      const saysSame = (draft: Draft): boolean => isEqual(readDraft(schema, root, draft).value, value);
+      const saysSame = (draft: Draft): boolean =>
+        canonical(readDraft(schema, root, draft).value) === canonical(value);
       return drafts.find(saysSame) ?? drafts[0];
     }
     case "any":
@@ -131,9 +133,8 @@ export function readDraft(
       if (text === "") return missing;
       const value = Number(text);
       if (!Number.isFinite(value)) return wrong("is not a number");
-      if (shape.isWhole && !Number.isInteger(value)) return wrong("is not a whole number");
       if (shape.isWhole && !Number.isSafeInteger(value))
-        return wrong("has too many digits to be sent exactly");
+        return wrong(Number.isInteger(value) ? "has too many digits" : "is not a whole number");
       return { value, faults: [] };
     }
     case "boolean":
@@ -205,19 +206,6 @@ export function isKind<Kind extends string>(
   kind: Kind,
 ): draft is Extract<Draft, { readonly kind: Kind }> {
   return typeof draft === "object" && draft.kind === kind;
-}
-
-/** Whether two values are the same, in whichever order objects have their keys. */
-function isEqual(a: Json | undefined, b: Json | undefined): boolean {
-  if (!isObject(a) && !Array.isArray(a)) return a === b;
-  if ((!isObject(b) && !Array.isArray(b)) || Array.isArray(a) !== Array.isArray(b)) return false;
-  const [one, other] = [a, b] as readonly Readonly<Record<string, Json>>[];
-  if (one === undefined || other === undefined) return false;
-  const keys = Object.keys(one);
-  return (
-    keys.length === Object.keys(other).length &&
-    keys.every((key) => Object.hasOwn(other, key) && isEqual(one[key], other[key]))
-  );
 }
 
 function hasDefault(schema: unknown, root: unknown): boolean {

@@ -1,6 +1,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
+import { refusalText } from "../parts/refusal.tsx";
 import type { Questions } from "../../protocol/events/events.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -33,10 +34,10 @@ export function QuestionForm({ questions, schema, isDisabled, onAnswer }: Questi
     try {
       await onAnswer(values);
     } catch (thrown) {
-      const { message, details } = toAgentError(thrown);
-      const found = (details.issues ?? []).map(toFault);
+      const error = toAgentError(thrown);
+      const found = (error.details.issues ?? []).map(toFault);
       setFaults(found);
-      setRefusal(details.hint === undefined ? message : `${message}; ${details.hint}`);
+      setRefusal(refusalText(error));
       setSending(false);
     }
   };

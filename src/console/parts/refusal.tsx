@@ -5,8 +5,12 @@ import type { AgentError } from "../../errors.ts";
 export function Refusal({ error }: { readonly error: AgentError }): VNode {
   return (
     <div class="note failed" role="alert">
-      {error.message}
-      {error.details.hint !== undefined && `; ${error.details.hint}`}
+      {refusalText(error)}
     </div>
   );
+}
+
+/** The same as a text. */
+export function refusalText({ message, details: { hint } }: AgentError): string {
+  return hint === undefined ? message : `${message}; ${hint}`;
 }

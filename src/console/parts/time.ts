@@ -5,9 +5,9 @@ export function clockTime(time: number | string): string {
 
 /** The time of day of a moment; on another day than today also its date. */
 export function momentTime(time: number | string, now: number = Date.now()): string {
-  const at = new Date(time);
-  const isToday = at.toDateString() === new Date(now).toDateString();
-  return isToday ? clockTime(time) : `${DAY.format(at)}, ${clockTime(time)}`;
+  const day = DAY.format(new Date(time));
+  const clock = clockTime(time);
+  return day === DAY.format(now) ? clock : `${day}, ${clock}`;
 }
 
 /** The exact date and time, for titles. */
