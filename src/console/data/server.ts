@@ -84,9 +84,9 @@ export function createServer(
           if (followed.type === "lost") noteFailed(followed.error);
           if (followed.type === "live") {
             noteReached();
-            for (const watcher of watchers) watcher();
+            tell();
           }
-          if (followed.type === "events") for (const watcher of watchers) watcher(followed.events);
+          if (followed.type === "events") tell(followed.events);
         }
       } catch (thrown) {
         if (!signal.aborted) noteFailed(thrown);
@@ -94,6 +94,10 @@ export function createServer(
       // A refusal can end, for example that of a proxy; the lists would stay as they are.
       await pause(wire.clock, REFUSED_MS, signal).catch(() => {});
     }
+  }
+
+  function tell(rows?: readonly RunChange[]): void {
+    for (const watcher of watchers) watcher(rows);
   }
 
   function noteReached(): void {

@@ -134,7 +134,7 @@ export function readDraft(
       const value = Number(text);
       if (!Number.isFinite(value)) return wrong("is not a number");
       if (shape.isWhole && !Number.isSafeInteger(value))
-        return wrong(Number.isInteger(value) ? "has too many digits" : "is not a whole number");
+        return wrong(Number.isInteger(value) ? "is too long" : "is not a whole number");
       return { value, faults: [] };
     }
     case "boolean":
