@@ -1,6 +1,9 @@
 import type { ResponseWriter } from "./response-writer.ts";
 
-/** A writer into the body of a Response, for hosts other than Node and for calls in process. `gone`: the reader has disconnected. */
+/**
+ * Creates a writer into the body of a Response, for hosts other than Node and for calls in process. It calls `gone` when the
+ * reader has disconnected.
+ */
 export function createWebWriter(gone: () => void): {
   readonly writer: ResponseWriter;
   readonly body: ReadableStream<Uint8Array>;
