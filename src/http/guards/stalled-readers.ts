@@ -4,7 +4,8 @@ import type { AppEnv } from "../messages/app-env.ts";
 
 /**
  * Closes a connection if the rest of a finished answer waits for its reader, and the reader accepts nothing for a time. Node
- * closes it at the timeout of the socket, and clears the timeout before the next request of the connection.
+ * closes it at the timeout of the socket, and clears the timeout when the connection is idle: requests that were already
+ * waiting on the connection (pipelining) have the same limit.
  */
 export function limitStalledReaders(stallMs: number): MiddlewareHandler<AppEnv> {
   return (c, next) => {
