@@ -161,9 +161,9 @@ const ROOMS: readonly Rooms[] = [
     },
   },
   {
-    folder: "cluster/postgres",
+    folder: "storage/postgres",
     shared: ["format", "options"],
-    more: ["../../../storage/shared/**", "pg", ...NODE],
+    more: ["../../shared/**", "pg", ...NODE],
     rooms: {
       connection: [],
       schema: ["connection"],
@@ -215,7 +215,6 @@ const ENTRIES = [
   "src/index.ts",
   "src/*/index.ts",
   "src/storage/*/index.ts",
-  "src/cluster/*/index.ts",
   "src/adapters/*/index.ts",
   "src/testing/vitest.ts",
 ];
@@ -291,9 +290,9 @@ export default defineConfig({
       },
     },
     {
-      files: ["src/cluster/postgres/*"],
+      files: ["src/storage/postgres/*"],
       rules: {
-        "no-restricted-imports": only([...deeper(RUNTIME), "../../storage/shared/**", ...NODE, "pg"]),
+        "no-restricted-imports": only([...deeper(RUNTIME), ...NODE, "pg"], ["!./**", "!../shared/**"]),
       },
     },
     ...ROOMS.flatMap(toRoomOverrides),

@@ -1,5 +1,5 @@
 import { Command, Option } from "./vendor/commander.ts";
-import { migratePostgres } from "../cluster/postgres/inspect.ts";
+import { migratePostgres } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toConnection } from "./logs/connection.ts";
 import { explained } from "./logs/explained.ts";

@@ -1,5 +1,5 @@
 import { Command, Option } from "./vendor/commander.ts";
-import { listPostgresNodes } from "../cluster/postgres/inspect.ts";
+import { listPostgresNodes } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
 import { toConnection } from "./logs/connection.ts";

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { inspectPostgres } from "../../cluster/postgres/inspect.ts";
-import type { PostgresConnection } from "../../cluster/postgres/options.ts";
+import { inspectPostgres } from "../../storage/postgres/inspect.ts";
+import type { PostgresConnection } from "../../storage/postgres/options.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";

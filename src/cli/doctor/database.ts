@@ -1,5 +1,5 @@
-import { checkPostgresListening, inspectPostgres } from "../../cluster/postgres/inspect.ts";
-import type { InspectedPostgres } from "../../cluster/postgres/inspect.ts";
+import { checkPostgresListening, inspectPostgres } from "../../storage/postgres/inspect.ts";
+import type { InspectedPostgres } from "../../storage/postgres/inspect.ts";
 import { toConnection } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
 import { toListen } from "../logs/open-database.ts";

@@ -1,4 +1,4 @@
-import type { PostgresConnection } from "../../cluster/postgres/options.ts";
+import type { PostgresConnection } from "../../storage/postgres/options.ts";
 import { EXIT, Exit } from "../exit.ts";
 
 /** Checks the URL of a database that an option of the command line, or TROUPE_LOG in place of it, gives. */

@@ -1,6 +1,6 @@
-import type { PostgresLog } from "../../cluster/postgres/postgres-log.ts";
+import type { PostgresLog } from "../../storage/postgres/postgres-log.ts";
 import { toConnection } from "./connection.ts";
-import type { PostgresConnection, PostgresLogOptions } from "../../cluster/postgres/options.ts";
+import type { PostgresConnection, PostgresLogOptions } from "../../storage/postgres/options.ts";
 
 /** Opens the log in a database, with what the environment says about it. */
 export async function openDatabase(
@@ -8,7 +8,7 @@ export async function openDatabase(
   options: Pick<PostgresLogOptions, "migrate" | "nodes">,
 ): Promise<PostgresLog> {
   // Loaded only here: servers with a data directory do without it.
-  const { postgresLog } = await import("../../cluster/postgres/postgres-log.ts");
+  const { postgresLog } = await import("../../storage/postgres/postgres-log.ts");
   const { TROUPE_SECRETS_KEY: secretsKey = "" } = process.env;
   return postgresLog({
     ...connection,

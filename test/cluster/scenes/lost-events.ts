@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { inspectPostgres } from "../../../src/cluster/postgres/inspect.ts";
+import { inspectPostgres } from "../../../src/storage/postgres/inspect.ts";
 import type { NodeProcess } from "./cluster/node-process.ts";
 import { follow, isEnd, post, read, send } from "./cluster/requests.ts";
 import type { Scene } from "./scene.ts";

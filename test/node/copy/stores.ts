@@ -6,7 +6,7 @@ import { memoryLog } from "../../../src/storage/memory/log.ts";
 import { memorySecrets } from "../../../src/storage/memory/secrets.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import type { Store } from "../../../src/node/copy/copy-log.ts";
-import { openEmpty } from "../../cluster/postgres/logs.ts";
+import { openEmpty } from "../../storage/postgres/logs.ts";
 import { temporaryDirectory } from "../../storage/directories.ts";
 
 /** Opens an empty store of each kind; it is closed after the test. */

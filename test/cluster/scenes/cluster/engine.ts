@@ -2,9 +2,9 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findPrograms, PostgresServer } from "../../../machine/postgres-server.ts";
-import { startProxy } from "../../postgres/proxy.ts";
-import type { Proxy } from "../../postgres/proxy.ts";
-import { ask, askUntil } from "../../postgres/databases.ts";
+import { startProxy } from "../../../storage/postgres/proxy.ts";
+import type { Proxy } from "../../../storage/postgres/proxy.ts";
+import { ask, askUntil } from "../../../storage/postgres/databases.ts";
 
 /** A PostgreSQL server with proxies in front of it, which keep their addresses when a standby takes its place. */
 export class Engine implements AsyncDisposable {

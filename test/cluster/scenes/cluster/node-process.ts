@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Point } from "../../../faults/server/points.ts";
-import type { Proxy } from "../../postgres/proxy.ts";
+import type { Proxy } from "../../../storage/postgres/proxy.ts";
 import type { NodeOptions } from "./node.ts";
 
 /** A node in its own process. */

@@ -14,7 +14,7 @@ import type { Violation } from "../../../faults/checks/verify-log.ts";
 import { openJournal, readLines } from "../../../faults/journal.ts";
 import type { Journal } from "../../../faults/journal.ts";
 import type { OutsideEffect } from "../../../faults/server/outside.ts";
-import type { Proxy } from "../../postgres/proxy.ts";
+import type { Proxy } from "../../../storage/postgres/proxy.ts";
 import { SceneClients } from "./clients.ts";
 import type { Engine } from "./engine.ts";
 import { NodeProcess } from "./node-process.ts";

@@ -1,13 +1,13 @@
 import { clusterRouter, createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";
-import type { EventLog } from "../../../src/ports/event-log.ts";
-import type { RouterNode } from "../../../src/testing/router/subject.ts";
-import { testRouter } from "../../../src/testing/router/test-router.ts";
+import type { EventLog } from "../../src/ports/event-log.ts";
+import type { RouterNode } from "../../src/testing/router/subject.ts";
+import { testRouter } from "../../src/testing/router/test-router.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { findFreeUrl } from "../../machine/free-port.ts";
-import { needsPostgres } from "../../machine/postgres.ts";
-import { newSchema, openSchema, query, schemaOf } from "./logs.ts";
+import { findFreeUrl } from "../machine/free-port.ts";
+import { needsPostgres } from "../machine/postgres.ts";
+import { newSchema, openSchema, query, schemaOf } from "../storage/postgres/logs.ts";
 
 needsPostgres();
 

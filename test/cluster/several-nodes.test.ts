@@ -1,13 +1,13 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createProject, main, startCommand } from "../../cli/command.ts";
-import type { RunningCommand } from "../../cli/command.ts";
-import { findFreePort, findFreeUrl } from "../../machine/free-port.ts";
-import { needsPostgres } from "../../machine/postgres.ts";
-import { canRunBlocks, findBlocks, root, runBlock } from "../../docs/blocks.ts";
-import { skipWithoutCurl } from "../../machine/skip-without.ts";
-import { askUntil, newDatabase } from "./databases.ts";
+import { createProject, main, startCommand } from "../cli/command.ts";
+import type { RunningCommand } from "../cli/command.ts";
+import { findFreePort, findFreeUrl } from "../machine/free-port.ts";
+import { needsPostgres } from "../machine/postgres.ts";
+import { canRunBlocks, findBlocks, root, runBlock } from "../docs/blocks.ts";
+import { skipWithoutCurl } from "../machine/skip-without.ts";
+import { askUntil, newDatabase } from "../storage/postgres/databases.ts";
 
 needsPostgres();
 

@@ -1,10 +1,10 @@
 import type { OutboxEntry, RequestEntry, RunEntry, Snapshot, WaitEntry } from "../../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
-import { toRemovedRequest } from "../../../storage/shared/request-entry.ts";
-import { toRequestFields, toRunFields } from "../../../storage/shared/sql-rows.ts";
-import type { CommonRequestColumns, CommonRunColumns } from "../../../storage/shared/sql-rows.ts";
-import { toRemovedEntry } from "../../../storage/shared/lists.ts";
+import { toRemovedRequest } from "../../shared/request-entry.ts";
+import { toRequestFields, toRunFields } from "../../shared/sql-rows.ts";
+import type { CommonRequestColumns, CommonRunColumns } from "../../shared/sql-rows.ts";
+import { toRemovedEntry } from "../../shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
 
 /** The columns of a run's row, for `FROM troupe.run`. */

@@ -1,5 +1,5 @@
 import type { RunQuery, WaitQuery } from "../../../ports/log-queries.ts";
-import { checkNoCursor, positionOf, waitPositionOf } from "../../../storage/shared/lists.ts";
+import { checkNoCursor, positionOf, waitPositionOf } from "../../shared/lists.ts";
 import type { Value } from "../connection/database.ts";
 import { RUN_PHASES } from "../format.ts";
 

@@ -19,7 +19,7 @@ import type {
   WaitQuery,
 } from "../../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import { toListCursor, toWaitPage } from "../../../storage/shared/lists.ts";
+import { toListCursor, toWaitPage } from "../../shared/lists.ts";
 import type { Database } from "../connection/database.ts";
 import { toListSql, toWaitsSql } from "./list-sql.ts";
 import { REQUEST, RUN, SNAPSHOT, toOutbox, toRequest, toRun, toSnapshot, toWait } from "./row-types.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import type { RunId } from "../../../protocol/ids.ts";
-import type { Tails } from "../../../storage/shared/tails.ts";
+import type { Tails } from "../../shared/tails.ts";
 import type { Database } from "../connection/database.ts";
 import type { Change } from "./wake-channel.ts";
 
