@@ -25,7 +25,7 @@ const NODE = ["node:*", "node:*/*"];
 
 const RUNTIME = ["../protocol/**", "../errors.ts", "../ports/**", "../runtime/**"];
 const EDGES = [
-  "../projection/**",
+  "../view/**",
   "../storage/**",
   "../cluster/**",
   "../http/**",
@@ -43,12 +43,12 @@ const LAYERS: readonly Layer[] = [
     ours: ["../protocol/**", "../errors.ts", "../ports/**"],
     packages: ["xstate", "croner", "@standard-schema/spec"],
   },
-  { folder: "projection", ours: RUNTIME, packages: [] },
+  { folder: "view", ours: RUNTIME, packages: [] },
   { folder: "storage", ours: RUNTIME, packages: ["eventemitter3"] },
   { folder: "cluster", ours: RUNTIME, packages: [] },
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
-  { folder: "client", ours: RUNTIME, packages: [] },
-  { folder: "react", ours: [...RUNTIME, "../client/**"], packages: ["react"] },
+  { folder: "client", ours: [...RUNTIME, "../view/**"], packages: [] },
+  { folder: "react", ours: [...RUNTIME, "../view/**", "../client/**"], packages: ["react"] },
   {
     folder: "llm",
     ours: RUNTIME,
@@ -62,7 +62,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "adapters",
-    ours: [...RUNTIME, "../projection/**", "../http/**"],
+    ours: [...RUNTIME, "../view/**", "../http/**"],
     packages: ["hono", "hono/**", "zod"],
     apart: true,
   },
@@ -74,7 +74,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "console",
-    ours: [...RUNTIME, "../client/**"],
+    ours: [...RUNTIME, "../view/**", "../client/**"],
     packages: ["preact", "preact/hooks", "marked", "@dagrejs/dagre"],
   },
   {
@@ -140,10 +140,9 @@ const ROOMS: readonly Rooms[] = [
     rooms: {
       wire: [],
       stream: ["wire"],
-      view: [],
-      store: ["view"],
+      store: [],
       requests: ["wire", "stream"],
-      call: ["wire", "view", "requests"],
+      call: ["wire", "requests"],
       lists: ["wire", "stream"],
       description: ["wire"],
       remote: ["wire", "stream", "description"],

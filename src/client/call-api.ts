@@ -2,7 +2,7 @@ import type { Event, Questions } from "../protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";
-import type { RunView } from "./view/run-view.ts";
+import type { RunView } from "../view/run-view.ts";
 
 /**
  * A request and its turn. It can be awaited and iterated, both several times. Awaiting gives the output of the turn.

@@ -9,7 +9,7 @@ import type { Agent, ChatInput, Messages, Operation, Operations, Schema } from "
 import type { OperationInput, OperationOutput } from "../runtime/agent/turn-api.ts";
 import type { FollowLimits } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
-import type { RunView } from "./view/run-view.ts";
+import type { RunView } from "../view/run-view.ts";
 import type { Content, WireOptions } from "./wire/wire.ts";
 import type {
   AgentCall,

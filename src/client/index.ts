@@ -39,8 +39,8 @@ export type { Conversation, ConversationOptions, ConversationState } from "./sto
 export { createRunStore } from "./store/run-store.ts";
 export type { Connection, RunStore } from "./store/run-store.ts";
 export type { Followed } from "./stream/followed.ts";
-export { callKey } from "./view/fold.ts";
-export { project } from "./view/project.ts";
+export { callKey } from "../view/fold.ts";
+export { project } from "../view/project.ts";
 export type {
   CallKind,
   CallView,
@@ -54,4 +54,4 @@ export type {
   Times,
   TurnView,
   WaitView,
-} from "./view/run-view.ts";
+} from "../view/run-view.ts";

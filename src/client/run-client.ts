@@ -6,7 +6,7 @@ import type { Requests } from "./requests/requests.ts";
 import type { FollowSettings } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
 import { OpenWaits } from "./call/open-waits.ts";
-import type { RunView } from "./view/run-view.ts";
+import type { RunView } from "../view/run-view.ts";
 import { viewOf } from "./call/view-of.ts";
 import { hasCode } from "./wire/problem.ts";
 

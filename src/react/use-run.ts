@@ -2,7 +2,7 @@ import { useMemo, useSyncExternalStore } from "react";
 import type { Client } from "../client/client-api.ts";
 import type { Connection } from "../client/store/run-store.ts";
 import { createRunStore } from "../client/store/run-store.ts";
-import type { RunView } from "../client/view/run-view.ts";
+import type { RunView } from "../view/run-view.ts";
 import type { AgentError } from "../errors.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 

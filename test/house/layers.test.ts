@@ -19,7 +19,7 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
   [
     "no-restricted-imports",
     "src/runtime/deep/wire.ts",
-    'import "../../http/app.ts";\nimport "../../projection/segment.ts";',
+    'import "../../http/app.ts";\nimport "../../view/segment.ts";',
   ],
   ["no-restricted-imports", "src/storage/memory.ts", 'import "node:fs";'],
   ["no-restricted-imports", "src/storage/wire.ts", 'import "../http/app.ts";'],
@@ -30,8 +30,8 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
   ["no-restricted-imports", "src/adapters/a/node.ts", 'import "../../node/serve.ts";'],
   ["no-restricted-imports", "src/adapters/a/engine.ts", 'import "../../storage/memory/log.ts";'],
   ["no-restricted-imports", "src/http/wire.ts", 'import "../adapters/a/routes.ts";'],
-  ["no-restricted-imports", "src/projection/wire.ts", 'import "../http/app.ts";'],
-  ["no-restricted-imports", "src/runtime/shown.ts", 'import "../projection/segment.ts";'],
+  ["no-restricted-imports", "src/view/wire.ts", 'import "../http/app.ts";'],
+  ["no-restricted-imports", "src/runtime/shown.ts", 'import "../view/segment.ts";'],
   ["no-restricted-imports", "src/llm/wire.ts", 'import "../http/app.ts";'],
   ["no-restricted-imports", "src/runtime/model.ts", 'export const ai: unknown = import("ai");'],
   ["no-restricted-imports", "src/adapters/aip/wire/up.ts", 'import "../gateway/gateway.ts";'],
@@ -70,7 +70,7 @@ const right: readonly (readonly [file: string, content: string])[] = [
   ["src/storage/sqlite/right.ts", 'import "node:sqlite";\nimport "../../ports/event-log.ts";'],
   ["src/storage/fs/artifacts.ts", 'import "node:fs";'],
   ["src/http/index.ts", 'export { b } from "./right.ts";'],
-  ["src/projection/right.ts", 'import "../runtime/api.ts";'],
+  ["src/view/right.ts", 'import "../runtime/api.ts";'],
   ["src/adapters/a/right.ts", 'import "../../http/app.ts";\nimport "../../runtime/api.ts";\nimport "hono";'],
   ["src/adapters/a/index.ts", 'export { a } from "./routes.ts";'],
   ["src/llm/right.ts", 'import "../ports/model.ts";\nexport const ai: unknown = import("ai");'],
@@ -117,7 +117,7 @@ test.each(right)("%s keeps the layers", (file) => {
 test("nothing native knows an adapter", async () => {
   const adapters = ["agentscope", "agentic", "aip", "ap/v1"];
   const named = new RegExp(`\\b(${adapters.join("|")})\\b|/adapters/`, "i");
-  const folders = ["protocol", "ports", "runtime", "projection", "storage", "http", "client"];
+  const folders = ["protocol", "ports", "runtime", "view", "storage", "http", "client"];
   const files = (
     await Promise.all(folders.map((name) => readdir(join(root, "src", name), { recursive: true })))
   ).flatMap((paths, index) => paths.map((path) => join(root, "src", folders[index] ?? "", path)));

@@ -1,7 +1,7 @@
 import type { Adapter } from "../../http/adapter.ts";
 import { readJson } from "../../http/messages/body.ts";
 import { reply } from "../../http/messages/reply.ts";
-import { RunReader } from "../../projection/run-reader.ts";
+import { RunReader } from "../../view/run-reader.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { parseLogin } from "./bodies.ts";
 import { getEvents } from "./get-events.ts";

@@ -1,5 +1,5 @@
 import type { Host } from "../../http/routes/host.ts";
-import type { RunReader } from "../../projection/run-reader.ts";
+import type { RunReader } from "../../view/run-reader.ts";
 
 /** An agent and what its routes work with. */
 export interface Served {

@@ -1,6 +1,6 @@
 import { Command, Option } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
-import { project } from "../../client/view/project.ts";
+import { project } from "../../view/project.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";

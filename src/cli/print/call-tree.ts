@@ -1,5 +1,5 @@
-import { callSigns } from "../../client/view/call-signs.ts";
-import type { CallView, RunView, WaitView } from "../../client/view/run-view.ts";
+import { callSigns } from "../../view/call-signs.ts";
+import type { CallView, RunView, WaitView } from "../../view/run-view.ts";
 import { fit, styled, toDuration, toLine } from "./text.ts";
 import type { Output } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { fit, styled, toDuration, toLine, toVisible } from "./text.ts";
 import type { Output } from "./text.ts";

@@ -1,7 +1,7 @@
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { AgentCall, FollowOptions, OpenWait } from "../call-api.ts";
-import type { RunView } from "../view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import { viewOf } from "./view-of.ts";
 import { FollowedRequest } from "./followed-request.ts";
 import type { AcceptedRequest } from "./followed-request.ts";

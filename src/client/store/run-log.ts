@@ -1,6 +1,6 @@
 import type { Event } from "../../protocol/events/events.ts";
-import { project } from "../view/project.ts";
-import type { RunView } from "../view/run-view.ts";
+import { project } from "../../view/project.ts";
+import type { RunView } from "../../view/run-view.ts";
 
 /** The events of a run that were read so far, with the view of each of them. */
 export class RunLog {

@@ -2,7 +2,7 @@ import type { AgentError } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Client } from "../client-api.ts";
-import type { RunView } from "../view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import { RunLog } from "./run-log.ts";
 
 /** The connection of a store. */

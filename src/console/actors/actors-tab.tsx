@@ -1,13 +1,13 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { CallKind, CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallKind, CallView, RunView } from "../../view/run-view.ts";
 import { CallDetail } from "../chat/call-card.tsx";
 import { useNow } from "../parts/hooks/clock.ts";
 import { useMedia } from "../parts/hooks/media.ts";
 import { State } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
-import { callSigns } from "../../client/view/call-signs.ts";
+import { callSigns } from "../../view/call-signs.ts";
 import { kindWord, nameOfCall } from "../run/kinds.ts";
 import { Mailbox } from "./mailbox.tsx";
 import { callMs, stateOfCall } from "../run/run-facts.ts";

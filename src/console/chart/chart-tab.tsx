@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { MachineView } from "../../client/view/run-view.ts";
+import type { MachineView } from "../../view/run-view.ts";
 import type { Statechart } from "../../protocol/answers/statechart.ts";
 import { useConsole } from "../app/context.ts";
 import { readAgent } from "../data/requests.ts";

@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { MachineView } from "../../client/view/run-view.ts";
+import type { MachineView } from "../../view/run-view.ts";
 import type { Statechart, StatechartNode } from "../../protocol/answers/statechart.ts";
 import { bestDirection } from "./layout.ts";
 import type { EdgeLine, Point, StateBox } from "./layout.ts";

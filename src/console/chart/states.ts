@@ -1,5 +1,5 @@
 import type { Statechart, StatechartEdge, StatechartNode } from "../../protocol/answers/statechart.ts";
-import type { MachineStep } from "../../client/view/run-view.ts";
+import type { MachineStep } from "../../view/run-view.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** The paths of the active states of a state value, as XState writes it: also those of the states around them. */

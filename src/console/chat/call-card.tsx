@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { CallView, MessageView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, MessageView, RunView } from "../../view/run-view.ts";
 import { useConsole } from "../app/context.ts";
 import { toFragment, withQuery } from "../places/place.ts";
 import { useNow } from "../parts/hooks/clock.ts";
@@ -9,7 +9,7 @@ import { SIGNS } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";
 import { messagesOf } from "./chat-items.ts";
 import { callMs, stateOfCall, usageText } from "../run/run-facts.ts";
-import { callSigns } from "../../client/view/call-signs.ts";
+import { callSigns } from "../../view/call-signs.ts";
 import { kindWord } from "../run/kinds.ts";
 
 interface CallCardProps {

@@ -1,4 +1,4 @@
-import type { MessageView, RunView, TurnView } from "../../client/view/run-view.ts";
+import type { MessageView, RunView, TurnView } from "../../view/run-view.ts";
 
 /** One line of a conversation: a message, or the end of a turn. */
 export type ChatItem =

@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import { chatItems } from "./chat-items.ts";
 import { Composer } from "./composer.tsx";
 import { Message } from "./message.tsx";

@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
 import { refusalText } from "../parts/refusal.tsx";

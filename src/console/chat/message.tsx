@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { MessageView, RunView } from "../../client/view/run-view.ts";
+import type { MessageView, RunView } from "../../view/run-view.ts";
 import { JsonTree } from "../json/json-tree.tsx";
 import { Markdown } from "../parts/markdown/markdown.tsx";
 import { clockTime, exactTime } from "../parts/time.ts";

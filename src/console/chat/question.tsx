@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { RunView, WaitView } from "../../client/view/run-view.ts";
+import type { RunView, WaitView } from "../../view/run-view.ts";
 import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { answerWait } from "../data/requests.ts";

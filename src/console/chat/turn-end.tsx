@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { RunView, TurnView } from "../../client/view/run-view.ts";
+import type { RunView, TurnView } from "../../view/run-view.ts";
 import { JsonTree } from "../json/json-tree.tsx";
 import { Markdown } from "../parts/markdown/markdown.tsx";
 import { State } from "../parts/state.tsx";

@@ -1,11 +1,11 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView } from "../../view/run-view.ts";
 import { useConsole } from "../app/context.ts";
 import { Empty } from "../parts/empty.tsx";
 import { State } from "../parts/state.tsx";
 import type { Place } from "../places/place.ts";
-import { callSigns } from "../../client/view/call-signs.ts";
+import { callSigns } from "../../view/call-signs.ts";
 import { stateOfCall } from "../run/run-facts.ts";
 import { useRun } from "../run/use-run.ts";
 import { compareRuns, firstDifference } from "./compare.ts";

@@ -1,4 +1,4 @@
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView } from "../../view/run-view.ts";
 
 /** One step of two runs: the same call path in both. */
 export interface ComparedStep {

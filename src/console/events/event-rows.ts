@@ -1,4 +1,4 @@
-import type { CallView } from "../../client/view/run-view.ts";
+import type { CallView } from "../../view/run-view.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { isOfActor } from "../run/narrow.ts";
 

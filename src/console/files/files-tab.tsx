@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { FileView } from "../../client/view/run-view.ts";
+import type { FileView } from "../../view/run-view.ts";
 import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
 import { FileLine } from "../chat/file-line.tsx";

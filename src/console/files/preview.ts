@@ -1,4 +1,4 @@
-import type { FileView } from "../../client/view/run-view.ts";
+import type { FileView } from "../../view/run-view.ts";
 
 /** How a file is previewed: as text, or as an image of this type. */
 export type Preview = "text" | "image/png" | "image/jpeg" | "image/gif" | "image/webp";

@@ -1,4 +1,4 @@
-import type { CallKind, CallView } from "../../client/view/run-view.ts";
+import type { CallKind, CallView } from "../../view/run-view.ts";
 
 /** The word for a kind of call. */
 export function kindWord(kind: CallKind): string {

@@ -1,6 +1,6 @@
 import type { Event } from "../../protocol/events/events.ts";
 import { isUnder } from "../../protocol/ids.ts";
-import type { CallView, RunView, TurnView } from "../../client/view/run-view.ts";
+import type { CallView, RunView, TurnView } from "../../view/run-view.ts";
 
 /** The part of a view that belongs to one actor: a turn or a call, with everything under it. */
 export function narrowTo(view: RunView, actor: CallView): RunView {

@@ -1,4 +1,4 @@
-import type { CallView, RunView, TurnView } from "../../client/view/run-view.ts";
+import type { CallView, RunView, TurnView } from "../../view/run-view.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { StateName } from "../parts/state.tsx";
 import { duration, momentTime } from "../parts/time.ts";

@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { cancelTurn } from "../data/requests.ts";

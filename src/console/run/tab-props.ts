@@ -1,5 +1,5 @@
 import type { RunStore } from "../../client/store/run-store.ts";
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView } from "../../view/run-view.ts";
 import type { RunRequest } from "../../protocol/answers/status.ts";
 import type { Restart } from "../data/restarts.ts";
 

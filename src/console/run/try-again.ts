@@ -1,4 +1,4 @@
-import type { RunView, TurnView } from "../../client/view/run-view.ts";
+import type { RunView, TurnView } from "../../view/run-view.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Server } from "../data/server.ts";
 

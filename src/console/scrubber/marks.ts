@@ -1,4 +1,4 @@
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import type { Restart } from "../data/restarts.ts";
 
 /** A mark on the scrubber: something happened at this event. */

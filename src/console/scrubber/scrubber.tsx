@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import type { Restart } from "../data/restarts.ts";
 import { nextTurn, toMarks } from "./marks.ts";
 

@@ -1,4 +1,4 @@
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView } from "../../view/run-view.ts";
 
 /** A message between two actors, as the sequence shows it. */
 export interface SequenceMessage {

@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView } from "../../view/run-view.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { InspectedCompletion } from "../../runtime/inspection.ts";

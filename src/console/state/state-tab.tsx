@@ -1,6 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
-import { callKey } from "../../client/view/fold.ts";
-import type { RunView } from "../../client/view/run-view.ts";
+import { callKey } from "../../view/fold.ts";
+import type { RunView } from "../../view/run-view.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { InspectedMachine, InspectedRun } from "../../runtime/inspection.ts";
 import { useConsole } from "../app/context.ts";

@@ -1,4 +1,4 @@
-import type { CallView, RunView } from "../../client/view/run-view.ts";
+import type { CallView, RunView } from "../../view/run-view.ts";
 
 /** Where a time is on the axis, from 0 to 1, with the long pauses cut out. */
 export interface Axis {

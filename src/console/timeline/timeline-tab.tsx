@@ -1,12 +1,12 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { RunView } from "../../client/view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import { useNow } from "../parts/hooks/clock.ts";
 import { useMedia } from "../parts/hooks/media.ts";
 import { duration } from "../parts/time.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
-import { callSigns } from "../../client/view/call-signs.ts";
+import { callSigns } from "../../view/call-signs.ts";
 import { kindWord, nameOfCall } from "../run/kinds.ts";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";

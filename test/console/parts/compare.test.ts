@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createRuntime, defineAgent } from "troupe";
 import { collect } from "troupe/testing";
-import { project } from "../../../src/client/view/project.ts";
-import type { RunView } from "../../../src/client/view/run-view.ts";
+import { project } from "../../../src/view/project.ts";
+import type { RunView } from "../../../src/view/run-view.ts";
 import { compareRuns, firstDifference } from "../../../src/console/compare/compare.ts";
 
 const upper = defineAgent({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallView } from "../../../src/client/view/run-view.ts";
+import type { CallView } from "../../../src/view/run-view.ts";
 import { toAxis } from "../../../src/console/timeline/axis.ts";
 
 const start = Date.parse("2026-11-22T12:00:00Z");

@@ -1,8 +1,8 @@
 import { AgentError } from "../../../errors.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import type { AskedWait } from "../../../projection/segment.ts";
-import { toAnswer } from "../../../projection/to-answer.ts";
+import type { AskedWait } from "../../../view/segment.ts";
+import { toAnswer } from "../../../view/to-answer.ts";
 import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { InputAnswer } from "../request/answer.ts";

@@ -1,4 +1,4 @@
-import { RunReader } from "../../../projection/run-reader.ts";
+import { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { CallerInfo, Report } from "../rpc/server.ts";
 import type { Channel } from "../rpc/channel.ts";

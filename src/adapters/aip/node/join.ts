@@ -1,5 +1,5 @@
 import { AgentError } from "../../../errors.ts";
-import { RunReader } from "../../../projection/run-reader.ts";
+import { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";

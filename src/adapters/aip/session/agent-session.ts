@@ -1,4 +1,4 @@
-import type { RunReader } from "../../../projection/run-reader.ts";
+import type { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { pause } from "../rpc/clock.ts";
 import type { Clock } from "../rpc/clock.ts";

@@ -1,5 +1,5 @@
 import { AgentError } from "../../../errors.ts";
-import type { RunReader } from "../../../projection/run-reader.ts";
+import type { RunReader } from "../../../view/run-reader.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import { CONTENT_BYTES, toItem } from "../wire/content.ts";

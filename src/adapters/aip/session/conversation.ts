@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
-import type { RunReader } from "../../../projection/run-reader.ts";
-import type { AskedWait } from "../../../projection/segment.ts";
-import { toAnswer } from "../../../projection/to-answer.ts";
+import type { RunReader } from "../../../view/run-reader.ts";
+import type { AskedWait } from "../../../view/segment.ts";
+import { toAnswer } from "../../../view/to-answer.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";

@@ -1,6 +1,6 @@
-import { toQuestion } from "../../../projection/to-answer.ts";
-import type { RunReader } from "../../../projection/run-reader.ts";
-import type { AskedWait } from "../../../projection/segment.ts";
+import { toQuestion } from "../../../view/to-answer.ts";
+import type { RunReader } from "../../../view/run-reader.ts";
+import type { AskedWait } from "../../../view/segment.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 

@@ -1,6 +1,6 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
-import { checkParsed } from "../../../projection/check-parsed.ts";
-import type { RunReader } from "../../../projection/run-reader.ts";
+import { checkParsed } from "../../../view/check-parsed.ts";
+import type { RunReader } from "../../../view/run-reader.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { Runtime } from "../../../runtime/api.ts";

@@ -1,4 +1,4 @@
-import type { RunFile } from "../../../projection/segment.ts";
+import type { RunFile } from "../../../view/segment.ts";
 import type { ArtifactObject } from "../objects.ts";
 import { splitName } from "../request/file-name.ts";
 

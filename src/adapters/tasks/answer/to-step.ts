@@ -1,6 +1,6 @@
-import type { AskedWait, Segment } from "../../../projection/segment.ts";
-import { toQuestion } from "../../../projection/to-answer.ts";
-import type { RunView } from "../../../projection/run-reader.ts";
+import type { AskedWait, Segment } from "../../../view/segment.ts";
+import { toQuestion } from "../../../view/to-answer.ts";
+import type { RunView } from "../../../view/run-reader.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { StepObject } from "../objects.ts";
 import { isRunning, newestOf, toText } from "../task/task.ts";

@@ -1,4 +1,4 @@
-import type { RunView } from "../../../projection/run-reader.ts";
+import type { RunView } from "../../../view/run-reader.ts";
 import type { RunDetails } from "../../../runtime/lists.ts";
 import type { TaskObject } from "../objects.ts";
 import { inputOf, newestOf } from "../task/task.ts";

@@ -1,6 +1,6 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
-import type { AskedWait } from "../../../projection/segment.ts";
-import { toAnswer } from "../../../projection/to-answer.ts";
+import type { AskedWait } from "../../../view/segment.ts";
+import { toAnswer } from "../../../view/to-answer.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { wrongFields } from "../request/body.ts";
 import type { Input } from "../request/body.ts";

@@ -1,6 +1,6 @@
 import { toAgentError } from "../../../errors.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
-import type { RunView } from "../../../projection/run-reader.ts";
+import type { RunView } from "../../../view/run-reader.ts";
 import type { Input } from "../request/body.ts";
 import { inputOf, newestOf, uploadsOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";

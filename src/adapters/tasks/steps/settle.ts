@@ -4,8 +4,8 @@ import type { EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import type { Feed } from "../../../runtime/feeds.ts";
-import type { RunView } from "../../../projection/run-reader.ts";
-import type { Segment } from "../../../projection/segment.ts";
+import type { RunView } from "../../../view/run-reader.ts";
+import type { Segment } from "../../../view/segment.ts";
 import { isRunning, newestOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
 

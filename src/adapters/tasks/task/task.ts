@@ -1,8 +1,8 @@
 import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
-import type { RunProjection } from "../../../projection/run-projection.ts";
-import type { RunView } from "../../../projection/run-reader.ts";
-import type { Segment } from "../../../projection/segment.ts";
+import type { RunProjection } from "../../../view/run-projection.ts";
+import type { RunView } from "../../../view/run-reader.ts";
+import type { Segment } from "../../../view/segment.ts";
 import type { RunDetails } from "../../../runtime/lists.ts";
 
 /** The newest segment of the open request, else that of the request that ended last. */

@@ -1,6 +1,6 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
-import { RunReader } from "../../../projection/run-reader.ts";
-import type { RunView } from "../../../projection/run-reader.ts";
+import { RunReader } from "../../../view/run-reader.ts";
+import type { RunView } from "../../../view/run-reader.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { RunDetails } from "../../../runtime/lists.ts";

@@ -1,4 +1,4 @@
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestId } from "../protocol/ids.ts";
 import type { CallView, MachineView, MessageView, RunView, TurnView, WaitView } from "./run-view.ts";
 
 /** A part of a view that a fold may change. */

@@ -3,9 +3,9 @@ import type { Agent, Runtime } from "troupe";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { interviewer } from "../../agents/interviewer.ts";
-import { projectRun } from "../../src/projection/run-projection.ts";
-import { RunReader } from "../../src/projection/run-reader.ts";
-import type { Segment } from "../../src/projection/segment.ts";
+import { projectRun } from "../../src/view/run-projection.ts";
+import { RunReader } from "../../src/view/run-reader.ts";
+import type { Segment } from "../../src/view/segment.ts";
 
 const maker = defineAgent({
   name: "maker",

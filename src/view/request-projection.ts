@@ -2,7 +2,7 @@ import type { Event } from "../protocol/events/events.ts";
 import { isUnder } from "../protocol/ids.ts";
 import type { CallId, RequestId } from "../protocol/ids.ts";
 import type { AskedWait, ProjectedRequest, RequestEnd, RunFile, Segment } from "./segment.ts";
-import { Texts } from "./texts.ts";
+import { Texts } from "./request-texts.ts";
 
 type EventOf<Type extends Event["type"]> = Extract<Event, { readonly type: Type }>;
 

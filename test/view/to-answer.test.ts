@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { toAnswer, toQuestion } from "../../src/projection/to-answer.ts";
+import { toAnswer, toQuestion } from "../../src/view/to-answer.ts";
 import type { JsonObject } from "../../src/protocol/json.ts";
 
 const schemaOf = (value: z.ZodType): JsonObject =>

@@ -1,5 +1,5 @@
-import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
-import type { RequestId } from "../../protocol/ids.ts";
+import type { FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { RequestId } from "../protocol/ids.ts";
 import type { Draft, Fold } from "./fold.ts";
 import type { CallView, OpenCalls, Phase, Times, TurnView } from "./run-view.ts";
 

@@ -1,4 +1,4 @@
-import type { CallId } from "../../protocol/ids.ts";
+import type { CallId } from "../protocol/ids.ts";
 import { callKey } from "./fold.ts";
 import type { Draft, Fold } from "./fold.ts";
 import { given, placeOf } from "./event.ts";

@@ -1,7 +1,7 @@
-import type { Callee, Questions, TurnError, Usage } from "../../protocol/events/events.ts";
-import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
-import type { ArtifactId, CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Callee, Questions, TurnError, Usage } from "../protocol/events/events.ts";
+import type { FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 
 /** The state of a run as of one of its events. It is plain data and never changes. */
 export interface RunView {

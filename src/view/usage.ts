@@ -1,4 +1,4 @@
-import type { Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../protocol/events/events.ts";
 import type { Draft } from "./fold.ts";
 
 /** The sum of two usages, without a part of it that is already counted. */

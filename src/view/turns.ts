@@ -1,4 +1,4 @@
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestId } from "../protocol/ids.ts";
 import { callKey } from "./fold.ts";
 import type { Fold } from "./fold.ts";
 import { given, placeOf } from "./event.ts";

@@ -1,4 +1,4 @@
-import type { Event } from "../../protocol/events/events.ts";
+import type { Event } from "../protocol/events/events.ts";
 import {
   addProgress,
   beginSleep,
