@@ -1,5 +1,4 @@
 import { Argument, Command } from "../vendor/commander.ts";
-import { SHELLS } from "./shells.ts";
 
 /** `troupe completion`: the completion of a shell, which asks this program for what fits. */
 export function completionCommand(): Command {
@@ -18,3 +17,37 @@ Examples:
     )
     .action((shell: keyof typeof SHELLS) => void process.stdout.write(SHELLS[shell]));
 }
+
+/** `troupe complete WORD…`: prints what can stand in place of the last word. For the completions of the shells. */
+export function completeCommand(program: Command): Command {
+  return new Command("complete")
+    .argument("[words...]")
+    .passThroughOptions()
+    .allowUnknownOption()
+    .action(async (words: readonly string[]) => {
+      const { findCandidates } = await import("./candidates.ts");
+      for (const candidate of await findCandidates(program, words)) console.log(candidate);
+      // A pending answer of the server would keep the process alive.
+      process.exit(0);
+    });
+}
+
+/** The completions of the shells. Each passes the words after the program's name, the last one as far as it is typed. */
+const SHELLS = {
+  bash: `_troupe() {
+  local IFS=$'\\n'
+  COMPREPLY=($(compgen -W "$(troupe complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _troupe troupe
+`,
+  zsh: `#compdef troupe
+_troupe() {
+  local -a found
+  found=(\${(f)"$(troupe complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  compadd -a found
+}
+compdef _troupe troupe
+`,
+  fish: `complete -c troupe -f -a '(troupe complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+`,
+} as const;

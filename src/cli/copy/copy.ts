@@ -3,8 +3,10 @@ import { copyLog } from "../../node/copy/copy-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { explained } from "../logs/explained.ts";
 import { checkPlaces, checkSecretsKey, openSource, openTarget } from "./open-stores.ts";
-import { CopyProgress } from "./progress.ts";
-import { Summary } from "./summary.ts";
+import { fit, toDuration } from "../print/text.ts";
+import type { Output } from "../print/text.ts";
+import type { Copied } from "../../node/copy/copy-log.ts";
+import { printTable } from "../print/table.ts";
 
 interface Options {
   readonly from: string;
@@ -65,4 +67,81 @@ const CODES = { conflict: EXIT.data, internal: EXIT.damaged } as const;
 function withAdvice(thrown: unknown): never {
   if (!(thrown instanceof Exit) || thrown.hint !== undefined) throw thrown;
   throw new Exit(thrown.code, thrown.message, "what was copied stays; run the command again to continue");
+}
+
+/** One line on a terminal that says how much was copied so far; elsewhere nothing. */
+class CopyProgress {
+  readonly #output: Output;
+  #shownAt = 0;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  show({ copied, present }: Summary): void {
+    const now = performance.now();
+    if (!this.#output.isTTY || now - this.#shownAt < EVERY_MS) return;
+    this.#shownAt = now;
+    const [runs, files] = [copied.runs + present.runs, copied.artifacts + present.artifacts];
+    const megabytes = ((copied.bytes + present.bytes) / 1_000_000).toFixed(1);
+    const line = `${runs} runs, ${files} artifacts, ${megabytes} MB`;
+    this.#output.write(`\r${CLEAR}${fit(this.#output, line)}`);
+  }
+
+  /** Removes the line. */
+  end(): void {
+    if (this.#shownAt > 0) this.#output.write(`\r${CLEAR}`);
+  }
+}
+
+const EVERY_MS = 100;
+
+/** Clears the line of the cursor. */
+const CLEAR = "\u001b[K";
+
+/** Numbers of things that were copied, or that were there already. */
+class Counts {
+  runs = 0;
+  removed = 0;
+  events = 0;
+  artifacts = 0;
+  secrets = 0;
+  bytes = 0;
+
+  add({ kind, events, bytes }: Copied): void {
+    this[KEYS[kind]] += 1;
+    this.events += events;
+    this.bytes += bytes;
+  }
+}
+
+const KEYS = { run: "runs", "removed run": "removed", artifact: "artifacts", secret: "secrets" } as const;
+
+/** The result of a copy. */
+class Summary {
+  readonly copied: Counts = new Counts();
+  /** What the target had already. */
+  readonly present: Counts = new Counts();
+  readonly #started = performance.now();
+
+  add(item: Copied): void {
+    (item.isNew ? this.copied : this.present).add(item);
+  }
+
+  print(isJson: boolean): void {
+    const ms = Math.round(performance.now() - this.#started);
+    if (isJson) {
+      console.log(JSON.stringify({ copied: this.copied, present: this.present, duration_ms: ms }));
+      return;
+    }
+    const heads = ["", "RUNS", "REMOVED", "EVENTS", "ARTIFACTS", "SECRETS", "BYTES"];
+    const toRow = (name: string, counts: Counts): readonly string[] => [
+      name,
+      ...[counts.runs, counts.removed, counts.events, counts.artifacts, counts.secrets, counts.bytes].map(
+        (count) => count.toLocaleString("en"),
+      ),
+    ];
+    printTable(process.stdout, heads, [toRow("copied", this.copied), toRow("there already", this.present)]);
+    console.log(`The target has all of it, compared by SHA-256, in ${toDuration(ms)}.`);
+  }
 }

@@ -7,9 +7,7 @@ import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isDatabase, toConnection, withoutPassword } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
-import { openDatabase } from "../logs/open-database.ts";
-import { openDirectory } from "../logs/open-directory.ts";
-import { toStore } from "../logs/to-store.ts";
+import { openDatabase, openDirectory, toStore } from "../logs/open-log.ts";
 
 /** An open store. No other process writes its log. */
 export interface OpenStore extends Store {

@@ -1,20 +1,18 @@
+import { spawn } from "node:child_process";
 import { relative, resolve } from "node:path";
 import { Command } from "../vendor/commander.ts";
 import { printBanner } from "../serve/banner.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isInstance } from "../../errors.ts";
 import { ENV_FILE, readEnvFile } from "./env-file.ts";
-import { toNoAgent, toUnreadable } from "../agent-files/load-agents.ts";
+import { toNoAgent, toUnreadable } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { Facts } from "../print/log.ts";
-import { openBrowser } from "./open-browser.ts";
-import { onOrphaned } from "./orphaned.ts";
 import { addServerOptions, toArguments } from "../serve/server-options.ts";
 import type { ServerOptions } from "../serve/server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
 import type { ServerEnd, ServerProcess } from "./supervise-child.ts";
-import { watchFiles } from "./watch-files.ts";
-import { watchDirectory } from "./watch.ts";
+import { watchFiles, watchDirectory } from "./watch.ts";
 
 interface DevOptions extends Omit<ServerOptions, "console"> {
   /** Whether to open the console in a browser. */
@@ -230,4 +228,47 @@ function onSignal(react: () => void): () => void {
   return () => {
     for (const signal of signals) process.off(signal, react);
   };
+}
+
+/** Opens an address in the browser of the person at this machine. Calls `failed` if there is none. */
+function openBrowser(url: string, failed: () => void): void {
+  const [program = "", ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+  child.once("error", failed);
+  child.once("exit", (code) => {
+    if (code !== 0) failed();
+  });
+  child.unref();
+}
+
+const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  darwin: ["open"],
+  win32: ["cmd", "/c", "start", ""],
+};
+
+/**
+ * Calls `react` once when the npm script that started this process is gone. Returns a function that stops
+ * watching. npm forwards a signal to the script's shell, which ends and usually does not forward it. With
+ * another parent nothing happens, because it may leave the process running on purpose.
+ */
+function onOrphaned(react: () => void): () => void {
+  if (process.env["npm_lifecycle_event"] === undefined) return () => {};
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent && isThere(parent)) return;
+    clearInterval(timer);
+    react();
+  }, LOOK_MS);
+  return () => clearInterval(timer);
+}
+
+const LOOK_MS = 250;
+
+/** Windows still reports the pid of a parent that is gone. */
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }

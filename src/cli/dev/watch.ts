@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, watch } from "node:fs";
 import type { FSWatcher } from "node:fs";
-import { join, sep } from "node:path";
+import { join, sep, basename, dirname } from "node:path";
 
 /**
  * Calls `changed` with a file name when files in a directory or its subdirectories change; once for changes
@@ -75,11 +75,48 @@ export function watchDirectory(
 }
 
 /** How long to wait for further changes: editors write a file in several steps. */
-export const SETTLE_MS = 60;
+const SETTLE_MS = 60;
 
 /** Hidden files, packages, and temporary files of editors. */
 const IGNORED = /(^|[\\/])(\.|node_modules([\\/]|$))|~$|\.sw[a-z]$|\.tmp$/;
 
 function isDirectory(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/**
+ * Calls `changed` with the path of a file when one of these files changes, appears or disappears. Returns how
+ * to stop. The folders are watched and not the files, because many editors replace a file to save it.
+ */
+export function watchFiles(files: readonly string[], changed: (file: string) => void): () => void {
+  const watchers: FSWatcher[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  for (const [folder, names] of groupByFolder(files)) {
+    try {
+      const watcher = watch(folder, (_event, name) => {
+        const file = names.get(name ?? "");
+        if (file === undefined) return;
+        clearTimeout(timer);
+        timer = setTimeout(changed, SETTLE_MS, file);
+      });
+      watcher.on("error", () => watcher.close());
+      watchers.push(watcher);
+    } catch {
+      // A folder that does not exist or cannot be read has no file to watch.
+    }
+  }
+  return () => {
+    clearTimeout(timer);
+    for (const watcher of watchers) watcher.close();
+  };
+}
+
+/** The paths of the files by name, by folder. */
+function groupByFolder(files: readonly string[]): Map<string, Map<string, string>> {
+  const folders = new Map<string, Map<string, string>>();
+  for (const file of files) {
+    const names = folders.get(dirname(file)) ?? new Map<string, string>();
+    folders.set(dirname(file), names.set(basename(file), file));
+  }
+  return folders;
 }

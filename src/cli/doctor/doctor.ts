@@ -1,12 +1,19 @@
+import { join, relative } from "node:path";
 import { styleText } from "node:util";
 import { Command, Option } from "../vendor/commander.ts";
 import { EXIT } from "../exit.ts";
-import { checkAgents } from "./agents.ts";
 import { checkData } from "./data.ts";
-import { checkDatabase } from "./database.ts";
 import type { Finding } from "./finding.ts";
 import { checkModel, checkNode, checkPackages } from "./machine.ts";
 import { checkServer } from "./server.ts";
+import type { Exit } from "../exit.ts";
+import { listAgentFiles, loadAgentFile, loadAgents } from "../load-agents.ts";
+import { toFinding } from "./finding.ts";
+import { checkPostgresListening, inspectPostgres } from "../../storage/postgres/inspect.ts";
+import type { InspectedPostgres } from "../../storage/postgres/inspect.ts";
+import { toConnection } from "../logs/connection.ts";
+import { explained } from "../logs/explained.ts";
+import { toListen } from "../logs/open-log.ts";
 
 /** `troupe doctor`: looks for what keeps agents from running here, and says what mends it. */
 export function doctorCommand(): Command {
@@ -61,4 +68,66 @@ function toLine({ subject, ok, message, fix }: Finding): string {
   const sign = ok ? styleText("green", "✓") : styleText("red", "✕");
   const line = `${sign} ${subject.padEnd(9)} ${message.replaceAll("\n", "\n            ")}`;
   return fix === undefined ? line : `${line}\n            ${styleText("bold", fix)}`;
+}
+
+/** Loads each agent file, and then all of them together as a server does. */
+async function checkAgents(directory: string): Promise<Finding[]> {
+  const subject = "agents";
+  const findings: Finding[] = [];
+  try {
+    for (const file of await listAgentFiles(directory)) findings.push(await checkFile(join(directory, file)));
+    if (findings.every(({ ok }) => ok)) await loadAgents(directory);
+  } catch (thrown) {
+    findings.push(toFinding(subject, thrown, "npx troupe init my-agents creates a project with an agent"));
+  }
+  return findings;
+}
+
+async function checkFile(path: string): Promise<Finding> {
+  const shown = relative("", path);
+  try {
+    const names = (await loadAgentFile(path)).map(({ name }) => name);
+    if (names.length > 0) return { subject: "agents", ok: true, message: `${shown}: ${names.join(", ")}` };
+    return {
+      subject: "agents",
+      ok: true,
+      message: `${shown} exports no agent; a name that starts with _ says that it is not to`,
+    };
+  } catch (thrown) {
+    const [, missing] = /Cannot find package '([^']+)'/.exec((thrown as Exit).hint ?? "") ?? [];
+    return toFinding("agents", thrown, missing === undefined ? `correct ${shown}` : `npm install ${missing}`);
+  }
+}
+
+/** Looks at the database of a log without changing it: its schema, and what can lose acknowledged events. */
+async function checkDatabase(url: string): Promise<Finding[]> {
+  const subject = "database";
+  try {
+    const connection = toConnection(url);
+    const inspected = await explained(() => inspectPostgres(connection));
+    await explained(() => checkPostgresListening({ ...connection, ...toListen() }));
+    return [
+      toState(inspected),
+      ...inspected.warnings.map((warning): Finding => {
+        const [message = "", fix = ""] = warning.split("; ");
+        return { subject, ok: false, message, fix };
+      }),
+    ];
+  } catch (thrown) {
+    return [toFinding(subject, thrown)];
+  }
+}
+
+function toState({ address, schema, needed, canMigrate }: InspectedPostgres): Finding {
+  const subject = "database";
+  if (schema === needed) return { subject, ok: true, message: `${address}: schema ${schema}` };
+  const state = schema === 0 ? "no tables yet" : `schema ${schema}, and this version needs ${needed}`;
+  if (canMigrate)
+    return { subject, ok: true, message: `${address}: ${state}; the next start creates what is missing` };
+  return {
+    subject,
+    ok: false,
+    message: `${address}: ${state}; this role may not create tables`,
+    fix: "run `troupe migrate` as the owner of the database",
+  };
 }

@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { basename, relative, resolve } from "node:path";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { basename, relative, resolve, join } from "node:path";
 import { Command, Option } from "../vendor/commander.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { askWhatIsMissing } from "./questions.ts";
 import { isPackageName, toPackageName, writeProject } from "./project.ts";
 import { TEMPLATES } from "./templates.ts";
 import type { TemplateName } from "./templates.ts";
-import { checkTarget } from "./target.ts";
 
 /** `troupe init`: writes a project with an agent and a test. */
 export function initCommand(): Command {
@@ -123,3 +121,93 @@ function runQuietly(program: string, args: readonly string[], cwd: string): Prom
 
 /** How much of a program's output an error shows, in characters. */
 const OUTPUT_LIMIT = 2_000;
+
+/** What is known before the questions. */
+interface Known {
+  readonly directory: string | undefined;
+  readonly template?: TemplateName;
+  readonly isInstallGiven: boolean;
+}
+
+interface Answers {
+  readonly directory?: string;
+  readonly template?: TemplateName;
+  readonly install?: boolean;
+}
+
+/** Asks for the directory, the template and whether to install, each only if the command line does not say it. */
+async function askWhatIsMissing({ directory, template, isInstallGiven }: Known): Promise<Answers> {
+  const isDirectoryKnown = directory !== undefined || isFree(resolve("."));
+  if (isDirectoryKnown && template !== undefined && isInstallGiven) return {};
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new Exit(
+      EXIT.usage,
+      "init asks questions, and this is not a terminal",
+      "use -y for the defaults, or give all of: a directory, --template, and --install or --no-install",
+    );
+  }
+  // Loaded only here: a command that asks nothing does not pay for it.
+  const { confirm, isCancel, select, text } = await import("../vendor/clack.ts");
+  const output = process.stderr;
+  const toAnswer = <T>(value: T): Exclude<T, symbol> => {
+    if (isCancel(value)) throw new Exit(EXIT.interrupted, "nothing was written");
+    return value as Exclude<T, symbol>;
+  };
+
+  const answers: { -readonly [Key in keyof Answers]: Answers[Key] } = {};
+  if (!isDirectoryKnown) {
+    const validate = (path = ""): string | undefined =>
+      path.trim() === "" || !isFree(resolve(path)) ? "Name a directory that is new or empty." : undefined;
+    answers.directory = toAnswer(
+      await text({ message: "Where?", placeholder: "my-agents", validate, output }),
+    ).trim();
+  }
+  if (template === undefined) {
+    const options = (Object.keys(TEMPLATES) as TemplateName[]).map((value) => ({
+      value,
+      label: value,
+      hint: TEMPLATES[value].description,
+    }));
+    answers.template = toAnswer(await select({ message: "What shall it be?", options, output }));
+  }
+  if (!isInstallGiven) answers.install = toAnswer(await confirm({ message: "Run npm install?", output }));
+  return answers;
+}
+
+/** Throws if a project cannot be written into a directory without changing existing files. */
+function checkTarget(directory: string): void {
+  if (!existsSync(directory)) return;
+  if (!statSync(directory).isDirectory()) {
+    throw new Exit(EXIT.usage, `${directory} is a file`, ANOTHER);
+  }
+  const found = readdirSync(directory).find((name) => !isLeftByInstall(directory, name));
+  if (found === undefined) return;
+  throw new Exit(EXIT.usage, `${directory} is not empty: it has ${found}`, ANOTHER);
+}
+
+/** Whether a directory can get a project. */
+function isFree(directory: string): boolean {
+  try {
+    checkTarget(directory);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const ANOTHER = "name a new directory: troupe init my-agents";
+
+/** Whether a file is what `git init` or `npm install troupe` leaves in an empty directory. */
+function isLeftByInstall(directory: string, name: string): boolean {
+  if (name === "package.json") return hasOnlyDependencies(join(directory, name));
+  return [".git", "node_modules", "package-lock.json"].includes(name);
+}
+
+function hasOnlyDependencies(path: string): boolean {
+  try {
+    const keys = Object.keys(JSON.parse(readFileSync(path, "utf8")) as object);
+    return keys.every((key) => key === "dependencies");
+  } catch {
+    return false;
+  }
+}

@@ -4,9 +4,13 @@ import { project } from "../../view/project.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
-import { printTree } from "../print/call-tree.ts";
-import { printEvent } from "../print/event-line.ts";
 import { parseId } from "../requests/request-options.ts";
+import type { EventOf } from "../../protocol/events/event-schemas.ts";
+import type { Json } from "../../protocol/json.ts";
+import { fit, styled, toDuration, toLine, toTime } from "../print/text.ts";
+import type { Output } from "../print/text.ts";
+import { callSigns } from "../../view/call-signs.ts";
+import type { CallView, RunView, WaitView } from "../../view/run-view.ts";
 
 interface Options extends ConnectionOptions {
   readonly follow: boolean;
@@ -46,4 +50,105 @@ async function run(id: string, { follow, tree, json, ...options }: Options): Pro
 function read(client: Client, id: string, follow: boolean): AsyncIterable<Event> {
   if (follow && !id.startsWith("run_")) return client.request(id, { patient: true });
   return client.run(id).events(follow ? { follow } : { soFar: true });
+}
+
+/** Prints an event as one line: its id, time, agent (indented by its depth), type, and what matters of it. */
+function printEvent(output: Output, event: Event): void {
+  const agent = `${"  ".repeat(event.depth)}${event.agent}`;
+  const head = `${String(event.id).padStart(5)}  ${toTime(event.ts)}  ${agent.padEnd(14)}  `;
+  const line = fit(output, `${head}${event.type.padEnd(18)} ${toLine(matterOf(event))}`);
+  output.write(`${styled(output, "dim", line.slice(0, head.length))}${line.slice(head.length)}\n`);
+}
+
+/** What matters of an event besides its type. */
+function matterOf(event: Event): string {
+  switch (event.type) {
+    case "RequestStarted":
+      return `${event.operation} ${toText(event.input)}${toQueued(event)}`;
+    case "TextOutput":
+    case "ReasoningOutput":
+    case "ToolTextOutput":
+      return JSON.stringify(event.content);
+    case "ToolCall":
+      return `${event.function_name} ${toText(event.args)}`;
+    case "ToolResult":
+      return `${event.function_name} ${event.text_result}`;
+    case "ToolError":
+      return `${event.function_name} ${event.code}: ${event.content}`;
+    case "WaitForInput":
+      return Object.entries(event.request_keys)
+        .map(([key, question]) => `${key}: ${question}`)
+        .join(" · ");
+    case "ResumeWithInput":
+      return toText(event.request_keys);
+    case "RequestCompleted":
+      return event.error === undefined
+        ? `${event.finish_reason} ${toText(event.output ?? event.result ?? null)}`
+        : `${event.error.code}: ${event.error.message}`;
+    default:
+      return toRest(event);
+  }
+}
+
+/** How long a request was queued. */
+function toQueued({ ts, accepted_at: accepted }: EventOf<"RequestStarted">): string {
+  return accepted === undefined ? "" : ` (queued ${toDuration(Date.parse(ts) - Date.parse(accepted))})`;
+}
+
+/** The fields of an event that are its own. */
+function toRest(event: Event): string {
+  return Object.entries(event)
+    .filter(([name]) => !COMMON.has(name))
+    .map(([name, value]) => `${name}=${toText(value as Json)}`)
+    .join(" ");
+}
+
+const COMMON: ReadonlySet<string> = new Set([
+  "agent",
+  "depth",
+  "id",
+  "request_id",
+  "role",
+  "run_id",
+  "ts",
+  "wait_id",
+  "type",
+]);
+
+function toText(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Prints the calls of a run as a tree, one line each. */
+function printTree(output: Output, view: RunView): void {
+  for (const turn of view.turns) {
+    const root = view.calls.get(turn.root);
+    if (root !== undefined) printCall(output, view, root, "", "");
+  }
+}
+
+function printCall(output: Output, view: RunView, call: CallView, lead: string, below: string): void {
+  const wait = view.waits.find(({ call: key }) => key === call.key);
+  const line = fit(output, `${lead}${callSigns[call.kind]} ${toName(call, wait)}  ${toState(call, wait)}`);
+  output.write(`${call.outcome === "error" ? styled(output, "red", line) : line}\n`);
+  const children = call.children.flatMap((key) => view.calls.get(key) ?? []);
+  for (const [index, child] of children.entries()) {
+    const isLast = index === children.length - 1;
+    printCall(output, view, child, `${below}${isLast ? "└ " : "├ "}`, `${below}${isLast ? "  " : "│ "}`);
+  }
+}
+
+function toName({ kind, functionName, name, args }: CallView, wait: WaitView | undefined): string {
+  if (wait) return toLine(Object.values(wait.questions).join(" · "));
+  if (kind === "turn" && functionName !== undefined)
+    return toLine(`${name}.${functionName} ${JSON.stringify(args)}`);
+  const given = args === undefined ? "" : ` ${JSON.stringify(args)}`;
+  return toLine(`${functionName ?? name}${given}`);
+}
+
+function toState(call: CallView, wait: WaitView | undefined): string {
+  const { outcome, errorCode, startedAt, endedAt, attempt } = call;
+  const state = wait?.state ?? (outcome === undefined ? "open" : (errorCode ?? outcome));
+  const times = endedAt === undefined ? "" : `  ${toDuration(Date.parse(endedAt) - Date.parse(startedAt))}`;
+  return `${state}${times}${attempt > 1 ? `  attempt ${attempt}` : ""}`;
 }

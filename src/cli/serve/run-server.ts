@@ -1,9 +1,10 @@
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { drainOnSignals } from "../../node/signals.ts";
 import { printBanner } from "./banner.ts";
-import { collectImportedFiles } from "../agent-files/imported-files.ts";
-import { loadAgents, toNoAgent } from "../agent-files/load-agents.ts";
+import { loadAgents, toNoAgent } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { isServerCommand } from "./server-report.ts";
@@ -97,3 +98,36 @@ function tell(report: ServerReport): Promise<void> {
     process.send?.(report, () => resolve());
   });
 }
+
+/**
+ * Collects the files that are imported from now on, also those that do not load: everything but packages
+ * and this program. The returned function stops and returns them.
+ */
+function collectImportedFiles(): () => readonly string[] {
+  const files = new Set<string>();
+  const add = (url: string): void => {
+    if (url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(OWN)) {
+      files.add(fileURLToPath(new URL(url.replace(/[?#].*$/, ""))));
+    }
+  };
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        const resolved = next(specifier, context);
+        add(resolved.url);
+        return resolved;
+      } catch (thrown) {
+        // A file that does not exist yet is watched too.
+        if (/^\.{0,2}\//.test(specifier)) add(new URL(specifier, context.parentURL).href);
+        throw thrown;
+      }
+    },
+  });
+  return () => {
+    hooks.deregister();
+    return [...files];
+  };
+}
+
+/** The folder of this program's own code. */
+const OWN = new URL("../..", import.meta.url).href;

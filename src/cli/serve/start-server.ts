@@ -1,27 +1,35 @@
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
+import { hostname } from "node:os";
 import { join } from "node:path";
-import { toAgentError } from "../../errors.ts";
+import { toAgentError, AgentError } from "../../errors.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
 import type { Metrics } from "../../http/metrics/metrics.ts";
 import { readConsole } from "../../node/console.ts";
 import { nodeEnvironment } from "../../node/environment.ts";
 import { serve } from "../../node/serve.ts";
-import type { Server } from "../../node/serve.ts";
+import type { Server, ServeOptions } from "../../node/serve.ts";
 import { superviseProcess } from "../../node/supervise.ts";
 import type { TurnError } from "../../protocol/events/events.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { openListeners } from "./listeners.ts";
 import type { Log } from "../print/log.ts";
-import { openData } from "./open-data.ts";
 import { explained } from "../logs/explained.ts";
-import { toOpenRouter } from "./open-router.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
 import { PID_NOTE, URL_NOTE, writeNote } from "./write-note.ts";
+import type { Store } from "../../node/copy/copy-log.ts";
+import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
+import { toConnection } from "../logs/connection.ts";
+import { openDatabase, openDirectory, toStore } from "../logs/open-log.ts";
+import { clusterRouter } from "../../cluster/cluster-router.ts";
+import { localRouter } from "../../cluster/local-router.ts";
+import { httpTransport } from "../../node/cluster/http-transport.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { Router } from "../../ports/router.ts";
+import type { Listener } from "../../node/listener.ts";
 
 /** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
@@ -148,4 +156,119 @@ async function findFreePort(host: string, port: number): Promise<number> {
     .once("error", () => resolve(false))
     .listen({ host, port }, () => probe.close(() => resolve(true)));
   return (await promise) ? port : findFreePort(host, port + 1);
+}
+
+/** Opens the database of a server, or opens or creates its data directory. */
+async function openData(options: ServerOptions): Promise<Store> {
+  if (options.log !== undefined) return toStore(await openShared(options.log, options));
+  const { data, durability, acceptLoss } = options;
+  return openDirectory(data, HINTS, () => {
+    const log = sqliteLog(data, { durability, acceptLoss });
+    writeNote(join(data, PID_NOTE), String(process.pid));
+    return toStore(log);
+  });
+}
+
+const HINTS = {
+  inUse: "use another directory with --data",
+  damaged: "restore it from a backup, or start with the remaining data: --accept-loss",
+  unusable: "check the directory, or use another one with --data",
+};
+
+function openShared(url: string, { single, cluster, durability }: ServerOptions) {
+  if (durability === "relaxed") {
+    throw new Exit(
+      EXIT.refused,
+      "--durability is for a data directory; for a database its setting synchronous_commit decides",
+      "leave --durability out",
+    );
+  }
+  const nodes = single ? "any" : cluster === undefined ? "one" : "several";
+  return explained(() => openDatabase(toConnection(url), { nodes }));
+}
+
+/** Creates the router of a server for its log. */
+type OpenRouter = (log: EventLog) => Router;
+
+/** Checks the options for several nodes. The router sends messages to them with `--cluster`, otherwise within this process. */
+function toOpenRouter({ cluster, single, log }: ServerOptions, lines: Log): OpenRouter {
+  if (cluster === undefined) return localRouter;
+  if (log === undefined) {
+    throw new Exit(
+      EXIT.refused,
+      "--cluster needs a database that the nodes share",
+      "use --log postgres://user@host:5432/database",
+    );
+  }
+  if (single) {
+    throw new Exit(EXIT.refused, "--single is for one node, --cluster for several", "leave one of them out");
+  }
+  const secret = process.env["TROUPE_CLUSTER_SECRET"] ?? "";
+  const fault = onceInAWhile(lines);
+  try {
+    const transport = httpTransport({ url: cluster, ...(secret !== "" && { secret }), fault });
+    return (shared) => clusterRouter({ log: shared, transport, environment: nodeEnvironment(), fault });
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown;
+    throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
+  }
+}
+
+/** Prints each fault at most once a minute: while it lasts, it comes with each message between the nodes. */
+function onceInAWhile(lines: Log): (message: string, thrown?: unknown) => void {
+  const printed = new Map<string, number>();
+  return (message, thrown) => {
+    const now = performance.now();
+    if (now - (printed.get(message) ?? -Infinity) < AGAIN_MS) return;
+    if (printed.size >= MOST_PRINTED) printed.clear();
+    printed.set(message, now);
+    lines.fault(message, thrown);
+  };
+}
+
+const AGAIN_MS = 60_000;
+const MOST_PRINTED = 1_000;
+
+/** Loads the listeners that the options ask for. The HTTP ones get the settings of the server. */
+async function openListeners(options: ServerOptions, settings: ServeOptions): Promise<readonly Listener[]> {
+  const { agentic: port } = options;
+  const agenticPorts = port === undefined ? [] : [agenticPort({ ...settings, port })];
+  return [...agenticPorts, ...(await openAipListeners(options))];
+}
+
+/** The agentic dialect on a port of its own, for clients that expect it at the root of a server. */
+function agenticPort(settings: ServeOptions): Listener {
+  return {
+    name: "agentic",
+    async listen(runtime) {
+      const { agentic } = await import("../../adapters/agentic/agentic.ts");
+      const adapters = [agentic({ base: "" })];
+      const server = await serve(runtime, { ...settings, adapters, native: false, drain: false }).catch(
+        (thrown: unknown) => {
+          const { code, message } = toAgentError(thrown);
+          throw new AgentError(code, message, { hint: "choose another port with --agentic" });
+        },
+      );
+      return { address: server.url, close: (options) => server.close(options) };
+    },
+  };
+}
+
+/** The listeners for AIP. The gRPC packages are loaded when they start. */
+async function openAipListeners({ aip, aipJoin, aipInsecure }: ServerOptions): Promise<readonly Listener[]> {
+  if (aip === undefined && aipJoin === undefined) return [];
+  const { aipGateway, aipNode } = await import("../../adapters/aip/listeners.ts");
+  // The agents listen where the gateway does, each on a port of its own.
+  const host = `${aip?.slice(0, aip.lastIndexOf(":")) ?? "127.0.0.1"}:0`;
+  const insecure = aipInsecure;
+  return [
+    ...(aip === undefined ? [] : [aipGateway({ host: aip, insecure, ...toAdvertised(aip) })]),
+    ...(aipJoin === undefined ? [] : [aipNode({ gateway: aipJoin, host, insecure, ...toAdvertised(host) })]),
+  ];
+}
+
+/** A wildcard address is no address for others: they get the name of this machine. */
+function toAdvertised(address: string): { readonly advertise?: string } {
+  const wildcard = /^(?:0\.0\.0\.0|\[::\]):(\d+)$/.exec(address);
+  return wildcard === null ? {} : { advertise: `${hostname()}:${wildcard[1]}` };
 }

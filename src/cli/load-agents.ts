@@ -1,11 +1,11 @@
 import { readdir } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { AgentError } from "../../errors.ts";
-import type { Agent } from "../../runtime/agent/agent.ts";
-import { AgentDirectory } from "../../runtime/agent/agent-directory.ts";
-import { EXIT, Exit } from "../exit.ts";
-import { toText as toStack } from "../thrown-text.ts";
+import { AgentError } from "../errors.ts";
+import type { Agent } from "../runtime/agent/agent.ts";
+import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
+import { EXIT, Exit } from "./exit.ts";
+import { toText as toStack } from "./thrown-text.ts";
 
 /** What a directory of agent files contains. */
 export interface LoadedAgents {
