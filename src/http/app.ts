@@ -1,35 +1,35 @@
 import { Hono } from "hono";
-import { AgentError } from "../errors.ts";
-import { agentRoutes, serverRoutes } from "../protocol/routes.ts";
+import type { Context, MiddlewareHandler } from "hono";
+import { AgentError, toAgentError } from "../errors.ts";
 import type { LogFigures } from "../ports/event-log.ts";
 import type { RouterFigures } from "../ports/router.ts";
+import { agentRoutes, endpoints, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
 import { addInspection, isInspection } from "./console/add-inspection.ts";
 import type { ConsolePages } from "./console/pages.ts";
-import { addRoutes } from "./routes/add-routes.ts";
-import { agentHandlers } from "./routes/agent-routes.ts";
-import type { AppEnv } from "./messages/app-env.ts";
-import { artifactHandlers } from "./routes/artifact-routes.ts";
-import { eventHandlers } from "./routes/event-routes.ts";
 import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
-import { limitStalledReaders } from "./guards/stalled-readers.ts";
-import type { Host, Place } from "./routes/host.ts";
+import { nodeOf } from "./messages/app-env.ts";
+import type { AppEnv } from "./messages/app-env.ts";
 import { createMount } from "./messages/mount.ts";
-import { createMetrics } from "./metrics/metrics.ts";
-import type { Metrics } from "./metrics/metrics.ts";
-import { explainNoRoute } from "./routes/no-route.ts";
-import { PollCursors } from "./routes/poll-cursors.ts";
 import { isFault } from "./messages/problem.ts";
 import { createRefuse } from "./messages/refusal.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import type { Metrics } from "./metrics/metrics.ts";
+import { addRoutes } from "./routes/add-routes.ts";
+import { agentHandlers } from "./routes/agent-routes.ts";
+import { artifactHandlers } from "./routes/artifact-routes.ts";
+import { eventHandlers } from "./routes/event-routes.ts";
+import type { Host, Place } from "./routes/host.ts";
+import { PendingReplies } from "./routes/pending-replies.ts";
+import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
 import { serverHandlers } from "./routes/server-routes.ts";
 import type { ServerState } from "./routes/server-routes.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
-import { PendingReplies } from "./routes/pending-replies.ts";
 
 /** What `createApp` takes. */
 export interface AppOptions extends GuardOptions {
@@ -192,4 +192,68 @@ function pathOf({ url }: Request): string {
   const path = end === -1 ? url.slice(start) : url.slice(start, start + end);
   if (!path.includes("//") && !path.endsWith("/")) return path;
   return path.replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1");
+}
+
+/**
+ * Closes a connection if the rest of a finished answer waits for its reader, and the reader accepts nothing for a time. Node
+ * closes it at the timeout of the socket, and clears the timeout when the connection is idle: requests that were already
+ * waiting on the connection (pipelining) have the same limit.
+ */
+function limitStalledReaders(stallMs: number): MiddlewareHandler<AppEnv> {
+  return (c, next) => {
+    const outgoing = nodeOf(c)?.outgoing;
+    outgoing?.once("prefinish", () => {
+      const { socket } = outgoing;
+      if (socket !== null && socket.writableLength > 0) socket.setTimeout(stallMs);
+    });
+    return next();
+  };
+}
+
+/** Why no route matches a request, and the headers of the answer. */
+interface NoRoute {
+  readonly error: AgentError;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Finds the cause: the method, the agent's name, or the path. `roots` are the first segments of adapters' routes. */
+function explainNoRoute(
+  c: Context<AppEnv>,
+  app: Hono<AppEnv>,
+  runtime: Runtime,
+  roots: readonly string[],
+): NoRoute {
+  const { method, path } = c.req;
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  const methods = METHODS.filter((candidate) => hasRoute(app, candidate, path));
+  // A route with the method of the request has passed it on.
+  if (methods.length > 0 && !methods.includes(method)) {
+    const allow = methods.flatMap((served) => (served === "GET" ? ["GET", "HEAD"] : [served])).join(", ");
+    const error = new AgentError("method_not_allowed", `${shown} takes ${allow}, not ${method}`);
+    return { error, headers: { allow } };
+  }
+  const [, agent = "", route] = path.split("/");
+  const isAgentRoute = route !== undefined && (endpoints.includes(route) || roots.includes(route));
+  if (isAgentRoute && !runtime.agents.includes(agent) && !roots.includes(agent)) {
+    return { error: unknownAgent(runtime, agent) };
+  }
+  const hint = "GET / lists the agents, GET /openapi.json all routes";
+  return { error: new AgentError("not_found", `there is no route ${shown}`, { hint }) };
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+function hasRoute(app: Hono<AppEnv>, method: string, path: string): boolean {
+  const [matches] = app.router.match(method, path);
+  // A handler for all methods is a guard, not a route.
+  return matches.some(([[, route]]) => route.method === method);
+}
+
+function unknownAgent(runtime: Runtime, agent: string): AgentError {
+  try {
+    runtime.describe(agent);
+  } catch (thrown) {
+    return toAgentError(thrown);
+  }
+  return new AgentError("not_found", `there is no agent ${agent}`);
 }

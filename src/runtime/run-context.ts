@@ -2,7 +2,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { SlotQueues } from "./scheduler/slots/slot-queues.ts";
+import type { SlotQueues } from "./scheduler/slot-queue.ts";
 import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { StoredSecrets } from "./secrets/stored-secrets.ts";

@@ -1,6 +1,6 @@
 import { AgentError } from "../errors.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
-import { SlotQueues } from "./scheduler/slots/slot-queues.ts";
+import { SlotQueues } from "./scheduler/slot-queue.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
@@ -18,7 +18,7 @@ import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
-import { createInspection } from "./queries/inspect/inspection.ts";
+import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { startSchedules } from "./supervision/schedules.ts";
 import { startRetention } from "./supervision/retention.ts";

@@ -1,6 +1,6 @@
 import { createMetrics } from "troupe/http";
 import { expect, test } from "vitest";
-import { createFaultLimit } from "../../src/http/metrics/fault-limit.ts";
+import { createFaultLimit } from "../../src/http/metrics/metrics.ts";
 
 test("a kind of fault is reported at most once a second, and another kind at once", () => {
   let now = 0;

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import { API_HEADERS } from "../../src/http/messages/reply.ts";
 import type { ArtifactStore } from "../../src/ports/artifact-store.ts";
-import { answerClientError } from "../../src/node/client-error.ts";
+import { answerClientError } from "../../src/node/serve.ts";
 import { RawClient } from "./raw-client.ts";
 import { chat, startServer } from "./server.ts";
 

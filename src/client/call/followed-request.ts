@@ -2,12 +2,11 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { FollowOptions, OpenWait } from "../call-api.ts";
-import { unlessAborted } from "../wire/clock.ts";
 import { eventsPath } from "../requests/requests.ts";
 import type { Accepted, Requests } from "../requests/requests.ts";
+import { unlessAborted } from "../wire/clock.ts";
+import { hasCode } from "../wire/problem.ts";
 import { OpenWaits } from "./open-waits.ts";
-import { EventBuffer } from "./event-buffer.ts";
-import { Answers } from "./answers.ts";
 import type { TurnEnd } from "./outcome.ts";
 
 /** A request that a server has accepted. */
@@ -114,3 +113,104 @@ export class FollowedRequest {
 function isEnd(event: Event): boolean {
   return event.type === "RequestCompleted" && !(event.depth > 0);
 }
+
+/** The answers to the waits of one request. */
+class Answers {
+  readonly #answer: FollowOptions["answer"];
+  /** The waits that `answer` was asked about. */
+  readonly #asked: Set<number> = new Set();
+  /** The waits whose answers are in the log, although the events of that may not have been read. */
+  readonly #given: Set<number> = new Set();
+  /** The answers that are being made or sent; these promises never reject. */
+  readonly #coming: Set<Promise<void>> = new Set();
+  #failure: { readonly reason: unknown } | undefined;
+
+  constructor(answer: FollowOptions["answer"]) {
+    this.#answer = answer;
+  }
+
+  /** Whether a wait is answered. */
+  has(waitId: number): boolean {
+    return this.#given.has(waitId);
+  }
+
+  /** Resolves when one of the coming answers was given or withheld; `undefined` if none is coming. */
+  get next(): Promise<void> | undefined {
+    return this.#coming.size > 0 ? Promise.race(this.#coming) : undefined;
+  }
+
+  /** Throws what `answer` threw. */
+  check(): void {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure) throw failure.reason;
+  }
+
+  /** Asks for answers to the waits that are new. */
+  ask(waits: readonly OpenWait[]): void {
+    const answer = this.#answer;
+    if (answer === undefined) return;
+    for (const wait of waits) {
+      if (this.#asked.has(wait.waitId)) continue;
+      this.#asked.add(wait.waitId);
+      this.#keep(
+        make(answer, wait).catch((reason: unknown) => {
+          this.#failure ??= { reason };
+        }),
+      );
+    }
+  }
+
+  /** Keeps that a wait is answered as soon as its answer was sent. */
+  async give(waitId: number, sent: Promise<void>): Promise<void> {
+    const given = sent.then(() => void this.#given.add(waitId));
+    // A refusal is for the one who answers; the turn still waits.
+    this.#keep(given.catch(() => {}));
+    await given;
+  }
+
+  #keep(coming: Promise<void>): void {
+    this.#coming.add(coming);
+    void coming.then(() => this.#coming.delete(coming));
+  }
+}
+
+async function make(answer: NonNullable<FollowOptions["answer"]>, wait: OpenWait): Promise<void> {
+  const values = await answer(wait);
+  if (values === undefined) return;
+  try {
+    await wait.answer(values);
+  } catch (thrown) {
+    // Another client has answered first, or the turn has ended.
+    if (!hasCode(thrown, "conflict", "gone")) throw thrown;
+  }
+}
+
+/** The newest events of a request. Older ones are on the server. */
+class EventBuffer {
+  readonly #events: Event[] = [];
+  /** The id of the newest event that is no longer here. */
+  #dropped = 0;
+
+  /** The id of the newest event; 0 if there is none. */
+  get last(): number {
+    return this.#events.at(-1)?.id ?? this.#dropped;
+  }
+
+  add(events: readonly Event[]): void {
+    for (const event of events) this.#events.push(event);
+    if (this.#events.length <= LIMIT) return;
+    // Half of them at once, because each removal moves all others.
+    const removed = this.#events.splice(0, this.#events.length - LIMIT / 2);
+    this.#dropped = removed.at(-1)?.id ?? this.#dropped;
+  }
+
+  /** The events behind one; `undefined` if some of them are no longer here. */
+  after(id: number): readonly Event[] | undefined {
+    if (id < this.#dropped) return undefined;
+    const first = this.#events.findLastIndex((event) => event.id <= id) + 1;
+    return this.#events.slice(first);
+  }
+}
+
+const LIMIT = 10_000;

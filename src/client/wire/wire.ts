@@ -1,9 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode, ErrorDetails } from "../../errors.ts";
+import { readJson } from "./body.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
-import { parseAddress } from "./address.ts";
-import { readJson } from "./body.ts";
 import { fromProblem, hasCode } from "./problem.ts";
 
 /** How to reach a server. */
@@ -184,4 +183,19 @@ export class Wire {
   #limit(ms: number, close: OpenReply["close"]): () => void {
     return this.clock.timer(ms, () => close(this.fault("timeout", `did not answer within ${ms} ms`)));
   }
+}
+
+/** Parses the address of a server or agent. */
+function parseAddress(url: string): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http URL`);
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new AgentError(
+      "invalid_request",
+      "a URL must not contain credentials; use the options token or headers",
+    );
+  }
+  return parsed;
 }

@@ -1,9 +1,24 @@
 import type { JsonObject } from "../../protocol/json.ts";
-import { components } from "../../protocol/schema/json-schema.ts";
+import { components, schemas } from "../../protocol/schema/json-schema.ts";
 import { agentRoutes, serverRoutes } from "../../protocol/routes.ts";
-import { agentOperations } from "./agent-operations.ts";
-import { refusal, toPaths, withOperationIds } from "./parts.ts";
-import { serverOperations } from "./server-operations.ts";
+import {
+  anyOf,
+  empty,
+  flag,
+  inQuery,
+  json,
+  listOf,
+  object,
+  operation,
+  ref,
+  refusal,
+  text,
+  toPaths,
+  whole,
+  withOperationIds,
+} from "./parts.ts";
+import type { RouteOperations } from "./parts.ts";
+import { queryFields } from "../../protocol/requests/incoming.ts";
 
 /**
  * Describes all routes as an OpenAPI 3.1 document, with the same schemas that validate requests. The routes of an
@@ -43,3 +58,259 @@ export function createOpenApi(agents: readonly string[]): JsonObject {
 
 /** Relative to the address of the document, so that it is right below a prefix too. */
 const ROOT: JsonObject = { url: ".", description: "The server, and its default agent." };
+
+/** The name and the path of an agent. */
+const pair: JsonObject = { type: "array", prefixItems: [text, text], minItems: 2, maxItems: 2 };
+
+const warnings: JsonObject = {
+  type: "array",
+  items: text,
+  description: "What can lose acknowledged events at present.",
+};
+
+const health = object(
+  {
+    status: { const: "ok" },
+    durability: { ...text, description: "What a commit survives." },
+    log: object({ writable: flag, reason: text, warnings }, ["writable"]),
+    active_runs: whole,
+    active_turns: whole,
+  },
+  ["status", "durability", "log", "active_runs", "active_turns"],
+);
+
+const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
+
+/** The routes of the server itself, by the names of the route table. */
+const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
+  agents: operation({
+    summary: "Lists the agents.",
+    responses: { "200": json(anyOf(listOf(ref("AgentEntry")), listOf(pair)), "All agents.") },
+    parameters: [
+      inQuery("format", { type: "string", enum: ["pairs"] }, "Pairs of name and path instead of objects."),
+    ],
+  }),
+  openApi: operation({
+    summary: "Returns this document.",
+    responses: { "200": json({ type: "object" }, "OpenAPI 3.1.") },
+  }),
+  schema: operation({
+    summary: "Returns the JSON Schema of a request, an event or an answer.",
+    responses: {
+      "200": {
+        description: "The schema.",
+        content: { "application/schema+json": { schema: { type: "object" } } },
+      },
+    },
+  }),
+  health: operation({
+    summary: "Returns 200 while the server is alive.",
+    responses: { "200": json(health, "The server is alive.") },
+  }),
+  readiness: operation({
+    summary: "Returns whether the server accepts requests.",
+    responses: {
+      "200": json(object({ status: { const: "ok" }, warnings }, ["status"]), "The server accepts requests."),
+    },
+  }),
+  metrics: operation({
+    summary: "Metrics for Prometheus.",
+    responses: { "200": { description: "Prometheus text.", content: { "text/plain": { schema: text } } } },
+  }),
+  run: operation({
+    summary: "Returns a run as in the list of runs, with its newest 100 requests.",
+    responses: { "200": json(ref("RunStatus"), "The run.") },
+  }),
+  removeRun: operation({
+    summary: "Removes an idle run with its events and artifacts.",
+    responses: { "204": empty("The run is removed.") },
+  }),
+  forkRun: operation({
+    summary: "Creates a run with the history of this one up to the end of a turn.",
+    content: {
+      "application/json": {
+        schema: object({ after: { ...whole, description: "0, or the id of a turn's RequestCompleted." } }, [
+          "after",
+        ]),
+      },
+    },
+    responses: {
+      "201": {
+        ...json(object({ run_id: text, forked_from: forkedFrom }, ["run_id", "forked_from"]), "The new run."),
+        headers: { Location: { description: "The events of the new run.", schema: text } },
+      },
+    },
+  }),
+};
+
+const fields = {
+  ...(schemas["ResumeWithInput"]?.["properties"] as JsonObject),
+  ...(schemas["ChatRequest"]?.["properties"] as JsonObject),
+};
+
+/** Fields of a request that can also be in the query. */
+const requestParameters: readonly JsonObject[] = queryFields.map((name) => {
+  const { description, ...schema } = fields[name] as JsonObject & { readonly description: string };
+  return inQuery(name, schema, description);
+});
+
+/** The query of a route that reads events. */
+const eventParameters: readonly JsonObject[] = [
+  inQuery("since", whole, "Only events with a greater id."),
+  inQuery("stream", flag, "A stream instead of a list."),
+  inQuery("follow", flag, "A stream that stays open across waits and turns."),
+  inQuery("timeout", { ...whole, maximum: 60_000 }, "How long a poll waits for an event, in milliseconds."),
+  inQuery("consumer", text, "The reader that polls without since."),
+  inQuery("types", text, "Types of events, separated by commas."),
+  inQuery("max_depth", whole, "No events of greater depth."),
+  inQuery("agent", text, "Only events of this agent."),
+];
+
+/** The last event that the reader of a stream has. */
+const lastEventId: JsonObject = {
+  name: "Last-Event-ID",
+  in: "header",
+  schema: text,
+  description:
+    "The last event that the reader of a stream has. Also lastEventId and last_event_id in the query.",
+};
+
+const accepted: JsonObject = {
+  ...json(ref("Accepted"), "The request is accepted."),
+  headers: {
+    Location: { description: "The events of the request; absent for a configuration.", schema: text },
+  },
+};
+
+const more: JsonObject = {
+  Link: { description: 'The next page, with rel="next"; an empty page can have one.', schema: text },
+};
+
+const nothingNew: JsonObject = {
+  description: "The stream is over, and it has no event after the given position.",
+};
+
+const eventsByQuery = readEvents([
+  inQuery("request_id", text, "A request."),
+  inQuery("run_id", text, "A run."),
+]);
+
+const eventsById = readEvents([]);
+
+/** The routes of an agent, by the names of the route table. */
+const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
+  describe: operation({
+    summary: "Describes the agent.",
+    responses: { "200": json(ref("AgentDescriptor"), "The agent.") },
+  }),
+  process: operation({
+    summary: "Accepts a request.",
+    parameters: requestParameters,
+    content: body(ref("Request")),
+    responses: {
+      "200": json(anyOf(ref("Event"), ref("ConfigureCompleted")), "The event that the request waited for."),
+      "202": accepted,
+    },
+  }),
+  configure: operation({
+    summary: "Configures a run, or the agent for later runs.",
+    parameters: requestParameters.filter(
+      ({ name }) => name === "run_id" || name === "wait" || name === "wait_ms",
+    ),
+    content: body(ref("ConfigureRequest")),
+    responses: {
+      "200": json(ref("ConfigureCompleted"), "The configuration is accepted."),
+      "202": accepted,
+    },
+  }),
+  streamRequest: operation({
+    summary: "Accepts a request that starts or continues a turn, and streams its events.",
+    parameters: [
+      ...requestParameters.filter(({ name }) => name !== "wait" && name !== "wait_ms"),
+      lastEventId,
+    ],
+    content: body(anyOf(ref("ChatRequest"), ref("OperationRequest"), ref("ResumeWithInput"))),
+    responses: {
+      "200": {
+        description: "One frame for each event: its id, and the event as data.",
+        content: { "text/event-stream": { schema: text } },
+      },
+      "204": nothingNew,
+    },
+  }),
+  getEvents: eventsByQuery,
+  getEventsById: eventsById,
+  events: eventsByQuery,
+  eventsById,
+  request: operation({
+    summary: "Returns the state of a request.",
+    responses: { "200": json(ref("RequestStatus"), "Its state.") },
+  }),
+  runs: operation({
+    summary: "Lists runs, the most recently updated first.",
+    description:
+      "With `stream=true` the answer is `text/event-stream`: one frame for each row of the first page, then one for each row that changes, and `{run_id, removed: true}` for a removed run. Only `agent` and `limit` apply to it.",
+    parameters: [
+      inQuery("stream", flag, "A stream of the rows that change instead of a list."),
+      inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of runs."),
+      inQuery("agent", text, "Only runs of this agent."),
+      inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only runs in this state."),
+      inQuery(
+        "finish_reason",
+        { type: "string", enum: ["success", "error", "canceled"] },
+        "Only runs whose newest turn ended so.",
+      ),
+      inQuery(
+        "q",
+        text,
+        "Only runs whose first input contains this text, or whose id or key begins with it.",
+      ),
+      inQuery("key", text, "Only the run with this key; at the root with agent."),
+      inQuery("cursor", text, "Start of the page, from the Link header."),
+    ],
+    responses: { "200": { ...json(listOf(ref("RunSummary")), "A page of runs."), headers: more } },
+  }),
+  waits: operation({
+    summary: "Lists the open waits, oldest first, also those beside other work of their requests.",
+    parameters: [
+      inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of waits."),
+      inQuery("agent", text, "Only waits in runs of this agent."),
+      inQuery("run_id", text, "Only waits of this run."),
+      inQuery("cursor", text, "Start of the page, from the Link header."),
+    ],
+    responses: { "200": { ...json(listOf(ref("WaitForInput")), "A page of waits."), headers: more } },
+  }),
+  upload: operation({
+    summary: "Stores the body as a file. Its type is the Content-Type.",
+    parameters: [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run it belongs to.")],
+    content: { "*/*": {} },
+    responses: {
+      "201": {
+        ...json(ref("UploadedArtifact"), "The file is stored."),
+        headers: { Location: { description: "The file.", schema: text } },
+      },
+    },
+  }),
+  artifact: operation({
+    summary: "Returns a file.",
+    responses: { "200": { description: "Its bytes.", content: { "*/*": {} } } },
+  }),
+};
+
+// A client that is generated from the document reads one type for a status, so the stream is only in words.
+function readEvents(parameters: readonly JsonObject[]): JsonObject {
+  return operation({
+    summary: "Returns the events of a request or a run.",
+    description:
+      "With `stream=true` the answer is `text/event-stream`: one frame for each event, with its id and the event as data.",
+    parameters: [...parameters, ...eventParameters, lastEventId],
+    responses: {
+      "200": { ...json(listOf(ref("Event")), "Events, oldest first."), headers: more },
+      "204": nothingNew,
+    },
+  });
+}
+
+function body(schema: JsonObject): JsonObject {
+  return { "application/json": { schema } };
+}

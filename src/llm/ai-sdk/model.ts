@@ -1,15 +1,14 @@
 import type * as ai from "ai";
-import { messageOf } from "../../errors.ts";
+import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
-import type { Model, ModelPart, QueueOptions } from "../../ports/model.ts";
+import type { Model, ModelContext, ModelPart, QueueOptions } from "../../ports/model.ts";
 import type { Usage } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toQueueOptions } from "../../runtime/agent/call-options.ts";
 import { cut } from "../../runtime/journal/json-limits.ts";
-import { toModelError } from "./fault.ts";
+import { imageTypeOf } from "../prompt/images.ts";
 import { parsePrompt } from "../prompt/prompt.ts";
-import type { Completion, ModelToolCall, Prompt } from "../prompt/prompt.ts";
-import { saysAnything, toModelMessage } from "./to-model-message.ts";
+import type { Completion, Message, MessageImage, ModelToolCall, Prompt } from "../prompt/prompt.ts";
 
 /** A language model of an AI SDK provider. */
 export interface LanguageModel {
@@ -167,4 +166,128 @@ function toUsage(
     ...(output !== undefined && { output_tokens: output }),
     ...(price && { cost: ((input ?? 0) * price.input + (output ?? 0) * price.output) / 1_000_000 }),
   };
+}
+
+/** Converts an error of an AI SDK provider, and decides whether a retry can succeed. */
+function toModelError(model: string, thrown: unknown): ModelError {
+  if (isInstance(thrown, ModelError)) return thrown;
+  const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
+  return new ModelError(`${model}: ${messageOf(thrown) || "the completion failed"}${placeOf(thrown)}`, {
+    transient: isTransient(thrown),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    cause: thrown,
+  });
+}
+
+/** The address that was asked and its status; without user, password and query, which can hold secrets. */
+function placeOf(thrown: unknown): string {
+  const url = fieldOf(thrown, "url");
+  if (typeof url !== "string" || !URL.canParse(url)) return "";
+  const { origin, pathname } = new URL(url);
+  const status = fieldOf(thrown, "statusCode");
+  return ` (${typeof status === "number" ? `HTTP ${status} from ` : ""}${origin}${pathname})`;
+}
+
+/** Client error statuses that are transient. */
+const TRY_AGAIN = new Set([408, 409, 425, 429]);
+
+/** The SDK's error for a stream that broke off or was invalid. */
+const BROKEN_STREAM = "AI_InvalidResponseDataError";
+
+/** Error codes of sockets and of fetch. */
+const NETWORK_CODE = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/;
+
+/** Maximum number of causes to look at: an error can be its own cause. */
+const CAUSES = 10;
+
+/** Whether a failure is transient: the provider says so, or the network failed. */
+function isTransient(thrown: unknown): boolean {
+  let fault = thrown;
+  for (let depth = 0; isInstance(fault, Error) && depth < CAUSES; depth += 1) {
+    const status = fieldOf(fault, "statusCode");
+    if (fieldOf(fault, "isRetryable") === true || fieldOf(fault, "name") === BROKEN_STREAM) return true;
+    if (typeof status === "number" && (status >= 500 || TRY_AGAIN.has(status))) return true;
+    const code = fieldOf(fault, "code");
+    if (typeof code === "string" && NETWORK_CODE.test(code)) return true;
+    fault = fieldOf(fault, "cause");
+  }
+  return false;
+}
+
+/** The retry delay that the provider asks for. */
+function toRetryAfterMs(headers: unknown): number | undefined {
+  const ms = toNumber(fieldOf(headers, "retry-after-ms"));
+  const seconds = toNumber(fieldOf(headers, "retry-after"));
+  if (ms >= 0) return ms;
+  return seconds >= 0 ? seconds * 1_000 : undefined;
+}
+
+function toNumber(header: unknown): number {
+  return typeof header === "string" ? Number.parseFloat(header) : Number.NaN;
+}
+
+/** Reads the bytes of an image; `undefined` for a model without image input. */
+type ReadImage = ModelContext["readArtifact"] | undefined;
+
+/** Whether a message of the model has any content. Many providers refuse a conversation with an empty one. */
+function saysAnything(message: Message): boolean {
+  if (message.role !== "assistant") return true;
+  const { content, toolCalls = [], original } = message;
+  return content.trim() !== "" || toolCalls.length > 0 || original !== undefined;
+}
+
+/** Converts a message to the AI SDK, including its images. */
+async function toModelMessage(message: Message, readImage: ReadImage): Promise<ai.ModelMessage> {
+  switch (message.role) {
+    case "user":
+      return { role: "user", content: await toUserContent(message, readImage) };
+    case "assistant": {
+      const { content, toolCalls = [], original } = message;
+      if (original !== undefined) return { role: "assistant", content: original as never };
+      const calls = toolCalls.map(({ id, name, input }) => ({
+        type: "tool-call" as const,
+        toolCallId: id,
+        toolName: name,
+        input,
+      }));
+      return {
+        role: "assistant",
+        content: [...(content.trim() === "" ? [] : [{ type: "text" as const, text: content }]), ...calls],
+      };
+    }
+    case "tool": {
+      const { callId, name, content, isError = false } = message;
+      const output = { type: isError ? ("error-text" as const) : ("text" as const), value: content };
+      return { role: "tool", content: [{ type: "tool-result", toolCallId: callId, toolName: name, output }] };
+    }
+    default: {
+      const never: never = message;
+      return never;
+    }
+  }
+}
+
+async function toUserContent(
+  { content, images = [] }: Extract<Message, { readonly role: "user" }>,
+  readImage: ReadImage,
+): Promise<ai.UserContent> {
+  if (readImage === undefined || images.length === 0) return content;
+  const parts = await Promise.all(images.map((image) => toImagePart(image, readImage)));
+  return [{ type: "text", text: content }, ...parts.filter((part) => part !== undefined)];
+}
+
+/** The image part; `undefined` if the bytes are not an image, which providers refuse. */
+async function toImagePart(
+  { artifactId }: MessageImage,
+  readImage: NonNullable<ReadImage>,
+): Promise<ai.FilePart | undefined> {
+  try {
+    const data = await readImage(artifactId);
+    const mediaType = imageTypeOf(data);
+    return mediaType === undefined ? undefined : { type: "file", data, mediaType };
+  } catch (thrown) {
+    // The file may have been removed since.
+    if (thrown instanceof AgentError && thrown.code === "not_found") return undefined;
+    throw thrown;
+  }
 }

@@ -2,27 +2,25 @@ import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
 import type { RecordPosition } from "../../ports/log-batch.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
+import type { RunPhase } from "../../protocol/answers/status.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject, Json } from "../../protocol/json.ts";
-import type { RunPhase } from "../../protocol/answers/status.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
-import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
-import type { Recorded, Recorder } from "../journal/recorder.ts";
-import { RunSystem } from "../scheduler/run-system.ts";
-import { toPromptMark } from "../replay/prompts/mark.ts";
-import type { PromptMark } from "../replay/prompts/mark.ts";
-import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
 import { byteLength } from "../journal/json-limits.ts";
-import type { InboxMessage } from "../scheduler/inbox.ts";
+import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
+import { toPromptMark } from "../replay/prompts.ts";
+import type { PromptMark } from "../replay/prompts.ts";
+import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
 import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
+import type { RunContext } from "../run-context.ts";
+import type { InboxMessage } from "../scheduler/inbox.ts";
+import { RunSystem } from "../scheduler/run-system.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { CurrentRow } from "./current-row.ts";
 import type { RequestEnd } from "./current-row.ts";
-import { TRANSITIONS } from "./lifecycle.ts";
-import type { LifecycleEvent, LifecycleState } from "./lifecycle.ts";
 
 /** A message for the agent of a run. */
 export interface GivenMessage {
@@ -312,3 +310,18 @@ export function notWritten(cause: unknown): AgentError {
   if (cause instanceof AgentError) return cause;
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }
+
+/** What changes the phase of a run: a turn starts, is parked, continues or ends; the run is passivated. */
+type LifecycleEvent = "start" | "park" | "unpark" | "end" | "close";
+
+/** The state of a run: its phase, or `closed` when it is no longer in memory. */
+type LifecycleState = RunPhase | "closed";
+
+/** The next state for each event in each state. Other events change nothing. */
+const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in LifecycleEvent]?: LifecycleState }>> =
+  {
+    idle: { start: "running", close: "closed" },
+    running: { park: "waiting", end: "idle", close: "closed" },
+    waiting: { unpark: "running", end: "idle", close: "closed" },
+    closed: {},
+  };

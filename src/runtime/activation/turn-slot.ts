@@ -1,28 +1,34 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
+import { Actor } from "../actor/actor.ts";
+import { isInterruption, isPassedOn } from "../actor/call-failure.ts";
+import { isNotAccepted } from "../agent/accepted-operations.ts";
+import { CHAT } from "../agent/agent.ts";
+import type { Agent } from "../agent/agent.ts";
+import { errorMessage } from "../agent/error-message.ts";
+import { RemoteFailure } from "../agent/remote-port.ts";
+import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
 import { rootOf } from "../journal/call-id.ts";
+import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/records.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
-import type { PromptMark } from "../replay/prompts/mark.ts";
+import type { PromptMark } from "../replay/prompts.ts";
 import { newJournal, withSpared } from "../replay/turn-journal.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
-import type { Agent } from "../agent/agent.ts";
-import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/records.ts";
-import type { Mailbox } from "./mailbox.ts";
-import { endRequest } from "./end-request.ts";
-import { openTurn } from "./open-turn.ts";
-import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
-import { runHandler } from "./run-handler.ts";
-import { CANCELED } from "./run-ledger.ts";
-import type { RunLedger } from "./run-ledger.ts";
-import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { RunContext } from "../run-context.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { isLong } from "../scheduler/open-rests.ts";
-import type { ActiveTurn, TurnListener } from "../turn/active-turn.ts";
-import { toSegment, RequestIndexEntry } from "./request-index-entry.ts";
+import { ActiveTurn } from "../turn/active-turn.ts";
+import type { TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
+import { endRequest } from "./end-request.ts";
+import type { Mailbox } from "./mailbox.ts";
+import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
+import { RequestIndexEntry, toSegment } from "./request-index-entry.ts";
+import { CANCELED } from "./run-ledger.ts";
+import type { RunLedger } from "./run-ledger.ts";
 
 /**
  * The slot of the one started turn of a run. The turn is either active, with a running handler, or
@@ -306,3 +312,82 @@ export class TurnSlot implements TurnListener {
 
 /** A failed commit is reported to the run. */
 function ignore(): void {}
+
+/** The parts of a turn that its run does not have. */
+interface OpenTurnOptions {
+  readonly agent: Agent;
+  readonly speaker: Speaker;
+  readonly journal: TurnJournal;
+  readonly inbox: Inbox;
+  readonly listener: TurnListener;
+}
+
+/** Creates the turn of the started request of a run; `undefined` if none has started. */
+function openTurn(
+  context: RunContext,
+  { runId, key, recorder, started, state, system }: RunLedger,
+  { agent, speaker, journal, inbox, listener }: OpenTurnOptions,
+): ActiveTurn | undefined {
+  if (started?.turn === undefined) return undefined;
+  const { memory } = state;
+  return new ActiveTurn({
+    context,
+    runId,
+    key,
+    request: { ...started, turn: started.turn },
+    agent,
+    speaker,
+    journal,
+    memory,
+    prompt: state.prompts?.[agent.name],
+    recorder,
+    inbox,
+    system,
+    listener,
+  });
+}
+
+/**
+ * Runs the handler for a turn's request from its start; logged steps are replayed. Returns a function that stops the
+ * handler.
+ */
+function runHandler(turn: ActiveTurn): () => void {
+  const { agent, accepted, root } = turn;
+  const asked = askedOf(turn);
+  if (asked === undefined) {
+    turn.fail("unsupported_input", noChat(agent));
+    return () => {};
+  }
+  const actor = new Actor(turn, agent, 0, root);
+  return actor.start(asked, {
+    done({ text, output, truncated }) {
+      const changed = actor.memory.changed();
+      turn.end({
+        finishReason: "success",
+        result: text,
+        ...(truncated && { truncated }),
+        output,
+        ...(changed !== undefined && { memory: new Map([[agent.name, changed]]) }),
+      });
+    },
+    failed(thrown, unfit) {
+      // A chat that does not fit the operation fails here; every other input was checked before.
+      const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
+      if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
+      else if (isNotAccepted(thrown)) turn.fail("not_accepted", errorMessage(thrown));
+      else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
+      else if (isPassedOn(thrown)) turn.fail("agent_error", errorMessage(thrown));
+      else turn.failWith(thrown, isInterruption(thrown) ? "interrupted" : "agent_error");
+    },
+  });
+}
+
+function askedOf({ agent, accepted }: ActiveTurn): ReturnType<typeof toAsked> {
+  if (agent.remote) return toRemoteInvocation(agent, accepted.request);
+  try {
+    return toAsked(agent, accepted.request);
+  } catch {
+    // The operation existed when the request was accepted; the code has changed since.
+    return undefined;
+  }
+}

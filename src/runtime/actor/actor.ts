@@ -1,28 +1,29 @@
 import { createActor, fromPromise } from "xstate";
 import type { AnyActorRef } from "xstate";
-import type { Speaker } from "../../protocol/events/encode.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import { copyJson } from "../../protocol/json.ts";
-import type { ActorContext } from "../turn/actor-context.ts";
-import type { Agent } from "../agent/agent.ts";
+import type { Json } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
+import type { Agent } from "../agent/agent.ts";
+import { parseNow, parseWith } from "../agent/definition/schema.ts";
+import { errorMessage } from "../agent/error-message.ts";
+import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
+import type { Memory } from "../agent/turn-api.ts";
+import { cut, toJson } from "../journal/json-limits.ts";
+import { LazySet } from "../lazy.ts";
+import { performRemotely } from "../remote/remote-session.ts";
+import { ReplayScope } from "../replay/scope.ts";
+import { Transcript } from "../replay/transcript.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { ActiveTurn } from "../turn/active-turn.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
 import { toAnswer, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
-import type { Invocation } from "../agent/resolve-operation.ts";
-import { errorMessage } from "../agent/error-message.ts";
-import { performRemotely } from "../remote/remote-session.ts";
-import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
-import { LazySet } from "../lazy.ts";
-import { createMemory } from "./actor-memory.ts";
-import type { ActorMemory } from "./actor-memory.ts";
-import type { OpenCall } from "../scheduler/call-tree.ts";
 import { Sequence } from "./sequence.ts";
 import { TurnHandle } from "./turn-handle.ts";
-import { Transcript } from "../replay/transcript.ts";
-import { parseWith } from "../agent/definition/schema.ts";
-import { ReplayScope } from "../replay/scope.ts";
-import { cut, toJson } from "../journal/json-limits.ts";
-import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** Receives the end of a handler: one of the two, once. */
 export interface HandlerEnd {
@@ -239,3 +240,48 @@ const NEVER: AbortSignal = new AbortController().signal;
 const handler = fromPromise<void, (signal: AbortSignal) => Promise<void>>(({ input, signal }) =>
   input(signal),
 );
+
+/** An actor's memory, including the changes of this actor. */
+interface ActorMemory extends Memory {
+  /** The new value, which is kept if the actor succeeds; `undefined` if it is unchanged. */
+  changed(): Json | undefined;
+}
+
+/**
+ * The memory of an actor. The requested agent has its memory of the run. A called agent starts with an empty
+ * memory that is not kept, unless its definition shares the memory of the run. `get` returns a copy, so that
+ * changing it has no effect until it is set. With a schema, the log stores the value that was set, and `get`
+ * returns the parsed value.
+ */
+function createMemory({ turn, agent, depth }: Pick<ActorContext, "turn" | "agent" | "depth">): ActorMemory {
+  const kept = depth === 0 || agent.memory === "run";
+  const { memorySchema: schema } = agent;
+  const what = `the memory of ${agent.name}`;
+  let changed: Json | undefined;
+
+  function read(): Json | undefined {
+    if (changed !== undefined) return changed;
+    const before = turn.memory[agent.name];
+    if (depth === 0) return before;
+    return kept ? (turn.calls.staged.get(agent.name) ?? before) : undefined;
+  }
+
+  return {
+    changed: () => (kept ? changed : undefined),
+    get() {
+      const value = copyJson(read());
+      if (schema === undefined) return value;
+      try {
+        return parseNow(schema, value, what) as Json;
+      } catch (thrown) {
+        // An empty memory fits only a schema that has a default.
+        if (value === undefined && isInstance(thrown, AgentError)) return undefined;
+        throw thrown;
+      }
+    },
+    set(value) {
+      if (schema) parseNow(schema, value, what);
+      changed = toJson(value, what, turn.context.limits.memoryBytes);
+    },
+  };
+}

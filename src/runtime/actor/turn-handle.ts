@@ -3,24 +3,13 @@ import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Actor } from "./actor.ts";
 import { toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
-import { checkAgent } from "../agent/definition/check-definition.ts";
 import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
-import type { Invocation } from "../agent/resolve-operation.ts";
-import { attachedTo } from "../turn/actor-context.ts";
-import { openAttachments, publishFile } from "./artifacts.ts";
-import { completeWith } from "./completion.ts";
-import { runBranches } from "./branches.ts";
 import type { CallOptions, EffectOptions } from "../agent/call-options.ts";
-import { call, effect, usedAs } from "./steps/calls.ts";
-import { ask, schedule, tell } from "./steps/requests.ts";
-import { receivedMessages, receiveMessage, sleepFor, waitForInput } from "./steps/waits.ts";
+import { checkAgent } from "../agent/definition/check-definition.ts";
 import { parseNow } from "../agent/definition/schema.ts";
-import type { ReplayScope } from "../replay/scope.ts";
-import type { Sequence } from "./sequence.ts";
-import { checkText } from "../journal/json-limits.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
 import type {
   Artifact,
   ArtifactOptions,
@@ -34,13 +23,24 @@ import type {
   OperationOutput,
   ReceiveOptions,
   ScheduledTime,
+  TimedWaitOptions,
   ToldRequest,
   ToolTurn,
   Turn,
   TurnRequestInfo,
-  TimedWaitOptions,
   WaitOptions,
 } from "../agent/turn-api.ts";
+import { checkText } from "../journal/json-limits.ts";
+import { ReplayScope } from "../replay/scope.ts";
+import { allSignature } from "../replay/signature.ts";
+import { attachedTo } from "../turn/actor-context.ts";
+import type { Actor } from "./actor.ts";
+import { openAttachments, publishFile } from "./artifacts.ts";
+import { completeWith } from "./completion.ts";
+import { Sequence } from "./sequence.ts";
+import { call, effect, usedAs } from "./calls.ts";
+import { ask, schedule, tell } from "./requests.ts";
+import { receiveMessage, receivedMessages, sleepFor, waitForInput } from "./waits.ts";
 
 /** The turn object of a handler: one sequence of an actor's steps. */
 export class TurnHandle implements ToolTurn {
@@ -262,5 +262,41 @@ function readConfig({ agent, call }: Actor): JsonObject {
     if (!isInstance(thrown, AgentError)) throw thrown;
     const message = `${thrown.message}; configure the agent, or give its schema a default`;
     throw new AgentError(thrown.code, message, { cause: thrown });
+  }
+}
+
+/** One of several parallel sequences. */
+type Branch = (sequence: Sequence) => unknown;
+
+/** Runs branches of a sequence; the sequence itself does nothing until all have ended. */
+async function runBranches(sequence: Sequence, branches: readonly Branch[]): Promise<readonly unknown[]> {
+  const { actor, scope } = sequence;
+  const { turn } = actor;
+  const step = sequence.begin(allSignature(branches.length));
+  if (step === undefined) return turn.over();
+  const { callId, logged } = step;
+  if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: branches.length });
+  scope.branching = true;
+  turn.activity.deactivate(scope.path);
+  const ends = await Promise.allSettled(
+    branches.map((branch, index) => runBranch(sequence, branch, `${callId}:${index}`)),
+  );
+  scope.branching = false;
+  turn.activity.activate(scope.path);
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed) throw failed.reason;
+  return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
+}
+
+async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
+  const { turn } = actor;
+  const scope = new ReplayScope(path, turn.journal.items.get(path), above);
+  turn.activity.begin(path, { above: above.path });
+  try {
+    return await branch(new Sequence(actor, scope));
+  } finally {
+    turn.activity.end(path);
+    const divergence = scope.end();
+    if (divergence && actor.call.open) turn.diverge(divergence);
   }
 }

@@ -1,16 +1,15 @@
 import { AgentError } from "../../errors.ts";
+import type { NodeAgent } from "../../ports/node-directory.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { NodeAgent } from "../../ports/node-directory.ts";
-import type { Agent, Collaborators } from "./agent.ts";
-import type { RemoteHandler } from "./remote-port.ts";
-import { Bindings } from "./bindings.ts";
-import { checkAgent } from "./definition/check-definition.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
+import type { Agent, Collaborators, Schema } from "./agent.ts";
+import { checkAgent } from "./definition/check-definition.ts";
+import { checkNotRoute } from "./definition/define.ts";
 import { toDescriptor } from "./definition/describe.ts";
-import { toServed } from "./definition/served-tool.ts";
-import { createTimerAgent, TIMER_AGENT } from "./definition/timer-agent.ts";
+import { TIMER_AGENT, createTimerAgent } from "./definition/timer-agent.ts";
 import type { TimerAgent } from "./definition/timer-agent.ts";
+import type { RemoteHandler } from "./remote-port.ts";
 
 export interface AgentDirectoryOptions {
   /** The agents and tools to serve. */
@@ -135,4 +134,98 @@ export class AgentDirectory {
 interface AgentConfig {
   readonly version: number;
   readonly args: JsonObject;
+}
+
+/** The agents that each agent uses: its own, or the ones that the runtime binds to the names. */
+class Bindings {
+  readonly #bind: Collaborators;
+  readonly #uses = new Map<Agent, Collaborators>();
+  readonly #remote = new Map<string, RemoteHandler>();
+
+  /**
+   * Throws `invalid_request` for a name that no agent uses, and for a replacement that lacks an operation.
+   */
+  constructor(agents: readonly Agent[], bind: Collaborators) {
+    this.#bind = bind;
+    for (const agent of agents) this.#visit(agent);
+    const used = new Set([...this.#uses.keys()].flatMap(({ uses }) => Object.keys(uses)));
+    const unused = Object.keys(bind).filter((name) => !used.has(name));
+    if (unused.length > 0)
+      throw new AgentError("invalid_request", `bind names ${unused.join(", ")}, but no agent uses it`);
+  }
+
+  /** The agents that an agent uses, by its own names for them. */
+  usesOf(agent: Agent): Collaborators {
+    return this.#uses.get(agent) ?? this.#visit(agent);
+  }
+
+  /** All remote agents that local agents can call. */
+  get remote(): ReadonlyMap<string, RemoteHandler> {
+    return this.#remote;
+  }
+
+  #visit(agent: Agent): Collaborators {
+    const known = this.#uses.get(agent);
+    if (known) return known;
+    const entries = Object.entries(agent.uses).map(([name, own]) => [name, this.#bound(agent, name, own)]);
+    const uses = Object.fromEntries(entries) as Collaborators;
+    this.#uses.set(agent, uses);
+    if (agent.remote) this.#remote.set(agent.name, agent.remote);
+    for (const other of [...agent.tools, ...Object.values(uses)]) this.#visit(other);
+    return uses;
+  }
+
+  #bound(agent: Agent, name: string, own: Agent): Agent {
+    const bound = Object.hasOwn(this.#bind, name) ? this.#bind[name] : undefined;
+    if (bound === undefined) return own;
+    const missing = bound.remote ? [] : Object.keys(own.operations).filter((op) => !hasOwn(bound, op));
+    if (missing.length === 0 || own.remote) return bound;
+    throw new AgentError(
+      "invalid_request",
+      `agent ${agent.name} uses ${name}, but ${bound.name} has no operation ${missing.join(", ")}`,
+    );
+  }
+}
+
+function hasOwn({ operations }: Agent, name: string): boolean {
+  return Object.hasOwn(operations, name);
+}
+
+/**
+ * An agent as it is served. A tool becomes an agent with one operation that calls it, so that what the tool says
+ * belongs to a call, and a crash in the middle of it means what its `effect` says.
+ */
+function toServed(agent: Agent): Agent {
+  if (agent.kind !== "tool") return agent;
+  checkNotRoute(agent.name);
+  const [entry] = Object.entries(agent.operations);
+  if (entry === undefined) return agent;
+  const [name, { description, input, output }] = entry;
+  return {
+    ...agent,
+    kind: "agent",
+    tools: [agent],
+    operations: {
+      [name]: {
+        description,
+        input: unchanged(input),
+        ...(output && { output: unchanged(output) }),
+        run: (given, turn) => turn.tool(agent, given),
+      },
+    },
+  };
+}
+
+/** The same schema, but it does not change the value that it checks: the tool parses the value itself. */
+function unchanged(schema: Schema<unknown>): Schema<unknown> {
+  const standard = schema["~standard"];
+  return {
+    "~standard": {
+      ...standard,
+      async validate(value) {
+        const result = await standard.validate(value);
+        return result.issues === undefined ? { value } : result;
+      },
+    },
+  };
 }

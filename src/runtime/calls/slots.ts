@@ -1,6 +1,6 @@
-import { HeldSlot } from "../scheduler/slots/slot-queues.ts";
+import { HeldSlot } from "../scheduler/slot-queue.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
-import type { SlotQueue } from "../scheduler/slots/slot-queue.ts";
+import type { SlotQueue } from "../scheduler/slot-queue.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 
 /** How a call gets its slot: `full` means that it must not wait. */

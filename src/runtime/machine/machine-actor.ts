@@ -3,6 +3,7 @@ import type {
   AnyActorRef,
   AnyMachineSnapshot,
   AnyStateMachine,
+  AnyStateNode,
   EventObject,
   InspectionEvent,
   Snapshot,
@@ -22,7 +23,6 @@ import type { MachineCalls } from "./calls/machine-calls.ts";
 import { MachinePromises } from "./calls/promises.ts";
 import { MachineTimers } from "./calls/timers.ts";
 import { MachineWaits } from "./calls/waits.ts";
-import { leavingEvents } from "./chart/leaving-events.ts";
 import type { ChildChange, LogicHost, StartedPromise } from "./journaled-logic.ts";
 import { MachineEvents } from "./machine-events.ts";
 import { toOperationEvent } from "./machine-input.ts";
@@ -310,4 +310,26 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#transitions.stop();
     this.#machine.stop();
   }
+}
+
+/**
+ * The events of the delays after which a machine certainly leaves a state: delays of the state and of those above it,
+ * without a guard and with a target outside.
+ */
+function leavingEvents(machine: AnyStateMachine, stateId: string): ReadonlySet<string> {
+  const state = machine.getStateNodeById(stateId);
+  const events = new Set<string>();
+  for (let node: AnyStateNode | undefined = state; node !== undefined; node = node.parent) {
+    for (const { eventType, guard, reenter, target = [] } of node.after) {
+      const isLeft = reenter || target.some((to) => node !== state || !isWithin(to as AnyStateNode, state));
+      if (guard === undefined && target.length > 0 && isLeft) events.add(eventType);
+    }
+  }
+  return events;
+}
+
+function isWithin(node: AnyStateNode, above: AnyStateNode): boolean {
+  for (let at: AnyStateNode | undefined = node; at !== undefined; at = at.parent)
+    if (at === above) return true;
+  return false;
 }

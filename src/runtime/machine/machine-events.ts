@@ -1,11 +1,18 @@
-import type { AnyActorRef, AnyMachineSnapshot, AnyTransitionDefinition, EventObject } from "xstate";
-import type { MachineStatus } from "../../protocol/events/events.ts";
+import type {
+  AnyActorRef,
+  AnyMachineSnapshot,
+  AnyStateNode,
+  AnyTransitionDefinition,
+  EventObject,
+} from "xstate";
+import type { MachineStatus, StateStep } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { checkName, toJson } from "../journal/json-limits.ts";
+import { pathOf } from "./chart/chart.ts";
 import type { Chart, Charts } from "./chart/chart.ts";
-import { StateSteps } from "./chart/state-steps.ts";
+import type { EventNames } from "./chart/event-names.ts";
 import type { ChildChange } from "./journaled-logic.ts";
 
 /** Maximum length of the place of a machine inside the machine. */
@@ -97,4 +104,67 @@ export class MachineEvents {
 interface Microstep {
   readonly event: EventObject;
   readonly transitions: readonly AnyTransitionDefinition[];
+}
+
+/** The transitions that a machine took for an event. */
+interface TakenSteps {
+  /** The name of the event. */
+  readonly cause: string;
+  /** The first steps, if there were too many. */
+  readonly steps: readonly StateStep[];
+  readonly isTruncated: boolean;
+}
+
+/** Maximum number of steps in one event. */
+const STEPS_LIMIT = 32;
+
+/** The transitions that a machine takes for one event. */
+class StateSteps {
+  readonly #names: EventNames;
+  #steps: StateStep[] = [];
+  #isTruncated = false;
+  #cause: string | undefined;
+  /** Whether a transition was taken for the current event. */
+  #isTaken = false;
+
+  constructor(names: EventNames) {
+    this.#names = names;
+  }
+
+  /** The machine is about to process an event. */
+  begin(event: EventObject): void {
+    this.#cause = this.#names.of(event.type);
+    this.#isTaken = false;
+  }
+
+  /** Adds a microstep. */
+  add(event: EventObject, transitions: readonly AnyTransitionDefinition[]): void {
+    for (const { source, target = [], eventType, actions } of transitions) {
+      if (target.length === 0 && actions.length === 0) continue;
+      this.#isTaken ||= this.#cause !== undefined;
+      const from = pathOf(source as AnyStateNode);
+      const step: StateStep = eventType === "" ? { from } : { from, event: this.#names.of(event.type) };
+      if (target.length === 0) this.#push(step);
+      for (const state of target) this.#push({ ...step, to: pathOf(state as AnyStateNode) });
+    }
+  }
+
+  /**
+   * Removes and returns the steps of the current event; `undefined` if the machine took no transition for it, unless
+   * the event ended it with an error.
+   */
+  take(status: MachineStatus): TakenSteps | undefined {
+    const cause = this.#cause;
+    if (cause === undefined || (!this.#isTaken && status !== "error")) return undefined;
+    const taken = { cause, steps: this.#steps, isTruncated: this.#isTruncated };
+    this.#steps = [];
+    this.#isTruncated = false;
+    this.#isTaken = false;
+    return taken;
+  }
+
+  #push(step: StateStep): void {
+    if (this.#steps.length < STEPS_LIMIT) this.#steps.push(step);
+    else this.#isTruncated = true;
+  }
 }

@@ -2,12 +2,16 @@ import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
+import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { EventOf } from "../../protocol/events/event-schemas.ts";
+import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
-import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
+import { acceptedBy } from "../agent/accepted-operations.ts";
+import type { AgentDirectory } from "../agent/agent-directory.ts";
+import type { Agent } from "../agent/agent.ts";
 import type { Receipt } from "../api.ts";
-import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
 import type {
   Address,
   AnswersOptions,
@@ -17,24 +21,20 @@ import type {
   FollowOptions,
   ReadEventsOptions,
 } from "../feeds.ts";
-import type { AgentDirectory } from "../agent/agent-directory.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
+import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
+import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
 import { toWanted } from "./event-filter.ts";
 import type { Wanted } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
+import { follow } from "./follow.ts";
+import { readWaits, searchRuns, toDetails, toRunRequest } from "./lists.ts";
 import { toLost } from "./lost-events.ts";
-import { follow } from "./follow/follow.ts";
-import { ReaderSweep } from "./follow/reader-sweep.ts";
-import { machineStatus } from "./machine-status.ts";
-import { readPage } from "./read-page.ts";
-import { readWaits } from "./lists/read-waits.ts";
-import { toDetails, toRunRequest } from "./lists/run-row.ts";
-import { watchRuns } from "./lists/watch-runs.ts";
-import type { AcceptedRequest } from "../journal/records.ts";
-import { searchRuns } from "./lists/search-runs.ts";
+import { ReaderSweep } from "./reader-sweep.ts";
 import { RecentMap } from "./recent-map.ts";
 import { oldestQuestion, toStatus } from "./request-status.ts";
-import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
+import { watchRuns } from "./watch-runs.ts";
 
 /** The number of requests whose constant data is cached, so that their readers need no log access. */
 const REMEMBERED = 10_000;
@@ -315,4 +315,63 @@ interface Remembered {
   readonly level: LoggingLevel;
   /** The cursor before its first event, if it started when it was accepted. */
   readonly startedAfter?: number | undefined;
+}
+
+/** Default and maximum size of a polled page. */
+const PAGE = { limit: 1_000, limitBytes: 1_048_576 };
+
+/** Reads one page of a run's log and drops the filtered events. */
+async function readPage(
+  log: EventLog,
+  address: Address,
+  {
+    after,
+    wanted,
+    ...limits
+  }: {
+    readonly after: number;
+    readonly wanted: Wanted | undefined;
+    readonly limit?: number;
+    readonly limitBytes?: number;
+  },
+): Promise<EventPage> {
+  const { events, head } = await log.read(address.runId, { after, ...PAGE, ...limits });
+  const cursor = after + countEvents(events);
+  return { events: toEncoded(wanted ? events.filter(wanted) : events), cursor, more: cursor < head };
+}
+
+/** The state of the machine that a request runs, as of its newest event, and the operations that it takes now. */
+async function machineStatus(
+  log: EventLog,
+  entry: RequestEntry,
+  { machine, operations }: Agent,
+): Promise<Pick<RequestStatus, "state" | "accepts">> {
+  if (machine === undefined) return {};
+  const { statechart } = machine;
+  const change = await newestChange(log, entry);
+  if (change === undefined) return {};
+  const { value: state, chart, status } = change;
+  // A chart that has changed since then says nothing about this state.
+  const isOpen = entry.phase !== "completed" && status === "active" && chart === statechart.hash;
+  return { state, ...(isOpen && { accepts: acceptedBy(statechart, state, Object.keys(operations)) }) };
+}
+
+/** The newest StateChanged of the requested agent's machine. */
+async function newestChange(
+  log: EventLog,
+  { runId, requestId, started, completed }: RequestEntry,
+): Promise<EventOf<"StateChanged"> | undefined> {
+  if (started === undefined) return undefined;
+  const isOfAgent = (text: string): boolean =>
+    typeOf(text) === "StateChanged" &&
+    depthOf(text) === 0 &&
+    requestIdOf(text) === requestId &&
+    // Not the state of a machine inside the agent's machine.
+    toChange(text).machine === undefined;
+  const found = await findLast(log, runId, isOfAgent, { from: started, to: completed });
+  return found && toChange(found.text);
+}
+
+function toChange(text: string): EventOf<"StateChanged"> {
+  return JSON.parse(text) as EventOf<"StateChanged">;
 }

@@ -1,32 +1,32 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { Hops } from "../../protocol/actors.ts";
-import { toTimestamp } from "../../protocol/events/encode.ts";
+import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
 import type { Caller } from "../../protocol/requests/requests.ts";
-import type { ActorContext } from "../turn/actor-context.ts";
-import { artifactUrl } from "../artifacts/artifact.ts";
-import type { Invocation } from "../agent/resolve-operation.ts";
-import { attachedTo } from "../turn/actor-context.ts";
-import { scopeOf } from "../journal/call-id.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import type {
-  RemoteHandler,
-  RemoteFile,
-  RemoteSession,
-  RemoteWait,
-  RemoteResult,
   RemoteCursor,
+  RemoteFile,
+  RemoteHandler,
+  RemoteResult,
+  RemoteSession,
   RemoteSpeaker,
+  RemoteWait,
   StoredFile,
 } from "../agent/remote-port.ts";
-import { nextHops } from "../replay/actor-request.ts";
-import { RemoteWaits } from "./remote-waits.ts";
-import { RemoteSpeakers } from "./remote-speakers.ts";
-import { OpenCall } from "../scheduler/call-tree.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
 import type { Memory } from "../agent/turn-api.ts";
+import { artifactUrl } from "../artifacts/artifact.ts";
+import { scopeOf } from "../journal/call-id.ts";
+import { nextHops } from "../replay/actor-request.ts";
+import { OpenCall } from "../scheduler/call-tree.ts";
+import { attachedTo } from "../turn/actor-context.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
+import { RemoteWaits } from "./remote-waits.ts";
 
 /** Lets a remote agent perform the operation of an actor; throws a RemoteFailure if that fails. */
 export async function performRemotely(
@@ -271,3 +271,37 @@ class LocalSession implements RemoteSession {
 }
 
 const NEVER = new Promise<never>(() => {});
+
+/** Maximum number of speakers with prepared constant text. */
+const SPEAKERS_LIMIT = 256;
+
+/** The speakers of a remote agent, placed below the local actor. */
+class RemoteSpeakers {
+  readonly #actor: ActorContext;
+  readonly #speakers = new Map<string, Speaker>();
+
+  constructor(actor: ActorContext) {
+    this.#actor = actor;
+  }
+
+  speakerOf({ agent, depth, parent }: RemoteSpeaker): Speaker {
+    const { call, depth: base, speaker, turn } = this.#actor;
+    // The remote agent itself speaks under its local name.
+    if (base === 0 && depth === 0) return speaker;
+    const key = `${depth} ${parent ?? ""} ${agent}`;
+    const known = this.#speakers.get(key);
+    if (known) return known;
+    if (this.#speakers.size >= SPEAKERS_LIMIT) this.#speakers.clear();
+    const { runId, accepted } = turn;
+    const made = createSpeaker({
+      run_id: runId,
+      request_id: accepted.requestId,
+      agent,
+      depth: base + depth,
+      parent_call_id: parent ?? call.callId,
+    });
+    this.#speakers.set(key, made);
+    turn.subscriptions.introduce(made, parent ?? call.callId);
+    return made;
+  }
+}

@@ -6,7 +6,7 @@ import type { SenderRef } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import { readRecord } from "./entries/visit.ts";
+import { readRecord } from "./entries.ts";
 
 /** Throws `gone` for a request whose run was removed. */
 export function checkKept({ requestId, removed }: RequestEntry): void {

@@ -15,10 +15,10 @@ import type {
 } from "./turn-journal.ts";
 import { isPastCall } from "./past-calls.ts";
 import type { MachineState } from "../journal/records.ts";
-import type { PlacedRecord } from "./entries/visit.ts";
+import type { PlacedRecord } from "./entries.ts";
 import { MessageBodies } from "./message-bodies.ts";
-import { toPromptMark } from "./prompts/mark.ts";
-import type { PromptMark } from "./prompts/mark.ts";
+import { toPromptMark } from "./prompts.ts";
+import type { PromptMark } from "./prompts.ts";
 import { Transcript } from "./transcript.ts";
 import { isActorCall } from "./actor-request.ts";
 import {

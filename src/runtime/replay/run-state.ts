@@ -2,7 +2,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { isRoot } from "../journal/call-id.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
-import type { PromptMark } from "./prompts/mark.ts";
+import type { PromptMark } from "./prompts.ts";
 
 /** The state of a run: plain data that is a function of the run's log. */
 export interface RunState {

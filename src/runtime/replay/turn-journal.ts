@@ -5,7 +5,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 import type { MachineState } from "../journal/records.ts";
-import type { PromptMark } from "./prompts/mark.ts";
+import type { PromptMark } from "./prompts.ts";
 import type { Transcript } from "./transcript.ts";
 import { textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";

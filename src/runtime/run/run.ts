@@ -1,28 +1,27 @@
 import { AgentError } from "../../errors.ts";
-import type { LoadedActor } from "../api.ts";
 import { Owned } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { secretsIn } from "../secrets/config-secrets.ts";
-import { checkRemovable } from "./check-removable.ts";
-import { findEffect } from "./find-effect.ts";
-import { loadRun } from "../replay/load-run.ts";
-import type { LoadedRun } from "../replay/load-run.ts";
-import { toRunReceipt, unknownMessage } from "./messages.ts";
-import type { Message, RunReceipt, UploadMessage } from "./messages.ts";
-import { NO_AGENT } from "../journal/system-runs.ts";
-import type { RunContext } from "../run-context.ts";
+import { RunLedger, notWritten } from "../activation/run-ledger.ts";
+import type { LoadedActor } from "../api.ts";
 import { Lanes } from "../journal/lanes.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
-import { notWritten, RunLedger } from "../activation/run-ledger.ts";
-import { recordNote } from "./run-updates.ts";
-import type { Note } from "./run-updates.ts";
+import { NO_AGENT } from "../journal/system-runs.ts";
+import { loadRun } from "../replay/load-run.ts";
+import type { LoadedRun } from "../replay/load-run.ts";
+import type { RunContext } from "../run-context.ts";
+import { secretsIn } from "../secrets/config-secrets.ts";
+import { findEffect } from "./find-effect.ts";
+import { toRunReceipt, unknownMessage } from "./messages.ts";
+import type { Message, RunReceipt, UploadMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { Renewal } from "./renewal.ts";
-import { RequestQueue } from "./requests/request-queue.ts";
+import { RequestQueue } from "./request-queue.ts";
+import { recordNote } from "./run-updates.ts";
+import type { Note } from "./run-updates.ts";
 
 /** The host of a run. */
 export interface RunListener {
@@ -355,3 +354,13 @@ function unloaded(runId: RunId): AgentError {
 }
 
 type RemoveMessage = Message & { readonly kind: "remove" };
+
+/** Throws `conflict` for an idle run that retention keeps, because its agent still needs what only this run has. */
+function checkRemovable({ agents }: RunContext, { runId, agent, key, state }: RunLedger): void {
+  if ((state.unread ?? []).length > 0) throw new AgentError("conflict", `run ${runId} has unread messages`);
+  const { text } = state.scheduled ?? {};
+  const schedules = Object.values((agent && agents.find(agent)?.schedules) || {});
+  // A new run would begin the schedule again, and the times that no server has seen would be left out.
+  if (schedules.some((schedule) => schedule.key === key && schedule.text === text))
+    throw new AgentError("conflict", `run ${runId} has the start of a schedule of agent ${agent ?? ""}`);
+}

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import { LazySet } from "../lazy.ts";
-import type { HeldSlot } from "./slots/slot-queues.ts";
+import type { HeldSlot } from "./slot-queue.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a

@@ -2,12 +2,12 @@ import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
+import { LazyMap } from "../lazy.ts";
 import type { Delivery } from "../replay/turn-journal.ts";
 import { Activity } from "./activity.ts";
 import type { ActivityListener } from "./activity.ts";
 import type { LiveWait, OpenCall } from "./call-tree.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
-import { OpenReceives } from "./open-receives.ts";
 import { OpenRests, toRest } from "./open-rests.ts";
 import type { Rest } from "./open-rests.ts";
 import type { OpenWaits } from "./open-waits.ts";
@@ -220,5 +220,29 @@ export class Quiescence implements ActivityListener {
       this.#isChangePending = false;
       if (!this.#stopped) this.#listener.quiescenceChanged();
     });
+  }
+}
+
+/** The calls of a turn that wait for a message, oldest first. */
+class OpenReceives {
+  readonly #calls = new LazyMap<CallId, { readonly call: OpenCall; readonly name: string }>();
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  add(call: OpenCall, name: string): void {
+    this.#calls.set(call.callId, { call, name });
+  }
+
+  /** A call is closed. */
+  remove(callId: CallId): void {
+    this.#calls.delete(callId);
+  }
+
+  /** The oldest call that waits for a message with a name. */
+  first(name: string): OpenCall | undefined {
+    for (const waiting of this.#calls.values()) if (waiting.name === name) return waiting.call;
+    return undefined;
   }
 }

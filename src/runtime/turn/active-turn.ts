@@ -1,37 +1,37 @@
 import { AgentError } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
-import type { TurnError, Usage } from "../../protocol/events/events.ts";
+import type { ActorRef } from "../../protocol/actors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
+import type { TurnError, Usage } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { Subscriptions } from "../scheduler/subscriptions.ts";
-import { rootOf, scopeOf } from "../journal/call-id.ts";
-import { Entrance } from "./entrance.ts";
-import { CalledConfigs } from "./called-configs.ts";
-import { OpenAsks } from "./open-asks.ts";
-import { OpenCalls } from "./open-calls.ts";
-import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import { OpenCall } from "../scheduler/call-tree.ts";
+import type { OpenMachine } from "../agent/machine-port.ts";
+import { rootOf, scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord } from "../journal/records.ts";
+import { LazyMap } from "../lazy.ts";
+import type { PromptMark } from "../replay/prompts.ts";
+import type { OpenRequest } from "../replay/run-state.ts";
+import type { Divergence } from "../replay/scope.ts";
+import { CANCELED_CALL, addUsage, toSignature } from "../replay/turn-journal.ts";
+import type { TurnJournal } from "../replay/turn-journal.ts";
+import type { RunContext } from "../run-context.ts";
+import type { Activity } from "../scheduler/activity.ts";
+import { OpenCall } from "../scheduler/call-tree.ts";
+import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
+import { OpenWaits } from "../scheduler/open-waits.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
-import type { ActorRef } from "../../protocol/actors.ts";
-import type { Divergence } from "../replay/scope.ts";
-import type { Activity } from "../scheduler/activity.ts";
-import type { PromptMark } from "../replay/prompts/mark.ts";
-import type { OpenRequest } from "../replay/run-state.ts";
-import type { RunContext } from "../run-context.ts";
+import type { RunSystem } from "../scheduler/run-system.ts";
+import { Subscriptions } from "../scheduler/subscriptions.ts";
+import { OpenAsks } from "./open-asks.ts";
+import { OpenCalls } from "./open-calls.ts";
 import type { TurnEnd } from "./turn-end.ts";
 import { TurnPrompts } from "./turn-prompts.ts";
-import { addUsage, CANCELED_CALL, toSignature } from "../replay/turn-journal.ts";
-import type { TurnJournal } from "../replay/turn-journal.ts";
-import type { RunSystem } from "../scheduler/run-system.ts";
-import { TurnTimeout } from "../scheduler/turn-timeout.ts";
-import { OpenWaits } from "../scheduler/open-waits.ts";
 
 /** Receives changes and the end of a turn. */
 export interface TurnListener {
@@ -300,3 +300,109 @@ export class ActiveTurn implements QuiescenceListener {
     return promise;
   }
 }
+
+/** Measures the time of a turn, without the time it is suspended, and calls `expired` once when it is over the limit. */
+class TurnTimeout {
+  readonly #environment: Environment;
+  readonly #expired: () => void;
+  /** The time left when the timer was last started. */
+  #leftMs: number;
+  #runningSinceMs = 0;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(environment: Environment, limitMs: number, expired: () => void) {
+    this.#environment = environment;
+    this.#leftMs = limitMs;
+    this.#expired = expired;
+    this.#run();
+  }
+
+  /** Stops the time of a suspended turn, and starts it again. */
+  suspend(isSuspended: boolean): void {
+    if (isSuspended === (this.#stopTimer === undefined)) return;
+    if (isSuspended) this.stop();
+    else this.#run();
+  }
+
+  stop(): void {
+    if (this.#stopTimer === undefined) return;
+    this.#stopTimer();
+    this.#stopTimer = undefined;
+    this.#leftMs -= this.#environment.monotonic() - this.#runningSinceMs;
+  }
+
+  #run(): void {
+    this.#runningSinceMs = this.#environment.monotonic();
+    this.#stopTimer = this.#environment.timer(this.#leftMs, this.#expired);
+  }
+}
+
+/** Where other requests find the machine that a turn runs. */
+class Entrance {
+  #machine: OpenMachine | undefined;
+  #isClosed = false;
+  #opened: PromiseWithResolvers<OpenMachine | undefined> | undefined;
+
+  /** The machine is ready to take operations. */
+  open(machine: OpenMachine): void {
+    this.#machine = machine;
+    this.#opened?.resolve(machine);
+  }
+
+  /** The turn has ended, or was passivated. */
+  close(): void {
+    this.#isClosed = true;
+    this.#machine = undefined;
+    this.#opened?.resolve(undefined);
+  }
+
+  /** Resolves when the handler runs its machine; `undefined` if the turn ends before. */
+  async when(): Promise<OpenMachine | undefined> {
+    if (this.#machine !== undefined || this.#isClosed) return this.#machine;
+    return (this.#opened ??= Promise.withResolvers()).promise;
+  }
+}
+
+/** A call of an agent, made for the first time or again after a crash. */
+interface CalledAgent {
+  readonly agent: Agent;
+  readonly callId: CallId;
+  /** Whether the log has it already. */
+  readonly logged: boolean;
+}
+
+/** The configurations of called agents, each as it was at the time of the call. */
+class CalledConfigs {
+  readonly #context: RunContext;
+  readonly #journal: TurnJournal;
+  readonly #recorder: Recorder;
+  /** The newest recorded configuration of each agent. A call with the same one records no copy. */
+  readonly #written = new LazyMap<string, JsonObject>();
+
+  constructor(context: RunContext, journal: TurnJournal, recorder: Recorder) {
+    this.#context = context;
+    this.#journal = journal;
+    this.#recorder = recorder;
+  }
+
+  /** The configuration of an agent for one call: read from the log on replay, else recorded with the call. */
+  of({ agent, callId, logged }: CalledAgent): JsonObject {
+    const args = logged ? this.#journal.configs.get(callId) : this.#currentOf(agent);
+    if (args === undefined) return NOT_CONFIGURED;
+    if (!logged) {
+      const { name } = agent;
+      const isKnown = this.#written.get(name) === args;
+      this.#written.set(name, args);
+      this.#recorder.record({ type: "Configured", call_id: callId, agent: name, ...(!isKnown && { args }) });
+    }
+    return this.#context.secrets.reveal(args);
+  }
+
+  /** The current configuration of an agent. A different agent with the name of a served one has none. */
+  #currentOf(agent: Agent): JsonObject | undefined {
+    const { agents } = this.#context;
+    return agents.find(agent.name) === agent ? agents.configOf(agent.name) : undefined;
+  }
+}
+
+const NOT_CONFIGURED: JsonObject = {};

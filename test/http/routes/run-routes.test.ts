@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { notebook } from "../../../agents/notebook.ts";
-import { readRunsPage } from "../../../src/http/routes/runs-page.ts";
+import { readRunsPage } from "../../../src/http/routes/run-routes.ts";
 import type { RunsPage, RunsQuery } from "../../../src/runtime/lists.ts";
 import { bodyOf, post, startApp } from "../server.ts";
 

@@ -1,7 +1,7 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
-import { ReaderSweep } from "../../../src/runtime/queries/follow/reader-sweep.ts";
+import { ReaderSweep } from "../../../src/runtime/queries/reader-sweep.ts";
 
 const twice = defineAgent({
   name: "twice",

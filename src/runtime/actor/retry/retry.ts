@@ -9,7 +9,7 @@ import type { Actor } from "../actor.ts";
 import type { Attempt, MakeAttempt } from "./attempt.ts";
 import { Sequence } from "../sequence.ts";
 import type { Step } from "../sequence.ts";
-import { sleep } from "../wait.ts";
+import { sleep } from "../waits.ts";
 
 /** The longest pause between two attempts. */
 const LONGEST_PAUSE_MS = 3_600_000;

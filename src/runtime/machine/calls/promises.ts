@@ -1,13 +1,25 @@
 import type { CallId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
+import type { Actor } from "../../actor/actor.ts";
 import { toCallFailure } from "../../actor/call-failure.ts";
+import { callAgent, callName, performEffect } from "../../actor/call.ts";
+import { complete } from "../../actor/completion.ts";
+import { askActor, toCallee } from "../../actor/ask.ts";
+import { ONLY, agentAttempts, askAttempts } from "../../actor/retry/attempt.ts";
+import type { MakeAttempt } from "../../actor/retry/attempt.ts";
+import { RetriedCall, branchOf } from "../../actor/retry/retry.ts";
+import { toActorAddress } from "../../agent/actor-address.ts";
 import type { Effect } from "../../agent/agent.ts";
-import { toJson } from "../../journal/json-limits.ts";
-import { branchOf, RetriedCall } from "../../actor/retry/retry.ts";
+import { toRetryPolicy } from "../../agent/call-options.ts";
+import type { RetryPolicy } from "../../agent/call-options.ts";
+import { toCalled } from "../../agent/resolve-operation.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../../journal/json-limits.ts";
+import { actorCallName } from "../../replay/actor-request.ts";
+import { actorSignature, callSignature } from "../../replay/signature.ts";
+import type { ActorCall, AskInput } from "../actors.ts";
 import type { StartedPromise } from "../journaled-logic.ts";
 import { NO_CALLS } from "./machine-calls.ts";
 import type { MachineCalls } from "./machine-calls.ts";
-import { prepareCall } from "./start-call.ts";
 
 /** The running promises of a machine, and its actors that call something: each is a call of the turn. */
 export class MachinePromises {
@@ -69,4 +81,96 @@ export class MachinePromises {
       else begin();
     });
   }
+}
+
+/** A promise, or another actor of a machine, that is to become a call of the turn. */
+interface MachineCall {
+  /** The name of the actor's logic in the machine. */
+  readonly src: string;
+  readonly input: Json;
+  /** What it calls; absent for a promise of the machine. */
+  readonly call: ActorCall | undefined;
+  /** Runs the promise. */
+  readonly start: () => unknown;
+  readonly effect: Effect;
+}
+
+/** The place of the call in the journal. */
+interface MachineStep {
+  readonly callId: CallId;
+  readonly logged: boolean;
+}
+
+/** A call of a machine's actor that can be started. Its outcome is a delivery of the turn. */
+interface PreparedCall {
+  /** Makes the call once. */
+  once(step: MachineStep): void;
+  /** How it is made again if it fails; absent for a call that is made once. */
+  readonly retry?: { readonly policy: RetryPolicy; readonly make: MakeAttempt };
+}
+
+/** Checks the call of a machine's actor. The check comes before the call takes its place in the journal. */
+function prepareCall(actor: Actor, asked: MachineCall): PreparedCall {
+  const { src, input, call, start, effect } = asked;
+  switch (call?.kind) {
+    case undefined: {
+      const made = { name: src, args: input, effect, perform: start, timeoutMs: undefined };
+      return { once: (step) => void performEffect(actor, { ...step, ...ONLY, ...made }) };
+    }
+    case "agent":
+      return prepareAgent(actor, asked, call);
+    case "ask":
+      return prepareAsk(actor, asked, call);
+    case "model": {
+      const made = { model: call.model, input, timeoutMs: call.options.timeoutMs };
+      return { once: (step) => void complete(actor, { ...step, ...made }) };
+    }
+    default: {
+      const never: never = call;
+      return never;
+    }
+  }
+}
+
+function prepareAgent(
+  actor: Actor,
+  { src, input }: MachineCall,
+  { agent: own, operation: operationName, options }: ActorCall & { readonly kind: "agent" },
+): PreparedCall {
+  // The runtime may bind another agent to the name.
+  const isUsed = actor.agent.uses[src] === own;
+  const agent = (isUsed ? actor.turn.context.agents.usesOf(actor.agent)[src] : undefined) ?? own;
+  const made = {
+    name: callName(own, operationName, isUsed ? src : undefined),
+    args: input,
+    agent,
+    operationName,
+    asked: toCalled(agent, operationName, input),
+    timeoutMs: options.timeoutMs ?? agent.callOptions?.timeoutMs,
+  };
+  const effect = agent.kind === "tool" ? agent.effect : "unsafe";
+  const policy = toRetryPolicy(options.retry ?? agent.callOptions?.retry, effect);
+  return {
+    once: (step) => void callAgent(actor, { ...step, ...ONLY, ...made }),
+    ...(policy && { retry: { policy, make: agentAttempts(made, { agent: src }) } }),
+  };
+}
+
+function prepareAsk(
+  actor: Actor,
+  { src, input }: MachineCall,
+  { agent, operation, options }: ActorCall & { readonly kind: "ask" },
+): PreparedCall {
+  const { actor: place = "", input: given } = input as unknown as Partial<AskInput<Json>>;
+  const address = toActorAddress(agent, place);
+  const callee = toCallee(address);
+  const name = actorCallName(agent.name, operation);
+  const args = toJson(given, `the input of ${agent.name}`, INPUT_LIMIT_BYTES);
+  const made = { mode: "ask", address, callee, name, args, timeoutMs: options.timeoutMs } as const;
+  const signature = actorSignature("ask", callee, callSignature(name, args));
+  const policy = toRetryPolicy(options.retry, "unsafe");
+  return {
+    once: (step) => askActor(actor, { ...step, retryOf: undefined, ...made }),
+    ...(policy && { retry: { policy, make: askAttempts(signature, made, { agent: src }) } }),
+  };
 }

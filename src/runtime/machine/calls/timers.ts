@@ -2,7 +2,7 @@ import type { ActorOptions, AnyActorRef, AnyStateMachine, EventObject } from "xs
 import type { CallId } from "../../../protocol/ids.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { MachineTimer } from "../../journal/records.ts";
-import { sleep } from "../../actor/wait.ts";
+import { sleep } from "../../actor/waits.ts";
 import { toJson } from "../../journal/json-limits.ts";
 import { actorAt, toActorPath } from "./actor-path.ts";
 import type { MachineCalls } from "./machine-calls.ts";

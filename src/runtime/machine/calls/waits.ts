@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../protocol/json.ts";
 import type { Schema } from "../../agent/agent.ts";
 import { NO_CALLS } from "./machine-calls.ts";
 import type { MachineCalls } from "./machine-calls.ts";
-import { checkQuestions, expirePast, wait } from "../../actor/wait.ts";
+import { checkQuestions, expirePast, wait } from "../../actor/waits.ts";
 import { toJsonSchema } from "../../agent/definition/schema.ts";
 
 /** The waits of a machine: one wait of the turn for each active state with questions. */

@@ -1,0 +1,99 @@
+import type { CallMode } from "../../protocol/actors.ts";
+import type { Callee, Event } from "../../protocol/events/events.ts";
+import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { Json } from "../../protocol/json.ts";
+import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
+import type { ActorAddress } from "../agent/actor-address.ts";
+import type { AnnouncedCall } from "../calls/announce.ts";
+import { fail, stop } from "../calls/call-end.ts";
+import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
+import { HOPS_LIMIT, toActorRequest, toRequestId } from "../replay/actor-request.ts";
+import type { ActorCallEvent } from "../replay/actor-request.ts";
+import type { Actor } from "./actor.ts";
+import { openCall } from "./call.ts";
+
+/** A new ask or tell, made for the first time or again after a crash. */
+export interface NewAsk extends AnnouncedCall {
+  readonly mode: CallMode;
+  readonly address: ActorAddress;
+}
+
+/** What an ask or a tell is addressed to, without its request, which its call id determines. */
+export function toCallee({ agent, key, runId }: ActorAddress): Callee {
+  const place = key === undefined ? (runId === undefined ? {} : { run_id: runId }) : { key };
+  return { kind: "actor", name: agent.name, ...place };
+}
+
+/**
+ * Asks or tells another actor. The ToolCall is the entry of the request in the outbox: once it is committed, the
+ * request is sent until it is accepted or refused. A refusal of this turn is committed with the ToolCall, so that
+ * recovery never finds a ToolCall whose request must not be sent.
+ */
+export function askActor(caller: Actor, ask: NewAsk): void {
+  const { turn, speaker } = caller;
+  const { callId, name, mode, logged } = ask;
+  const open = openCall(caller, ask, mode, () => turn.asks.aborted(callId));
+  const late = (): void => stop(caller, open, "timeout", toTimeoutMessage(name, ask.timeoutMs));
+  const deadline = startDeadline(caller, open, ask, late);
+  if (logged) {
+    turn.asks.reached(open);
+    if (deadline?.isOver === true && open.open) late();
+    return;
+  }
+  const { text } = turn.recorder.event(speaker, {
+    type: "ToolCall",
+    function_name: name,
+    args: ask.args,
+    tool_call_id: callId,
+    callee: { ...ask.callee, request_id: toRequestId(turn.runId, callId) },
+    mode,
+    ...(deadline && { expires_at: deadline.expiresAt }),
+    ...(ask.retryOf !== undefined && { retry_of: ask.retryOf }),
+  });
+  const sent = JSON.parse(text) as Event as ActorCallEvent;
+  const refusal = refusalOf(caller, ask, sent);
+  if (refusal === undefined) turn.asks.begin(sent, open);
+  else fail(caller, open, refusal.code, refusal.message);
+}
+
+interface Refusal {
+  readonly code: ToolErrorCode;
+  readonly message: string;
+}
+
+/** Why a request is not sent at all. */
+function refusalOf(
+  caller: Actor,
+  { address, mode, name }: NewAsk,
+  sent: ActorCallEvent,
+): Refusal | undefined {
+  const { turn } = caller;
+  const { limits } = turn.context;
+  if (turn.asks.size >= limits.openAsks)
+    return { code: "overloaded", message: `the turn has ${limits.openAsks} open asks and tells` };
+  const { accepted, self } = turn;
+  const { request } = toActorRequest(sent, { self, accepted });
+  const { depth = 0, hops = { n: 0 }, caller: callers = [] } = request;
+  if (hops.n > HOPS_LIMIT)
+    return { code: "too_deep", message: `${name} is at the end of a chain of more than ${HOPS_LIMIT} tells` };
+  if (mode === "tell") return undefined;
+  if (depth > limits.depth)
+    return { code: "too_deep", message: `agent calls are nested more than ${limits.depth} deep` };
+  if (callers.length > CALLERS_LIMIT)
+    return { code: "too_deep", message: `${name} is asked by a chain of more than ${CALLERS_LIMIT} callers` };
+  if (caller.standing(address.agent) > limits.selfCalls)
+    return {
+      code: "too_deep",
+      message: `${address.agent.name} asks itself more than ${limits.selfCalls} deep`,
+    };
+  return undefined;
+}
+
+/** The answer to a tell, as its ToolResult has it. */
+export function toToldRequest(result: Json): { readonly runId: string; readonly requestId: string } {
+  const { run_id: runId, request_id: requestId } = result as {
+    readonly run_id: string;
+    readonly request_id: string;
+  };
+  return { runId, requestId };
+}

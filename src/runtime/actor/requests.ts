@@ -1,0 +1,130 @@
+import { AgentError } from "../../errors.ts";
+import type { CallMode } from "../../protocol/actors.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
+import type { ActorAddress } from "../agent/actor-address.ts";
+import { CHAT } from "../agent/agent.ts";
+import type { Agent } from "../agent/agent.ts";
+import { checkCallOptions, toRetryPolicy } from "../agent/call-options.ts";
+import type { TimedRequest } from "../agent/definition/timer-agent.ts";
+import { isMessageName, operationNames } from "../agent/resolve-operation.ts";
+import type { AskOptions, ScheduledTime, ToldRequest } from "../agent/turn-api.ts";
+import { digest } from "../journal/digest.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { actorCallName } from "../replay/actor-request.ts";
+import { actorSignature, callSignature } from "../replay/signature.ts";
+import { toCallee, toToldRequest } from "./ask.ts";
+import { attempted, call } from "./calls.ts";
+import { askAttempts } from "./retry/attempt.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** Asks an actor. */
+export function ask(
+  sequence: Sequence,
+  address: unknown,
+  operation: string,
+  input: unknown,
+  options: AskOptions,
+): Promise<Json> {
+  return send(sequence, "ask", address, operation, input, options);
+}
+
+/** Tells an actor something. The handler ends when all its tells have arrived. */
+export function tell(
+  sequence: Sequence,
+  address: unknown,
+  operation: string,
+  input: unknown,
+  options: AskOptions,
+): Promise<ToldRequest> {
+  const told = send(sequence, "tell", address, operation, input, options).then(toToldRequest);
+  sequence.actor.tells.add(told);
+  return told;
+}
+
+/** Has the timer agent tell an actor something at a time. */
+export async function schedule(
+  sequence: Sequence,
+  address: ActorAddress,
+  operation: string,
+  input: unknown,
+  when: ScheduledTime,
+): Promise<{ readonly requestId: RequestId }> {
+  checkAddress(address, "turn.schedule");
+  const { context, runId } = sequence.actor.turn;
+  const request = toTimedRequest(
+    address,
+    operation,
+    input,
+    toTime(when, () => sequence.now()),
+  );
+  // Unique in the run: this call takes the next position.
+  const key = `timer-${digest(`${runId} ${sequence.scope.callId}`)}`;
+  const timer: ActorAddress = toActorAddress(context.agents.timer as Agent, key);
+  const { requestId } = await tell(sequence, timer, "send", request, {});
+  return { requestId };
+}
+
+async function send(
+  sequence: Sequence,
+  mode: CallMode,
+  address: unknown,
+  operation: string,
+  input: unknown,
+  options: AskOptions,
+): Promise<Json> {
+  const what = `turn.${mode}`;
+  checkAddress(address, what);
+  const { name: agent } = address.agent;
+  checkCallOptions(options, sequence.actor.describe(`${what} to ${agent}`));
+  const { timeoutMs, retry } = options;
+  const { key, runId } = address;
+  if (address.agent.remote) {
+    const place = { ...(key !== undefined && { key }), ...(runId !== undefined && { runId }) };
+    return call(sequence, address.agent, operation, input, options, { mode, ...place });
+  }
+  const args = toJson(input, `the input of ${agent}`, INPUT_LIMIT_BYTES);
+  const name = actorCallName(agent, operation);
+  const callee = toCallee(address);
+  const signature = actorSignature(mode, callee, callSignature(name, args));
+  const make = askAttempts(signature, { mode, callee, address, name, args, timeoutMs }, { agent, operation });
+  return attempted(sequence, toRetryPolicy(retry, "unsafe"), make).result;
+}
+
+/** Makes the request that the timer agent sends at a time. */
+function toTimedRequest(
+  { agent, key, runId }: ActorAddress,
+  operation: string,
+  input: unknown,
+  at: number,
+): TimedRequest {
+  checkTold(agent, operation);
+  const body = toJson(input, `the input of ${agent.name}`, INPUT_LIMIT_BYTES - PLACE_BYTES);
+  const place = key === undefined ? { run_id: runId ?? "" } : { key };
+  return { at, agent: agent.name, ...place, operation, input: body };
+}
+
+/** The time of a scheduled request, in milliseconds since 1970. */
+function toTime({ at, afterMs }: ScheduledTime, now: () => number): number {
+  if (afterMs !== undefined) {
+    if (Number.isFinite(afterMs) && afterMs >= 0) return now() + afterMs;
+    throw new TypeError("the afterMs of turn.schedule must be milliseconds, 0 or more");
+  }
+  const time = Number(at);
+  if (Number.isFinite(time)) return time;
+  throw new TypeError("turn.schedule needs a time: `at` or `afterMs`");
+}
+
+/** The size of a timed request without its input. */
+const PLACE_BYTES = 1_024;
+
+/** Throws `not_found` unless an agent can be told something with this name. It would fail too late otherwise. */
+function checkTold(agent: Agent, name: string): void {
+  const isKnown = name === CHAT || Object.hasOwn(agent.operations, name) || isMessageName(agent, name);
+  if (isKnown || agent.remote) return;
+  const names = [...operationNames(agent), ...Object.keys(agent.messages ?? {})];
+  throw new AgentError("not_found", `agent ${agent.name} has no operation or message ${name}`, {
+    hint: `it has ${names.join(", ")}`,
+  });
+}

@@ -1,0 +1,257 @@
+import { AgentError } from "../../errors.ts";
+import { toTimestamp } from "../../protocol/events/encode.ts";
+import type { Approval, Questions } from "../../protocol/events/events.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import { copyJson } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Schema } from "../agent/agent.ts";
+import { checkTimeoutOption } from "../agent/call-options.ts";
+import { isSchema } from "../agent/definition/check-definition.ts";
+import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
+import type { TimedWaitOptions } from "../agent/turn-api.ts";
+import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { receiveSignature, receivedSignature, sleepSignature, waitSignature } from "../replay/signature.ts";
+import type { LiveWait } from "../scheduler/call-tree.ts";
+import { expireReceive, receiveNext, takeUnread } from "../turn/turn-messages.ts";
+import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
+import type { Actor } from "./actor.ts";
+import { openCall } from "./call.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** Asks the caller of the turn for values; `undefined` if no answer came in time. */
+export async function waitForInput(
+  sequence: Sequence,
+  asked: Schema<unknown> | { readonly [key: string]: string },
+  { timeoutMs, approval }: Partial<TimedWaitOptions>,
+): Promise<unknown> {
+  const { actor } = sequence;
+  checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, actor.describe("turn.waitForInput"));
+  const schema = isSchema(asked) ? asked : undefined;
+  const jsonSchema = schema && toJsonSchema(schema, "input");
+  const questions = schema
+    ? toQuestions(jsonSchema, approval !== undefined)
+    : // A copy, because the code may change its object while the wait is open.
+      copyJson(asked as { readonly [key: string]: string });
+  // Checked before it takes a position, because a refused wait is not in the log.
+  checkQuestions(questions, jsonSchema, approval);
+  const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
+  const values = await sequence.issue(waitSignature(questions), (step) =>
+    wait(actor, {
+      ...step,
+      questions,
+      schema,
+      expiresAt,
+      ...(jsonSchema && { jsonSchema }),
+      ...(approval && { approval }),
+    }),
+  );
+  if (values === null) return undefined;
+  return schema ? parseWith(schema, values as JsonObject, "the answer") : values;
+}
+
+/** Takes the oldest unread message with a name, or waits for one; `undefined` if none came in time. */
+export async function receiveMessage(
+  sequence: Sequence,
+  name: string,
+  timeoutMs: number | undefined,
+): Promise<unknown> {
+  const { actor } = sequence;
+  checkRequested(actor);
+  const schema = messageSchema(actor, name);
+  checkTimeout(timeoutMs);
+  const bodies = await sequence.issue(receiveSignature(name), (step) =>
+    receive(actor, step, name, timeoutMs),
+  );
+  const [body] = bodies as readonly Json[];
+  return body === undefined ? undefined : parseNow(schema, copyJson(body), `message ${name}`);
+}
+
+/** Takes all unread messages with a name. */
+export function receivedMessages(sequence: Sequence, name: string): readonly unknown[] {
+  const { actor } = sequence;
+  if (actor.depth > 0) return [];
+  const schema = messageSchema(actor, name);
+  return sequence
+    .take(receivedSignature(name), (callId) => takeUnread(actor.turn, callId, name))
+    .map((body) => parseNow(schema, copyJson(body), `message ${name}`));
+}
+
+/** Waits for a time. */
+export async function sleepFor(sequence: Sequence, ms: number): Promise<void> {
+  if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep needs milliseconds, 0 or more");
+  await sequence.issue(sleepSignature(ms), (step) => sleep(sequence.actor, step, ms));
+}
+
+/** The questions of a wait. */
+interface NewWait {
+  readonly callId: CallId;
+  readonly logged: boolean;
+  readonly questions: { readonly [key: string]: string };
+  readonly schema: Schema<unknown> | undefined;
+  readonly jsonSchema?: JsonObject;
+  /** The call that is to be approved. */
+  readonly approval?: Approval;
+  /** When it ends without an answer, in milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+  /** Called when an answer comes after that time. Default: the wait ends by itself at that time. */
+  readonly expire?: () => void;
+}
+
+/** Asks the caller of the turn. A restart does not reset the time limit. */
+export function wait(caller: Actor, asked: NewWait): void {
+  const { callId, logged, questions, schema, jsonSchema, approval } = asked;
+  const { turn, speaker } = caller;
+  const { journal } = turn;
+  const { environment } = turn.context;
+  const before = journal.waits.get(callId);
+  // As with a sleep, a clock that was set back does not extend the time.
+  const until = Math.min(before?.expiresAt ?? Infinity, asked.expiresAt ?? Infinity, LAST_MS);
+  const hasEnd = until < LAST_MS;
+  const call = openCall(caller, { callId, name: "wait", args: null, logged }, "wait", () => {});
+  const waitId =
+    before?.waitId ??
+    recordWait(turn, speaker, {
+      type: "WaitForInput",
+      request_keys: questions,
+      ...(jsonSchema && { schema: jsonSchema }),
+      ...(approval && { approval }),
+      ...(hasEnd && { expires_at: toTimestamp(until) }),
+      call_id: callId,
+    });
+  const expire = asked.expire ?? ((): void => expireWait(turn, live));
+  const live: LiveWait = {
+    call,
+    callId,
+    waitId,
+    questions,
+    schema,
+    ...(hasEnd && { expiresAt: until, expire }),
+  };
+  addWait(turn, live);
+  if (!hasEnd || asked.expire !== undefined || turn.ended) return;
+  call.whenClosed(environment.timer(Math.max(until - environment.now(), 0), expire));
+}
+
+/** Ends the wait of a call if its time limit has passed. Returns whether it has. */
+export function expirePast({ turn }: Actor, callId: CallId): boolean {
+  const live = turn.waits.get(callId);
+  if (live === undefined || (live.expiresAt ?? Infinity) > turn.context.environment.now()) return false;
+  expireWait(turn, live);
+  return true;
+}
+
+/** The last time that a timestamp can have, in milliseconds since 1970. */
+const LAST_MS = 8.64e15;
+
+/** Maximum number of values that one wait asks for. */
+const QUESTIONS_LIMIT = 256;
+
+/** The size of an event without its questions. */
+const ADDRESS_BYTES = 4_096;
+
+/** Throws `too_large` if there are too many questions for a wait or an event. */
+export function checkQuestions(
+  questions: Questions,
+  schema: JsonObject | undefined,
+  approval?: Approval,
+): void {
+  const texts: readonly unknown[] = Object.values(questions);
+  if (texts.some((text) => typeof text !== "string"))
+    throw new TypeError("turn.waitForInput needs a schema, or a text for each requested value");
+  const count = texts.length;
+  if (count > QUESTIONS_LIMIT) {
+    throw new AgentError(
+      "too_large",
+      `a wait asks ${count} questions; at most ${QUESTIONS_LIMIT} are allowed`,
+    );
+  }
+  const limitBytes = EVENT_LIMIT_BYTES - ADDRESS_BYTES;
+  toJson([questions, schema, approval], "what a wait asks, with its schema,", limitBytes);
+}
+
+/** A sleep of this time or more is an event. */
+const SHOWN_SLEEP_MS = 1_000;
+
+/**
+ * Wakes an actor after a time. A restart does not reset that time. If the clock was set back in the meantime, the
+ * sleep ends after the time that the code asked for, at the latest. Returns a function that ends it now.
+ */
+export function sleep(
+  caller: Actor,
+  { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
+  ms: number,
+): () => void {
+  const { turn, speaker } = caller;
+  const { recorder, journal } = turn;
+  const { environment } = turn.context;
+  const now = environment.now();
+  const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
+  const until = Math.min(loggedUntil, now + ms, LAST_MS);
+  let stop = (): void => {};
+  const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
+  if (!logged || until < loggedUntil) recorder.record({ type: "Sleep", call_id: callId, ms, until });
+  if (!logged && ms >= SHOWN_SLEEP_MS)
+    recorder.event(speaker, { type: "Sleeping", call_id: callId, until: toTimestamp(until) });
+  turn.slept(open, until);
+  const end = (): void => {
+    stop();
+    if (!turn.calls.accepts(open)) return;
+    recorder.record({ type: "Woke", call_id: callId });
+    turn.calls.conclude(open, { ok: true, value: null });
+  };
+  if (!turn.ended) stop = environment.timer(Math.max(until - now, 0), end);
+  return end;
+}
+
+/** The schema of a message that an agent reads; throws if the agent does not declare the message. */
+function messageSchema({ agent }: Actor, name: string): Schema<unknown> {
+  const { messages = {} } = agent;
+  const schema = Object.hasOwn(messages, name) ? messages[name] : undefined;
+  if (schema !== undefined) return schema;
+  const declared = Object.keys(messages);
+  throw new AgentError("not_found", `agent ${agent.name} declares no message ${name}`, {
+    hint: declared.length === 0 ? "declare it in messages" : `its messages: ${declared.join(", ")}`,
+  });
+}
+
+/** Throws for a called agent: the messages of a run are for the agent of the run. */
+function checkRequested({ agent, depth }: Actor): void {
+  if (depth === 0) return;
+  throw new AgentError(
+    "conflict",
+    `agent ${agent.name} was called by another agent, so it has no messages; only the requested agent can use turn.receive`,
+  );
+}
+
+/** Throws unless the time limit of a wait for a message is a number of milliseconds. */
+function checkTimeout(timeoutMs: number | undefined): void {
+  if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
+  throw new TypeError("the timeoutMs of turn.receive must be milliseconds, 0 or more");
+}
+
+/**
+ * Gives an actor the oldest unread message, or waits for one. A restart does not reset the time limit; as with a sleep,
+ * a clock that was set back does not extend it.
+ */
+function receive(
+  caller: Actor,
+  { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
+  name: string,
+  timeoutMs: number = Infinity,
+): void {
+  const { turn } = caller;
+  const { recorder, journal } = turn;
+  const { environment } = turn.context;
+  const now = environment.now();
+  const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
+  const until = Math.min(loggedUntil, now + timeoutMs, timeoutMs < Infinity ? LAST_MS : Infinity);
+  let stop = (): void => {};
+  const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());
+  if (!logged || until < loggedUntil)
+    recorder.record({ type: "Receive", call_id: callId, name, ...(until < Infinity && { until }) });
+  receiveNext(turn, open, { kind: "message", name, ...(until < Infinity && { until }) });
+  if (until === Infinity || !open.open || turn.ended) return;
+  stop = environment.timer(Math.max(until - now, 0), () => {
+    if (turn.calls.accepts(open)) expireReceive(turn, open);
+  });
+}

@@ -1,0 +1,120 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry, RunEntry, RunPage, WaitEntry } from "../../ports/log-entries.ts";
+import type { RunQuery } from "../../ports/log-queries.ts";
+import type { RunRequest, RunSummary } from "../../protocol/answers/status.ts";
+import type { ForkedFrom } from "../../protocol/events/events.ts";
+import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
+import { byteLength } from "../journal/json-limits.ts";
+import { isHidden } from "../journal/system-runs.ts";
+import type { RunDetails, WaitsPage, WaitsQuery } from "../lists.ts";
+import { readEvent } from "../replay/accepted.ts";
+
+/** What a search looks for. */
+export interface RunSearch {
+  readonly finishReason: FinishReason | undefined;
+  readonly text: string | undefined;
+}
+
+/**
+ * Finds runs that no index of the log finds. One page looks at 10,000 runs at most, so it can end early; `next` leads
+ * on.
+ */
+export async function searchRuns(
+  log: EventLog,
+  { limit, cursor: start, ...query }: RunQuery,
+  search: RunSearch,
+): Promise<RunPage> {
+  const found: RunEntry[] = [];
+  let cursor = start;
+  let looked = 0;
+  for (;;) {
+    const page = await log.list({ ...query, limit: limit - found.length, ...(cursor && { cursor }) });
+    found.push(...page.runs.filter((run) => !isHidden(run) && fits(run, search)));
+    looked += page.runs.length;
+    cursor = page.next;
+    if (cursor === undefined) return { runs: found };
+    if (found.length >= limit || looked >= LOOKED) return { runs: found, next: cursor };
+  }
+}
+
+const LOOKED = 10_000;
+
+function fits(run: RunEntry, { finishReason, text }: RunSearch): boolean {
+  if (finishReason !== undefined && run.lastTurn?.finish_reason !== finishReason) return false;
+  if (text === undefined) return true;
+  const { runId, alias, lastTurn, initialInput } = run;
+  if ([runId, alias, lastTurn?.request_id].some((id) => id?.startsWith(text) === true)) return true;
+  const input = typeof initialInput === "string" ? initialInput : JSON.stringify(initialInput);
+  return input.toLowerCase().includes(text.toLowerCase());
+}
+
+/** Maximum bytes of a page, which has at least one wait. */
+const PAGE_BYTES = 1_048_576;
+
+/** Reads a page of the open waits, as their encoded events. */
+export async function readWaits(log: EventLog, query: WaitsQuery): Promise<WaitsPage> {
+  const { waits, next } = await log.waits(query);
+  const events: string[] = [];
+  let room = PAGE_BYTES;
+  for (const [index, wait] of waits.entries()) {
+    const text = await readWait(log, wait);
+    room -= text === undefined ? 0 : byteLength(text);
+    if (room < 0 && events.length > 0) {
+      // Only the log knows the cursor of the next page.
+      const shorter = await log.waits({ ...query, limit: index });
+      return { events, ...(shorter.next !== undefined && { next: shorter.next }) };
+    }
+    if (text !== undefined) events.push(text);
+  }
+  return { events, ...(next !== undefined && { next }) };
+}
+
+/** `undefined` if the run was removed in the meantime. */
+async function readWait(log: EventLog, wait: WaitEntry): Promise<string | undefined> {
+  try {
+    return await readEvent(log, wait, wait.waitId);
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "gone") return undefined;
+    throw error;
+  }
+}
+
+/** The row of a run in the protocol's form. */
+export function toRow(run: RunEntry): RunSummary {
+  const forkedFrom = run.metadata["forked_from"] as unknown as ForkedFrom | undefined;
+  return {
+    run_id: run.runId,
+    agent: run.agent,
+    status: run.status,
+    created_at: new Date(run.createdAt).toISOString(),
+    updated_at: new Date(run.updatedAt).toISOString(),
+    initial_input: run.initialInput,
+    turns: run.turns,
+    ...(run.alias !== undefined && { key: run.alias }),
+    ...(forkedFrom && { forked_from: forkedFrom }),
+    last_event_id: run.head,
+    ...(run.lastTurn && { last_turn: run.lastTurn }),
+    open_waits: run.openWaits ?? 0,
+    queued: run.queued ?? 0,
+    ...(run.wakeAt !== undefined && { wake_at: new Date(run.wakeAt).toISOString() }),
+    ...(run.usage && { usage: run.usage }),
+  };
+}
+
+/** The row of a run with the metadata that it was created with. */
+export function toDetails(run: RunEntry): RunDetails {
+  const { forked_from: _, ...metadata } = run.metadata;
+  return { ...toRow(run), metadata };
+}
+
+/** A request of a run in the protocol's form. */
+export function toRunRequest({ requestId, phase, createdAt, started, completed }: RequestEntry): RunRequest {
+  return {
+    request_id: requestId,
+    status: phase,
+    created_at: new Date(createdAt).toISOString(),
+    ...(started !== undefined && { started }),
+    ...(completed !== undefined && { completed }),
+  };
+}

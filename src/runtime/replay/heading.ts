@@ -1,0 +1,84 @@
+import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { Event, EventType } from "../../protocol/events/events.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import { byteLength } from "../journal/json-limits.ts";
+import { isRetry, NO_PROGRESS } from "../journal/progress.ts";
+import { toPromptMark } from "./prompts.ts";
+import { evolve } from "./run-state.ts";
+import type { RunState, UnreadMessage } from "./run-state.ts";
+import type { PlacedRecord } from "./entries.ts";
+
+/** The parts of an event that affect the state of a run. */
+export interface Heading {
+  readonly requestId: RequestId | null;
+  readonly type: EventType;
+  /** Whether a turn starts or ends with it. */
+  readonly edge: boolean;
+  /** Whether it repeats a call, which is no progress. */
+  readonly isRetry: boolean;
+  readonly message?: UnreadMessage & { readonly body: Json };
+  readonly renewedTo?: RunId;
+}
+
+export function toHeading(text: string): Heading {
+  const type = typeOf(text);
+  const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
+  const requestId = requestIdOf(text);
+  return {
+    requestId,
+    type,
+    edge: mayBeEdge && depthOf(text) === 0,
+    isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
+    ...(type === "MessageReceived" && { message: toMessage(text) }),
+    ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
+  };
+}
+
+function toMessage(text: string): Heading["message"] & object {
+  const { id, name, body } = JSON.parse(text) as Event & { readonly type: "MessageReceived" };
+  return { id, name, body, bytes: byteLength(text) };
+}
+
+/** Events that start a call; few of them need parsing. */
+const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
+
+/** The state after an event. */
+export function withEvent(
+  state: RunState,
+  { requestId, type, edge, isRetry, message, renewedTo }: Heading,
+): RunState {
+  // A message comes from outside, so it is no progress of the turn.
+  if (message) return evolve(state, { type: "MessageReceived", ...message });
+  if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
+  if (requestId === null || isRetry) return state;
+  if (!edge) return withProgress(state);
+  return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
+}
+
+/** The state after a record. */
+export function withRecord(state: RunState, record: PlacedRecord): RunState {
+  switch (record.type) {
+    case "Accepted":
+    case "ConfigRecorded":
+    case "Scheduled":
+    case "Forked":
+    case "MemoryCommitted":
+    case "Accompanied":
+    case "RecoveryStarted":
+    case "Released":
+      return evolve(state, record);
+    case "Received":
+      return withProgress(evolve(state, record));
+    case "Prompt":
+      return evolve(state, { type: "Prompted", prompt: toPromptMark(record, record) });
+    default:
+      return NO_PROGRESS.has(record.type) ? state : withProgress(state);
+  }
+}
+
+/** The state after an event or a record that is progress of the running turn. */
+export function withProgress(state: RunState): RunState {
+  const continued = state.open.find(({ recoveries, released = false }) => recoveries > 0 || released);
+  return continued ? evolve(state, { type: "Progress", requestId: continued.accepted.requestId }) : state;
+}

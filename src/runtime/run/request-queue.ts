@@ -1,0 +1,363 @@
+import { AgentError } from "../../errors.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { Mailbox, isFromActor } from "../activation/mailbox.ts";
+import type { RunLedger } from "../activation/run-ledger.ts";
+import { TurnInput } from "../activation/turn-input.ts";
+import type { GivenAnswer } from "../activation/turn-input.ts";
+import { TurnSlot } from "../activation/turn-slot.ts";
+import type { Agent } from "../agent/agent.ts";
+import { isMessageName } from "../agent/resolve-operation.ts";
+import type { LoadedActor, LoadedCall } from "../api.ts";
+import { byteLength } from "../journal/json-limits.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import { LazyMap } from "../lazy.ts";
+import { checkKept, readSender } from "../replay/accepted.ts";
+import type { LoadedRun } from "../replay/load-run.ts";
+import type { RunContext } from "../run-context.ts";
+import { Inbox } from "../scheduler/inbox.ts";
+import { findAnswer, pickWait } from "./answers.ts";
+import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
+import type { AskedMachine } from "./join-turn.ts";
+import { toRunReceipt } from "./messages.ts";
+import type { AgentMessage, PostMessage, RecoverMessage, RunReceipt, ScheduleMessage } from "./messages.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Renewal } from "./renewal.ts";
+
+/** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
+export class RequestQueue {
+  /** The slot of the started turn. */
+  readonly slot: TurnSlot;
+  readonly input: TurnInput;
+  readonly #context: RunContext;
+  readonly #ledger: RunLedger;
+  readonly #mailbox: Mailbox;
+  readonly #inbox: Inbox;
+  readonly #outbox: Outbox;
+  readonly #renewal: Renewal;
+  /** The requests of other actors that are being accepted. */
+  readonly #arriving = new LazyMap<RequestId, Promise<unknown>>();
+
+  constructor(
+    context: RunContext,
+    ledger: RunLedger,
+    { state, bodies, passivated }: LoadedRun,
+    { outbox, renewal }: { readonly outbox: Outbox; readonly renewal: Renewal },
+  ) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#outbox = outbox;
+    this.#renewal = renewal;
+    this.#mailbox = new Mailbox(context.limits);
+    for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
+    const unread = state.unread?.map((message, index) => ({ ...message, body: bodies[index] ?? null }));
+    this.#inbox = new Inbox(context.limits, unread);
+    this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated);
+    this.input = new TurnInput(ledger, this.slot);
+  }
+
+  /**
+   * Accepts a request. An operation of a state machine joins the open turn; the turn of any other request starts at once,
+   * or when the turns before it have ended.
+   */
+  accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
+    return this.#renewal.concerns(isByKey(accepted))
+      ? this.#renewal.check(isByKey(accepted)).then(() => this.#acceptHere(accepted))
+      : this.#acceptHere(accepted);
+  }
+
+  #acceptHere(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
+    const asked = toMachineRequest(this.#context, this.#ledger, accepted);
+    return asked === undefined ? this.#start(accepted) : this.#acceptForMachine(accepted, asked);
+  }
+
+  async #acceptForMachine(accepted: AcceptedRequest, asked: AskedMachine): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    if (ledger.phase !== "idle" && joinsTurn(accepted)) {
+      const { head: after } = ledger.recorder;
+      this.#checkLength();
+      this.#outbox.checkRoom();
+      const event = await joinTurn(this.#context, ledger, this.input, accepted, asked);
+      if (event !== undefined)
+        return toRunReceipt(ledger.runId, after, { requestId: accepted.requestId, event });
+      // The turn has ended, and the run may have been removed or renewed after it.
+      await this.#renewal.check(isByKey(accepted));
+    }
+    // A queued request is checked at its start.
+    if (ledger.phase === "idle") asked.agent.machine?.check(asked, ledger.state.memory[accepted.agent]);
+    return this.#start(accepted);
+  }
+
+  #start(accepted: AcceptedRequest): RunReceipt {
+    const { requestId, request, agent } = accepted;
+    const ledger = this.#ledger;
+    const { telemetry } = this.#context;
+    const { runId, phase } = ledger;
+    const after = ledger.recorder.head;
+    this.#admit(accepted);
+    this.#begin(agent, request.key, request.input, request.request_metadata ?? {});
+    ledger.accept(accepted);
+    telemetry.accepted(agent);
+    let event: string | undefined;
+    if (phase === "idle") {
+      event = this.slot.start(accepted);
+    } else if (request.on_busy === "interrupt") {
+      this.#mailbox.postFirst(accepted);
+      this.slot.cancel();
+    } else {
+      this.#mailbox.post(accepted);
+    }
+    ledger.save();
+    return toRunReceipt(runId, after, { requestId, event });
+  }
+
+  /** Takes a message. It starts no turn; the running turn or a later one reads it. */
+  async receive(message: Omit<AgentMessage, "kind">): Promise<RunReceipt> {
+    const hasKey = message.key !== undefined;
+    if (this.#renewal.concerns(hasKey)) await this.#renewal.check(hasKey);
+    return this.#take(message);
+  }
+
+  #take({ messageId, agent, name, body, key, sender }: Omit<AgentMessage, "kind">): RunReceipt {
+    const ledger = this.#ledger;
+    const { runId, recorder } = ledger;
+    const after = recorder.head;
+    this.#checkLength();
+    if (!this.input.awaits(name)) this.#inbox.checkRoom(byteLength(JSON.stringify(body)));
+    this.#begin(agent, key, null, {});
+    const speaker = ledger.speakerOf({ requestId: this.slot.requestId ?? null, agent });
+    const { text: event, ...message } = ledger.receive(speaker, messageId, {
+      name,
+      body,
+      ...(sender && { sender }),
+    });
+    this.#inbox.add(message);
+    this.input.messageArrived(name);
+    ledger.save();
+    return toRunReceipt(runId, after, { requestId: messageId, event });
+  }
+
+  /** Records that the run belongs to a schedule. Times before that are not made up for. */
+  async schedule({ agent, key, text, now }: ScheduleMessage): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    if (this.#renewal.concerns()) await this.#renewal.check();
+    this.#begin(agent, key, null, {});
+    if (ledger.state.scheduled?.text !== text) {
+      ledger.change({ type: "Scheduled", text, since: now });
+      ledger.save();
+    }
+    const { since = now } = ledger.state.scheduled ?? {};
+    return { ...toRunReceipt(ledger.runId, ledger.recorder.head), scheduledSince: since };
+  }
+
+  /** Accepts a request of another actor, or cancels it, unless that was done before. */
+  async post(message: PostMessage): Promise<RunReceipt> {
+    const { requestId } = message.accepted;
+    // Of two deliveries at once, the second one finds what the first one has done.
+    for (let other = this.#arriving.get(requestId); other; other = this.#arriving.get(requestId))
+      await other.catch(() => {});
+    const work = this.#arrive(message);
+    this.#arriving.set(requestId, work);
+    try {
+      return await work;
+    } finally {
+      this.#arriving.delete(requestId);
+    }
+  }
+
+  async #arrive({ accepted, isCanceled = false, skipsIfBusy = false }: PostMessage): Promise<RunReceipt> {
+    const { requestId } = accepted;
+    const ledger = this.#ledger;
+    const known = await this.#find(accepted);
+    ledger.checkThere();
+    const message = toToldMessage(this.#context.agents.find(accepted.agent), accepted);
+    if (message) {
+      if (known === undefined && !isCanceled) return this.receive(message);
+      return { ...toRunReceipt(ledger.runId, ledger.recorder.head, { requestId }), replayed: true };
+    }
+    if (known === undefined) {
+      const isUnwanted = isCanceled || (skipsIfBusy && ledger.phase !== "idle");
+      return isUnwanted ? this.#acceptCanceled(accepted) : this.accept(accepted);
+    }
+    if (known.completed !== undefined) {
+      // The reply of a request that is sent again has not arrived, or its sender no longer wants it.
+      if (!isCanceled && accepted.callId !== undefined)
+        ledger.recorder.outbox({ requestId, kind: "reply", event: known.completed });
+    } else if (isCanceled) return this.cancel(requestId);
+    return { ...toRunReceipt(ledger.runId, ledger.recorder.head, { requestId }), replayed: true };
+  }
+
+  /** The request if it was accepted before; throws `conflict` if that was a request of another sender. */
+  async #find({
+    requestId,
+    sender,
+  }: AcceptedRequest): Promise<{ readonly completed?: number | undefined } | undefined> {
+    const { log } = this.#context;
+    const open = this.#ledger.state.open.find(({ accepted }) => accepted.requestId === requestId);
+    // One that has just ended is found when its end is committed.
+    if (open === undefined) await this.#ledger.committed();
+    const entry = open ? undefined : await log.lookup(requestId);
+    if (entry === undefined && open === undefined) return undefined;
+    if (entry) checkKept(entry);
+    const first = open ? open.accepted.sender : entry && (await readSender(log, entry));
+    if (first?.run_id !== sender?.run_id)
+      throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
+    return { completed: entry?.completed };
+  }
+
+  /** Writes a request and its cancellation in one commit, so that a late copy of it starts nothing. */
+  async #acceptCanceled(accepted: AcceptedRequest): Promise<RunReceipt> {
+    const { requestId, agent } = accepted;
+    const ledger = this.#ledger;
+    if (this.#renewal.concerns()) await this.#renewal.check();
+    const { callId: _, ...unwanted } = accepted;
+    const after = ledger.recorder.head;
+    const { input, key } = accepted.request;
+    this.#begin(agent, key, input, {});
+    ledger.accept(unwanted);
+    const event = ledger.cancelUnstarted(unwanted, this.#context.agents.find(agent)?.version, false);
+    ledger.save();
+    return toRunReceipt(ledger.runId, after, { requestId, event });
+  }
+
+  /** What the run has open, as operators see it; `undefined` for a run without an agent. */
+  get open(): LoadedActor | undefined {
+    return toLoadedActor(this.#ledger, this.slot, this.#mailbox.size);
+  }
+
+  /** Answers a wait of a request; without an id, of the started request. */
+  async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    const { runId } = ledger;
+    const { slot } = this;
+    const asked = requestId ?? slot.requestId;
+    if (asked === undefined) throw new AgentError("conflict", `no request of run ${runId} waits for input`);
+    const isRepeated = given.resumeId !== undefined && this.input.knowsAnswer(given.resumeId);
+    const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
+    const answered = open && (await this.input.answer(open.callId, given));
+    if (answered) return toRunReceipt(runId, answered.id - 1, { requestId: asked, event: answered.text });
+    // The commit of an earlier answer may still be pending.
+    await ledger.committed();
+    const earlier = await findAnswer(this.#context.log, runId, asked, given);
+    return {
+      ...toRunReceipt(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
+      replayed: true,
+    };
+  }
+
+  /** Cancels a started or queued request. */
+  async cancel(requestId: RequestId): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    const { runId } = ledger;
+    const after = ledger.recorder.head;
+    const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
+    if (queued) {
+      const version = this.#context.agents.find(queued.agent)?.version;
+      const event = ledger.cancelUnstarted(queued, version, true);
+      ledger.save();
+      return toRunReceipt(runId, after, { requestId, event });
+    }
+    if (this.slot.requestId === requestId)
+      return toRunReceipt(runId, after, { requestId, event: this.slot.cancel() });
+    // The request may have just ended. Its end must be committed before the caller looks for it.
+    await ledger.committed();
+    throw new AgentError("conflict", `request ${requestId} is not open`);
+  }
+
+  /** Continues the open request after a crash, or at its wake time. */
+  recover({ alone = false, isDue = false }: RecoverMessage): RunReceipt {
+    const ledger = this.#ledger;
+    if (this.slot.requestId !== undefined) {
+      this.slot.recover({ alone, isDue });
+    } else if (this.#mailbox.size > 0) this.slot.startNext();
+    return toRunReceipt(ledger.runId, ledger.recorder.head);
+  }
+
+  /** Creates the row of a new run. */
+  #begin(agent: string, key: string | undefined, input: Json, metadata: JsonObject): void {
+    const ledger = this.#ledger;
+    if (ledger.begun) return;
+    ledger.begin(agent, input, metadata, this.#context.agents.configOf(agent));
+    if (key !== undefined) ledger.name(agent, key);
+  }
+
+  /** Throws `run_full` when the run has too many events. */
+  #checkLength(): void {
+    const { runId, recorder } = this.#ledger;
+    const { runEvents: limit } = this.#context.limits;
+    if (recorder.head < limit) return;
+    throw new AgentError(
+      "run_full",
+      `run ${runId} has reached its limit of ${limit} events; start a new run`,
+    );
+  }
+
+  /** Throws unless the run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
+  #admit(accepted: AcceptedRequest): void {
+    const { on_busy: onBusy } = accepted.request;
+    const { runId, phase } = this.#ledger;
+    this.#checkLength();
+    this.#outbox.checkRoom();
+    if (phase === "idle" || onBusy === "interrupt") return;
+    if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
+    if (onBusy === undefined && phase === "waiting" && !isFromActor(accepted)) {
+      const [wait] = this.slot.waits;
+      throw new AgentError("conflict", `run ${runId} waits for input`, {
+        hint: "answer it with ResumeWithInput, or set on_busy",
+        facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
+      });
+    }
+    this.#mailbox.checkRoom(accepted);
+  }
+}
+
+/** Whether a request names its actor and not its run. */
+function isByKey({ request: { key, run_id: runId } }: AcceptedRequest): boolean {
+  return key !== undefined && runId === undefined;
+}
+
+/** A tell as a message, if it names one; `undefined` for a request that starts a turn. */
+function toToldMessage(
+  agent: Agent | undefined,
+  { requestId: messageId, request, callId, sender }: AcceptedRequest,
+): Omit<AgentMessage, "kind"> | undefined {
+  // An ask waits for the output of a turn.
+  if (agent === undefined || callId !== undefined || request.type !== "OperationRequest") return undefined;
+  const { operation: name, input: body, key } = request;
+  if (!isMessageName(agent, name)) return undefined;
+  return {
+    messageId,
+    agent: agent.name,
+    name,
+    body,
+    ...(sender && { sender }),
+    ...(key !== undefined && { key }),
+  };
+}
+
+/** The number of calls of a turn that operators see. */
+const SHOWN_CALLS = 1_000;
+
+/** What a run has open, as operators see it; `undefined` for a run without an agent. */
+function toLoadedActor(
+  { runId, agent, key, phase, state, started }: RunLedger,
+  slot: TurnSlot,
+  queued: number,
+): LoadedActor | undefined {
+  if (agent === undefined) return undefined;
+  const calls: LoadedCall[] = [];
+  for (const { callId, kind, name } of slot.calls) {
+    if (calls.length === SHOWN_CALLS) break;
+    calls.push({ callId, kind, name });
+  }
+  return {
+    runId,
+    agent,
+    ...(key !== undefined && { key }),
+    status: phase,
+    queued,
+    unread: state.unread?.length ?? 0,
+    ...(started && { requestId: started.accepted.requestId }),
+    calls,
+  };
+}

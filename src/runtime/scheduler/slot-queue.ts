@@ -1,0 +1,196 @@
+import type { Environment } from "../../ports/environment.ts";
+import type { QueueOptions, RateOptions } from "../../ports/model.ts";
+import type { RunId } from "../../protocol/ids.ts";
+
+/** Gives a waiting call its slot. */
+type Grant = () => void;
+
+/**
+ * The queue of one tool or model in a process: at most `concurrency` calls have a slot at once, and each takes a token of
+ * the rate when it starts. The runs with waiting calls get slots in turn.
+ */
+export class SlotQueue {
+  readonly #environment: Environment;
+  readonly #concurrency: number;
+  readonly #bucket: TokenBucket | undefined;
+  /** The waiting calls of each run, oldest first; the run that is next is the first. */
+  readonly #waiting = new Map<RunId, Set<Grant>>();
+  #size = 0;
+  #taken = 0;
+  /** Waits for the next token while a slot is free. */
+  #stopTimer: (() => void) | undefined;
+
+  constructor(environment: Environment, { concurrency = Infinity, rate }: QueueOptions) {
+    this.#environment = environment;
+    this.#concurrency = concurrency;
+    this.#bucket = rate && new TokenBucket(rate, environment.monotonic());
+  }
+
+  /** The number of waiting calls. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Takes a slot if one is free and no call waits for it. */
+  take(): boolean {
+    if (this.#size > 0 || !this.#isReady) return false;
+    this.#start();
+    return true;
+  }
+
+  /** Takes a slot above the limit, for a call that has begun before and must continue. */
+  retake(): void {
+    this.#taken += 1;
+  }
+
+  /** Waits for a slot. Returns a function that leaves the queue; it does nothing once the slot is given. */
+  wait(runId: RunId, grant: Grant): () => void {
+    const ofRun = this.#waiting.get(runId) ?? new Set();
+    this.#waiting.set(runId, ofRun.add(grant));
+    this.#size += 1;
+    this.#serve();
+    return () => {
+      if (this.#remove(runId, grant)) this.#serve();
+    };
+  }
+
+  /** Returns a slot. */
+  release(): void {
+    this.#taken -= 1;
+    this.#serve();
+  }
+
+  get #isReady(): boolean {
+    return (
+      this.#taken < this.#concurrency && (this.#bucket?.missingMs(this.#environment.monotonic()) ?? 0) === 0
+    );
+  }
+
+  #start(): void {
+    this.#taken += 1;
+    this.#bucket?.take();
+  }
+
+  /** Gives free slots to waiting calls. */
+  #serve(): void {
+    while (this.#isReady) {
+      const [next] = this.#waiting;
+      if (next === undefined) break;
+      const [runId, ofRun] = next;
+      const [grant] = ofRun;
+      if (grant === undefined) break;
+      this.#remove(runId, grant);
+      // The other runs come first, then this one again.
+      if (this.#waiting.delete(runId)) this.#waiting.set(runId, ofRun);
+      this.#start();
+      grant();
+    }
+    this.#watch();
+  }
+
+  #remove(runId: RunId, grant: Grant): boolean {
+    const ofRun = this.#waiting.get(runId);
+    if (ofRun?.delete(grant) !== true) return false;
+    if (ofRun.size === 0) this.#waiting.delete(runId);
+    this.#size -= 1;
+    return true;
+  }
+
+  /** Starts the timer for the next token if a call waits for one, or stops it. */
+  #watch(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    if (this.#size === 0 || this.#taken >= this.#concurrency || this.#bucket === undefined) return;
+    const ms = this.#bucket.missingMs(this.#environment.monotonic());
+    this.#stopTimer = this.#environment.timer(ms, () => {
+      this.#stopTimer = undefined;
+      this.#serve();
+    });
+  }
+}
+
+/** The queues of a runtime: one for each definition of a tool or a model that limits its calls. */
+export class SlotQueues {
+  readonly #environment: Environment;
+  readonly #queues = new WeakMap<object, SlotQueue>();
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  /** The queue of a definition; `undefined` if its calls start at once. */
+  of(definition: QueueOptions): SlotQueue | undefined {
+    if (definition.concurrency === undefined && definition.rate === undefined) return undefined;
+    const known = this.#queues.get(definition);
+    if (known) return known;
+    const queue = new SlotQueue(this.#environment, definition);
+    this.#queues.set(definition, queue);
+    return queue;
+  }
+}
+
+/** The slot of a call. */
+export class HeldSlot {
+  readonly #queue: SlotQueue;
+  #waits = 0;
+  #isReleased = false;
+
+  constructor(queue: SlotQueue) {
+    this.#queue = queue;
+  }
+
+  /** Frees the slot while the call waits for something from outside. */
+  pause(): void {
+    this.#waits += 1;
+    if (this.#waits === 1 && !this.#isReleased) this.#queue.release();
+  }
+
+  /** The call continues at once, above the limit if need be: what it waited for has its place in the log. */
+  resume(): void {
+    this.#waits -= 1;
+    if (this.#waits === 0 && !this.#isReleased) this.#queue.retake();
+  }
+
+  /** The call has ended. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    if (this.#waits === 0) this.#queue.release();
+  }
+}
+
+/**
+ * Tokens that come back at a rate. It starts with one token only, because it does not know what an earlier process has
+ * started just before.
+ */
+class TokenBucket {
+  readonly #limit: number;
+  readonly #msPerToken: number;
+  #tokens = 1;
+  #atMs: number;
+
+  constructor({ limit, perMs }: RateOptions, nowMs: number) {
+    this.#limit = limit;
+    this.#msPerToken = perMs / limit;
+    this.#atMs = nowMs;
+  }
+
+  /** The time until there is a token, in milliseconds; 0 if there is one. */
+  missingMs(nowMs: number): number {
+    const filled = this.#tokens + (nowMs - this.#atMs) / this.#msPerToken;
+    // Sums of fractions of a token may be a little below 1.
+    if (filled >= 1 - ROUNDING) {
+      this.#tokens = Math.min(Math.max(filled, 1), this.#limit);
+      this.#atMs = nowMs;
+      return 0;
+    }
+    return Math.ceil((1 - filled) * this.#msPerToken);
+  }
+
+  /** Takes a token, after `missingMs` was 0. */
+  take(): void {
+    this.#tokens -= 1;
+  }
+}
+
+const ROUNDING = 1e-9;
