@@ -150,19 +150,18 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     folder: "storage/sqlite",
-    more: ["../../shared/**", "../../fs/**", ...NODE],
+    more: ["../../shared/**", "../../sql/**", "../../fs/**", ...NODE],
     rooms: {
       format: [],
       reader: ["format"],
-      recent: ["format"],
-      writer: ["format", "recent"],
-      directory: ["format", "reader", "recent", "writer"],
+      writer: ["format"],
+      directory: ["format", "reader", "writer"],
     },
   },
   {
     folder: "storage/postgres",
     shared: ["format", "options"],
-    more: ["../../shared/**", "pg", ...NODE],
+    more: ["../../shared/**", "../../sql/**", "pg", ...NODE],
     rooms: {
       connection: [],
       schema: ["connection"],
@@ -285,13 +284,19 @@ export default defineConfig({
     {
       files: ["src/storage/{sqlite,fs}/*"],
       rules: {
-        "no-restricted-imports": only([...deeper(RUNTIME), ...NODE], ["!./**", "!../shared/**", "!../fs/**"]),
+        "no-restricted-imports": only(
+          [...deeper(RUNTIME), ...NODE],
+          ["!./**", "!../shared/**", "!../sql/**", "!../fs/**"],
+        ),
       },
     },
     {
       files: ["src/storage/postgres/*"],
       rules: {
-        "no-restricted-imports": only([...deeper(RUNTIME), ...NODE, "pg"], ["!./**", "!../shared/**"]),
+        "no-restricted-imports": only(
+          [...deeper(RUNTIME), ...NODE, "pg"],
+          ["!./**", "!../shared/**", "!../sql/**"],
+        ),
       },
     },
     ...ROOMS.flatMap(toRoomOverrides),

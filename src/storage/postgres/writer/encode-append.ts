@@ -1,7 +1,7 @@
 import type { Batch, RunRow } from "../../../ports/log-batch.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
-import { encodeBody } from "../../shared/body.ts";
-import { encodeMark } from "../../shared/sql-rows.ts";
+import { encodeBody } from "../../sql/body.ts";
+import { encodeMark } from "../../sql/rows.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
 import type { OwnedRun } from "./claims.ts";
 

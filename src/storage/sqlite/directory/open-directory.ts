@@ -14,7 +14,7 @@ import { createPrivateFile, syncDirectory } from "./private-file.ts";
 import { createReader } from "../reader/reader.ts";
 import type { Reader } from "../reader/reader.ts";
 import { createSchema, openDatabase } from "../format/schema.ts";
-import { RecentEvents } from "../recent/recent-events.ts";
+import { RecentEvents } from "../writer/recent-events.ts";
 import { DiskWriter } from "../writer/disk-writer.ts";
 
 /** An open and locked data directory. */

@@ -5,9 +5,9 @@ import type { ReadOptions } from "../../../ports/log-queries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { LoggedEvents } from "../../../protocol/events/texts.ts";
-import { parseBody } from "../../shared/body.ts";
-import { damaged, PageBuilder } from "../../shared/page-builder.ts";
-import type { LogChunk } from "../../shared/page-builder.ts";
+import { parseBody } from "../../sql/body.ts";
+import { damaged, PageBuilder } from "../../sql/page-builder.ts";
+import type { LogChunk } from "../../sql/page-builder.ts";
 import { toChecksum } from "../format/chain.ts";
 
 /** The row ids and head of a run in the database. */

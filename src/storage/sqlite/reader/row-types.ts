@@ -1,8 +1,8 @@
 import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import { toRemovedRequest } from "../../shared/request-entry.ts";
-import { toRequestFields, toRunFields } from "../../shared/sql-rows.ts";
-import type { CommonRequestColumns, CommonRunColumns } from "../../shared/sql-rows.ts";
+import { toRequestFields, toRunFields } from "../../sql/rows.ts";
+import type { CommonRequestColumns, CommonRunColumns } from "../../sql/rows.ts";
 import { toRemovedEntry } from "../../shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 

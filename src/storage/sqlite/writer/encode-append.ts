@@ -3,8 +3,8 @@ import type { OwnedRun } from "./claims.ts";
 import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
-import { encodeBody } from "../../shared/body.ts";
-import { encodeMark } from "../../shared/sql-rows.ts";
+import { encodeBody } from "../../sql/body.ts";
+import { encodeMark } from "../../sql/rows.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 /** Encodes an append for the writer. */

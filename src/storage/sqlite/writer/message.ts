@@ -1,8 +1,8 @@
 import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../ports/log-batch.ts";
 import type { Head } from "../format/head-file.ts";
-import type { RecentParts } from "../recent/recent-events.ts";
+import type { RecentParts } from "./recent-events.ts";
 import type { Durability } from "../format/schema.ts";
-import type { EncodedMark } from "../../shared/sql-rows.ts";
+import type { EncodedMark } from "../../sql/rows.ts";
 
 /** The start data of the writer's thread. */
 export interface WriterData {

@@ -6,7 +6,7 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import { countForCommit, NOTHING } from "./job.ts";
 import type { Job } from "./job.ts";
 import type { Chunked, FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
-import type { RecentParts } from "../recent/recent-events.ts";
+import type { RecentParts } from "./recent-events.ts";
 import { SharedBodies } from "./shared-bodies.ts";
 
 /**

@@ -4,7 +4,7 @@ import type { LogRecord } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents, Texts } from "../../protocol/events/texts.ts";
-import { firstOf, sizeOf } from "./page-events.ts";
+import { firstOf, sizeOf } from "../shared/page-events.ts";
 
 /** A row with successive events of a run, and the records that were appended with them. */
 export interface LogChunk {
