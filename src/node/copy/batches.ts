@@ -1,10 +1,9 @@
 import { Unavailable } from "../../ports/event-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
+import type { RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
-import type { RunId } from "../../protocol/ids.ts";
-import { requestsOf, waitsOf } from "./lists.ts";
+import type { RunId, RequestId } from "../../protocol/ids.ts";
 
 /** A position in a run: after an event and a record. */
 interface Position {
@@ -110,3 +109,30 @@ function toRow({
 
 const PAGE_EVENTS = 10_000;
 const PAGE_BYTES = 1_048_576;
+
+/** The requests of a run in pages, the one that was accepted first first; also those of a removed run. */
+export async function* requestsOf(
+  log: EventLog,
+  runId: RunId,
+): AsyncGenerator<readonly RequestEntry[], void> {
+  const query = { runId, limit: PAGE, oldestFirst: true, removed: true } as const;
+  for (let after: RequestId | undefined; ;) {
+    const page = await log.requests({ ...query, ...(after !== undefined && { after }) });
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
+    after = page.at(-1)?.requestId;
+  }
+}
+
+/** The open waits of a run. */
+export async function waitsOf(log: EventLog, runId: RunId): Promise<readonly WaitEntry[]> {
+  const found: WaitEntry[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await log.waits({ runId, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.waits);
+    cursor = page.next;
+    if (cursor === undefined) return found;
+  }
+}
+
+const PAGE = 500;

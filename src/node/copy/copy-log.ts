@@ -1,12 +1,11 @@
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
-import { copyArtifact } from "./copy-artifact.ts";
 import { copyRun } from "./copy-run.ts";
-import { copySecrets } from "./copy-secrets.ts";
-import { inOrder } from "./in-order.ts";
-import { runIdsOf } from "./lists.ts";
-import { named } from "./named.ts";
+import { createHash } from "node:crypto";
+import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
+import { Unavailable } from "../../ports/event-log.ts";
 
 /** A log with its files and secrets. */
 export interface Store {
@@ -55,3 +54,131 @@ export async function* copyLog(from: Store, to: Store): AsyncGenerator<Copied, v
 
 /** Enough for a database to commit several appends together. */
 const AT_ONCE = 8;
+
+/** Copies a file with its runs, and compares it. */
+async function copyArtifact(
+  artifact: StoredArtifact,
+  from: ArtifactStore,
+  to: ArtifactStore,
+): Promise<Copied> {
+  const { artifactId, runIds, createdAt, name, mimeType, sizeBytes } = artifact;
+  const isNew = (await to.get(artifactId)) === undefined;
+  const [runId, ...others] = runIds;
+  if (isNew) {
+    await to.put({
+      artifactId,
+      ...(runId !== undefined && { runId }),
+      ...(createdAt !== undefined && { createdAt }),
+      name,
+      mimeType,
+      body: from.read(artifactId),
+      limitBytes: Number.MAX_SAFE_INTEGER,
+    });
+  }
+  // One after the other, in their order; an interrupted copy can lack some.
+  for (const other of isNew ? others : runIds) await to.attach([artifactId], other);
+  const copy = await to.get(artifactId);
+  const isEqual =
+    copy !== undefined &&
+    toFacts(copy) === toFacts(artifact) &&
+    (await digest(to, artifactId)) === (await digest(from, artifactId));
+  if (!isEqual) {
+    if (isNew) throw new AgentError("internal", "its copy is not equal to it");
+    throw new AgentError("conflict", "it is in both stores and differs", {
+      hint: "its bytes were not overwritten; copy to an empty target",
+    });
+  }
+  return { kind: "artifact", id: artifactId, isNew, events: 0, bytes: sizeBytes };
+}
+
+function toFacts({ runIds, createdAt, name, mimeType, sizeBytes }: StoredArtifact): string {
+  return JSON.stringify([runIds.toSorted(), createdAt ?? null, name, mimeType, sizeBytes]);
+}
+
+async function digest(store: ArtifactStore, artifactId: StoredArtifact["artifactId"]): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of store.read(artifactId)) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+/** Copies the values of secrets, and compares them. */
+async function* copySecrets(from: SecretStore, to: SecretStore): AsyncGenerator<Copied, void> {
+  const known = new Set(await to.names());
+  const names = await from.names();
+  // Some at once: a file of secrets is written whole with each change.
+  for (let start = 0; start < names.length; start += SECRETS_AT_ONCE) {
+    const values = new Map<string, string>();
+    for (const name of names.slice(start, start + SECRETS_AT_ONCE)) {
+      const value = await from.get(name);
+      if (value !== undefined) values.set(name, value);
+    }
+    const added = [...values].filter(([name]) => !known.has(name));
+    if (added.length > 0) await to.put(Object.fromEntries(added));
+    for (const [name, value] of values) {
+      if ((await to.get(name)) !== value) throw differs(name);
+      yield { kind: "secret", id: name, isNew: !known.has(name), events: 0, bytes: Buffer.byteLength(value) };
+    }
+  }
+}
+
+const SECRETS_AT_ONCE = 200;
+
+function differs(name: string): AgentError {
+  return new AgentError("conflict", `secret ${name} is in both stores and differs`, {
+    hint: "it was not overwritten; copy to an empty target",
+  });
+}
+
+/** Does a work; an error names the thing that could not be copied. */
+async function named<Result>(thing: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const message = `${thing} cannot be copied: ${messageOf(error)}`;
+    if (isInstance(error, AgentError)) {
+      throw new AgentError(error.code, message, { ...error.details, cause: error });
+    }
+    // What a file system reports has a code.
+    const isReported = isInstance(error, Unavailable) || typeof fieldOf(error, "code") === "string";
+    throw isReported ? new Unavailable(message, { cause: error }) : error;
+  }
+}
+
+/**
+ * Works on several items at once and yields the results in the order of the items. A failure is thrown in the place of
+ * its result; then no other work starts, and the generator ends when all started work is over.
+ */
+async function* inOrder<Item, Result>(
+  items: AsyncIterable<Item>,
+  limit: number,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result, void> {
+  const running: Promise<Result>[] = [];
+  try {
+    for await (const item of items) {
+      const result = work(item);
+      // A failure is thrown below, in the order of the items.
+      result.catch(() => {});
+      running.push(result);
+      if (running.length === limit) for (const first of running.splice(0, 1)) yield await first;
+    }
+    for (const result of running) yield await result;
+  } finally {
+    await Promise.allSettled(running);
+  }
+}
+
+/** The ids of all runs in the order of their first appends, then those of the removed runs. */
+async function* runIdsOf(log: EventLog): AsyncGenerator<RunId, void> {
+  for (const removed of [false, true]) {
+    for (let after: RunId | undefined; ;) {
+      const page = await log.runIds({ removed, limit: RUNS, ...(after !== undefined && { after }) });
+      yield* page;
+      if (page.length < RUNS) break;
+      after = page.at(-1);
+    }
+  }
+}
+
+/** The ids that are read at once. */
+const RUNS = 500;

@@ -7,8 +7,7 @@ import { isReservation, oldestReservation } from "../../ports/artifact-store.ts"
 import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
-import { createDirectory } from "./create-directory.ts";
-import { syncDirectory } from "./sync-directory.ts";
+import { createDirectory, syncDirectory } from "./files.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 
 /**

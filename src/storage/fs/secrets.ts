@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { syncDirectory } from "./sync-directory.ts";
+import { syncDirectory, createDirectory } from "./files.ts";
 import { AgentError } from "../../errors.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
-import { createDirectory } from "./create-directory.ts";
 
 /**
  * Secrets in a JSON file that only its owner can read. Each change writes a new file and renames it; changes

@@ -6,17 +6,15 @@ import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entrie
 import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { toRemovedEntry } from "../shared/lists.ts";
+import { toRemovedEntry } from "../shared/entries.ts";
 import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
-import { listRuns } from "./list-runs.ts";
-import { memoryNodes } from "./nodes.ts";
-import { OpenWaits } from "./open-waits.ts";
-import { RequestTable } from "./request-table.ts";
-import { newRun, readPage, sizeOf, toEntry } from "./memory-run.ts";
+import { listRuns, newRun, readPage, sizeOf, toEntry } from "./memory-run.ts";
+import { OpenWaits, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
+import type { NodeDirectory, NodePresence, NodeRow } from "../../ports/node-directory.ts";
 
 /** A log in memory, whose data can be opened again. */
 export interface MemoryLog extends EventLog {
@@ -32,7 +30,7 @@ export interface MemoryLog extends EventLog {
 }
 
 /** Options of a log in memory; only several nodes need them. */
-export interface MemoryLogOptions {
+interface MemoryLogOptions {
   /** The id of the node; default: none, as for a log of one process. */
   readonly node?: string;
   /** The clock of the table of nodes, in milliseconds. */
@@ -327,4 +325,29 @@ function behind<Id>(ids: readonly Id[], after: Id | undefined): readonly Id[] {
 
 async function rejected(error: unknown): Promise<never> {
   throw error;
+}
+
+/** A row without a beat for this long is removed, in milliseconds. */
+const FORGET_MS = 3_600_000;
+
+/** The table of nodes in memory. */
+function memoryNodes(now: () => number): NodeDirectory {
+  const rows = new Map<
+    string,
+    { readonly self: NodePresence; readonly beat: string; readonly atMs: number }
+  >();
+  let beats = 0;
+  return {
+    async beat(self) {
+      const nowMs = now();
+      beats += 1;
+      rows.set(self.node, { self, beat: String(beats), atMs: nowMs });
+      const entries: NodeRow[] = [];
+      for (const [node, { self: row, beat, atMs }] of rows) {
+        if (nowMs - atMs > FORGET_MS) rows.delete(node);
+        else entries.push({ ...row, beat, ageMs: nowMs - atMs });
+      }
+      return entries;
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { readServer } from "./connection/server.ts";
-import { listNodes } from "./nodes.ts";
-import type { ListedNode } from "./nodes.ts";
+import { listNodes } from "./node-table.ts";
+import type { ListedNode } from "./node-table.ts";
 import type { PostgresConnection, PostgresLogOptions } from "./options.ts";
 import { canCreate, checkObjects } from "./schema/objects.ts";
 import { checkVersion, findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";

@@ -12,8 +12,8 @@ import { artifactsIn } from "./artifacts.ts";
 import { Database } from "./connection/database.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
 import type { PostgresLogOptions } from "./options.ts";
-import { postgresNodes } from "./nodes.ts";
-import { readPage } from "./reader/read-page.ts";
+import { postgresNodes } from "./node-table.ts";
+import { readPage } from "./read-page.ts";
 import { Rows } from "./reader/rows.ts";
 import { readServer } from "./connection/server.ts";
 import type { Server } from "./connection/server.ts";
@@ -25,11 +25,9 @@ import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { Change } from "./wakes/wake-channel.ts";
 import { AppendQueue } from "./writer/append-queue.ts";
-import { claimRun } from "./writer/claim-run.ts";
-import { advance, Claims, LostAppends, toFenced } from "./writer/claims.ts";
+import { claimRun, advance, Claims, LostAppends, toFenced, Releases } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
-import { Releases } from "./writer/releases.ts";
 
 /** A log in PostgreSQL, for several nodes. */
 export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node" | "nodes" | "secrets">>;

@@ -1,7 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { RunEntry, WaitEntry, WaitPage } from "../../ports/log-entries.ts";
+import type { WaitEntry, WaitPage } from "../../ports/log-entries.ts";
 import type { RunQuery, WaitQuery } from "../../ports/log-queries.ts";
-import type { RunId } from "../../protocol/ids.ts";
 
 /** A position in the list of runs: after this run. */
 export interface ListPosition {
@@ -41,22 +40,6 @@ export function checkNoCursor({ cursor }: RunQuery): void {
   throw new AgentError("invalid_request", "a list in the order of creation has no cursor", {
     hint: "use an offset",
   });
-}
-
-/** The row of a removed run. */
-export function toRemovedEntry(runId: RunId): RunEntry {
-  return {
-    runId,
-    head: 0,
-    agent: "",
-    status: "idle",
-    createdAt: 0,
-    updatedAt: 0,
-    turns: 0,
-    initialInput: null,
-    metadata: {},
-    removed: true,
-  };
 }
 
 /** A position in the list of open waits: after this wait. */

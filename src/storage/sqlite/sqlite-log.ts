@@ -16,15 +16,33 @@ import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { advance, Claims, PendingCommit, valuesOf } from "./writer/claims.ts";
 import type { OwnedRun } from "./writer/claims.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
-import type { Append } from "./writer/job.ts";
+import type { Append } from "./writer/encode-append.ts";
 import type { Chunked } from "./writer/message.ts";
 import { openDirectory } from "./directory/open-directory.ts";
-import type { SqliteLogOptions } from "./options.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { WriterClient } from "./writer/writer-client.ts";
+import type { Durability } from "./format/schema.ts";
+
+/** What `sqliteLog` takes. */
+export interface SqliteLogOptions {
+  /**
+   * `full`, the default, syncs every commit to the disk before it is acknowledged. `relaxed` lets the system
+   * sync later: a crash of the process loses nothing, a power failure can lose the last seconds.
+   */
+  readonly durability?: Durability;
+  /** Opens a log that has lost acknowledged data, with the data that is left. Default false. */
+  readonly acceptLoss?: boolean;
+  /**
+   * The minimum time between two commits. A higher value makes larger commits and delays each event. Default
+   * 0.
+   */
+  readonly commitIntervalMs?: number;
+  /** The memory for the newest events of all runs, for live readers. Default 16 MiB. */
+  readonly cacheBytes?: number;
+}
 
 /** A log on SQLite, for one process. */
-export type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>;
+type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>;
 
 /**
  * Opens a log on SQLite in its own directory and creates both if needed. Fails with `DirectoryInUse` while

@@ -3,11 +3,11 @@ import { callbackify } from "node:util";
 import type { Client, ClientBase, ClientConfig, Pool } from "pg";
 import { AgentError, messageOf } from "../../../errors.ts";
 import type { PostgresConnection } from "../options.ts";
-import type { Pg } from "./load-pg.ts";
-import { toUser, withUser } from "./user.ts";
+import type * as pg from "pg";
+import { userInfo } from "node:os";
 
 /** The limits of the connections of a pool. */
-export interface PoolLimits {
+interface PoolLimits {
   /** The number of connections. */
   readonly max: number;
   /** The time of a statement; the server ends it shortly before. */
@@ -165,4 +165,43 @@ function toTypes({ types, TypeOverrides }: Pg): InstanceType<Pg["TypeOverrides"]
   const own = new TypeOverrides();
   own.setTypeParser(types.builtins.INT8, Number);
   return own;
+}
+
+/** The client library of PostgreSQL. */
+export type Pg = Omit<typeof pg, "default">;
+
+/** Loads the optional package; says what to install if it is missing. */
+export async function loadPg(): Promise<Pg> {
+  try {
+    return (await import("pg")).default;
+  } catch (cause) {
+    throw new AgentError("unavailable", "a log on PostgreSQL needs the package pg, which is missing", {
+      hint: "npm install pg@8",
+      cause,
+    });
+  }
+}
+
+/** The user of an address without one, as psql finds it. The library asks only USER, which services often do not have. */
+function toUser(given?: string): { readonly user?: string } {
+  const { PGUSER, USER } = process.env;
+  const user = [given, PGUSER, USER].find((name) => name !== undefined && name !== "") ?? osUser();
+  return user === undefined ? {} : { user };
+}
+
+/** The address with its user, because the library prefers an address without a user to the option. */
+function withUser(url: string, given?: string): string {
+  const { user } = toUser(given);
+  const hasUser = /^\w+:\/\/[^/?#]*@|[?&](?:user|service)=/.test(url);
+  if (hasUser || user === undefined) return url;
+  return `${url}${url.includes("?") ? "&" : "?"}user=${encodeURIComponent(user)}`;
+}
+
+/** The name of the user of this process; `undefined` if the system has no name for it. */
+function osUser(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,9 +2,8 @@ import type { Client, Pool } from "pg";
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import type { PostgresConnection } from "../options.ts";
-import { Connections } from "./connections.ts";
-import { loadPg } from "./load-pg.ts";
-import type { Pg } from "./load-pg.ts";
+import { Connections, loadPg } from "./connections.ts";
+import type { Pg } from "./connections.ts";
 import { readService } from "./service.ts";
 import { isInvalidValue, isTransient, stateOf, toReason } from "./trouble.ts";
 

@@ -1,10 +1,9 @@
 import type { OutboxEntry, RequestEntry, RunEntry, Snapshot, WaitEntry } from "../../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
-import { toRemovedRequest } from "../../shared/request-entry.ts";
+import { toRemovedRequest, toRemovedEntry } from "../../shared/entries.ts";
 import { toRequestFields, toRunFields } from "../../sql/rows.ts";
 import type { CommonRequestColumns, CommonRunColumns } from "../../sql/rows.ts";
-import { toRemovedEntry } from "../../shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format.ts";
 
 /** The columns of a run's row, for `FROM troupe.run`. */

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
-import { createPrivateFile } from "./private-file.ts";
+import { createPrivateFile } from "../../fs/files.ts";
 import { DirectoryInUse, toTrouble } from "../format/errors.ts";
 
 /**

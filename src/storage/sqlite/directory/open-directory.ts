@@ -3,14 +3,12 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
 import { toChecksum, toHash } from "../format/chain.ts";
-import { createDirectory } from "../../fs/create-directory.ts";
+import { createDirectory, createPrivateFile, syncDirectoryNow } from "../../fs/files.ts";
 import { indexWaits } from "./index-waits.ts";
-import { checkNames } from "./check-names.ts";
 import { DamagedLog, toTrouble } from "../format/errors.ts";
 import { openHeadFile, readHeadFile } from "../format/head-file.ts";
 import type { Head } from "../format/head-file.ts";
 import { takeLock } from "./lock.ts";
-import { createPrivateFile, syncDirectory } from "./private-file.ts";
 import { createReader } from "../reader/reader.ts";
 import type { Reader } from "../reader/reader.ts";
 import { createSchema, openDatabase } from "../format/schema.ts";
@@ -18,7 +16,7 @@ import { RecentEvents } from "../writer/recent-events.ts";
 import { DiskWriter } from "../writer/disk-writer.ts";
 
 /** An open and locked data directory. */
-export interface OpenDirectory {
+interface OpenDirectory {
   /** Uses a connection that only reads from now on. */
   readonly reader: Reader;
   readonly head: Head;
@@ -81,7 +79,7 @@ function openLocked(directory: string, acceptLoss: boolean) {
     }
     const head = raiseHead(database, known, join(directory, "head"));
     indexWaits(database);
-    syncDirectory(directory);
+    syncDirectoryNow(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");
     const lastRid = Number(database.prepare("SELECT max(rid) AS rid FROM run").get()?.["rid"] ?? 0);
     return { reader: createReader(database), head, lastRid };
@@ -221,3 +219,28 @@ function explain(error: unknown, directory: string): unknown {
       return error;
   }
 }
+
+/**
+ * Fails if a run, a request, an alias or a reference cannot be found by its name. It would seem not to
+ * exist: events would be missing without an error, a request could be accepted a second time, and a secret
+ * that a run refers to could be removed. The database stores every name twice; each is looked up in one
+ * place with the value from the other.
+ */
+function checkNames(database: DatabaseSync): void {
+  for (const [what, sql] of Object.entries(LOST))
+    if (database.prepare(sql).get() !== undefined) throw new DamagedLog(`${what} is not found by its name`);
+  // Releases the pages that the check read into the cache.
+  database.exec("PRAGMA shrink_memory");
+}
+
+// The plus keeps SQLite from using rid in the search, which would find the row that the name comes from.
+const LOST = {
+  "a run": `SELECT 1 FROM run AS own NOT INDEXED WHERE NOT EXISTS
+    (SELECT 1 FROM run AS named WHERE named.run_id = own.run_id AND +named.rid = own.rid)`,
+  "a request": `SELECT 1 FROM request AS own INDEXED BY request_run WHERE NOT EXISTS
+    (SELECT 1 FROM request AS named WHERE named.request_id = own.request_id AND +named.rid = own.rid)`,
+  "an alias": `SELECT 1 FROM alias AS own INDEXED BY alias_run WHERE NOT EXISTS
+    (SELECT 1 FROM alias AS named WHERE named.agent = own.agent AND named.alias = own.alias AND +named.rid = own.rid)`,
+  "a reference": `SELECT 1 FROM reference AS own INDEXED BY reference_run WHERE NOT EXISTS
+    (SELECT 1 FROM reference AS named WHERE named.thing = own.thing AND +named.rid = own.rid)`,
+} as const;

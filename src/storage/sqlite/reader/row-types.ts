@@ -1,9 +1,8 @@
 import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import { toRemovedRequest } from "../../shared/request-entry.ts";
+import { toRemovedRequest, toRemovedEntry } from "../../shared/entries.ts";
 import { toRequestFields, toRunFields } from "../../sql/rows.ts";
 import type { CommonRequestColumns, CommonRunColumns } from "../../sql/rows.ts";
-import { toRemovedEntry } from "../../shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
 
 export const RUN = `run_id, removed, agent, status, created, updated, turns, metadata, initial_input, run.started,

@@ -6,8 +6,7 @@ import type { Head, HeadFile } from "../format/head-file.ts";
 import type { Chunked, FromWriter, Item, Refusal } from "./message.ts";
 import { RecentEvents } from "./recent-events.ts";
 import type { Gathered, RecentParts } from "./recent-events.ts";
-import { applyChanges } from "./apply-changes.ts";
-import { createStatements } from "./statements.ts";
+import { applyChanges, createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
 /** Commits transactions and updates the head file. */

@@ -1,11 +1,24 @@
 import type { Batch, RequestMark } from "../../../ports/log-batch.ts";
 import type { OwnedRun } from "./claims.ts";
-import type { Append } from "./job.ts";
 import type { Changes, RequestChange, RunChange } from "./message.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import { encodeBody } from "../../sql/body.ts";
 import { encodeMark } from "../../sql/rows.ts";
 import { REQUEST_PHASES, RUN_PHASES } from "../format/schema.ts";
+
+/** An encoded append. */
+export interface Append {
+  readonly position: readonly [first: number, last: number, recordsEnd: number];
+  /** The events, joined by line breaks. */
+  readonly body: string;
+  /** The records as JSON. */
+  readonly records: string | null;
+  readonly changes: Changes | null;
+  /** Whether it shares a row with appends of other runs. */
+  readonly isRecent: boolean;
+  /** The bytes of the body, known when it is sent to the writer. */
+  bytes: number;
+}
 
 /** Encodes an append for the writer. */
 export function encodeAppend(run: OwnedRun, batch: Batch): Append {

@@ -3,11 +3,17 @@ import { Worker } from "node:worker_threads";
 import { AgentError } from "../../../errors.ts";
 import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import { countForCommit, NOTHING } from "./job.ts";
-import type { Job } from "./job.ts";
 import type { Chunked, FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
 import type { RecentParts } from "./recent-events.ts";
-import { SharedBodies } from "./shared-bodies.ts";
+import type { Append } from "./encode-append.ts";
+
+/** A unit of work to commit: an append, or the removal of its run. */
+export interface Job {
+  readonly rid: number;
+  readonly append: Append | undefined;
+  /** Called once; without an error if it was committed. */
+  settle(error?: Error): void;
+}
 
 /**
  * Sends appends to the writer's thread, one commit at a time. A commit contains the jobs that all runs posted
@@ -216,3 +222,80 @@ export class WriterClient {
     this.#closing?.();
   }
 }
+
+/**
+ * Memory that the writer's thread reads without a copy. It contains the bodies of one commit, is reused for
+ * the next, and grows to the size of the largest commit.
+ */
+class SharedBodies {
+  #buffer: Buffer<SharedArrayBuffer> = Buffer.from(new SharedArrayBuffer(START_BYTES));
+  #length = 0;
+  #isNew = true;
+
+  /** Appends a text. Returns its size in bytes. */
+  write(text: string): number {
+    if (text.length === 0) return 0;
+    // A UTF-16 code unit takes at most three bytes.
+    if (this.#length + 3 * text.length > this.#buffer.length) this.#reserve(Buffer.byteLength(text));
+    const bytes = this.#buffer.write(text, this.#length);
+    this.#length += bytes;
+    return bytes;
+  }
+
+  /** Appends a line break. */
+  breakLine(): void {
+    this.#reserve(1);
+    this.#buffer[this.#length] = LINE_BREAK;
+    this.#length += 1;
+  }
+
+  /** Ends a commit. Returns the memory if the other thread does not have it yet. */
+  take(): SharedArrayBuffer | undefined {
+    this.#length = 0;
+    if (!this.#isNew) return undefined;
+    this.#isNew = false;
+    return this.#buffer.buffer;
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#buffer.length) return;
+    const larger = Buffer.from(new SharedArrayBuffer(2 ** Math.ceil(Math.log2(needed))));
+    larger.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = larger;
+    this.#isNew = true;
+  }
+}
+
+const LINE_BREAK = 10;
+
+const START_BYTES = 1024 * 1024;
+
+/** An empty append. */
+const NOTHING: Append = {
+  position: [1, 0, 0],
+  body: "",
+  records: null,
+  changes: null,
+  isRecent: false,
+  bytes: 0,
+};
+
+/**
+ * The number of jobs at the front that go into one commit: only appends, up to a limit, and at least one job.
+ */
+function countForCommit(jobs: readonly Job[]): number {
+  let events = 0;
+  let characters = 0;
+  for (const [index, { append }] of jobs.entries()) {
+    if (append === undefined) return index;
+    events += append.position[1] - append.position[0] + 1;
+    characters += append.body.length;
+    if (index > 0 && (events > COMMIT_EVENTS || characters > COMMIT_CHARACTERS)) return index;
+  }
+  return jobs.length;
+}
+
+/** Limits of a commit, so that the next jobs never wait long. */
+const COMMIT_EVENTS = 1_000;
+const COMMIT_CHARACTERS = 1024 * 1024;

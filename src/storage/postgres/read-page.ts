@@ -1,10 +1,10 @@
-import type { Page } from "../../../ports/event-log.ts";
-import type { ReadOptions } from "../../../ports/log-queries.ts";
-import type { RunId } from "../../../protocol/ids.ts";
-import { parseBody } from "../../sql/body.ts";
-import { PageBuilder } from "../../sql/page-builder.ts";
-import type { LogChunk } from "../../sql/page-builder.ts";
-import type { Database } from "../connection/database.ts";
+import type { Page } from "../../ports/event-log.ts";
+import type { ReadOptions } from "../../ports/log-queries.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { parseBody } from "../sql/body.ts";
+import { PageBuilder } from "../sql/page-builder.ts";
+import type { LogChunk } from "../sql/page-builder.ts";
+import type { Database } from "./connection/database.ts";
 
 /** What a node knows of a run that it has claimed: while the claim holds, it reads up to the newest acknowledged event. */
 export interface OwnState {

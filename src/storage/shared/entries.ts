@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { RequestEntry } from "../../ports/log-entries.ts";
+import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type { RequestMark } from "../../ports/log-batch.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
@@ -32,6 +32,22 @@ export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEnt
     phase: "completed",
     createdAt: 0,
     accepted: { n: 0, after: 0 },
+    removed: true,
+  };
+}
+
+/** The row of a removed run. */
+export function toRemovedEntry(runId: RunId): RunEntry {
+  return {
+    runId,
+    head: 0,
+    agent: "",
+    status: "idle",
+    createdAt: 0,
+    updatedAt: 0,
+    turns: 0,
+    initialInput: null,
+    metadata: {},
     removed: true,
   };
 }
