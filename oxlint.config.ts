@@ -160,13 +160,12 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     folder: "storage/postgres",
-    shared: ["format", "options"],
+    shared: ["options", "reader"],
     more: ["../../shared/**", "../../sql/**", "pg", ...NODE],
     rooms: {
       connection: [],
       schema: ["connection"],
-      reader: ["connection"],
-      writer: ["connection", "reader"],
+      writer: ["connection"],
       wakes: ["connection"],
     },
   },

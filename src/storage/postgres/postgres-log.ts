@@ -1,33 +1,35 @@
 import { AgentError } from "../../errors.ts";
 import { Owned, Unavailable } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog, Page } from "../../ports/event-log.ts";
-import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
+import { advance, Claims, PendingCommit, toFenced } from "../sql/claims.ts";
+import { createQueries } from "../sql/queries.ts";
+import type { Query } from "../sql/queries.ts";
+import { createRunIndex } from "../sql/run-index.ts";
 import { artifactsIn } from "./artifacts.ts";
-import { Database } from "./connection/database.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
-import type { PostgresLogOptions } from "./options.ts";
-import { postgresNodes } from "./node-table.ts";
-import { readPage } from "./read-page.ts";
-import { Rows } from "./reader/rows.ts";
+import { Database } from "./connection/database.ts";
+import { toOpenError } from "./connection/open-error.ts";
 import { readServer } from "./connection/server.ts";
 import type { Server } from "./connection/server.ts";
-import { toOpenError } from "./connection/open-error.ts";
+import { POSTGRES } from "./dialect.ts";
+import { postgresNodes } from "./node-table.ts";
+import type { PostgresLogOptions } from "./options.ts";
+import { readPage, readSize, readSnapshot } from "./reader.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
 import { checkObjects } from "./schema/objects.ts";
 import { checkKey, secretsIn } from "./secrets.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { Change } from "./wakes/wake-channel.ts";
-import { AppendQueue } from "./writer/append-queue.ts";
-import { claimRun, advance, Claims, LostAppends, toFenced, Releases } from "./writer/claims.ts";
-import type { OwnedRun } from "./writer/claims.ts";
-import { encodeAppend } from "./writer/encode-append.ts";
+import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
+import { claimRun, LostAppends, Releases } from "./writer/claims.ts";
+import type { ClaimedRun } from "./writer/claims.ts";
 
 /** A log in PostgreSQL, for several nodes. */
 export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node" | "nodes" | "secrets">>;
@@ -36,9 +38,12 @@ export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node
 export async function postgresLog(options: PostgresLogOptions = {}): Promise<PostgresLog> {
   const { node = newNode(), nodes = "several", cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
   const database = await Database.connect(options);
-  const rows = new Rows(database);
+  const queries = createQueries(POSTGRES);
+  const ask = async <Answer>({ text, values, toAnswer }: Query<Answer>): Promise<Answer> =>
+    toAnswer(await database.ask(text, values));
   const secrets = secretsIn(database, options.secretsKey);
-  const claims = new Claims();
+  const claims = new Claims<ClaimedRun>();
+  const index = createRunIndex({ queries, claims, node, ask });
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
   const lost = new LostWakes(database, tails, onLost);
@@ -60,7 +65,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     },
     async look(client) {
       void health.check();
-      onChanged(await lost.look(client, claims.appends));
+      onChanged(await lost.look(client, appends()));
     },
   });
 
@@ -90,10 +95,10 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   /** Loses a claim, and wakes its readers again, when its running append has ended: until then it cannot be claimed. */
-  function loseSettled(run: OwnedRun): void {
+  function loseSettled(run: ClaimedRun): void {
     if (run.pending === undefined) lose(run);
     else
-      void run.pending.then(() => {
+      void run.pending.ended.then(() => {
         loseSettled(run);
         tails.wake(run.runId);
       });
@@ -138,6 +143,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       run,
       settle(error) {
         if (error === undefined) {
+          run.appends += 1;
           advance(run, batch);
           const count = countEvents(batch.events);
           if (count > 0) cache.add(run.runId, run.head - count + 1, batch.events, encoded.body.length);
@@ -164,7 +170,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     }
     const settled = hold(run);
     try {
-      const things = await rows.references(run.runId);
+      const things = await ask(queries.references(run.runId));
       const [row] = await database.ask<{ done: boolean }>("SELECT troupe.remove_1($1, $2, $3) AS done", [
         run.runId,
         run.epoch,
@@ -172,11 +178,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       ]);
       // After a lost answer the repeated statement finds the run removed.
       if (row?.done !== true) {
-        if ((await rows.run(run.runId))?.removed !== true) throw toFenced(run.runId);
+        if ((await ask(queries.run(run.runId)))?.removed !== true) throw toFenced(run.runId);
         await database.confirm();
       }
       wakeLater(run);
-      return await rows.unreferenced(things);
+      return await index.unreferenced(things);
     } finally {
       // It is removed, or what it is now is unknown.
       lose(run);
@@ -185,30 +191,27 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   function release(cursor: Cursor): void {
-    const run = claims.get(cursor.runId);
-    if (run?.epoch !== cursor.epoch || !run.isHeld) return;
-    run.isHeld = false;
+    const run = claims.release(cursor);
+    if (run === undefined) return;
     const end = (): void => {
       lose(run);
       releases.add(run);
     };
     if (run.pending === undefined) end();
-    else void run.pending.then(end);
+    else void run.pending.ended.then(end);
   }
 
-  function lose(run: OwnedRun): void {
-    const isNewest = claims.get(run.runId) === run;
-    claims.drop(run);
-    if (isNewest) cache.drop(run.runId);
+  function lose(run: ClaimedRun): void {
+    if (claims.drop(run)) cache.drop(run.runId);
   }
 
   /** Marks a run as changing; the returned function ends that. */
-  function hold(run: OwnedRun): () => void {
-    const pending = Promise.withResolvers<void>();
-    run.pending = pending.promise;
+  function hold(run: ClaimedRun): () => void {
+    const pending = new PendingCommit();
+    run.pending = pending;
     return () => {
       run.pending = undefined;
-      pending.resolve();
+      pending.end();
     };
   }
 
@@ -224,7 +227,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     });
   }
 
-  function writable(cursor: Cursor): OwnedRun {
+  function writable(cursor: Cursor): ClaimedRun {
     const { writable, reason } = health.report;
     if (!writable) throw new Unavailable(reason);
     return claims.owned(cursor);
@@ -243,15 +246,9 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     return readPage(database, runId, options, run, () => lose(run));
   }
 
-  /** Resolves when the running append of a run is acknowledged, so that a query after it returns only what `read` returns. */
-  async function settled(runId: RunId): Promise<void> {
-    await claims.get(runId)?.pending;
-  }
-
-  /** The row of an own run with the number of acknowledged events, to agree with `read`. */
-  function acknowledged(entry: RunEntry): RunEntry {
-    const head = entry.owner === node ? (claims.get(entry.runId)?.head ?? entry.head) : entry.head;
-    return head === entry.head || entry.removed === true ? entry : { ...entry, head };
+  /** The number of acknowledged appends of each own run. */
+  function appends(): ReadonlyMap<RunId, number> {
+    return new Map(Array.from(claims.all, ({ runId, appends }) => [runId, appends]));
   }
 
   async function close(): Promise<void> {
@@ -262,6 +259,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   return {
+    ...index,
     node,
     durability,
     // Lost wakes are found by the engine itself.
@@ -272,45 +270,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     read,
     tail: (runId, wake) => tails.add(runId, wake),
     watch: (wake) => tails.addToAll(wake),
-    async lookup(requestId) {
-      const entry = await rows.lookup(requestId);
-      if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;
-      await settled(entry.runId);
-      return rows.lookup(requestId);
-    },
-    async requests(query) {
-      await settled(query.runId);
-      return rows.requests(query);
-    },
-    async run(runId) {
-      await settled(runId);
-      const entry = await rows.run(runId);
-      return entry && acknowledged(entry);
-    },
-    find: (alias) => rows.find(alias),
-    async list(query) {
-      const page = await rows.list(query);
-      return { ...page, runs: page.runs.map(acknowledged) };
-    },
-    runIds: (query) => rows.runIds(query),
-    async holdings(runId) {
-      await settled(runId);
-      return rows.holdings(runId);
-    },
-    size: (runId) => rows.size(runId),
-    open: (query) => rows.open(query),
-    asleep: (query) => rows.asleep(query),
-    resting: (query) => rows.resting(query),
-    async waits(query) {
-      if (query.runId !== undefined) await settled(query.runId);
-      return rows.waits(query);
-    },
-    async outbox(query) {
-      if (query.runId !== undefined) await settled(query.runId);
-      return rows.outbox(query);
-    },
-    snapshot: (runId) => rows.snapshot(runId),
-    unreferenced: (things) => rows.unreferenced(things),
+    size: (runId) => readSize(database, runId),
+    snapshot: (runId) => readSnapshot(database, runId),
     remove,
     health: () => health.report,
     figures: () => queue.figures,

@@ -1,32 +1,38 @@
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { LastTurn, WaitingFor } from "../../protocol/answers/status.ts";
-import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
-import type { RequestId } from "../../protocol/ids.ts";
-import type { RequestMark } from "../../ports/log-batch.ts";
 import type { Usage } from "../../protocol/events/events.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { toRemovedEntry, toRemovedRequest } from "../shared/entries.ts";
+import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 
-/** The columns of a run that have the same names in all SQL engines. */
-export interface CommonRunColumns {
+/** A run as a statement returns it. Times are milliseconds since 1970; JSON is a text. */
+export interface RunColumns {
+  readonly id: RunId;
+  readonly owner: string | null;
+  readonly removed: boolean | number;
   readonly agent: string;
+  readonly status: number;
+  readonly created_at: number;
+  readonly updated_at: number;
   readonly turns: number;
   readonly metadata: string;
   readonly initial_input: string;
   readonly started: RequestId | null;
   readonly last_turn: string | null;
   readonly usage: string | null;
-  readonly alias: string | null;
+  readonly head: number | null;
   readonly open_waits: number | null;
   readonly queued: number | null;
+  readonly wake_at: number | null;
+  readonly alias: string | null;
 }
 
-/** The fields of a run that are in those columns. */
-export type CommonRunFields = Omit<
-  RunEntry,
-  "runId" | "head" | "status" | "createdAt" | "updatedAt" | "wakeAt" | "owner" | "removed"
->;
-
-export function toRunFields(row: CommonRunColumns): CommonRunFields {
+export function toRun(row: RunColumns): RunEntry {
+  if (row.removed) return toRemovedEntry(row.id);
   return {
+    runId: row.id,
+    head: row.head ?? 0,
     agent: row.agent,
     turns: row.turns,
     initialInput: JSON.parse(row.initial_input) as Json,
@@ -37,66 +43,68 @@ export function toRunFields(row: CommonRunColumns): CommonRunFields {
     ...(row.alias !== null && { alias: row.alias }),
     ...(row.open_waits !== null && row.open_waits > 0 && { openWaits: row.open_waits }),
     ...(row.queued !== null && row.queued > 0 && { queued: row.queued }),
+    status: RUN_PHASES[row.status] ?? "idle",
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    ...(row.wake_at !== null && { wakeAt: row.wake_at }),
+    ...(row.owner !== null && { owner: row.owner }),
   };
 }
 
-/** The columns of a request that have the same names in all SQL engines. */
-export interface CommonRequestColumns {
+/** A request as a statement returns it. */
+export interface RequestColumns {
+  readonly id: RequestId;
+  readonly run: RunId;
+  readonly removed: boolean | number;
+  readonly phase: number;
+  readonly created_at: number;
   readonly accepted_n: number;
   readonly accepted_after: number;
   readonly started: number | null;
   readonly segment: number | null;
   readonly completed: number | null;
+  readonly wake_at: number | null;
   readonly rests: string | null;
   readonly waiting_for: string | null;
 }
 
-/** The fields of a request that are in those columns. */
-export type CommonRequestFields = Omit<
-  RequestEntry,
-  "requestId" | "runId" | "phase" | "createdAt" | "wakeAt" | "removed"
->;
-
-export function toRequestFields(row: CommonRequestColumns): CommonRequestFields {
+export function toRequest(row: RequestColumns): RequestEntry {
+  if (row.removed) return toRemovedRequest(row.id, row.run);
   return {
+    requestId: row.id,
+    runId: row.run,
+    phase: REQUEST_PHASES[row.phase] ?? "queued",
+    createdAt: row.created_at,
     accepted: { n: row.accepted_n, after: row.accepted_after },
     ...(row.started !== null && { started: row.started }),
     ...(row.segment !== null && { segment: row.segment }),
     ...(row.completed !== null && { completed: row.completed }),
     ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
     ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
+    ...(row.wake_at !== null && { wakeAt: row.wake_at }),
   };
 }
 
-/** The fields of a mark for SQL, without its ids and its phase. `null` leaves a column unchanged. */
-export type EncodedMark = readonly [
-  createdAt: number | null,
-  acceptedN: number | null,
-  acceptedAfter: number | null,
-  started: number | null,
-  segment: number | null,
-  completed: number | null,
-  /** 0 if the request has no wake time any more. */
-  wakeAt: number | null,
-  /** The asks that it rests on, as JSON. */
-  rests: string | null,
-  /** JSON; empty if the request works again. */
-  waitingFor: string | null,
-];
+/** An open wait as a statement returns it. */
+export interface WaitColumns {
+  readonly run: RunId;
+  readonly id: number;
+  readonly request: RequestId;
+  readonly opened_at: number;
+}
 
-/** Encodes a mark. A completed request has no wake time, rests on nothing and waits for nothing. */
-export function encodeMark(mark: RequestMark): EncodedMark {
-  const isOver = mark.phase === "completed";
-  const { wakeAt = null, rests, waitingFor } = mark;
-  return [
-    mark.createdAt ?? null,
-    mark.accepted?.n ?? null,
-    mark.accepted?.after ?? null,
-    mark.started ?? null,
-    mark.segment ?? null,
-    mark.completed ?? null,
-    isOver ? 0 : wakeAt,
-    isOver ? "[]" : rests === undefined ? null : JSON.stringify(rests),
-    isOver || waitingFor === null ? "" : waitingFor === undefined ? null : JSON.stringify(waitingFor),
-  ];
+export function toWait({ run, id, request, opened_at: openedAt }: WaitColumns): WaitEntry {
+  return { runId: run, waitId: id, requestId: request, openedAt };
+}
+
+/** An entry of an outbox as a statement returns it. */
+export interface OutboxColumns {
+  readonly run: RunId;
+  readonly event: number;
+  readonly request: RequestId;
+  readonly kind: number;
+}
+
+export function toOutbox({ run, event, request, kind }: OutboxColumns): OutboxEntry {
+  return { runId: run, requestId: request, kind: OUTBOX_KINDS[kind] ?? "reply", event };
 }

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog, Page } from "../../ports/event-log.ts";
-import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
@@ -10,18 +9,19 @@ import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";
-import { Tails } from "../shared/tails.ts";
 import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
-import { advance, Claims, PendingCommit, valuesOf } from "./writer/claims.ts";
-import type { OwnedRun } from "./writer/claims.ts";
-import { encodeAppend } from "./writer/encode-append.ts";
-import type { Append } from "./writer/encode-append.ts";
-import type { Chunked } from "./writer/message.ts";
-import { openDirectory } from "./directory/open-directory.ts";
 import { TailCache } from "../shared/tail-cache.ts";
-import { WriterClient } from "./writer/writer-client.ts";
+import { Tails } from "../shared/tails.ts";
+import { advance, Claims, PendingCommit } from "../sql/claims.ts";
+import { createRunIndex } from "../sql/run-index.ts";
+import { openDirectory } from "./directory/open-directory.ts";
 import type { Durability } from "./format/schema.ts";
+import { QUERIES } from "./reader/reader.ts";
+import { encodeAppend } from "./writer/encode-append.ts";
+import type { Append, ClaimedRun } from "./writer/encode-append.ts";
+import type { Chunked } from "./writer/message.ts";
+import { WriterClient } from "./writer/writer-client.ts";
 
 /** What `sqliteLog` takes. */
 export interface SqliteLogOptions {
@@ -58,7 +58,14 @@ export function sqliteLog(
   }: SqliteLogOptions = {},
 ): SqliteLog {
   const { reader, head, file, unlock, ...opened } = openDirectory(directory, { acceptLoss });
-  const claims = new Claims(head.epoch);
+  const claims = new Claims<ClaimedRun>();
+  const index = createRunIndex({
+    queries: QUERIES,
+    claims,
+    ask: (query) => reader.ask((tables) => tables.answer(query)),
+  });
+  // Claims of this process are above all claims of earlier openings of the log.
+  let epoch = head.epoch * CLAIMS_PER_EPOCH;
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
   let { lastRid } = opened;
@@ -76,7 +83,10 @@ export function sqliteLog(
       },
       onChunked,
       onRecovered() {
-        for (const runId of claims.clear()) cache.drop(runId);
+        for (const run of claims.all) {
+          claims.drop(run);
+          cache.drop(run.runId);
+        }
       },
     },
   );
@@ -86,28 +96,33 @@ export function sqliteLog(
     const owned = claims.get(runId);
     const found = reader.ask((tables) => {
       const stored = tables.checked(runId);
-      return stored && { stored, entry: tables.run(runId), snapshot: tables.snapshot(stored.rid) };
+      return (
+        stored && { stored, entry: tables.answer(QUERIES.run(runId)), snapshot: tables.snapshot(stored.rid) }
+      );
     });
     const { rid, removed, records, ...stored } = found?.stored ?? NEW_RUN;
     const head = owned?.head ?? stored.head;
     cache.drop(runId);
-    const { epoch } = claims.take({
+    epoch += 1;
+    claims.take({
       runId,
       rid,
+      epoch,
+      isHeld: true,
       head,
       records,
       removed,
       leaving: false,
       stored: found !== undefined,
       pending: undefined,
-      ...(found?.entry && valuesOf(found.entry)),
+      row: found?.entry ?? {},
       recent: owned?.recent ?? new EventList(head),
       recentBytes: owned?.recentBytes ?? 0,
       requests: new Set(),
     });
     return {
       cursor: { runId, epoch, head, records },
-      ...(found?.entry && { run: acknowledged(found.entry) }),
+      ...(found?.entry && { run: { ...found.entry, head } }),
       ...(found?.snapshot && { snapshot: found.snapshot }),
     };
   }
@@ -125,6 +140,10 @@ export function sqliteLog(
     const encoded = encodeAppend(run, batch);
     return commit(run, encoded, () => {
       advance(run, batch);
+      for (const { requestId, phase } of batch.requests ?? []) {
+        if (phase === "completed") run.requests.delete(requestId);
+        else run.requests.add(requestId);
+      }
       keep(run, batch.events, encoded);
       if (batch.alias?.from !== undefined) appended.push(batch.alias.from);
       return { runId: run.runId, epoch: cursor.epoch, head: run.head, records: run.records };
@@ -138,23 +157,23 @@ export function sqliteLog(
       return [];
     }
     run.leaving = true;
-    const { references } = reader.ask((tables) => tables.holdings(run.runId));
+    const references = reader.ask((tables) => tables.answer(QUERIES.references(run.runId)));
     await commit(run, undefined, () => {
-      run.epoch = 0;
+      run.isHeld = false;
       forgetRecent(run);
     });
-    return unreferenced(references);
+    return index.unreferenced(references);
   }
 
   /** Keeps committed events for readers: recent ones with the run, because no chunk has them, and others in the cache. */
-  function keep(run: OwnedRun, events: LoggedEvents, { isRecent, bytes }: Append): void {
+  function keep(run: ClaimedRun, events: LoggedEvents, { isRecent, bytes }: Append): void {
     run.recent.add(events);
     run.recentBytes += bytes;
     if (!isRecent) cacheRecent(run);
   }
 
   /** Moves the recent events of a run, which are in chunks now, to the cache. */
-  function cacheRecent(run: OwnedRun): void {
+  function cacheRecent(run: ClaimedRun): void {
     const { runId, recent, recentBytes } = run;
     if (!recent.isEmpty) cache.add(runId, recent.after + 1, recent.all, recentBytes);
     forgetRecent(run);
@@ -163,29 +182,32 @@ export function sqliteLog(
   /** Moves recent events, which are in chunks now, to the cache. */
   function onChunked(chunked: readonly Chunked[]): void {
     const ends = new Map(chunked);
-    for (const run of claims.withRecent()) {
-      if (ends.get(run.rid) !== run.head) continue;
+    for (const run of claims.all) {
+      if (run.recent.isEmpty || ends.get(run.rid) !== run.head) continue;
       cacheRecent(run);
-      if (claims.settle(run)) cache.drop(run.runId);
+      settle(run);
     }
   }
 
-  function unreferenced(things: readonly string[]): readonly string[] {
-    return reader.ask((tables) => things.filter((thing) => !tables.isReferenced(thing)));
-  }
-
   function release(cursor: Cursor): void {
-    if (claims.release(cursor)) cache.drop(cursor.runId);
+    const run = claims.release(cursor);
+    if (run !== undefined) settle(run);
   }
 
-  function writable(cursor: Cursor): OwnedRun {
+  /** Forgets a run without an owner, unless an append is still running or not all of its events are in chunks. */
+  function settle(run: ClaimedRun): void {
+    if (run.isHeld || run.pending !== undefined || !run.recent.isEmpty) return;
+    if (claims.drop(run)) cache.drop(run.runId);
+  }
+
+  function writable(cursor: Cursor): ClaimedRun {
     const { writable, reason } = health();
     if (!writable) throw new Unavailable(reason);
     return claims.owned(cursor);
   }
 
   /** Commits an append, or without one the removal of a run, then applies its effects in memory, before any reader is woken. */
-  function commit<Result>(run: OwnedRun, append: Append | undefined, done: () => Result): Promise<Result> {
+  function commit<Result>(run: ClaimedRun, append: Append | undefined, done: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const pending = new PendingCommit();
     run.pending = pending;
@@ -200,7 +222,7 @@ export function sqliteLog(
         } else {
           reject(error);
         }
-        if (claims.settle(run)) cache.drop(run.runId);
+        settle(run);
         pending.end();
       },
     });
@@ -231,21 +253,6 @@ export function sqliteLog(
     return addRecent(page, run, options);
   }
 
-  /**
-   * Resolves when every commit of a run is acknowledged, so that a query after it returns only what `read`
-   * returns. The owner may append again before that, but such a commit is sent only in a later turn of the event
-   * loop; waiting for it too might never end.
-   */
-  async function settled(runId: RunId): Promise<void> {
-    await claims.get(runId)?.pending?.ended;
-  }
-
-  /** The row of a run with the number of acknowledged events, to agree with `read`. */
-  function acknowledged(entry: RunEntry): RunEntry {
-    const head = claims.get(entry.runId)?.head ?? entry.head;
-    return head === entry.head || entry.removed === true ? entry : { ...entry, head };
-  }
-
   function health() {
     return closing === undefined ? writer.health : CLOSED;
   }
@@ -257,6 +264,7 @@ export function sqliteLog(
   }
 
   return {
+    ...index,
     durability,
     reliableTail: true,
     claim,
@@ -271,56 +279,20 @@ export function sqliteLog(
     read,
     tail: (runId, wake) => tails.add(runId, wake),
     watch: (wake) => tails.addToAll(wake),
-    async lookup(requestId) {
-      const entry = reader.ask((tables) => tables.lookup(requestId));
-      if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;
-      await settled(entry.runId);
-      return reader.ask((tables) => tables.lookup(requestId));
-    },
-    async requests(query) {
-      await settled(query.runId);
-      return reader.ask((tables) => tables.requests(query));
-    },
-    async run(runId) {
-      await settled(runId);
-      const entry = reader.ask((tables) => tables.run(runId));
-      return entry && acknowledged(entry);
-    },
-    find: async (alias) => reader.ask((tables) => tables.find(alias)),
-    async list(query) {
-      const page = reader.ask((tables) => tables.list(query));
-      return { ...page, runs: page.runs.map(acknowledged) };
-    },
-    runIds: async (query) => reader.ask((tables) => tables.runIds(query)),
-    async holdings(runId) {
-      await settled(runId);
-      return reader.ask((tables) => tables.holdings(runId));
-    },
-    size: async (runId) => {
-      const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recentBytes ?? 0);
-      return reader.ask((tables) => tables.size(runId)) + recentBytes;
-    },
-    async open() {
+    async open(query) {
       // The requests that are continued would wait for the writer, and so would the first request after a start.
       await writer.started;
-      return reader.ask((tables) => tables.open());
+      return index.open(query);
     },
-    asleep: async (query) => reader.ask((tables) => tables.asleep(query)),
-    resting: async (query) => reader.ask((tables) => tables.resting(query)),
-    async waits(query) {
-      if (query.runId !== undefined) await settled(query.runId);
-      return reader.ask((tables) => tables.waits(query));
-    },
-    async outbox(query) {
-      if (query.runId !== undefined) await settled(query.runId);
-      return reader.ask((tables) => tables.outbox(query));
+    async size(runId) {
+      const recentBytes = runId === undefined ? 0 : (claims.get(runId)?.recentBytes ?? 0);
+      return reader.ask((tables) => tables.size(runId)) + recentBytes;
     },
     snapshot: async (runId) =>
       reader.ask((tables) => {
         const run = tables.checked(runId);
         return run && tables.snapshot(run.rid);
       }),
-    unreferenced: async (things) => unreferenced(things),
     remove,
     health,
     artifacts: () => fsArtifacts(join(directory, "artifacts")),
@@ -330,7 +302,7 @@ export function sqliteLog(
 }
 
 /** Adds the recent events of a run to a page that ends where they begin. */
-function addRecent(page: Page, { recent, head }: OwnedRun, options: ReadOptions): Page {
+function addRecent(page: Page, { recent, head }: ClaimedRun, options: ReadOptions): Page {
   const { after, limit = Infinity, limitBytes = Infinity } = options;
   const count = countEvents(page.events);
   if (recent.isEmpty) return page;
@@ -341,7 +313,7 @@ function addRecent(page: Page, { recent, head }: OwnedRun, options: ReadOptions)
   return { ...page, events: [...page.events, ...more], head };
 }
 
-function forgetRecent(run: OwnedRun): void {
+function forgetRecent(run: ClaimedRun): void {
   run.recent = new EventList(run.head);
   run.recentBytes = 0;
 }
@@ -353,3 +325,6 @@ async function rejected(error: unknown): Promise<never> {
 const NEW_RUN = { rid: 0, removed: false, head: 0, records: 0 };
 
 const CLOSED = { writable: false, reason: "the log is closed" };
+
+/** More claims than one process makes, and small enough that all epochs stay exact integers. */
+const CLAIMS_PER_EPOCH = 2 ** 32;

@@ -1,16 +1,37 @@
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, toInvalid, WRITERS } from "../connection/database.ts";
 import type { LogFigures } from "../../../ports/event-log.ts";
+import type { Batch } from "../../../ports/log-batch.ts";
+import { countEvents } from "../../../protocol/events/texts.ts";
+import { encodeBody } from "../../sql/body.ts";
+import { encodeChanges } from "../../sql/changes.ts";
+import { toFenced } from "../../sql/claims.ts";
+import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, toInvalid, WRITERS } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
-import { LostAppends, toFenced } from "./claims.ts";
-import type { OwnedRun } from "./claims.ts";
-import type { EncodedAppend } from "./encode-append.ts";
+import { LostAppends } from "./claims.ts";
+import type { ClaimedRun } from "./claims.ts";
+
+/** An append as the function of the database takes it. */
+interface EncodedAppend {
+  /** What the function takes besides the events, as JSON. */
+  readonly item: string;
+  /** The events as lines. */
+  readonly body: string;
+}
+
+export function encodeAppend(run: ClaimedRun, batch: Batch): EncodedAppend {
+  const { events, records } = batch;
+  const encoded = records.length === 0 ? null : JSON.stringify(records);
+  const { runId, epoch, appends } = run;
+  const changes = encodeChanges(run, batch);
+  const item = [runId, epoch, appends, countEvents(events), records.length, encoded, changes];
+  return { item: JSON.stringify(item), body: encodeBody(events) };
+}
 
 /** An append that is to be committed. */
-export interface Job extends EncodedAppend {
-  readonly run: OwnedRun;
+interface Job extends EncodedAppend {
+  readonly run: ClaimedRun;
   /** Called once; without an error if the append was committed. */
   settle(error?: Error): void;
 }

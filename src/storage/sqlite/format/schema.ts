@@ -219,11 +219,3 @@ const FROM = [
   // In format 13 the index of a run's requests had no order.
   `DROP INDEX request_run; ${OF_RUN}`,
 ] as const;
-
-/**
- * The phases of runs and requests, stored by index: all have the same size, so a phase change rewrites
- * nothing else.
- */
-export const RUN_PHASES = ["idle", "running", "waiting"] as const;
-export const REQUEST_PHASES = ["queued", "running", "waiting", "completed"] as const;
-export const OUTBOX_KINDS = ["reply", "cancel"] as const;

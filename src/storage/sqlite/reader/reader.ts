@@ -1,24 +1,46 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
+import { createQueries } from "../../sql/queries.ts";
+import type { Queries, Query } from "../../sql/queries.ts";
 import { createChunks } from "./chunks.ts";
 import type { Chunks } from "./chunks.ts";
-import { createRows } from "./rows.ts";
-import type { Rows } from "./rows.ts";
+import { SQLITE } from "./dialect.ts";
+
+/** The questions to the rows of a database. */
+export const QUERIES: Queries = createQueries(SQLITE);
+
+/** What a question can use. */
+interface Tables extends Chunks {
+  answer<Answer>(query: Query<Answer>): Answer;
+}
 
 /**
  * Queries the database. Database errors and damaged data become `Unavailable`; a closed database becomes an
  * AgentError `unavailable`.
  */
 export interface Reader {
-  ask<Answer>(question: (database: Rows & Chunks) => Answer): Answer;
+  ask<Answer>(question: (tables: Tables) => Answer): Answer;
   close(): void;
 }
 
 /** Uses its own connection, so that reads never wait for the writer. */
 export function createReader(database: DatabaseSync): Reader {
-  const tables = { ...createRows(database), ...createChunks(database) };
+  // Those that are always the same are prepared now, so that foreign or damaged tables are found by opening them.
+  const statements = new Map(QUERIES.texts.map((text) => [text, database.prepare(text)]));
+  const tables: Tables = { ...createChunks(database), answer };
   let closed = false;
+
+  function answer<Answer>({ text, values, toAnswer }: Query<Answer>): Answer {
+    let statement = statements.get(text);
+    if (statement === undefined) {
+      statement = database.prepare(text);
+      statements.set(text, statement);
+    }
+    const bound = values.map((value) => (typeof value === "object" ? JSON.stringify(value) : value));
+    return toAnswer(statement.all(...bound));
+  }
+
   return {
     ask(question) {
       // Not a fault: a stopping server still has readers.

@@ -167,13 +167,13 @@ export class DiskWriter {
     if (changes === null) return undefined;
     const { findAlias, findRequest } = this.#statements;
     if (changes.alias !== undefined) {
-      const { agent, name, from } = changes.alias;
+      const [agent, name, from] = changes.alias;
       const holder = findAlias.get(agent, name);
-      if (holder?.["rid"] !== rid && holder?.["run_id"] !== from)
-        return from === undefined ? "another run has the alias" : `run ${from} does not have the alias`;
+      if (holder?.["rid"] !== rid && (holder?.["run_id"] ?? null) !== from)
+        return `${from === null ? "another run has" : `run ${from} does not have`} the alias ${name}`;
     }
-    for (const [requestId, known] of changes.requests ?? []) {
-      if (known) continue;
+    for (const [index, [requestId]] of (changes.requests ?? []).entries()) {
+      if (changes.known?.[index] === true) continue;
       const other = findRequest.get(requestId)?.["rid"];
       if (other !== undefined && other !== rid) return `request ${requestId} belongs to another run`;
     }

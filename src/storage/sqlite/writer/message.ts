@@ -1,8 +1,8 @@
-import type { OutboxMark, ReferenceMark, NewAlias, WaitMark } from "../../../ports/log-batch.ts";
+import type { RunId } from "../../../protocol/ids.ts";
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Durability } from "../format/schema.ts";
-import type { EncodedMark } from "../../sql/rows.ts";
+import type { Changes } from "../../sql/changes.ts";
 
 /** The start data of the writer's thread. */
 export interface WriterData {
@@ -37,43 +37,18 @@ export type Item = readonly [
   recordsEnd: number,
   bodyBytes: number,
   records: string | null,
-  changes: Changes | null,
+  changes: KnownChanges | null,
 ];
 
-/** The changes of an append besides new entries; JSON values are already encoded. */
-export interface Changes {
-  readonly run?: RunChange;
-  readonly requests?: readonly RequestChange[];
-  readonly references?: readonly ReferenceMark[];
-  readonly waits?: readonly WaitMark[];
-  readonly outbox?: readonly OutboxMark[];
-  readonly alias?: NewAlias;
-  readonly snapshot?: string;
+/** The changes of an append, with what spares the writer a look into its tables. */
+export interface KnownChanges extends Changes {
+  /** The id of a new run. */
+  readonly runId?: RunId;
+  /** Whether the agent or the time of creation changes. */
+  readonly isGiven?: boolean;
+  /** Which of the requests are known to belong to the run. */
+  readonly known?: readonly boolean[];
 }
-
-export interface RunChange {
-  /** Only for a new run. */
-  readonly runId?: string;
-  readonly status: number;
-  readonly updated: number;
-  readonly turns: number;
-  readonly started: string | null;
-  /** The rest is absent if unchanged. */
-  readonly owner?: { readonly agent: string; readonly created: number };
-  readonly metadata?: string;
-  readonly initialInput?: string;
-  readonly lastTurn?: string;
-  readonly usage?: string;
-}
-
-/** All marks of a request in one append, merged; `null` means unchanged. */
-export type RequestChange = readonly [
-  requestId: string,
-  /** Whether the request is known to belong to the run. */
-  known: boolean,
-  phase: number,
-  ...mark: EncodedMark,
-];
 
 /** Messages from the writer. */
 export type FromWriter =

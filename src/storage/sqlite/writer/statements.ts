@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { toChecksum } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
-import { OUTBOX_KINDS, REQUEST_PHASES } from "../format/schema.ts";
-import type { Changes } from "./message.ts";
+import { REQUEST_PHASES } from "../../sql/dialect.ts";
+import type { KnownChanges } from "./message.ts";
 
 /** The SQL statements of the writer, except those of the recent events (recent-events.ts). */
 export type Statements = { readonly [Name in keyof typeof SQL]: StatementSync };
@@ -27,7 +27,7 @@ const SQL = {
   addRun: `INSERT INTO run
     (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input, started,
       last_turn, usage)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 'null'), nullif(?, 'null'))`,
   changeRun: `UPDATE run SET head = ?, status = ?, updated = ?, turns = ?, started = ?,
     metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input),
     last_turn = nullif(coalesce(?, last_turn), 'null'), usage = nullif(coalesce(?, usage), 'null')
@@ -105,52 +105,48 @@ export function applyChanges(
     setSnapshot,
   }: Statements,
   position: ChunkPosition,
-  { run, requests, references, waits, outbox, alias, snapshot }: Changes,
+  {
+    run,
+    runId,
+    isGiven = false,
+    requests = [],
+    known = [],
+    references = [],
+    waits = [],
+    outbox = [],
+    alias,
+    snapshot,
+  }: KnownChanges,
 ): void {
   const { rid, last: head, records } = position;
-  if (run?.runId !== undefined) {
-    const { runId, owner, status, updated, turns, started, metadata, initialInput, lastTurn, usage } = run;
-    const { agent, created } = owner ?? { agent: "", created: 0 };
-    const json = [metadata ?? "{}", initialInput ?? "null"] as const;
-    addRun.run(
-      rid,
-      runId,
-      head,
-      agent,
-      status,
-      created,
-      updated,
-      turns,
-      ...json,
-      started,
-      lastTurn ?? null,
-      usage ?? null,
-    );
-  } else if (run !== undefined) {
-    const { owner, status, updated, turns, started, metadata, initialInput, lastTurn, usage } = run;
-    const json = [metadata ?? null, initialInput ?? null, lastTurn ?? null, usage ?? null] as const;
-    changeRun.run(head, status, updated, turns, started, ...json, rid);
-    if (owner !== undefined) giveRun.run(owner.agent, owner.created, rid);
+  if (run !== undefined) {
+    const [agent, status, created, updated, turns, started, metadata, initialInput, lastTurn, usage] = run;
+    const json = [metadata, initialInput] as const;
+    if (runId !== undefined) {
+      addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json, started, lastTurn, usage);
+    } else {
+      changeRun.run(head, status, updated, turns, started, ...json, lastTurn, usage, rid);
+      if (isGiven) giveRun.run(agent, created, rid);
+    }
   }
-  for (const { waitId, requestId, openedAt, closed = false } of waits ?? []) {
-    if (closed) dropWait.run(rid, waitId);
+  for (const [waitId, requestId, openedAt, isClosed] of waits) {
+    if (isClosed) dropWait.run(rid, waitId);
     else addWait.run(rid, waitId, requestId, openedAt);
   }
-  for (const [requestId, isKnown, phase, created, n, after, ...events] of requests ?? []) {
+  for (const [index, [requestId, phase, created, n, after, ...events]] of requests.entries()) {
     // One that is not known can be of an earlier process.
     const isNew =
-      !isKnown &&
+      known[index] !== true &&
       addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events).changes > 0;
     if (!isNew) changeRequest.run(phase, created, n, after, ...events, requestId);
     if (phase === COMPLETED) dropWaits.run(rid, requestId);
   }
-  for (const { thing, dropped } of references ?? []) (dropped ? dropReference : addReference).run(thing, rid);
-  for (const { requestId, kind, event, done = false } of outbox ?? []) {
-    const at = OUTBOX_KINDS.indexOf(kind);
-    if (done) dropOutbox.run(rid, requestId, at);
-    else addOutbox.run(rid, event, requestId, at);
+  for (const [thing, isDropped] of references) (isDropped ? dropReference : addReference).run(thing, rid);
+  for (const [requestId, kind, event, isDone] of outbox) {
+    if (isDone) dropOutbox.run(rid, requestId, kind);
+    else addOutbox.run(rid, event, requestId, kind);
   }
-  if (alias !== undefined) addAlias.run(alias.agent, alias.name, rid);
+  if (alias !== undefined) addAlias.run(alias[0], alias[1], rid);
   if (snapshot !== undefined) {
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);
   }

@@ -1,6 +1,8 @@
 import type { Page } from "../../ports/event-log.ts";
+import type { Snapshot } from "../../ports/log-entries.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
 import { parseBody } from "../sql/body.ts";
 import { PageBuilder } from "../sql/page-builder.ts";
 import type { LogChunk } from "../sql/page-builder.ts";
@@ -84,4 +86,35 @@ interface AppendChunk extends LogChunk {
 
 function toChunk({ count, records_end, body, records }: AppendRow, last: number): AppendChunk {
   return { first: last - count + 1, last, records_end, body, records };
+}
+
+/** The newest snapshot of a run. */
+export async function readSnapshot(database: Database, runId: RunId): Promise<Snapshot | undefined> {
+  const [row] = await database.ask<SnapshotColumns>(
+    "SELECT snapshot, snapshot_head, snapshot_records FROM troupe.run WHERE id = $1",
+    [runId],
+  );
+  return row && toSnapshot(row);
+}
+
+/** The columns of a run's snapshot. */
+export interface SnapshotColumns {
+  readonly snapshot: string | null;
+  readonly snapshot_head: number | null;
+  readonly snapshot_records: number | null;
+}
+
+export function toSnapshot(row: SnapshotColumns): Snapshot | undefined {
+  const { snapshot, snapshot_head: head, snapshot_records: records } = row;
+  if (snapshot === null || head === null || records === null) return undefined;
+  return { head, records, data: JSON.parse(snapshot) as Json };
+}
+
+/** The bytes of the events and records of all runs, or of one. */
+export async function readSize(database: Database, runId: RunId | undefined): Promise<number> {
+  const [row] = await database.ask<{ bytes: number }>(
+    "SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM troupe.run WHERE $1::text IS NULL OR id = $1",
+    [runId ?? null],
+  );
+  return row?.bytes ?? 0;
 }

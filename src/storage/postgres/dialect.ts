@@ -1,0 +1,60 @@
+import type { Dialect } from "../sql/dialect.ts";
+
+/** The tables of schema/tables.ts. */
+export const POSTGRES: Dialect = {
+  run: {
+    from: "troupe.run",
+    id: "run.id",
+    owner: "owner",
+    createdAt: "created_at",
+    updatedAt: "updated_at",
+    head: "head",
+    stored: "stored",
+    live: "stored AND NOT removed",
+    openWaits: "(SELECT count(*) FROM troupe.wait WHERE wait.run = run.id)",
+    queued: "(SELECT count(*) FROM troupe.request WHERE request.run = run.id AND phase = 0)",
+    wakeAt: "(SELECT wake_at FROM troupe.request WHERE request.id = run.started)",
+    alias: "(SELECT min(name) FROM troupe.alias WHERE alias.run = run.id)",
+    byCreation: {
+      from: "troupe.creation JOIN troupe.run ON run.id = creation.run",
+      order: "place",
+      place: "SELECT troupe.place_new_1()",
+      ids: `SELECT run AS id FROM troupe.creation
+        WHERE place > coalesce((SELECT place FROM troupe.creation WHERE run = $1), 0) ORDER BY place LIMIT $2`,
+      removedIds: "SELECT id FROM troupe.run WHERE removed AND id > $1 ORDER BY id LIMIT $2",
+    },
+  },
+  request: {
+    from: "troupe.request",
+    id: "id",
+    run: "run",
+    createdAt: "created_at",
+    started: "started",
+    wakeAt: "wake_at",
+    live: "NOT removed",
+    isBlocked:
+      "EXISTS (SELECT FROM troupe.request AS other WHERE other.run = request.run AND other.phase IN (1, 2))",
+    runOrder: "run",
+    followsRun: "run > ?",
+    placeOf: "SELECT accepted_n, accepted_after, id FROM troupe.request WHERE id = ?",
+  },
+  wait: {
+    from: "troupe.wait",
+    run: "run",
+    request: "request",
+    openedAt: "opened_at",
+    agent: "(SELECT agent FROM troupe.run WHERE run.id = wait.run)",
+    live: "true",
+    ofRun: "run = ?",
+  },
+  outbox: { from: "troupe.outbox", run: "run", request: "request", order: "run" },
+  alias: { from: "troupe.alias", run: "run", agent: "agent", name: "name" },
+  reference: { things: "troupe.reference", from: "troupe.reference", run: "run" },
+  anyOf: (column) => `${column} = ANY (?)`,
+  notOwned: (run) =>
+    `NOT EXISTS (SELECT FROM troupe.run AS owned WHERE owned.id = ${run} AND owned.owner = ANY (?))`,
+  finish(text) {
+    let count = 0;
+    return text.replaceAll("?", () => `$${(count += 1)}`);
+  },
+};

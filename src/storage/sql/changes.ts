@@ -1,0 +1,144 @@
+import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { OwnedRun } from "./claims.ts";
+import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
+
+/**
+ * What an append changes beside its events and records, as an engine writes it: JSON values are texts, and phases and kinds
+ * are their indexes. `null` means unchanged.
+ */
+export interface Changes {
+  readonly run?: RowChange;
+  /** One for each request. */
+  readonly requests?: readonly RequestChange[];
+  readonly references?: readonly (readonly [thing: string, dropped: boolean])[];
+  readonly waits?: readonly (readonly [
+    waitId: number,
+    requestId: RequestId,
+    openedAt: number,
+    closed: boolean,
+  ])[];
+  readonly outbox?: readonly (readonly [requestId: RequestId, kind: number, event: number, done: boolean])[];
+  readonly alias?: readonly [agent: string, name: string, from: RunId | null];
+  readonly snapshot?: string;
+}
+
+export type RowChange = readonly [
+  agent: string,
+  status: number,
+  createdAt: number,
+  updatedAt: number,
+  turns: number,
+  started: RequestId | null,
+  metadata: string | null,
+  initialInput: string | null,
+  /** `null` as a text for none. */
+  lastTurn: string | null,
+  usage: string | null,
+  /** Whether the run has no row yet. */
+  isNew: boolean,
+];
+
+export type RequestChange = readonly [
+  requestId: RequestId,
+  phase: number,
+  createdAt: number | null,
+  acceptedN: number | null,
+  acceptedAfter: number | null,
+  started: number | null,
+  segment: number | null,
+  completed: number | null,
+  /** 0 if the request has no wake time any more. */
+  wakeAt: number | null,
+  /** The asks that it rests on, as JSON. */
+  rests: string | null,
+  /** JSON; empty if the request works again. */
+  waitingFor: string | null,
+];
+
+/** Encodes the changes of an append; `null` if it has none. */
+export function encodeChanges(
+  known: OwnedRun,
+  { run, requests, references, waits, outbox, alias, snapshot }: Batch,
+): Changes | null {
+  if (
+    run === undefined &&
+    requests === undefined &&
+    references === undefined &&
+    waits === undefined &&
+    outbox === undefined &&
+    alias === undefined &&
+    snapshot === undefined
+  )
+    return null;
+  return {
+    ...(run && { run: encodeRow(known, run) }),
+    ...(requests && { requests: mergeMarks(requests).map(encodeMark) }),
+    ...(references && {
+      references: references.map(({ thing, dropped = false }) => [thing, dropped] as const),
+    }),
+    ...(waits && {
+      waits: waits.map(
+        ({ waitId, requestId, openedAt, closed = false }) => [waitId, requestId, openedAt, closed] as const,
+      ),
+    }),
+    ...(outbox && {
+      outbox: outbox.map(
+        ({ requestId, kind, event, done = false }) =>
+          [requestId, OUTBOX_KINDS.indexOf(kind), event, done] as const,
+      ),
+    }),
+    ...(alias && { alias: [alias.agent, alias.name, alias.from ?? null] as const }),
+    ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
+  };
+}
+
+/** The JSON values are immutable, so the same object means the same JSON. */
+function encodeRow({ row, stored }: OwnedRun, next: RunRow): RowChange {
+  const isNew = !stored;
+  const json = (name: "metadata" | "initialInput" | "lastTurn" | "usage"): string | null =>
+    isNew || next[name] !== row[name] ? JSON.stringify(next[name] ?? null) : null;
+  return [
+    next.agent,
+    RUN_PHASES.indexOf(next.status),
+    next.createdAt,
+    next.updatedAt,
+    next.turns,
+    next.started ?? null,
+    json("metadata"),
+    json("initialInput"),
+    json("lastTurn"),
+    json("usage"),
+    isNew,
+  ];
+}
+
+/** Merges the marks of each request. */
+function mergeMarks(marks: readonly RequestMark[]): readonly RequestMark[] {
+  if (marks.length === 1) return marks;
+  const merged = new Map<RequestId, RequestMark>();
+  for (const mark of marks) {
+    const earlier = merged.get(mark.requestId);
+    merged.set(mark.requestId, earlier === undefined ? mark : { ...earlier, ...mark });
+  }
+  return [...merged.values()];
+}
+
+/** A completed request has no wake time, rests on nothing and waits for nothing. */
+function encodeMark(mark: RequestMark): RequestChange {
+  const isOver = mark.phase === "completed";
+  const { wakeAt = null, rests, waitingFor } = mark;
+  return [
+    mark.requestId,
+    REQUEST_PHASES.indexOf(mark.phase),
+    mark.createdAt ?? null,
+    mark.accepted?.n ?? null,
+    mark.accepted?.after ?? null,
+    mark.started ?? null,
+    mark.segment ?? null,
+    mark.completed ?? null,
+    isOver ? 0 : wakeAt,
+    isOver ? "[]" : rests === undefined ? null : JSON.stringify(rests),
+    isOver || waitingFor === null ? "" : waitingFor === undefined ? null : JSON.stringify(waitingFor),
+  ];
+}

@@ -1,0 +1,98 @@
+import { Fenced } from "../../ports/event-log.ts";
+import type { Cursor } from "../../ports/event-log.ts";
+import type { Batch, RunRow } from "../../ports/log-batch.ts";
+import { countEvents } from "../../protocol/events/texts.ts";
+import type { RunId } from "../../protocol/ids.ts";
+
+/** A run that this log has claimed, including the acknowledged appends so far. */
+export interface OwnedRun {
+  readonly runId: RunId;
+  readonly epoch: number;
+  /** Whether the claim still holds, as far as this log knows. */
+  isHeld: boolean;
+  head: number;
+  records: number;
+  readonly removed: boolean;
+  /** Whether something was appended. */
+  stored: boolean;
+  /** The stored values of its row, as far as they are known; the same object need not be sent again. */
+  row: Partial<RunRow>;
+  /** The running append or removal. */
+  pending: PendingCommit | undefined;
+}
+
+/** A running commit of a run. It has a promise only if something waits for it, because most have no waiter. */
+export class PendingCommit {
+  #waiter: PromiseWithResolvers<void> | undefined;
+
+  /** Resolves at its end, however it ends. */
+  get ended(): Promise<void> {
+    return (this.#waiter ??= Promise.withResolvers<void>()).promise;
+  }
+
+  end(): void {
+    this.#waiter?.resolve();
+  }
+}
+
+/** The runs that this log has claimed. */
+export class Claims<Run extends OwnedRun> {
+  readonly #runs = new Map<RunId, Run>();
+
+  get(runId: RunId): Run | undefined {
+    return this.#runs.get(runId);
+  }
+
+  get all(): Iterable<Run> {
+    return this.#runs.values();
+  }
+
+  /** Fences the owner of a run within this process; resolves when its running commit has settled. */
+  async fence(runId: RunId): Promise<void> {
+    for (let run = this.#runs.get(runId); run !== undefined; run = this.#runs.get(runId)) {
+      run.isHeld = false;
+      if (run.pending === undefined) return;
+      await run.pending.ended;
+    }
+  }
+
+  take(run: Run): void {
+    this.#runs.set(run.runId, run);
+  }
+
+  /** The run of a cursor that may append now; `Fenced` for any other cursor. */
+  owned({ runId, epoch, head, records }: Cursor): Run {
+    const run = this.#runs.get(runId);
+    if (run === undefined || run.epoch !== epoch || !run.isHeld) throw toFenced(runId);
+    if (run.head !== head || run.records !== records || run.pending !== undefined) {
+      throw new Fenced(`run ${runId} has moved on from event ${head}`);
+    }
+    return run;
+  }
+
+  /** Ends a claim, if it is the current one and holds. Returns its run. */
+  release({ runId, epoch }: Cursor): Run | undefined {
+    const run = this.#runs.get(runId);
+    if (run?.epoch !== epoch || !run.isHeld) return undefined;
+    run.isHeld = false;
+    return run;
+  }
+
+  /** Forgets a claim that holds no longer. Returns whether it was the newest one of its run. */
+  drop(run: Run): boolean {
+    run.isHeld = false;
+    return this.#runs.get(run.runId) === run && this.#runs.delete(run.runId);
+  }
+}
+
+export function toFenced(runId: RunId): Fenced {
+  return new Fenced(`run ${runId} has another owner`);
+}
+
+/** Updates a run after a committed batch. */
+export function advance(run: OwnedRun, { events, records, run: row }: Batch): void {
+  run.head += countEvents(events);
+  run.records += records.length;
+  run.stored = true;
+  if (row !== undefined) run.row = row;
+}

@@ -1,0 +1,115 @@
+/**
+ * What an SQL engine names and writes in its own way. Everything else of the index of runs is the same in all of them: its
+ * statements (queries.ts), its rows (rows.ts) and the changes of an append (changes.ts). Each text is a part of a statement,
+ * in which `?` stands for a value.
+ */
+export interface Dialect {
+  readonly run: RunTable;
+  readonly request: RequestTable;
+  readonly wait: WaitTable;
+  readonly outbox: OutboxTable;
+  readonly alias: AliasTable;
+  readonly reference: ReferenceTable;
+  /** The condition that a column has one of the texts of a list, which is one value. */
+  anyOf(column: string): string;
+  /** The condition that no node of a list, which is one value, owns a run; absent in an engine for one process. */
+  notOwned?(run: string): string;
+  /** Writes the places of values as the engine does. */
+  finish(text: string): string;
+}
+
+/** The rows of runs. The columns whose names are not here have the same name in all engines. */
+interface RunTable {
+  readonly from: string;
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** The id of its newest event. */
+  readonly head: string;
+  /** The condition that something was appended to it. */
+  readonly stored: string;
+  /** The condition that something was appended to it and that it is not removed, as in the indexes of lists. */
+  readonly live: string;
+  /** The number of its open waits, the number of its queued requests, the wake time of its started request, and its alias. */
+  readonly openWaits: string;
+  readonly queued: string;
+  readonly wakeAt: string;
+  readonly alias: string;
+  /** Lists in the order of creation. */
+  readonly byCreation: {
+    readonly from: string;
+    readonly order: string;
+    /** The statement that gives new runs their places, if the engine does not do so with their first appends. */
+    readonly place?: string;
+    /** The ids behind one of them: a value for this one, and one for the limit. */
+    readonly ids: string;
+    /** The same for the removed runs. */
+    readonly removedIds: string;
+  };
+}
+
+/** The rows of requests. */
+interface RequestTable {
+  readonly from: string;
+  readonly id: string;
+  readonly run: string;
+  readonly createdAt: string;
+  readonly started: string;
+  readonly wakeAt: string;
+  /** The condition that its run is not removed. */
+  readonly live: string;
+  /** The condition that another request of its run has started and not ended. */
+  readonly isBlocked: string;
+  /** A fixed order of the runs, and the condition that a run follows one, which is a value. */
+  readonly runOrder: string;
+  readonly followsRun: string;
+  /** The place of a request, which is a value, among those of its run. */
+  readonly placeOf: string;
+}
+
+/** The rows of open waits. */
+interface WaitTable {
+  readonly from: string;
+  readonly run: string;
+  readonly request: string;
+  readonly openedAt: string;
+  /** The agent of its run. */
+  readonly agent: string;
+  /** The condition that its run is not removed. */
+  readonly live: string;
+  /** The condition that it is of a run, which is a value. */
+  readonly ofRun: string;
+}
+
+/** The rows of outboxes. */
+interface OutboxTable {
+  readonly from: string;
+  readonly run: string;
+  readonly request: string;
+  readonly order: string;
+}
+
+/** The aliases of runs. */
+interface AliasTable {
+  readonly from: string;
+  readonly run: string;
+  readonly agent: string;
+  readonly name: string;
+}
+
+/** The references of runs to things outside the log. */
+interface ReferenceTable {
+  /** Without the runs. */
+  readonly things: string;
+  readonly from: string;
+  readonly run: string;
+}
+
+/**
+ * The phases of runs and requests, and the kinds of messages, are stored by their index: all have the same size, so a change
+ * rewrites nothing else.
+ */
+export const RUN_PHASES = ["idle", "running", "waiting"] as const;
+export const REQUEST_PHASES = ["queued", "running", "waiting", "completed"] as const;
+export const OUTBOX_KINDS = ["reply", "cancel"] as const;

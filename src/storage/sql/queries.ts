@@ -1,0 +1,262 @@
+import type { OutboxEntry, RequestEntry, RunEntry, RunPage, WaitPage } from "../../ports/log-entries.ts";
+import type { RunAlias } from "../../ports/log-batch.ts";
+import type {
+  OutboxQuery,
+  OwnerQuery,
+  RequestQuery,
+  RestingQuery,
+  RunIdQuery,
+  RunQuery,
+  SleepQuery,
+  WaitQuery,
+} from "../../ports/log-queries.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
+import { RUN_PHASES } from "./dialect.ts";
+import type { Dialect } from "./dialect.ts";
+import { toOutbox, toRequest, toRun, toWait } from "./rows.ts";
+import type { RunColumns, WaitColumns } from "./rows.ts";
+
+/** A value of a statement. A list of texts is one value. */
+export type QueryValue = string | number | readonly string[];
+
+/** A statement with its values, and what its rows mean. An engine runs it as it can, at once or later. */
+export interface Query<Answer> {
+  readonly text: string;
+  readonly values: readonly QueryValue[];
+  toAnswer(rows: readonly object[]): Answer;
+}
+
+/** The questions to the index of runs and requests of an SQL engine. */
+export interface Queries {
+  run(runId: RunId): Query<RunEntry | undefined>;
+  find(alias: RunAlias): Query<RunId | undefined>;
+  list(query: RunQuery): Query<RunPage>;
+  /** The number of runs of a list from its start. */
+  count(query: RunQuery): Query<number>;
+  runIds(query: RunIdQuery): Query<readonly RunId[]>;
+  aliases(runId: RunId): Query<readonly RunAlias[]>;
+  references(runId: RunId): Query<readonly string[]>;
+  lookup(requestId: RequestId): Query<RequestEntry | undefined>;
+  requests(query: RequestQuery): Query<readonly RequestEntry[]>;
+  open(query: OwnerQuery): Query<readonly RequestEntry[]>;
+  asleep(query: SleepQuery): Query<readonly RequestEntry[]>;
+  resting(query: RestingQuery): Query<readonly RequestEntry[]>;
+  waits(query: WaitQuery): Query<WaitPage>;
+  outbox(query: OutboxQuery): Query<readonly OutboxEntry[]>;
+  unreferenced(things: readonly string[]): Query<readonly string[]>;
+  /** Gives new runs their places in the order of creation, which a list in this order needs before. */
+  readonly place: Query<void> | undefined;
+  /** The texts of the statements that are always the same. */
+  readonly texts: readonly string[];
+}
+
+/** Writes the statements in a dialect. The texts that never change are written once. */
+export function createQueries(dialect: Dialect): Queries {
+  const { run, request, wait, outbox, alias, reference, finish } = dialect;
+
+  const runs = `SELECT ${run.id} AS id, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
+    ${run.updatedAt} AS updated_at, turns, metadata, initial_input, run.started AS started, last_turn, usage,
+    ${run.head} AS head, CASE WHEN status > 0 THEN ${run.openWaits} END AS open_waits,
+    CASE WHEN status > 0 THEN ${run.queued} END AS queued, CASE WHEN status > 0 THEN ${run.wakeAt} END AS wake_at,
+    ${run.alias} AS alias`;
+  const requests = `SELECT ${request.id} AS id, ${request.run} AS run, removed, phase, ${request.createdAt} AS created_at,
+    accepted_n, accepted_after, ${request.started} AS started, segment, completed, ${request.wakeAt} AS wake_at, rests,
+    waiting_for FROM ${request.from}`;
+  const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
+  const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
+
+  const oneRun = finish(`${runs} FROM ${run.from} WHERE ${run.id} = ? AND ${run.stored}`);
+  const oneAlias = finish(
+    `SELECT ${alias.run} AS run FROM ${alias.from} WHERE ${alias.agent} = ? AND ${alias.name} = ?`,
+  );
+  const aliasesOfRun = finish(
+    `SELECT ${alias.agent} AS agent, ${alias.name} AS name FROM ${alias.from} WHERE ${alias.run} = ?
+    ORDER BY ${alias.agent}, ${alias.name}`,
+  );
+  const referencesOfRun = finish(
+    `SELECT thing FROM ${reference.from} WHERE ${reference.run} = ? ORDER BY thing`,
+  );
+  const referenced = finish(`SELECT DISTINCT thing FROM ${reference.things} WHERE ${dialect.anyOf("thing")}`);
+  const oneRequest = finish(`${requests} WHERE ${request.id} = ?`);
+  const resting = finish(
+    `${requests} WHERE rests IS NOT NULL AND ${request.followsRun} ORDER BY ${request.runOrder} LIMIT ?`,
+  );
+  const ids = finish(run.byCreation.ids);
+  const removedIds = finish(run.byCreation.removedIds);
+
+  /** Leaves out the runs of nodes, in an engine for several. */
+  function leaveOut(where: Conditions, column: string, { notOwnedBy = [] }: OwnerQuery): void {
+    if (dialect.notOwned !== undefined && notOwnedBy.length > 0)
+      where.add(dialect.notOwned(column), notOwnedBy);
+  }
+
+  /** The conditions of a list of runs. */
+  function selected(query: RunQuery): Conditions {
+    const { agent, status, oldestFirst = false, byCreation = false } = query;
+    if (byCreation) checkNoCursor(query);
+    const position = positionOf(query);
+    const where = new Conditions(run.live);
+    if (byCreation) where.add("agent <> ''");
+    if (agent !== undefined) where.add("agent = ?", agent);
+    if (status !== undefined) {
+      where.add(status === "idle" ? "status = ?" : "status > 0 AND status = ?", RUN_PHASES.indexOf(status));
+    }
+    if (position !== undefined) {
+      const { updatedAt, runId } = position;
+      const [behind, before] = oldestFirst ? [">", "<"] : ["<", ">"];
+      const time = run.updatedAt;
+      where.add(
+        `${time} ${behind}= ? AND (${time} ${behind} ? OR ${run.id} ${before} ?)`,
+        updatedAt,
+        updatedAt,
+        runId,
+      );
+    }
+    return where;
+  }
+
+  return {
+    run: (runId) => one(oneRun, [runId], toRun),
+    find: ({ agent, name }) => one(oneAlias, [agent, name], (row: { readonly run: RunId }) => row.run),
+    list(query) {
+      const { limit, offset = 0, oldestFirst = false, byCreation = false } = query;
+      const where = selected(query);
+      const from = byCreation ? run.byCreation.from : run.from;
+      const byTime = oldestFirst ? `${run.updatedAt}, ${run.id} DESC` : `${run.updatedAt} DESC, ${run.id}`;
+      const order = byCreation ? run.byCreation.order : byTime;
+      const text = `${runs} FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT ? OFFSET ?`;
+      // One row more than requested shows whether there is a next page.
+      return toQuery(finish(text), [...where.values, limit + 1, offset], (rows: readonly RunColumns[]) => {
+        const page = rows.slice(0, limit).map(toRun);
+        const last = page.at(-1);
+        const more = rows.length > limit && !byCreation;
+        return { runs: page, ...(more && last !== undefined && { next: toListCursor(last) }) };
+      });
+    },
+    count({ cursor: _cursor, ...query }) {
+      const where = selected(query);
+      const text = finish(`SELECT count(*) AS n FROM ${run.from} WHERE ${where.text}`);
+      return toQuery(text, where.values, ([row]: readonly { readonly n: number }[]) => row?.n ?? 0);
+    },
+    runIds: ({ removed = false, after = "", limit }) =>
+      all(removed ? removedIds : ids, [after, limit], (row: { readonly id: RunId }) => row.id),
+    aliases: (runId) => all(aliasesOfRun, [runId], ({ agent, name }: RunAlias) => ({ agent, name })),
+    references: (runId) => all(referencesOfRun, [runId], ({ thing }: Thing) => thing),
+    lookup: (requestId) => one(oneRequest, [requestId], toRequest),
+    requests({ runId, limit, oldestFirst = false, after, removed = false }) {
+      const [direction, behind] = oldestFirst ? ["ASC", ">"] : ["DESC", "<"];
+      const place = ["accepted_n", "accepted_after", request.id];
+      const where = new Conditions(`${request.run} = ?`, runId);
+      if (!removed) where.add(request.live);
+      if (after !== undefined) where.add(`(${place.join()}) ${behind} (${request.placeOf})`, after);
+      const order = place.map((column) => `${column} ${direction}`).join();
+      const text = finish(`${requests} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
+      return all(text, [...where.values, limit], toRequest);
+    },
+    open(query) {
+      // A request that blocks others is found through its run, where it is the started one.
+      const where = new Conditions(`phase < 2 AND ${request.wakeAt} IS NULL AND waiting_for IS NULL
+        AND NOT (phase = 0 AND ${request.isBlocked})`);
+      leaveOut(where, request.run, query);
+      const text = finish(`${requests} WHERE ${where.text} ORDER BY ${request.createdAt}, ${request.id}`);
+      return all(text, where.values, toRequest);
+    },
+    asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit, ...query }) {
+      const where = new Conditions(`${request.wakeAt} > ? AND ${request.wakeAt} <= ?`, after, notAfter);
+      leaveOut(where, request.run, query);
+      const text = `${requests} WHERE ${where.text} ORDER BY ${request.wakeAt}`;
+      return limit === undefined
+        ? all(finish(text), where.values, toRequest)
+        : all(finish(`${text} LIMIT ?`), [...where.values, limit], toRequest);
+    },
+    resting: ({ after = "", limit }) => all(resting, [after, limit], toRequest),
+    waits(query) {
+      const { agent, runId, requestId, limit } = query;
+      const after = waitPositionOf(query);
+      const where = new Conditions(wait.live);
+      if (agent !== undefined) where.add(`${wait.agent} = ?`, agent);
+      if (runId !== undefined) where.add(wait.ofRun, runId);
+      if (requestId !== undefined) where.add(`${wait.request} = ?`, requestId);
+      const order = `${wait.openedAt}, ${wait.run}, id`;
+      if (after !== undefined) {
+        const { openedAt, runId: last, waitId } = after;
+        where.add(`${wait.openedAt} >= ? AND (${order}) > (?, ?, ?)`, openedAt, openedAt, last, waitId);
+      }
+      const text = finish(`${waits} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
+      // One row more than requested shows whether there is a next page.
+      return toQuery(text, [...where.values, limit + 1], (rows: readonly WaitColumns[]) =>
+        toWaitPage(rows.map(toWait), query),
+      );
+    },
+    outbox({ runId, ...query }) {
+      const where = new Conditions("1 = 1");
+      if (runId !== undefined) where.add(`${outbox.run} = ?`, runId);
+      leaveOut(where, outbox.run, query);
+      const text = finish(`${messages} WHERE ${where.text} ORDER BY ${outbox.order}, event`);
+      return all(text, where.values, toOutbox);
+    },
+    unreferenced: (things) =>
+      toQuery(referenced, [things], (rows: readonly Thing[]) => {
+        const used = new Set(rows.map(({ thing }) => thing));
+        return things.filter((thing) => !used.has(thing));
+      }),
+    place: run.byCreation.place === undefined ? undefined : toQuery(run.byCreation.place, [], () => {}),
+    texts: [
+      oneRun,
+      oneAlias,
+      aliasesOfRun,
+      referencesOfRun,
+      referenced,
+      oneRequest,
+      resting,
+      ids,
+      removedIds,
+    ],
+  };
+}
+
+interface Thing {
+  readonly thing: string;
+}
+
+/** Conditions of a statement with their values. */
+class Conditions {
+  readonly values: QueryValue[];
+  text: string;
+
+  constructor(text: string, ...values: readonly QueryValue[]) {
+    this.text = text;
+    this.values = [...values];
+  }
+
+  add(text: string, ...values: readonly QueryValue[]): void {
+    this.text += ` AND ${text}`;
+    this.values.push(...values);
+  }
+}
+
+/** `toAnswer` says what the rows of the statement are. */
+function toQuery<Answer>(
+  text: string,
+  values: readonly QueryValue[],
+  toAnswer: (rows: readonly never[]) => Answer,
+): Query<Answer> {
+  return { text, values, toAnswer: (rows) => toAnswer(rows as readonly never[]) };
+}
+
+function one<Answer>(
+  text: string,
+  values: readonly QueryValue[],
+  toAnswer: (row: never) => Answer,
+): Query<Answer | undefined> {
+  return toQuery(text, values, ([row]) => row && toAnswer(row));
+}
+
+function all<Answer>(
+  text: string,
+  values: readonly QueryValue[],
+  toAnswer: (row: never) => Answer,
+): Query<readonly Answer[]> {
+  return toQuery(text, values, (rows) => rows.map((row) => toAnswer(row)));
+}

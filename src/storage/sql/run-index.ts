@@ -1,0 +1,95 @@
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import type { Claims, OwnedRun } from "./claims.ts";
+import type { Queries, Query } from "./queries.ts";
+
+/** The questions of a log about its runs and requests. */
+export type RunIndex = Pick<
+  EventLog,
+  | "asleep"
+  | "find"
+  | "holdings"
+  | "list"
+  | "lookup"
+  | "open"
+  | "outbox"
+  | "requests"
+  | "resting"
+  | "run"
+  | "runIds"
+  | "unreferenced"
+  | "waits"
+>;
+
+/** What the index of an engine needs from it. */
+export interface RunIndexOptions {
+  readonly queries: Queries;
+  readonly claims: Claims<OwnedRun>;
+  /** The node of this log, if several can share it. */
+  readonly node?: string;
+  ask<Answer>(query: Query<Answer>): Answer | Promise<Answer>;
+}
+
+/** Answers from the tables of an SQL engine, in agreement with what `read` returns. */
+export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions): RunIndex {
+  /**
+   * Resolves when the commit of a run that is under way is acknowledged, so that a query after it returns only what `read`
+   * returns. The owner may append again before that, but such a commit is sent later; waiting for it too might never end.
+   */
+  async function settled(runId: RunId | undefined): Promise<void> {
+    if (runId !== undefined) await claims.get(runId)?.pending?.ended;
+  }
+
+  /** The row of an own run with the number of acknowledged events. */
+  function acknowledged(entry: RunEntry): RunEntry {
+    if (entry.owner !== node || entry.removed === true) return entry;
+    const head = claims.get(entry.runId)?.head ?? entry.head;
+    return head === entry.head ? entry : { ...entry, head };
+  }
+
+  return {
+    async lookup(requestId) {
+      const entry = await ask(queries.lookup(requestId));
+      if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;
+      await settled(entry.runId);
+      return ask(queries.lookup(requestId));
+    },
+    async requests(query) {
+      await settled(query.runId);
+      return ask(queries.requests(query));
+    },
+    async run(runId) {
+      await settled(runId);
+      const entry = await ask(queries.run(runId));
+      return entry && acknowledged(entry);
+    },
+    find: async (alias) => ask(queries.find(alias)),
+    async list(query) {
+      if (query.byCreation === true && queries.place !== undefined) await ask(queries.place);
+      const { runs, ...page } = await ask(queries.list(query));
+      const total = query.total === true && { total: await ask(queries.count(query)) };
+      return { ...page, runs: runs.map(acknowledged), ...total };
+    },
+    async runIds(query) {
+      if (query.removed !== true && queries.place !== undefined) await ask(queries.place);
+      return ask(queries.runIds(query));
+    },
+    async holdings(runId) {
+      await settled(runId);
+      return { aliases: await ask(queries.aliases(runId)), references: await ask(queries.references(runId)) };
+    },
+    open: async (query = {}) => ask(queries.open(query)),
+    asleep: async (query) => ask(queries.asleep(query)),
+    resting: async (query) => ask(queries.resting(query)),
+    async waits(query) {
+      await settled(query.runId);
+      return ask(queries.waits(query));
+    },
+    async outbox(query) {
+      await settled(query.runId);
+      return ask(queries.outbox(query));
+    },
+    unreferenced: async (things) => (things.length === 0 ? [] : ask(queries.unreferenced(things))),
+  };
+}

@@ -1,0 +1,73 @@
+import type { Dialect } from "../../sql/dialect.ts";
+
+/** The tables of ../format/schema.ts, whose rows have the number of their run. */
+export const SQLITE: Dialect = {
+  run: {
+    from: "run",
+    id: "run_id",
+    owner: "NULL",
+    createdAt: "created",
+    updatedAt: "updated",
+    head: "(SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1)",
+    stored: "true",
+    live: "removed = 0",
+    openWaits: "(SELECT count(*) FROM wait WHERE wait.rid = run.rid)",
+    queued: "(SELECT count(*) FROM request WHERE request.rid = run.rid AND phase = 0)",
+    wakeAt: "(SELECT wake FROM request WHERE request_id = run.started)",
+    alias: "(SELECT alias FROM alias WHERE alias.rid = run.rid ORDER BY alias LIMIT 1)",
+    byCreation: {
+      from: "run",
+      order: "rid",
+      ids: idsOf("removed = 0"),
+      removedIds: idsOf("removed > 0"),
+    },
+  },
+  request: {
+    from: "request JOIN run ON run.rid = request.rid",
+    id: "request_id",
+    run: "run_id",
+    createdAt: "request.created",
+    started: "request.started",
+    wakeAt: "wake",
+    live: "removed = 0",
+    isBlocked:
+      "EXISTS (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2))",
+    runOrder: "request.rid",
+    followsRun: "request.rid > coalesce((SELECT rid FROM run WHERE run_id = ?), 0)",
+    placeOf: "SELECT accepted_n, accepted_after, request_id FROM request WHERE request_id = ?",
+  },
+  wait: {
+    from: "wait JOIN run ON run.rid = wait.rid",
+    run: "run_id",
+    request: "request_id",
+    openedAt: "opened",
+    agent: "agent",
+    live: "removed = 0",
+    ofRun: "wait.rid = (SELECT rid FROM run WHERE run_id = ?)",
+  },
+  outbox: {
+    from: "outbox JOIN run ON run.rid = outbox.rid",
+    run: "run_id",
+    request: "request_id",
+    order: "outbox.rid",
+  },
+  alias: {
+    from: "alias JOIN run ON run.rid = alias.rid",
+    run: "run_id",
+    agent: "alias.agent",
+    name: "alias",
+  },
+  reference: {
+    things: "reference",
+    from: "reference JOIN run ON run.rid = reference.rid",
+    run: "run_id",
+  },
+  // A list of texts is bound as JSON.
+  anyOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
+  finish: (text) => text,
+};
+
+function idsOf(which: string): string {
+  return `SELECT run_id AS id FROM run
+    WHERE ${which} AND rid > coalesce((SELECT rid FROM run WHERE run_id = ?), 0) ORDER BY rid LIMIT ?`;
+}
