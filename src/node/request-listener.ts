@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { HttpBindings } from "@hono/node-server";
 import { AgentError } from "../errors.ts";
@@ -33,6 +34,8 @@ export function createListener(
     {
       hostname: "localhost",
       overrideGlobalObjects: false,
+      // `closeIfUnread` does it.
+      autoCleanupIncoming: false,
       // For HEAD the adapter would send a Response with a body and fail. Throwing leads to `refuse`.
       errorHandler: (thrown) => {
         throw thrown;
@@ -41,6 +44,9 @@ export function createListener(
   );
 
   return (incoming, outgoing) => {
+    // The client sent it before it saw that an earlier answer was the last one.
+    if (!incoming.socket.writable) return;
+    closeIfUnread(incoming, outgoing);
     listener(incoming, outgoing).catch((thrown: unknown) => {
       const isRequestError = thrown instanceof Error && thrown.name === "RequestError";
       if (!isRequestError) report(`${String(incoming.method)} failed`, thrown);
@@ -48,6 +54,37 @@ export function createListener(
     });
   };
 }
+
+/**
+ * Makes an answer the last one of its connection if the body of its request has not been read by then. What the client
+ * sends after that answer may be the rest of a body, and must not be taken for a request.
+ */
+function closeIfUnread(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const { headers, socket } = incoming;
+  if (headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0) return;
+  const { shouldKeepAlive } = outgoing;
+  outgoing.shouldKeepAlive = false;
+  incoming.once("end", () => {
+    outgoing.shouldKeepAlive = shouldKeepAlive;
+  });
+  // Node calls it after the last answer of a connection. Its own closes the socket at once, and the operating system
+  // then resets the connection if the client is still sending: the client would not see the answer.
+  socket.destroySoon = () => {
+    incoming.resume();
+    linger(socket);
+  };
+}
+
+/** Ends a connection, and lets its client send for a moment after it has the answer. */
+function linger(socket: Socket): void {
+  if (!socket.writable) return;
+  socket.end(() => {
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once("close", () => clearTimeout(timer));
+  });
+}
+
+const LINGER_MS = 2_000;
 
 const UNCLEAR = new AgentError(
   "invalid_request",

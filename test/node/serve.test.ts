@@ -207,6 +207,82 @@ test("a body above the limit is refused as soon as its size is known", async () 
   ]);
 });
 
+test.each([
+  [
+    "the rest of the body and another request",
+    ["a".repeat(1_100_000), "\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+  ],
+  ["bytes that are not HTTP", ["a".repeat(1_100_000), "hello\r\n\r\n"]],
+  ["the end of its connection", ["a".repeat(1_100_000), undefined]],
+])("a body above the limit has one answer, also when its client then sends %s", async (_, [body, after]) => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  client.send(
+    "POST /echo/process HTTP/1.1",
+    HOST,
+    "Content-Type: application/json",
+    "Transfer-Encoding: chunked",
+  );
+  client.socket.write(`${(1_100_000).toString(16)}\r\n${body}`);
+  await client.until('"code":"too_large"');
+  if (after === undefined) client.socket.end();
+  else client.socket.write(after);
+  await client.closed();
+  expect(client.text).toMatch(/^HTTP\/1\.1 413 [^]*\r\nConnection: close\r\n/i);
+  expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});
+
+test.each([
+  ["without a token", "/echo/process", 401],
+  ["of an unknown path", "/nothing", 404],
+])(
+  "a request %s that is answered before its body has arrived is the last of its connection",
+  async (_, path, status) => {
+    const token = "0123456789abcdef";
+    await using server = await startServer({ token });
+    await using client = new RawClient(server.url);
+    const authorization = status === 401 ? [] : [`Authorization: Bearer ${token}`];
+    client.send(`POST ${path} HTTP/1.1`, HOST, ...authorization, "Content-Length: 50");
+    await client.until("\n");
+    client.socket.write("a".repeat(50));
+    client.send("GET /healthz HTTP/1.1", HOST);
+    await client.closed();
+    expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\r\nConnection: close\r\n`, "i"));
+    expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  },
+);
+
+test.each(["/echo/process", "/artifacts"])(
+  "a client that sends all of a large body to %s before it reads gets the answer, not a reset connection",
+  async (path) => {
+    await using server = await startServer({ fileLimitBytes: 100_000 });
+    for (let round = 0; round < 10; round += 1) {
+      const pieces = Array.from({ length: 200 }, () => Buffer.alloc(65_536, "a"));
+      const answer = await fetch(`${server.url}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: ReadableStream.from(pieces),
+        duplex: "half",
+      });
+      expect(answer.status).toBe(413);
+      await answer.text();
+    }
+  },
+);
+
+test("a request whose body has arrived leaves its connection open", async () => {
+  await using server = await startServer();
+  await using client = new RawClient(server.url);
+  client.send("POST /echo/process HTTP/1.1", HOST, "Content-Type: application/json", "Content-Length: 11");
+  client.socket.write('{"input":1}');
+  client.send("POST /artifacts HTTP/1.1", HOST, "Transfer-Encoding: chunked");
+  client.socket.write("3\r\nabc\r\n0\r\n\r\n");
+  client.send("GET /healthz HTTP/1.1", HOST);
+  await client.until('"status":"ok"');
+  expect(client.text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 400", "HTTP/1.1 201", "HTTP/1.1 200"]);
+  expect(client.text).not.toMatch(/connection: close/i);
+});
+
 test("an incomplete body leaves nothing behind", async () => {
   await using server = await startServer();
   const client = new RawClient(server.url);

@@ -34,8 +34,8 @@ export class MultipartReader {
     this.#isBetween = false;
     await this.#have(2);
     if (this.#bytes[0] === DASH && this.#bytes[1] === DASH) {
-      // What follows is not part of the form.
       this.#isBetween = true;
+      await this.#skipRest();
       return undefined;
     }
     this.#parts += 1;
@@ -43,6 +43,15 @@ export class MultipartReader {
       throw new AgentError("too_large", `the form has more than ${PARTS_LIMIT} parts`);
     }
     return parseHeader(await this.#readHeader());
+  }
+
+  /** Reads what follows the form and is not part of it: a connection is reused only after the whole body was read. */
+  async #skipRest(): Promise<void> {
+    for (let bytes = 0; bytes <= REST_LIMIT_BYTES; ) {
+      const next = await this.#chunks.next();
+      if (next.done === true) return;
+      bytes += next.value.byteLength;
+    }
   }
 
   /** The bytes of the current part. */
@@ -97,6 +106,7 @@ const HEADER_LIMIT_BYTES = 16_384;
 /** The most that Node reads from a socket at once. */
 const CHUNK_BYTES = 65_536;
 const PARTS_LIMIT = 100;
+const REST_LIMIT_BYTES = 65_536;
 const DASH = 45;
 const CR = 13;
 
