@@ -19,7 +19,7 @@ import type { DrainOptions } from "./signals.ts";
 
 /** What `serve` takes. */
 export interface ServeOptions extends Omit<AppOptions, "signal"> {
-  /** Address to bind. Default 127.0.0.1; any address that is not loopback requires a token. */
+  /** Address to bind. Default 127.0.0.1; any address that is not loopback requires a token of 16 characters or more. */
   readonly hostname?: string;
   /** Default 0, which uses any free port. */
   readonly port?: number;
@@ -45,7 +45,7 @@ export interface Server {
 }
 
 /**
- * Serves a runtime over HTTP. Fails with `forbidden` if other machines could use it without a token, and with
+ * Serves a runtime over HTTP. Fails with `forbidden` if other machines could use it without a token or with a short one, and with
  * `unavailable` if it cannot listen.
  */
 export async function serve(
@@ -59,15 +59,7 @@ export async function serve(
     ...options
   }: ServeOptions = {},
 ): Promise<Server> {
-  if (!isLoopback(hostname) && options.token === undefined) {
-    throw new AgentError(
-      "forbidden",
-      `${hostname} can be reached from other machines, and there is no token`,
-      {
-        hint: "set a token (TROUPE_TOKEN), or bind 127.0.0.1 (--host)",
-      },
-    );
-  }
+  if (!isLoopback(hostname)) checkToken(hostname, options.token);
   // Node would take another text as the path of a socket file.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new AgentError(
@@ -112,6 +104,8 @@ export async function serve(
 
 const GRACE_MS = 1_000;
 
+const TOKEN_CHARACTERS = 16;
+
 const SETTINGS = {
   ...CONNECTION_TIMEOUTS,
   // The guard checks it; Node's own answer has no body.
@@ -125,6 +119,18 @@ const IDLE_CHECK_MS = 20;
 function namesOf(hostname: string): string[] {
   if (hostname === "0.0.0.0" || hostname === "::") return [];
   return [hostname.includes(":") ? `[${hostname}]` : hostname];
+}
+
+/** Other machines can try many tokens: ten wrong ones a minute from each address. */
+function checkToken(hostname: string, token: string | undefined): void {
+  if (token !== undefined && token.length >= TOKEN_CHARACTERS) return;
+  const fact =
+    token === undefined
+      ? "there is no token"
+      : `the token has only ${token.length} character${token.length === 1 ? "" : "s"}`;
+  throw new AgentError("forbidden", `${hostname} can be reached from other machines, and ${fact}`, {
+    hint: `set a token of ${TOKEN_CHARACTERS} or more random characters (TROUPE_TOKEN), or bind 127.0.0.1 (--host)`,
+  });
 }
 
 function isLoopback(hostname: string): boolean {

@@ -15,10 +15,14 @@ import { chat, startServer } from "./server.ts";
 const HOST = "Host: localhost";
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "example.test"])(
-  "a server that is reachable from outside at %s does not start without a token",
+  "a server that is reachable from outside at %s does not start without a token of 16 characters",
   async (hostname) => {
     const runtime = createRuntime({ agents: [echo] });
     await expect(serve(runtime, { hostname })).rejects.toMatchObject({ code: "forbidden" });
+    await expect(serve(runtime, { hostname, token: "fifteen-letters" })).rejects.toMatchObject({
+      code: "forbidden",
+      message: `${hostname} can be reached from other machines, and the token has only 15 characters`,
+    });
     await runtime.close();
   },
 );
@@ -33,11 +37,13 @@ test.each(["abc", "4100", -1, 65_536, 1.5, Number.NaN])("the port %j is refused"
 });
 
 test("with a token it starts, and checks its host name", async () => {
-  await using server = await startServer({ hostname: "0.0.0.0", token: "secret" });
+  await using server = await startServer({ hostname: "0.0.0.0", token: "sixteen--letters" });
   const local = server.url.replace("0.0.0.0", "127.0.0.1");
   expect((await fetch(local)).status).toBe(401);
-  expect((await fetch(local, { headers: { authorization: "Bearer secret" } })).status).toBe(200);
-  expect((await fetch(server.url, { headers: { authorization: "Bearer secret" } })).status).toBe(421);
+  expect((await fetch(local, { headers: { authorization: "Bearer sixteen--letters" } })).status).toBe(200);
+  expect((await fetch(server.url, { headers: { authorization: "Bearer sixteen--letters" } })).status).toBe(
+    421,
+  );
 });
 
 test("a taken port is reported", async () => {

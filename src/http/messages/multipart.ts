@@ -47,7 +47,7 @@ export class MultipartReader {
 
   /** Reads what follows the form and is not part of it: a connection is reused only after the whole body was read. */
   async #skipRest(): Promise<void> {
-    for (let bytes = 0; bytes <= REST_LIMIT_BYTES; ) {
+    for (let bytes = 0; bytes <= REST_LIMIT_BYTES;) {
       const next = await this.#chunks.next();
       if (next.done === true) return;
       bytes += next.value.byteLength;

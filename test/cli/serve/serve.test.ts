@@ -179,6 +179,7 @@ test.each([
   ["every host without a token", ["--allowed-host=*"], {}, "allowedHosts has *, and there is no token"],
   ["a host that is a URL", ["--allowed-host=https://a.test"], {}, "is not a host name"],
   ["every origin", ["--allowed-origin=*"], {}, "is not an origin"],
+  ["a short token off loopback", ["--host=0.0.0.0"], { TROUPE_TOKEN: "x" }, "the token has only 1 character"],
   ["an address off loopback in HOST", [], { HOST: "0.0.0.0" }, "0.0.0.0 can be reached from other machines"],
 ])("%s exits with 78", async (_, args, env, message) => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
