@@ -5,7 +5,7 @@ export interface ArtifactStore {
   /**
    * Stores the bytes and resolves when they are as durable as the store makes them. Storing an id again
    * replaces the old bytes, so that an interrupted put can be repeated. Fails with `too_large` above
-   * `limitBytes`, and then stores nothing.
+   * `limitBytes`, and with `insufficient_storage` if there is no room for files, and then stores nothing.
    */
   put(artifact: NewArtifact): Promise<StoredArtifact>;
 
@@ -31,6 +31,9 @@ export interface ArtifactStore {
    * detach: those without a run, and those with a reservation.
    */
   removeUnattached(before: number): Promise<number>;
+
+  /** The number and the bytes of the artifacts without a run. Those that have only reservations count. */
+  unattached(): Promise<ArtifactFigures>;
 
   /** The total bytes of all artifacts, or of those that only this run has, which go when it is removed. */
   size(runId?: RunId): Promise<number>;
@@ -61,6 +64,12 @@ export const RESERVED = "reserved_";
 /** Whether an id is that of a reservation, and not of a run. */
 export function isReservation(runId: RunId): boolean {
   return runId.startsWith(RESERVED);
+}
+
+/** A number of artifacts and their bytes together. */
+export interface ArtifactFigures {
+  readonly files: number;
+  readonly bytes: number;
 }
 
 /** The bytes of a new artifact and its metadata. */

@@ -49,6 +49,10 @@ export interface Limits {
   readonly configBytes: number;
   /** Bytes of one artifact. Default 32 MiB. */
   readonly artifactBytes: number;
+  /** Files of clients that no request has attached yet, in all runs together. Default 1,000. */
+  readonly unattachedFiles: number;
+  /** Bytes of these files. Default 1 GiB. */
+  readonly unattachedBytes: number;
   /**
    * Attempts of a call whose outcome is unknown, without those that other turns may have ended. Default 3.
    */
@@ -81,6 +85,8 @@ export const defaultLimits: Limits = {
   memoryBytes: 1_048_576,
   configBytes: 262_144,
   artifactBytes: 32 * 1_048_576,
+  unattachedFiles: 1_000,
+  unattachedBytes: 1_073_741_824,
   attempts: 3,
   idleRuns: 1_000,
 };

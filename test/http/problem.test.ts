@@ -25,6 +25,7 @@ const STATUSES: { readonly [Code in ErrorCode]?: number } = {
   call_failed: 500,
   unavailable: 503,
   timeout: 504,
+  insufficient_storage: 507,
 };
 
 test.each(Object.entries(STATUSES))("%s is a %i", (code, status) => {

@@ -43,6 +43,7 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   429: "overloaded",
   500: "internal",
   504: "timeout",
+  507: "insufficient_storage",
 };
 
 const ISSUES = 20;

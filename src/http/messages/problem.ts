@@ -78,6 +78,7 @@ const STATUSES: Readonly<Record<ProblemCode, Status>> = {
   internal: { status: 500, title: "Internal Server Error" },
   unavailable: { status: 503, title: "Service Unavailable" },
   timeout: { status: 504, title: "Gateway Timeout" },
+  insufficient_storage: { status: 507, title: "Insufficient Storage" },
 };
 
 /** For the failure of a call or of a request to another server: its message is not for clients. */

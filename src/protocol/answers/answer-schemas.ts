@@ -251,6 +251,7 @@ export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answer
         internal: true,
         unavailable: true,
         timeout: true,
+        insufficient_storage: true,
       }),
       detail: text.describe("Names the thing and the fact."),
       hint: text.exactOptional().describe("How to fix it."),

@@ -21,7 +21,8 @@ export type ProblemCode =
   | "not_accepted"
   | "internal"
   | "unavailable"
-  | "timeout";
+  | "timeout"
+  | "insufficient_storage";
 
 /** The body of every refusal (RFC 9457). It can have more fields. */
 export interface Problem {

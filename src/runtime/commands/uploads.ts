@@ -1,3 +1,5 @@
+import { AgentError } from "../../errors.ts";
+import type { ArtifactFigures } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
@@ -12,10 +14,14 @@ const WAIT_MS = 86_400_000;
 /** The interval between two checks for such files. */
 const LOOKS_MS = 3_600_000;
 
-/** Stores client files, and removes those that no request attaches within a day. */
+/** How long a count of these files holds. A store may have to look at all its files. */
+const COUNT_MS = 5_000;
+
+/** Stores client files, up to a limit, and removes those that no request attaches within a day. */
 export class Uploads {
   readonly #context: HostContext;
   readonly #queries: Queries;
+  readonly #unattached: UnattachedFiles;
   #stopTimer: (() => void) | undefined;
   #stopped = false;
 
@@ -23,6 +29,7 @@ export class Uploads {
   constructor(context: HostContext, queries: Queries) {
     this.#context = context;
     this.#queries = queries;
+    this.#unattached = new UnattachedFiles(context);
     this.#look();
   }
 
@@ -34,7 +41,7 @@ export class Uploads {
     const artifact = { artifactId, createdAt: environment.now(), ...file };
     try {
       if (runId === undefined) {
-        await files.store.put(artifact);
+        await this.#unattached.admit(file.body, (body) => files.store.put({ ...artifact, body }));
       } else {
         const run = await this.#queries.run(runId);
         const renewed = await readRenewed(log, run);
@@ -79,5 +86,88 @@ export class Uploads {
         this.#came();
       },
     );
+  }
+}
+
+/**
+ * Limits the files without a run. They are counted in the store, which other nodes use too, and what this node has stored
+ * since is added. A file that a request attaches in the meantime counts until the next count.
+ */
+class UnattachedFiles {
+  readonly #context: HostContext;
+  #stored: ArtifactFigures = { files: 0, bytes: 0 };
+  #count: Promise<void> | undefined;
+  #countedAt = -Infinity;
+  /** The sizes of those that are being stored, as far as they have come. */
+  readonly #open = new Set<{ bytes: number }>();
+
+  constructor(context: HostContext) {
+    this.#context = context;
+  }
+
+  /** Stores a file, whose bytes are counted while they arrive. Throws `overloaded` as soon as there is no room. */
+  async admit<Result>(
+    body: Upload["body"],
+    store: (body: Upload["body"]) => Promise<Result>,
+  ): Promise<Result> {
+    await this.#counted();
+    const file = { bytes: 0 };
+    this.#open.add(file);
+    try {
+      this.#check();
+      const result = await store(this.#measured(body, file));
+      this.#stored = { files: this.#stored.files + 1, bytes: this.#stored.bytes + file.bytes };
+      return result;
+    } finally {
+      this.#open.delete(file);
+    }
+  }
+
+  async *#measured(body: Upload["body"], file: { bytes: number }): AsyncGenerator<Uint8Array, void> {
+    for await (const chunk of body) {
+      file.bytes += chunk.byteLength;
+      this.#check();
+      yield chunk;
+    }
+  }
+
+  #check(): void {
+    const { unattachedFiles, unattachedBytes } = this.#context.limits;
+    const files = this.#stored.files + this.#open.size;
+    let { bytes } = this.#stored;
+    for (const open of this.#open) bytes += open.bytes;
+    if (files <= unattachedFiles && bytes <= unattachedBytes) return;
+    const limit = files > unattachedFiles ? `${unattachedFiles} files` : `${unattachedBytes} bytes`;
+    throw new AgentError(
+      "overloaded",
+      `the files that no request has attached are at their limit of ${limit}`,
+      {
+        hint: "attach them to requests, or upload files to their run with run_id; those of a day ago are removed",
+        retryAfterS: COUNT_MS / 1_000,
+      },
+    );
+  }
+
+  /** Counts the stored files if the last count is too old. */
+  #counted(): Promise<void> {
+    const now = this.#context.environment.now();
+    if (this.#count !== undefined && Math.abs(now - this.#countedAt) < COUNT_MS) return this.#count;
+    this.#countedAt = now;
+    const count = this.#recount();
+    this.#count = count;
+    count.catch(() => {
+      if (this.#count === count) this.#count = undefined;
+    });
+    return count;
+  }
+
+  async #recount(): Promise<void> {
+    const before = this.#stored;
+    const { files, bytes } = await this.#context.files.store.unattached();
+    // What was stored during the count may be in it.
+    this.#stored = {
+      files: files + this.#stored.files - before.files,
+      bytes: bytes + this.#stored.bytes - before.bytes,
+    };
   }
 }

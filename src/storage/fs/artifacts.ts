@@ -1,20 +1,34 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { isReservation, oldestReservation } from "../../ports/artifact-store.ts";
-import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
+import type {
+  ArtifactFigures,
+  ArtifactStore,
+  NewArtifact,
+  StoredArtifact,
+} from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
 import { createDirectory, syncDirectory } from "./files.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 
+/** What `fsArtifacts` takes. */
+export interface FsArtifactsOptions {
+  /**
+   * The free bytes of the volume that files leave to the log: a file for which they would not remain is refused with
+   * `insufficient_storage`. Default: 5 % of the volume, at most 1 GiB.
+   */
+  readonly minFreeBytes?: number;
+}
+
 /**
  * An artifact store in its own directory, which it creates if needed. File names consist only of ids; the
  * metadata of an artifact is in a second file beside its bytes.
  */
-export function fsArtifacts(directory: string): ArtifactStore {
+export function fsArtifacts(directory: string, { minFreeBytes }: FsArtifactsOptions = {}): ArtifactStore {
   // Unfinished uploads; after a crash these files belong to no artifact.
   const incoming = join(directory, "incoming");
   // For each run, a folder of empty files with the names of its artifacts.
@@ -52,7 +66,7 @@ export function fsArtifacts(directory: string): ArtifactStore {
     await addTo(runId, artifactId);
     let sizeBytes: number;
     try {
-      sizeBytes = await writeWhole(`${path}.bytes`, draft.body);
+      sizeBytes = await writeWhole(`${path}.bytes`, whileThereIsRoom(draft.body));
     } catch (error) {
       const isNew = runId === undefined && (await get(artifactId)) === undefined;
       if (isNew) await rm(join(unattached, artifactId), { force: true });
@@ -64,6 +78,19 @@ export function fsArtifacts(directory: string): ArtifactStore {
       await syncDirectory(directory);
       return info;
     });
+  }
+
+  /** Passes on the bytes of a file as long as the volume has room for them. */
+  async function* whileThereIsRoom(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    let unchecked = Infinity;
+    for await (const chunk of body) {
+      unchecked += chunk.byteLength;
+      if (unchecked >= ROOM_CHECK_BYTES) {
+        await checkRoom(directory, chunk.byteLength, minFreeBytes);
+        unchecked = 0;
+      }
+      yield chunk;
+    }
   }
 
   function change<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -174,6 +201,22 @@ export function fsArtifacts(directory: string): ArtifactStore {
     return kept;
   }
 
+  async function unattachedFigures(): Promise<ArtifactFigures> {
+    await ready;
+    const ids = new Set((await readdir(unattached)) as ArtifactId[]);
+    for (const name of (await readdir(runs)).filter(isReservation)) {
+      for (const artifactId of await idsOf(name)) ids.add(artifactId);
+    }
+    let [files, bytes] = [0, 0];
+    await forEachOf([...ids], async (artifactId) => {
+      const info = await get(artifactId);
+      if (info === undefined || !info.runIds.every(isReservation)) return;
+      files += 1;
+      bytes += info.sizeBytes;
+    });
+    return { files, bytes };
+  }
+
   async function size(runId?: RunId): Promise<number> {
     await ready;
     let bytes = 0;
@@ -222,7 +265,39 @@ export function fsArtifacts(directory: string): ArtifactStore {
     await rm(`${path}.bytes`, { force: true });
   }
 
-  return { put, get, list, read, attach, detach, removeUnattached, size, removeRun, close: () => ready };
+  return {
+    put,
+    get,
+    list,
+    read,
+    attach,
+    detach,
+    removeUnattached,
+    unattached: unattachedFigures,
+    size,
+    removeRun,
+    close: () => ready,
+  };
+}
+
+/** How much of a file is written between two looks at the free space of the volume. */
+const ROOM_CHECK_BYTES = 1_048_576;
+
+const RESERVE = { share: 0.05, mostBytes: 1_073_741_824 };
+
+/** Throws `insufficient_storage` if the volume of a directory would have too little free space with more bytes. */
+async function checkRoom(directory: string, bytes: number, minFreeBytes: number | undefined): Promise<void> {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  const least = minFreeBytes ?? Math.min(blocks * bsize * RESERVE.share, RESERVE.mostBytes);
+  if (bavail * bsize - bytes >= least) return;
+  const kept = `the ${Math.ceil(least / 1_048_576)} MiB that are kept for events`;
+  throw new AgentError(
+    "insufficient_storage",
+    `the file is not stored: the disk has no room beside ${kept}`,
+    {
+      hint: "free space on the disk, or have the server remove old runs with their files (--retain-days, --retain-mb)",
+    },
+  );
 }
 
 /** The number of artifacts that are processed concurrently, so that the file system writes them to the disk together. */

@@ -1,2 +1,3 @@
+export type { FsArtifactsOptions } from "./artifacts.ts";
 export { fsArtifacts } from "./artifacts.ts";
 export { fsSecrets } from "./secrets.ts";

@@ -62,6 +62,13 @@ export function memoryArtifacts(): ArtifactStore {
       }
       return kept;
     },
+    async unattached() {
+      const without = [...artifacts.values()].filter(({ info }) => info.runIds.every(isReservation));
+      return {
+        files: without.length,
+        bytes: without.reduce((sum, { info }) => sum + info.sizeBytes, 0),
+      };
+    },
     async size(runId) {
       let bytes = 0;
       for (const { info } of artifacts.values())

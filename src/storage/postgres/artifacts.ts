@@ -1,11 +1,18 @@
 import { AgentError } from "../../errors.ts";
+import { Unavailable } from "../../ports/event-log.ts";
 import { oldestReservation, RESERVED } from "../../ports/artifact-store.ts";
-import type { ArtifactStore, NewArtifact, StoredArtifact } from "../../ports/artifact-store.ts";
+import type {
+  ArtifactFigures,
+  ArtifactStore,
+  NewArtifact,
+  StoredArtifact,
+} from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 import type { ArtifactDraft } from "../shared/new-artifact.ts";
 import { Database } from "./connection/database.ts";
 import type { Transaction } from "./connection/database.ts";
+import { stateOf } from "./connection/trouble.ts";
 import type { PostgresConnection } from "./options.ts";
 
 /** Opens the artifacts in the database of a log, whose tables exist. */
@@ -21,24 +28,25 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
     return row && toStored(row);
   }
 
+  async function put(artifact: NewArtifact): Promise<StoredArtifact> {
+    const draft = draftOf(artifact);
+    const store = (body: Chunks) => (transaction: Transaction) => storeIn(transaction, artifact, draft, body);
+    if (artifact.body instanceof Uint8Array) {
+      // Reads it only to check its size.
+      for await (const _ of draft.body);
+      return database.transact(store(slice(artifact.body)));
+    }
+    const chunks = rechunk(draft.body);
+    // A body that fits into one chunk is read before its transaction begins.
+    const first = await chunks.next();
+    const second = await chunks.next();
+    const read = [first, second].flatMap(({ done, value }) => (done === true ? [] : [value]));
+    if (second.done === true) return database.transact(store(read));
+    return database.upload(store(concat(read, chunks)));
+  }
+
   return {
-    async put(artifact) {
-      const draft = draftOf(artifact);
-      const store = (body: Chunks) => (transaction: Transaction) =>
-        storeIn(transaction, artifact, draft, body);
-      if (artifact.body instanceof Uint8Array) {
-        // Reads it only to check its size.
-        for await (const _ of draft.body);
-        return database.transact(store(slice(artifact.body)));
-      }
-      const chunks = rechunk(draft.body);
-      // A body that fits into one chunk is read before its transaction begins.
-      const first = await chunks.next();
-      const second = await chunks.next();
-      const read = [first, second].flatMap(({ done, value }) => (done === true ? [] : [value]));
-      if (second.done === true) return database.transact(store(read));
-      return database.upload(store(concat(read, chunks)));
-    },
+    put: (artifact) => put(artifact).catch(toRefusal),
     get,
     async *list() {
       for (let after = ""; ;) {
@@ -85,6 +93,11 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
       const [row] = await database.ask<{ n: number }>(REMAINING, values);
       return row?.n ?? 0;
     },
+    async unattached() {
+      const values = [RESERVED, oldestReservation(Infinity)];
+      const [row] = await database.ask<ArtifactFigures>(WITHOUT_RUN, values);
+      return row ?? { files: 0, bytes: 0 };
+    },
     async size(runId) {
       const [row] =
         runId === undefined
@@ -110,6 +123,17 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
     },
   };
 }
+
+/** A file without room is refused: its sender must not try again at once, as after another failure of the database. */
+function toRefusal(error: unknown): never {
+  if (!(error instanceof Unavailable) || stateOf(error.cause) !== DISK_FULL) throw error;
+  throw new AgentError("insufficient_storage", "the file is not stored: the disk of the database is full", {
+    hint: "free space on the disk of the database, or have the server remove old runs with their files",
+    cause: error,
+  });
+}
+
+const DISK_FULL = "53100";
 
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
@@ -227,6 +251,10 @@ const UNATTACHED = "NOT EXISTS (SELECT FROM troupe.artifact_run WHERE artifact_r
 
 const REMAINING = `SELECT (SELECT count(*) FROM troupe.artifact WHERE ${UNATTACHED})
   + (SELECT count(DISTINCT artifact) FROM troupe.artifact_run WHERE run >= $1 AND run < $2) AS n`;
+
+const WITHOUT_RUN = `SELECT count(*) AS files, coalesce(sum(size), 0)::bigint AS bytes FROM troupe.artifact
+  WHERE NOT EXISTS (SELECT FROM troupe.artifact_run
+    WHERE artifact_run.artifact = artifact.id AND NOT (run >= $1 AND run < $2))`;
 
 const ARTIFACT = `SELECT id, created_at, name, mime_type, size,
   ARRAY(SELECT run FROM troupe.artifact_run WHERE artifact = id ORDER BY seq) AS runs

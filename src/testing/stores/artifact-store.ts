@@ -203,6 +203,25 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       expect(await store.size()).toBe(0);
     });
 
+    test("without a run are counted, also those that are only reserved", async () => {
+      const store = await openFor(subject);
+      const reserved = reservationId(1_000, "a");
+      await store.put({ ...file(id), body: Buffer.alloc(1) });
+      await store.put({ ...file("artifact-2"), body: Buffer.alloc(20) });
+      await store.put({ ...file("artifact-3"), runId: reserved, body: Buffer.alloc(300) });
+      await store.put({ ...file("artifact-4"), runId: "run", body: Buffer.alloc(4_000) });
+      await store.attach(["artifact-2", "artifact-4"], reserved);
+      expect(await store.unattached()).toEqual({ files: 3, bytes: 321 });
+
+      await store.attach(["artifact-2"], "run");
+      await store.detach(reserved);
+      expect(await store.unattached()).toEqual({ files: 2, bytes: 301 });
+      await store.detach("run");
+      expect(await store.unattached()).toEqual({ files: 4, bytes: 4_321 });
+      await store.removeUnattached(Infinity);
+      expect(await store.unattached()).toEqual({ files: 0, bytes: 0 });
+    });
+
     test("of several runs count for no single run, and once for the store", async () => {
       const store = await openFor(subject);
       await store.put({ ...file(id), runId: "run-1", body: Buffer.alloc(100) });

@@ -3,7 +3,7 @@ import { createRuntime, defineAgent, memoryArtifacts, memoryLog } from "troupe";
 import type { Turn } from "troupe";
 import { fsArtifacts } from "troupe/storage/fs";
 import { collect, manualEnvironment } from "troupe/testing";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { isReservation, reservationId } from "../../../src/ports/artifact-store.ts";
 import type { ArtifactStore } from "../../../src/ports/artifact-store.ts";
@@ -193,6 +193,74 @@ test("an agent reads the files of its request; an agent it calls gets none", asy
     ["helper", 0, 0],
   ]);
   await runtime.close();
+});
+
+describe.each([
+  ["memory", memoryArtifacts],
+  ["files", () => fsArtifacts(temporaryDirectory())],
+] as const)("the files in %s that no request has attached", (_, open) => {
+  test("are limited by number; those that a request attaches or a run gets do not count", async () => {
+    const environment = manualEnvironment();
+    const artifacts = open();
+    const limits = { unattachedFiles: 2 };
+    const runtime = createRuntime({ agents: [echo], environment, artifacts, limits });
+    const first = await upload(runtime);
+    await upload(runtime);
+    await expect(upload(runtime)).rejects.toMatchObject({
+      code: "overloaded",
+      message: "the files that no request has attached are at their limit of 2 files",
+      details: { retryAfterS: 5 },
+    });
+    const runId = await runtime.createRun("echo", {});
+    await upload(runtime, { runId });
+
+    await collect(runtime, "echo", { type: "ChatRequest", input: "see the file", attachments: [first] });
+    await environment.advance(5_000);
+    await upload(runtime);
+    await expect(upload(runtime)).rejects.toMatchObject({ code: "overloaded" });
+    await environment.advance(24 * HOUR_MS);
+    const hourLater = async (): Promise<number> => {
+      await environment.advance(HOUR_MS);
+      return (await artifacts.unattached()).files;
+    };
+    await expect.poll(hourLater).toBe(0);
+    await upload(runtime);
+    await runtime.close();
+  });
+
+  test("are limited by their bytes, also while several arrive, and one above the limit is not stored", async () => {
+    const artifacts = open();
+    const runtime = createRuntime({ agents: [echo], artifacts, limits: { unattachedBytes: 12 } });
+    const chunk = new Uint8Array(4);
+    const gate = Promise.withResolvers<void>();
+    const slow = async function* (): AsyncGenerator<Uint8Array> {
+      yield chunk;
+      await gate.promise;
+      yield chunk;
+    };
+    const both = [upload(runtime, { body: slow() }), upload(runtime, { body: slow() })];
+    gate.resolve();
+    const ends = await Promise.allSettled(both);
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(ends.find(({ status }) => status === "rejected")).toMatchObject({
+      reason: {
+        code: "overloaded",
+        message: "the files that no request has attached are at their limit of 12 bytes",
+      },
+    });
+    expect(await artifacts.unattached()).toEqual({ files: 1, bytes: 8 });
+    await runtime.close();
+  });
+
+  test("of an earlier process count", async () => {
+    const artifacts = open();
+    const first = createRuntime({ agents: [echo], artifacts: { ...artifacts, close: async () => {} } });
+    await upload(first);
+    await first.close();
+    const second = createRuntime({ agents: [echo], artifacts, limits: { unattachedFiles: 1 } });
+    await expect(upload(second)).rejects.toMatchObject({ code: "overloaded" });
+    await second.close();
+  });
 });
 
 async function upload(

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Unavailable } from "../../../src/ports/event-log.ts";
-import { runId } from "../../../src/testing/event-log/subject.ts";
+import { runId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { testArtifactStore } from "../../../src/testing/stores/artifact-store.ts";
 import { testSecretStore } from "../../../src/testing/stores/secret-store.ts";
 import { postgresArtifacts, postgresSecrets } from "troupe/postgres";
@@ -54,6 +54,30 @@ test("the read of a file that is removed meanwhile fails, and does not end early
   await chunks?.next();
   await artifacts?.removeRun("run");
   await expect(chunks?.next()).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a file for which the disk of the database has no room is refused, and the log still takes events", async () => {
+  const log = await openEmpty();
+  onTestFinished(() => log.close());
+  const schema = schemaOf(log);
+  await query(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$`);
+  await query(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.artifact_chunk
+    FOR EACH ROW EXECUTE FUNCTION ${schema}.no_room()`);
+  const body = Buffer.alloc(600_000);
+  const file = { artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 1_000_000 };
+  for (const given of [
+    body,
+    (async function* pieces() {
+      yield body;
+    })(),
+  ])
+    await expect(log.artifacts?.().put({ ...file, body: given })).rejects.toMatchObject({
+      code: "insufficient_storage",
+      message: "the file is not stored: the disk of the database is full",
+    });
+  expect(await log.artifacts?.().get("file")).toBeUndefined();
+  log.release(await startRun(log, "run", 3));
 });
 
 test("a file whose type the database cannot store is refused as the fault of its sender", async () => {

@@ -61,6 +61,7 @@ const STATUS_OF: { readonly [Code in ErrorCode]?: number } = {
   too_large: STATUS.resourceExhausted,
   too_deep: STATUS.resourceExhausted,
   overloaded: STATUS.resourceExhausted,
+  insufficient_storage: STATUS.resourceExhausted,
   run_full: STATUS.resourceExhausted,
   timeout: STATUS.unavailable,
   unavailable: STATUS.unavailable,
