@@ -10,7 +10,8 @@ test("a disk that is nearly full takes no files but still events, and files agai
   skip,
 }) => {
   const disk = await SmallDisk.create(256);
-  if (disk === undefined) return skip("this system mounts no small disk");
+  skip(disk === undefined, "this system mounts no small disk");
+  if (disk === undefined) return;
   onTestFinished(() => disk[Symbol.dispose]());
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const [enter = "", ...options] = disk.command;
