@@ -70,6 +70,7 @@ export function createApp(
   const guard = createGuard(guardOptions, adapters, refuse, {
     ...(console && { isPublic: isForConsole }),
     isOwn: isInspection,
+    report: metrics.refused,
   });
   const host: Host = {
     runtime,

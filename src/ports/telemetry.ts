@@ -14,6 +14,8 @@ export interface Telemetry {
   committed(events: number, ms: number): void;
   /** Something arrived too late and was dropped. */
   dropped(what: "late_event" | "late_result"): void;
+  /** A web page was refused; `message` says how to allow it. At most one for each origin, and 100 in all. */
+  refused?(message: string): void;
   /** A call of a turn failed. Its caller sees the message of what was thrown, but not the stack. */
   failed(message: string, thrown: unknown, facts: FaultFacts): void;
   /** A fault that is not reported to any caller; `detail` is only for our log. */

@@ -39,6 +39,8 @@ export interface PathRules {
   readonly isPublic?: (c: Context<AppEnv>) => boolean;
   /** Whether a request is only for the pages of the server itself, also if other origins are allowed. */
   readonly isOwn?: (c: Context<AppEnv>) => boolean;
+  /** Gets a line for each origin whose pages are refused. */
+  readonly report?: ((line: string) => void) | undefined;
 }
 
 const NOTHING = (): boolean => false;
@@ -59,13 +61,14 @@ export function createGuard(
   { allowedHosts = [], allowedOrigins = [], token, trustProxy = false }: GuardOptions,
   wires: readonly GuardedWire[],
   refuse: Refuse,
-  { isPublic = NOTHING, isOwn = NOTHING }: PathRules = {},
+  { isPublic = NOTHING, isOwn = NOTHING, report }: PathRules = {},
 ): Guard {
   const hosts = createHostCheck(allowedHosts, token !== undefined);
   const origins = createOriginCheck(
     allowedOrigins,
     wires.flatMap(({ headers = {} }) => headers),
     isOwn,
+    report,
   );
   const checkToken = token === undefined ? undefined : createTokenCheck(token, { trustProxy });
 

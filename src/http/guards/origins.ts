@@ -26,7 +26,10 @@ export function createOriginCheck(
   allowedOrigins: readonly string[],
   more: readonly CrossOriginHeaders[],
   isOwn: (c: Context<AppEnv>) => boolean,
+  report: (line: string) => void = () => {},
 ): OriginCheck {
+  const reported = new Set<string>();
+
   const allowed = new Set(allowedOrigins.map(toOrigin));
   const cors = {
     "access-control-expose-headers": [...READABLE, ...more.flatMap(({ response = [] }) => response)].join(
@@ -50,10 +53,24 @@ export function createOriginCheck(
       return asks ? "preflight" : "served";
     }
     if (origin === `http://${host}` || origin === `https://${host}`) return "served";
+    if (!allowed.has(origin)) reportOnce(origin);
     const [what, hint] = allowed.has(origin)
       ? [`${quoted(pathIn(c))}, which is for the server's own pages`, OWN_HINT]
       : ["this server", HINT];
     throw new AgentError("forbidden", `pages of ${quoted(origin)} may not use ${what}`, { hint });
+  }
+
+  /** A browser tells its page nothing of the refusal, so the people who run the server learn of it here. */
+  function reportOnce(origin: string): void {
+    if (reported.size >= REPORTED_LIMIT || reported.has(origin)) return;
+    const isNamed = URL.canParse(origin) && new URL(origin).origin === origin;
+    // Any other text is not from a browser.
+    if (!isNamed && origin !== "null") return;
+    reported.add(origin);
+    const line = isNamed
+      ? `a page of ${origin} was refused; to allow such pages: --allowed-origin ${origin}`
+      : "a page without an origin was refused, for example one that was opened as a file; serve it over HTTP to allow it";
+    report(reported.size < REPORTED_LIMIT ? line : `${line}; no more such lines follow`);
   }
 
   const preflight = {
@@ -63,6 +80,9 @@ export function createOriginCheck(
   };
   return { check, preflight };
 }
+
+/** A page can send requests from any number of origins. */
+const REPORTED_LIMIT = 100;
 
 const SENDABLE = ["content-type", "authorization", "last-event-id"];
 const READABLE = ["Location", "Link", "Retry-After", "Idempotent-Replayed"];

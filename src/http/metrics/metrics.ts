@@ -18,7 +18,7 @@ export interface Metrics extends Telemetry {
 
 /** What `createMetrics` takes. */
 export interface MetricsOptions {
-  /** Gets failed calls and faults, each kind at most once a second. Default: none. */
+  /** Gets failed calls and faults, each kind at most once a second, and refused web pages. Default: none. */
   readonly log?: (message: string, detail?: unknown, facts?: FaultFacts) => void;
 }
 
@@ -103,6 +103,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       isFed = true;
       dropped.inc({ what });
     },
+    refused: (message) => log(message),
     failed: (message, thrown, facts) => {
       if (isDue(message, thrown)) log(message, thrown, facts);
     },

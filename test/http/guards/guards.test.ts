@@ -1,3 +1,4 @@
+import { createMetrics } from "troupe/http";
 import { expect, test } from "vitest";
 import { bodyOf, post, startApp } from "../server.ts";
 
@@ -128,6 +129,46 @@ test.each(["http://evil.test", "null", "http://localhost:3000", "https://localho
     expect((await server.runtime.runs({ limit: 10 })).runs).toEqual([]);
   },
 );
+
+test("a refused page leaves one line in the log, with the option that allows it", async () => {
+  const lines: unknown[][] = [];
+  const metrics = createMetrics({ log: (...line) => void lines.push(line) });
+  await using server = await startApp({ metrics, allowedOrigins: ["https://app.example"] });
+  const origins = [
+    "http://localhost:3000",
+    "http://localhost:3000",
+    "null",
+    "not an origin",
+    "https://a.test/x",
+  ];
+  for (const origin of origins) await server.app.request(LIST, from({ host: "localhost:4100", origin }));
+  // The own page, a page that is allowed, a program, and a page that is allowed but not in the console.
+  for (const origin of ["http://localhost:4100", "https://app.example"])
+    await server.app.request(LIST, from({ host: "localhost:4100", origin }));
+  await server.app.request(LIST);
+  await server.app.request(`${LIST}inspect`, from({ origin: "https://app.example" }));
+  expect(lines).toEqual([
+    [
+      "a page of http://localhost:3000 was refused; to allow such pages: --allowed-origin http://localhost:3000",
+    ],
+    [
+      "a page without an origin was refused, for example one that was opened as a file; serve it over HTTP to allow it",
+    ],
+  ]);
+  expect(await metrics.text()).toMatch(/^troupe_faults_total 0$/m);
+});
+
+test("pages of many origins do not fill the log", async () => {
+  const lines: string[] = [];
+  const metrics = createMetrics({ log: (line) => void lines.push(line) });
+  await using server = await startApp({ metrics });
+  for (let page = 0; page < 1_000; page += 1)
+    await server.app.request(LIST, from({ origin: `https://page-${page}.test` }));
+  expect(lines).toHaveLength(100);
+  expect(lines.at(-1)).toMatch(
+    /^a page of https:\/\/page-99\.test was refused; .*; no more such lines follow$/,
+  );
+});
 
 test("pages of the server's own origin are allowed", async () => {
   await using server = await startApp();
