@@ -334,7 +334,24 @@ export default defineConfig({
         "no-console": "off",
       },
     },
-    { files: ["src/cli/**", "test/**", ".ci/**"], rules: { "no-console": "off" } },
+    {
+      files: ["src/cli/**"],
+      rules: {
+        "no-restricted-properties": [
+          "error",
+          ...["stdout", "stderr"].map((property) => ({
+            object: "process",
+            property,
+            message: "Print with print/terminal.ts, which makes every text visible.",
+          })),
+        ],
+      },
+    },
+    {
+      files: ["src/cli/print/terminal.ts", "src/cli/prompt/prompts.ts"],
+      rules: { "no-restricted-properties": "off" },
+    },
+    { files: ["test/**", ".ci/**"], rules: { "no-console": "off" } },
     { files: ["test/**"], rules: { "no-restricted-imports": "off" } },
     // The test runner of Node awaits the tests itself.
     { files: ["src/cli/init/templates/*/test/**"], rules: { "typescript/no-floating-promises": "off" } },

@@ -6,6 +6,7 @@ import { Mismatch } from "../testing/protocol/mismatch.ts";
 import { ROLES } from "../testing/protocol/roles.ts";
 import type { RoleNames } from "../testing/protocol/roles.ts";
 import { EXIT, Exit } from "./exit.ts";
+import { stdout } from "./print/terminal.ts";
 
 /** `troupe conformance URL`: checks a server against the protocol. */
 export function conformanceCommand(): Command {
@@ -50,15 +51,15 @@ async function run(baseUrl: string, { agent, thorough, timeout, json }: Options)
     const hint = "start the server, or correct the URL";
     throw new Exit(EXIT.unavailable, `no server answers at ${baseUrl}: ${thrown.message}`, hint);
   });
-  if (json) console.log(JSON.stringify(report, null, 2));
-  else console.log(`\n${report.passed} passed, ${report.failed} failed, ${report.skipped} skipped`);
+  if (json) stdout.json(report);
+  else stdout.lines(`\n${report.passed} passed, ${report.failed} failed, ${report.skipped} skipped`);
   if (report.failed > 0) process.exitCode = 1;
 }
 
 function print({ id, theme, title, outcome, reason }: CaseResult): void {
   const mark = { passed: "ok  ", failed: "FAIL", skipped: "skip" }[outcome];
-  console.log(`${mark} ${id.padEnd(4)} ${theme}: ${title}`);
-  if (reason !== undefined) console.log(`          ${reason.replaceAll("\n", "\n          ")}`);
+  stdout.line(`${mark} ${id.padEnd(4)} ${theme}: ${title}`);
+  if (reason !== undefined) stdout.lines(`          ${reason.replaceAll("\n", "\n          ")}`);
 }
 
 function parseUrl(text: string): string {

@@ -6,6 +6,7 @@ import { AgentError, isInstance } from "../errors.ts";
 import { closest } from "./closest.ts";
 import { EXIT, Exit } from "./exit.ts";
 import type { ExitCode } from "./exit.ts";
+import { stderr, stdout } from "./print/terminal.ts";
 import { findServerUrl } from "./server-url.ts";
 
 /** The options of a command that talks to a server. */
@@ -25,9 +26,9 @@ export function addConnectionOptions(command: Command): Command {
 /** A client for the server of a command. It notes when the connection is lost, and when there is one again. */
 export function connect(
   options: ConnectionOptions,
-  note: (text: string) => void = (text) => console.error(text),
+  note: (text: string) => void = (text) => stderr.line(text),
 ): Client {
-  process.stdout.once("error", leave);
+  stdout.onError(leave);
   const token = process.env["TROUPE_TOKEN"] ?? "";
   const { url } = findServerUrl(options.url);
   return createClient(url, { fetch: createNotingFetch(url, note), ...(token !== "" && { token }) });
@@ -61,10 +62,8 @@ export async function checkAgent(client: Client, name: string): Promise<void> {
 
 /** Ends the command when its output cannot be written. A closed pipe, for example to `head`, counts as Ctrl-C. */
 function leave({ code, message }: NodeJS.ErrnoException): void {
-  // Each later write fails too.
-  process.stdout.on("error", () => undefined);
   if (code !== "EPIPE") {
-    console.error(`troupe: the output cannot be written: ${code ?? message}`);
+    stderr.line(`troupe: the output cannot be written: ${code ?? message}`);
     process.exit(EXIT.failed);
   }
   if (!process.emit("SIGINT", "SIGINT")) process.exit(0);
@@ -82,7 +81,7 @@ function toExit(client: Client, { code, message, details }: AgentError): Exit {
   const lines = issues.map(({ path, message: issue }) => `  ${path || "value"} ${issue}`);
   const exitCode = EXIT_CODES.get(code) ?? EXIT.failed;
   const hint = details.hint ?? (exitCode === EXIT.unknown ? LISTS : undefined);
-  return new Exit(exitCode, [message, ...lines].join("\n"), hint);
+  return new Exit(exitCode, message, [...lines, ...(hint === undefined ? [] : [hint])]);
 }
 
 const LISTS = "troupe runs lists the runs; troupe events RUN shows the requests and files of one";

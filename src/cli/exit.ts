@@ -34,11 +34,12 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export class Exit extends Error {
   override readonly name = "Exit";
   readonly code: ExitCode;
-  readonly hint: string | undefined;
+  /** What mends it, in one line or several. */
+  readonly hint: readonly string[];
 
-  constructor(code: ExitCode, message: string, hint?: string) {
+  constructor(code: ExitCode, message: string, hint: string | readonly string[] = []) {
     super(message);
     this.code = code;
-    this.hint = hint;
+    this.hint = typeof hint === "string" ? [hint] : hint;
   }
 }

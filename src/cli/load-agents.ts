@@ -111,7 +111,7 @@ async function load(file: string): Promise<Record<string, unknown>> {
 }
 
 /** A syntax error has its position only in the stack; the frames below it are not useful. */
-function toText(thrown: unknown): string {
+function toText(thrown: unknown): readonly string[] {
   const lines = toStack(thrown).split("\n");
-  return lines.filter((line) => !/^\s+at .*(node:internal|\/cli\/)/.test(line)).join("\n");
+  return lines.filter((line) => !/^\s+at .*(node:internal|\/cli\/)/.test(line));
 }

@@ -1,6 +1,7 @@
 import { Command, Option } from "./vendor/commander.ts";
 import { migratePostgres } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
+import { stdout } from "./print/terminal.ts";
 import { toConnection } from "./logs/connection.ts";
 import { explained } from "./logs/explained.ts";
 
@@ -24,7 +25,7 @@ async function run({ log }: { readonly log?: string }): Promise<void> {
   }
   const { from, to } = await explained(() => migratePostgres(toConnection(log)));
   const before = from === 0 ? "it had no tables of a log" : `it had schema ${from}`;
-  console.log(
+  stdout.line(
     from === to ? `The database has schema ${to} already.` : `The database has schema ${to} now; ${before}.`,
   );
 }

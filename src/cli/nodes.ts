@@ -2,6 +2,7 @@ import { Command, Option } from "./vendor/commander.ts";
 import { listPostgresNodes } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
+import { stderr, stdout } from "./print/terminal.ts";
 import { toConnection } from "./logs/connection.ts";
 import { explained } from "./logs/explained.ts";
 
@@ -34,10 +35,10 @@ async function run({ log, json }: Options): Promise<void> {
   const nodes = await explained(() => listPostgresNodes(toConnection(log)));
   if (json) {
     for (const { node, url, state, agents, ageMs, runs, open } of nodes)
-      console.log(JSON.stringify({ node, url, state, beat_age_ms: Math.round(ageMs), runs, open, agents }));
+      stdout.json({ node, url, state, beat_age_ms: Math.round(ageMs), runs, open, agents });
     return;
   }
-  if (nodes.length === 0) console.error("No node has used this database in the last hour.");
+  if (nodes.length === 0) stderr.line("No node has used this database in the last hour.");
   const rows = nodes.map(({ node, url, state, agents, ageMs, runs, open }) => [
     node,
     url,
@@ -50,7 +51,7 @@ async function run({ log, json }: Options): Promise<void> {
       .map(([name, { version }]) => (version === undefined ? name : `${name}@${version}`))
       .join(" "),
   ]);
-  printTable(process.stdout, ["NODE", "ADDRESS", "STATE", "BEAT", "RUNS", "OPEN", "AGENTS"], rows);
+  printTable(["NODE", "ADDRESS", "STATE", "BEAT", "RUNS", "OPEN", "AGENTS"], rows);
 }
 
 /** A node without a beat for this long is dead to the others, in milliseconds. */

@@ -7,6 +7,7 @@ import { EXIT, Exit } from "./exit.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./thrown-text.ts";
 import { createLog } from "./print/log.ts";
+import { stderr, stdout } from "./print/terminal.ts";
 import type { ServerOptions } from "./serve/server-options.ts";
 
 /**
@@ -51,6 +52,10 @@ export async function createProgram(name?: string): Promise<Command> {
   const help = new Help();
   const program = new Command("troupe")
     .enablePositionalOptions()
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+    })
     .description("Runs AI agents as actors and serves them over the Agent Protocol.")
     .version(readVersion())
     .commandsGroup("Check and set up:")
@@ -87,14 +92,20 @@ function helpCommand(program: Command): Command {
 }
 
 function printText(thrown: unknown): void {
-  console.error(isOwn(thrown) ? `troupe: ${thrown.message}` : toText(thrown));
-  if (isInstance(thrown, Exit) && thrown.hint !== undefined) console.error(thrown.hint);
+  if (isOwn(thrown)) stderr.line(`troupe: ${thrown.message}`);
+  else stderr.lines(toText(thrown));
+  if (isInstance(thrown, Exit)) for (const line of thrown.hint) stderr.line(line);
 }
 
 function printJson(thrown: unknown): void {
   const log = createLog("json");
   if (!isOwn(thrown)) log.fault("the command failed", thrown);
-  else log.fault(thrown.message, undefined, isInstance(thrown, Exit) ? { hint: thrown.hint } : {});
+  else
+    log.fault(
+      thrown.message,
+      undefined,
+      isInstance(thrown, Exit) ? { hint: thrown.hint.join("\n") || undefined } : {},
+    );
 }
 
 /** Whether an error says everything by its message, so that its stack is not printed. */

@@ -8,10 +8,12 @@ export async function findCandidates(program: Command, words: readonly string[])
   const before = words.slice(0, -1);
   const [name, ...given] = before.filter((word) => !word.startsWith("-"));
   const command = program.commands.find((known) => known.name() === name);
-  return (await toCandidates(program, command, given, before, typed)).filter((found) =>
-    found.startsWith(typed),
-  );
+  const candidates = await toCandidates(program, command, given, before, typed);
+  return candidates.filter((candidate) => candidate.startsWith(typed) && PLAIN.test(candidate));
 }
+
+/** What a shell takes as it is. bash expands every other word that completion gives it, and so runs commands in it. */
+const PLAIN = /^[\w.:@/=-]+$/;
 
 async function toCandidates(
   program: Command,

@@ -1,4 +1,5 @@
 import { Argument, Command } from "../vendor/commander.ts";
+import { stdout } from "../print/terminal.ts";
 
 /** `troupe completion`: the completion of a shell, which asks this program for what fits. */
 export function completionCommand(): Command {
@@ -15,7 +16,7 @@ Examples:
   troupe completion zsh > "\${fpath[1]}/_troupe"
   troupe completion fish > ~/.config/fish/completions/troupe.fish`,
     )
-    .action((shell: keyof typeof SHELLS) => void process.stdout.write(SHELLS[shell]));
+    .action((shell: keyof typeof SHELLS) => stdout.write(SHELLS[shell]));
 }
 
 /** `troupe complete WORD…`: prints what can stand in place of the last word. For the completions of the shells. */
@@ -26,7 +27,7 @@ export function completeCommand(program: Command): Command {
     .allowUnknownOption()
     .action(async (words: readonly string[]) => {
       const { findCandidates } = await import("./candidates.ts");
-      for (const candidate of await findCandidates(program, words)) console.log(candidate);
+      for (const candidate of await findCandidates(program, words)) stdout.line(candidate);
       // A pending answer of the server would keep the process alive.
       process.exit(0);
     });

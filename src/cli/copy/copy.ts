@@ -3,8 +3,8 @@ import { copyLog } from "../../node/copy/copy-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { explained } from "../logs/explained.ts";
 import { checkPlaces, checkSecretsKey, openSource, openTarget } from "./open-stores.ts";
-import { fit, toDuration } from "../print/text.ts";
-import type { Output } from "../print/text.ts";
+import { stderr, stdout } from "../print/terminal.ts";
+import { toDuration } from "../print/text.ts";
 import type { Copied } from "../../node/copy/copy-log.ts";
 import { printTable } from "../print/table.ts";
 
@@ -41,7 +41,7 @@ async function run({ from, to, json }: Options): Promise<void> {
   const source = await openSource(from);
   try {
     const target = await openTarget(to);
-    const [summary, progress] = [new Summary(), new CopyProgress(process.stderr)];
+    const [summary, progress] = [new Summary(), new CopyProgress()];
     try {
       await explained(async () => {
         await checkSecretsKey(source, { from, to });
@@ -65,39 +65,30 @@ const CODES = { conflict: EXIT.data, internal: EXIT.damaged } as const;
 
 /** What was copied stays, so the command can be repeated after any failure. */
 function withAdvice(thrown: unknown): never {
-  if (!(thrown instanceof Exit) || thrown.hint !== undefined) throw thrown;
+  if (!(thrown instanceof Exit) || thrown.hint.length > 0) throw thrown;
   throw new Exit(thrown.code, thrown.message, "what was copied stays; run the command again to continue");
 }
 
 /** One line on a terminal that says how much was copied so far; elsewhere nothing. */
 class CopyProgress {
-  readonly #output: Output;
   #shownAt = 0;
-
-  constructor(output: Output) {
-    this.#output = output;
-  }
 
   show({ copied, present }: Summary): void {
     const now = performance.now();
-    if (!this.#output.isTTY || now - this.#shownAt < EVERY_MS) return;
+    if (!stderr.isTTY || now - this.#shownAt < EVERY_MS) return;
     this.#shownAt = now;
     const [runs, files] = [copied.runs + present.runs, copied.artifacts + present.artifacts];
     const megabytes = ((copied.bytes + present.bytes) / 1_000_000).toFixed(1);
-    const line = `${runs} runs, ${files} artifacts, ${megabytes} MB`;
-    this.#output.write(`\r${CLEAR}${fit(this.#output, line)}`);
+    stderr.redraw(`${runs} runs, ${files} artifacts, ${megabytes} MB`);
   }
 
   /** Removes the line. */
   end(): void {
-    if (this.#shownAt > 0) this.#output.write(`\r${CLEAR}`);
+    if (this.#shownAt > 0) stderr.redraw("");
   }
 }
 
 const EVERY_MS = 100;
-
-/** Clears the line of the cursor. */
-const CLEAR = "\u001b[K";
 
 /** Numbers of things that were copied, or that were there already. */
 class Counts {
@@ -131,7 +122,7 @@ class Summary {
   print(isJson: boolean): void {
     const ms = Math.round(performance.now() - this.#started);
     if (isJson) {
-      console.log(JSON.stringify({ copied: this.copied, present: this.present, duration_ms: ms }));
+      stdout.json({ copied: this.copied, present: this.present, duration_ms: ms });
       return;
     }
     const heads = ["", "RUNS", "REMOVED", "EVENTS", "ARTIFACTS", "SECRETS", "BYTES"];
@@ -141,7 +132,7 @@ class Summary {
         (count) => count.toLocaleString("en"),
       ),
     ];
-    printTable(process.stdout, heads, [toRow("copied", this.copied), toRow("there already", this.present)]);
-    console.log(`The target has all of it, compared by SHA-256, in ${toDuration(ms)}.`);
+    printTable(heads, [toRow("copied", this.copied), toRow("there already", this.present)]);
+    stdout.line(`The target has all of it, compared by SHA-256, in ${toDuration(ms)}.`);
   }
 }

@@ -8,6 +8,7 @@ import { ENV_FILE, readEnvFile } from "./env-file.ts";
 import { toNoAgent, toUnreadable } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { Facts } from "../print/log.ts";
+import { stdout } from "../print/terminal.ts";
 import { addServerOptions, toArguments } from "../serve/server-options.ts";
 import type { ServerOptions } from "../serve/server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
@@ -41,7 +42,7 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
   let withoutAgent: readonly string[] = [];
   const log = createLog(options.logFormat);
   const say = (message: string, facts?: Facts): void =>
-    options.logFormat === "text" ? console.log(message) : log.info(message, facts);
+    options.logFormat === "text" ? stdout.line(message) : log.info(message, facts);
   const isWorthARestart = createPatience();
 
   const nameWithoutAgent = (files: readonly string[]): void => {

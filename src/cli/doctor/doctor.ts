@@ -1,7 +1,7 @@
 import { join, relative } from "node:path";
-import { styleText } from "node:util";
 import { Command, Option } from "../vendor/commander.ts";
 import { EXIT } from "../exit.ts";
+import { stdout, styled } from "../print/terminal.ts";
 import { checkData } from "./data.ts";
 import type { Finding } from "./finding.ts";
 import { checkModel, checkNode, checkPackages } from "./machine.ts";
@@ -57,17 +57,19 @@ async function run({ agents, data, log = "", url, json }: Options): Promise<void
   for (const check of checks) {
     for (const finding of await check()) {
       isWell &&= finding.ok;
-      console.log(json ? JSON.stringify(finding) : toLine(finding));
+      if (json) stdout.json(finding);
+      else print(finding);
     }
   }
   // An agent file may have opened something that would keep the process alive.
   process.exit(isWell ? 0 : EXIT.failed);
 }
 
-function toLine({ subject, ok, message, fix }: Finding): string {
-  const sign = ok ? styleText("green", "✓") : styleText("red", "✕");
-  const line = `${sign} ${subject.padEnd(9)} ${message.replaceAll("\n", "\n            ")}`;
-  return fix === undefined ? line : `${line}\n            ${styleText("bold", fix)}`;
+function print({ subject, ok, message, fix }: Finding): void {
+  const [first = "", ...others] = message.split("\n");
+  stdout.line(ok ? styled("green", "✓") : styled("red", "✕"), ` ${subject.padEnd(9)} ${first}`);
+  for (const line of others) stdout.line(`            ${line}`);
+  if (fix !== undefined) stdout.line("            ", styled("bold", fix));
 }
 
 /** Loads each agent file, and then all of them together as a server does. */
@@ -94,7 +96,7 @@ async function checkFile(path: string): Promise<Finding> {
       message: `${shown} exports no agent; a name that starts with _ says that it is not to`,
     };
   } catch (thrown) {
-    const [, missing] = /Cannot find package '([^']+)'/.exec((thrown as Exit).hint ?? "") ?? [];
+    const [, missing] = /Cannot find package '([^']+)'/.exec((thrown as Exit).hint.join("\n")) ?? [];
     return toFinding("agents", thrown, missing === undefined ? `correct ${shown}` : `npm install ${missing}`);
   }
 }

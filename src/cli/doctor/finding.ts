@@ -17,9 +17,9 @@ export interface Finding {
  */
 export function toFinding(subject: string, thrown: unknown, otherwise?: string): Finding {
   if (!isInstance(thrown, Exit)) throw thrown;
-  const [place, ...rest] = (thrown.hint ?? "").split("\n");
-  const isStack = rest.length > 0 || /^\w*Error\b/.test(place ?? "");
-  const fix = isStack || thrown.hint === undefined ? otherwise : thrown.hint;
+  const [place = "", ...rest] = thrown.hint;
+  const isStack = rest.length > 0 || /^\w*Error\b/.test(place);
+  const fix = isStack || place === "" ? otherwise : place;
   return {
     subject,
     ok: false,

@@ -3,6 +3,8 @@ import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { basename, relative, resolve, join } from "node:path";
 import { Command, Option } from "../vendor/commander.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { stderr } from "../print/terminal.ts";
+import { canAsk, loadPrompts } from "../prompt/prompts.ts";
 import { isPackageName, toPackageName, writeProject } from "./project.ts";
 import { TEMPLATES } from "./templates.ts";
 import type { TemplateName } from "./templates.ts";
@@ -48,7 +50,7 @@ async function run(directory: string | undefined, options: Options, command: Com
   if (!isRepository) await runQuietly("git", ["init", "--quiet"], target).catch(() => undefined);
 
   const shown = relative("", target) || ".";
-  console.error(`Wrote ${files.length} files to ${shown}: ${files.join(", ")}`);
+  stderr.line(`Wrote ${files.length} files to ${shown}: ${files.join(", ")}`);
   const isInstalling = asked.install ?? options.install;
   if (isInstalling) await install(target);
   const steps = [
@@ -57,7 +59,7 @@ async function run(directory: string | undefined, options: Options, command: Com
     "npm test",
     "npm run dev",
   ];
-  console.error(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
+  stderr.lines(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
 }
 
 /** Whether `--install` or `--no-install` was given, so that the question is not needed. */
@@ -75,15 +77,14 @@ function parseName(text: string): string {
 }
 
 async function install(cwd: string): Promise<void> {
-  console.error("Installing …");
+  stderr.line("Installing …");
   try {
     await runQuietly(NPM, ["install", "--no-audit", "--no-fund", "--loglevel=error"], cwd);
   } catch (cause) {
-    throw new Exit(
-      EXIT.unavailable,
-      `npm install failed in ${cwd}: ${(cause as Error).message}`,
+    throw new Exit(EXIT.unavailable, `npm install failed in ${cwd}`, [
+      ...(cause as Error).message.split("\n"),
       "the files are written; run npm install there again",
-    );
+    ]);
   }
 }
 
@@ -139,38 +140,27 @@ interface Answers {
 async function askWhatIsMissing({ directory, template, isInstallGiven }: Known): Promise<Answers> {
   const isDirectoryKnown = directory !== undefined || isFree(resolve("."));
   if (isDirectoryKnown && template !== undefined && isInstallGiven) return {};
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!canAsk()) {
     throw new Exit(
       EXIT.usage,
       "init asks questions, and this is not a terminal",
       "use -y for the defaults, or give all of: a directory, --template, and --install or --no-install",
     );
   }
-  // Loaded only here: a command that asks nothing does not pay for it.
-  const { confirm, isCancel, select, text } = await import("../vendor/clack.ts");
-  const output = process.stderr;
-  const toAnswer = <T>(value: T): Exclude<T, symbol> => {
-    if (isCancel(value)) throw new Exit(EXIT.interrupted, "nothing was written");
-    return value as Exclude<T, symbol>;
-  };
-
+  const { confirm, select, text } = await loadPrompts("nothing was written");
   const answers: { -readonly [Key in keyof Answers]: Answers[Key] } = {};
   if (!isDirectoryKnown) {
-    const validate = (path = ""): string | undefined =>
+    const validate = (path: string): string | undefined =>
       path.trim() === "" || !isFree(resolve(path)) ? "Name a directory that is new or empty." : undefined;
-    answers.directory = toAnswer(
-      await text({ message: "Where?", placeholder: "my-agents", validate, output }),
-    ).trim();
+    answers.directory = (await text({ message: "Where?", placeholder: "my-agents", validate })).trim();
   }
   if (template === undefined) {
-    const options = (Object.keys(TEMPLATES) as TemplateName[]).map((value) => ({
-      value,
-      label: value,
-      hint: TEMPLATES[value].description,
-    }));
-    answers.template = toAnswer(await select({ message: "What shall it be?", options, output }));
+    const names = Object.keys(TEMPLATES) as TemplateName[];
+    const options = names.map((name) => ({ label: name, hint: TEMPLATES[name].description }));
+    const chosen = names[await select({ message: "What shall it be?", options })];
+    if (chosen !== undefined) answers.template = chosen;
   }
-  if (!isInstallGiven) answers.install = toAnswer(await confirm({ message: "Run npm install?", output }));
+  if (!isInstallGiven) answers.install = await confirm({ message: "Run npm install?" });
   return answers;
 }
 

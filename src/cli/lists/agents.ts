@@ -3,7 +3,8 @@ import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { toType } from "../print/schema-type.ts";
 import { printTable } from "../print/table.ts";
-import { styled, toLine } from "../print/text.ts";
+import { stdout, styled } from "../print/terminal.ts";
+import { toLine } from "../print/text.ts";
 
 interface Options extends ConnectionOptions {
   readonly json: boolean;
@@ -21,7 +22,7 @@ export function agentsCommand(): Command {
         const entries = await client.agents();
         const agents = await Promise.all(entries.map(({ name }) => client.agent(name).describe()));
         if (options.json) {
-          for (const agent of agents) console.log(JSON.stringify(agent));
+          for (const agent of agents) stdout.json(agent);
           return;
         }
         const rows = agents.map(({ name, operations, purpose }) => [
@@ -29,7 +30,7 @@ export function agentsCommand(): Command {
           operations.map((operation) => operation.name).join(" "),
           purpose,
         ]);
-        printTable(process.stdout, ["AGENT", "OPERATIONS", "PURPOSE"], rows);
+        printTable(["AGENT", "OPERATIONS", "PURPOSE"], rows);
       });
     });
 }
@@ -47,24 +48,24 @@ export function describeCommand(): Command {
         await checkAgent(client, name);
         const agent = await client.agent(name).describe();
         if (options.json) {
-          console.log(JSON.stringify(agent));
+          stdout.json(agent);
           return;
         }
-        const { stdout } = process;
-        console.log(
-          `${styled(stdout, "bold", name)}${agent.version === undefined ? "" : ` version ${agent.version}`}`,
-        );
-        console.log(toLine(agent.purpose));
+        stdout.line(styled("bold", name), agent.version === undefined ? "" : ` version ${agent.version}`);
+        stdout.line(toLine(agent.purpose));
         for (const {
           name: operation,
           description,
           input_schema: input,
           output_schema: output,
         } of agent.operations) {
-          console.log(`\n${styled(stdout, "bold", operation)}(${toType(input)}): ${toType(output)}`);
-          if (description !== "") console.log(`  ${toLine(description)}`);
+          stdout.line();
+          stdout.line(styled("bold", operation), `(${toType(input)}): ${toType(output)}`);
+          if (description !== "") stdout.line(`  ${toLine(description)}`);
         }
-        if (agent.tools.length > 0) console.log(`\ntools: ${agent.tools.join(", ")}`);
+        if (agent.tools.length === 0) return;
+        stdout.line();
+        stdout.line(`tools: ${agent.tools.join(", ")}`);
       });
     });
 }

@@ -7,8 +7,8 @@ import type { ConnectionOptions } from "../connect.ts";
 import { parseId } from "../requests/request-options.ts";
 import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import type { Json } from "../../protocol/json.ts";
-import { fit, styled, toDuration, toLine, toTime } from "../print/text.ts";
-import type { Output } from "../print/text.ts";
+import { stdout, styled } from "../print/terminal.ts";
+import { toDuration, toLine, toTime } from "../print/text.ts";
 import { callSigns } from "../../view/call-signs.ts";
 import type { CallView, RunView, WaitView } from "../../view/run-view.ts";
 
@@ -39,10 +39,10 @@ async function run(id: string, { follow, tree, json, ...options }: Options): Pro
     const events: Event[] = [];
     for await (const event of read(client, id, follow)) {
       if (tree) events.push(event);
-      else if (json) console.log(JSON.stringify(event));
-      else printEvent(process.stdout, event);
+      else if (json) stdout.json(event);
+      else printEvent(event);
     }
-    if (tree) printTree(process.stdout, project(events));
+    if (tree) printTree(project(events));
   });
 }
 
@@ -53,11 +53,10 @@ function read(client: Client, id: string, follow: boolean): AsyncIterable<Event>
 }
 
 /** Prints an event as one line: its id, time, agent (indented by its depth), type, and what matters of it. */
-function printEvent(output: Output, event: Event): void {
+function printEvent(event: Event): void {
   const agent = `${"  ".repeat(event.depth)}${event.agent}`;
   const head = `${String(event.id).padStart(5)}  ${toTime(event.ts)}  ${agent.padEnd(14)}  `;
-  const line = fit(output, `${head}${event.type.padEnd(18)} ${toLine(matterOf(event))}`);
-  output.write(`${styled(output, "dim", line.slice(0, head.length))}${line.slice(head.length)}\n`);
+  stdout.cutLine(styled("dim", head), `${event.type.padEnd(18)} ${toLine(matterOf(event))}`);
 }
 
 /** What matters of an event besides its type. */
@@ -120,21 +119,21 @@ function toText(value: Json): string {
 }
 
 /** Prints the calls of a run as a tree, one line each. */
-function printTree(output: Output, view: RunView): void {
+function printTree(view: RunView): void {
   for (const turn of view.turns) {
     const root = view.calls.get(turn.root);
-    if (root !== undefined) printCall(output, view, root, "", "");
+    if (root !== undefined) printCall(view, root, "", "");
   }
 }
 
-function printCall(output: Output, view: RunView, call: CallView, lead: string, below: string): void {
+function printCall(view: RunView, call: CallView, lead: string, below: string): void {
   const wait = view.waits.find(({ call: key }) => key === call.key);
-  const line = fit(output, `${lead}${callSigns[call.kind]} ${toName(call, wait)}  ${toState(call, wait)}`);
-  output.write(`${call.outcome === "error" ? styled(output, "red", line) : line}\n`);
+  const line = `${lead}${callSigns[call.kind]} ${toName(call, wait)}  ${toState(call, wait)}`;
+  stdout.cutLine(call.outcome === "error" ? styled("red", line) : line);
   const children = call.children.flatMap((key) => view.calls.get(key) ?? []);
   for (const [index, child] of children.entries()) {
     const isLast = index === children.length - 1;
-    printCall(output, view, child, `${below}${isLast ? "└ " : "├ "}`, `${below}${isLast ? "  " : "│ "}`);
+    printCall(view, child, `${below}${isLast ? "└ " : "├ "}`, `${below}${isLast ? "  " : "│ "}`);
   }
 }
 

@@ -5,7 +5,7 @@ import { Command } from "../vendor/commander.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { toVisible } from "../print/text.ts";
+import { stderr, stdout } from "../print/terminal.ts";
 import { parseEventId, parseId } from "../requests/request-options.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
@@ -23,7 +23,7 @@ export function forkCommand(): Command {
     .action(async (id: RunId, { after, ...options }: ConnectionOptions & { readonly after?: number }) => {
       const client = connect(options);
       const fork = await talk(client, () => client.run(id).fork(after === undefined ? {} : { after }));
-      console.log(fork.id);
+      stdout.line(fork.id);
     });
 }
 
@@ -36,7 +36,7 @@ export function removeCommand(): Command {
     .action(async (id: RunId, options: ConnectionOptions) => {
       const client = connect(options);
       await talk(client, () => client.run(id).remove());
-      console.error(`${id} is removed`);
+      stderr.line(`${id} is removed`);
     });
 }
 
@@ -58,16 +58,16 @@ async function download(
   const response = await talk(client, () => client.artifact(id));
   const { body, headers } = response;
   if (body === null) return;
-  const isShown = output === undefined && process.stdout.isTTY;
+  const isShown = output === undefined && stdout.isTTY;
   const type = headers.get("content-type") ?? "unknown";
   if (isShown && !TEXT.test(type)) {
     const fact = `${id} is not a text, so it is not written to a terminal: its type is ${type}`;
     throw new Exit(EXIT.usage, fact, `troupe artifact ${id} -o FILE`);
   }
-  const target = output === undefined ? process.stdout : createWriteStream(output);
   try {
-    if (isShown) target.write(toVisible(await response.text()));
-    else await pipeline(Readable.fromWeb(body), target, { end: output !== undefined });
+    if (isShown) stdout.content(await response.text());
+    else if (output === undefined) await stdout.pipe(Readable.fromWeb(body));
+    else await pipeline(Readable.fromWeb(body), createWriteStream(output));
   } catch (thrown) {
     const { code, message, syscall } = thrown as NodeJS.ErrnoException;
     const isTarget = output !== undefined && syscall !== undefined;

@@ -4,7 +4,8 @@ import type { RunSummary } from "../../protocol/answers/status.ts";
 import { addConnectionOptions, checkAgent, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
-import { fit, toDuration, toLine, toTime } from "../print/text.ts";
+import { stderr, stdout } from "../print/terminal.ts";
+import { toDuration, toLine, toTime } from "../print/text.ts";
 
 interface Options extends ConnectionOptions {
   readonly query?: string;
@@ -40,9 +41,9 @@ async function run(options: Options): Promise<void> {
     if (watch) {
       await (agent === undefined ? checkServer(client) : checkAgent(client, agent));
       for await (const change of client.watchRuns({ limit, ...(agent !== undefined && { agent }) })) {
-        if (json) console.log(JSON.stringify(change));
-        else if ("removed" in change) console.log(`${change.run_id}  removed`);
-        else console.log(fit(process.stdout, toRow(change).map(toLine).join("  ")));
+        if (json) stdout.json(change);
+        else if ("removed" in change) stdout.line(`${change.run_id}  removed`);
+        else stdout.cutLine(toRow(change).map(toLine).join("  "));
       }
       return;
     }
@@ -62,9 +63,9 @@ async function run(options: Options): Promise<void> {
     } while (next !== undefined && runs.length < limit);
     // The log can have runs of an agent that the server no longer has.
     if (runs.length === 0 && agent !== undefined) await checkAgent(client, agent);
-    if (json) for (const row of runs) console.log(JSON.stringify(row));
-    else if (runs.length === 0) console.error("no run fits");
-    else printTable(process.stdout, ["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));
+    if (json) for (const row of runs) stdout.json(row);
+    else if (runs.length === 0) stderr.line("no run fits");
+    else printTable(["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));
   });
 }
 

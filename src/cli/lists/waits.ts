@@ -4,6 +4,7 @@ import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { printTable } from "../print/table.ts";
+import { stderr, stdout } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
 
 interface Options extends ConnectionOptions {
@@ -46,10 +47,10 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
     } while (cursor !== undefined);
     if (waits.length === 0 && agent !== undefined) await checkAgent(client, agent);
     if (json) {
-      for (const { answer: _, ...wait } of waits) console.log(JSON.stringify(wait));
+      for (const { answer: _, ...wait } of waits) stdout.json(wait);
       return;
     }
-    if (waits.length === 0) console.error("no question is open");
+    if (waits.length === 0) stderr.line("no question is open");
     const rows = waits.map(({ requestId, agent: asks, questions, from }) => [
       requestId,
       asks,
@@ -58,6 +59,6 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
         .map(([key, question]) => `${key}: ${question}`)
         .join(" · "),
     ]);
-    printTable(process.stdout, ["REQUEST", "AGENT", "SINCE", "QUESTION"], rows);
+    printTable(["REQUEST", "AGENT", "SINCE", "QUESTION"], rows);
   });
 }

@@ -1,4 +1,5 @@
 import { messageOf } from "../../errors.ts";
+import { stderr, stdout, toJsonText } from "./terminal.ts";
 import { ownFrames, placeOf, toText } from "../thrown-text.ts";
 
 /** What a line of the log is about, for programs that read it: run_id, request_id, agent, tool … */
@@ -16,8 +17,8 @@ export type LogFormat = "text" | "json";
 
 /** A log on the console: faults on stderr, all else on stdout. */
 export function createLog(format: LogFormat): Log {
-  const info = createWriter((lines) => console.log(lines));
-  const error = createWriter((lines) => console.error(lines));
+  const info = createWriter((lines) => stdout.lines(lines));
+  const error = createWriter((lines) => stderr.lines(lines));
   const write = format === "json" ? toJson : toLines;
 
   return {
@@ -51,7 +52,7 @@ function toFault(message: string, thrown: unknown, facts: Facts): Line {
 }
 
 function toJson(line: Line): string {
-  return JSON.stringify({ time: new Date().toISOString(), ...line });
+  return toJsonText({ time: new Date().toISOString(), ...line });
 }
 
 /**
@@ -87,6 +88,5 @@ function createWriter(write: (lines: string) => void): (line: string) => void {
 const REASON_LENGTH = 1_000;
 
 function toPlain(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters must be removed
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, " ");
 }

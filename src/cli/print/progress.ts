@@ -1,18 +1,17 @@
 import type { RunView } from "../../view/run-view.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { fit, styled, toDuration, toLine, toVisible } from "./text.ts";
-import type { Output } from "./text.ts";
+import { stderr, styled } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
+import { toDuration, toLine } from "./text.ts";
 
 /** Shows a turn while it runs: the agent's text as it comes, calls as dim lines. */
 export class Progress {
-  readonly #output: Output;
   /** What the text of the agent itself goes to, and what each of its lines begins with. */
-  readonly #text: Output;
+  readonly #text: Terminal;
   readonly #margin: string;
   #isInLine = false;
 
-  constructor(output: Output, text: Output = output, margin = "  ") {
-    this.#output = output;
+  constructor(text: Terminal = stderr, margin = "  ") {
     this.#text = text;
     this.#margin = margin;
   }
@@ -39,7 +38,7 @@ export class Progress {
   /** Prints a dim line of its own. */
   note(text: string): void {
     this.endLine();
-    this.#output.write(`${styled(this.#output, "dim", fit(this.#output, `  ${toLine(text)}`))}\n`);
+    stderr.cutLine(styled("dim", `  ${toLine(text)}`));
   }
 
   /** Ends the line of a text. */
@@ -49,12 +48,11 @@ export class Progress {
   }
 
   #write(content: string): void {
-    const text = this.#text.isTTY ? toVisible(content) : content;
-    for (const [index, line] of text.split("\n").entries()) {
+    for (const [index, line] of content.split("\n").entries()) {
       if (index > 0) this.#text.write("\n");
       if (index > 0) this.#isInLine = false;
       if (line === "") continue;
-      this.#text.write(this.#isInLine ? line : `${this.#margin}${line}`);
+      this.#text.content(this.#isInLine ? line : `${this.#margin}${line}`);
       this.#isInLine = true;
     }
   }

@@ -1,12 +1,8 @@
-import { fit, styled, toLine } from "./text.ts";
-import type { Output } from "./text.ts";
+import { styled, stdout } from "./terminal.ts";
+import { toLine } from "./text.ts";
 
 /** Prints rows in columns as wide as their widest cell. Without rows it prints nothing. */
-export function printTable(
-  output: Output,
-  heads: readonly string[],
-  rows: readonly (readonly string[])[],
-): void {
+export function printTable(heads: readonly string[], rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) return;
   const cells = [heads, ...rows].map((row) => row.map(toLine));
   const widths = heads.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
@@ -14,7 +10,6 @@ export function printTable(
     const line = row
       .map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
       .join("  ");
-    const shown = fit(output, line);
-    output.write(`${index === 0 ? styled(output, "dim", shown) : shown}\n`);
+    stdout.cutLine(index === 0 ? styled("dim", line) : line);
   }
 }

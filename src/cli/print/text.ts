@@ -1,37 +1,11 @@
-import { styleText } from "node:util";
-
-/** The style of a part of a line. */
-export type Style = Parameters<typeof styleText>[0];
-
-/** A stream that lines are printed to. */
-export type Output = NodeJS.WriteStream;
-
-/** A text in a style, if the stream is a terminal that shows it. NO_COLOR turns it off. */
-export function styled(output: Output, style: Style, text: string): string {
-  return styleText(style, text, { stream: output });
-}
-
-/** A text as a terminal may show it: what agents say cannot move its cursor or change its title. */
-export function toVisible(text: string): string {
-  return text
-    .replaceAll("\r\n", "\n")
-    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (char) => (KEPT.has(char) ? char : "�"));
-}
-
-/** Line breaks and tabs, and the joiners of scripts and emoji. */
-const KEPT: ReadonlySet<string> = new Set(["\n", "\t", "\u200c", "\u200d"]);
-
 /** A text as a part of one line. */
 export function toLine(text: string): string {
-  return toVisible(text).replaceAll(/\s+/g, " ").trim();
+  return text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** A line that is not wider than the terminal; unchanged if the stream is none. */
-export function fit(output: Output, line: string): string {
-  const { columns } = output;
-  return output.isTTY && columns !== undefined && line.length > columns
-    ? `${line.slice(0, Math.max(columns - 1, 1))}…`
-    : line;
+/** A text as one word of a command that a person may copy into a shell. */
+export function toWord(text: string): string {
+  return /^[\w.:=@/…-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** A duration for people. */

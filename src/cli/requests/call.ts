@@ -9,8 +9,9 @@ import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { Progress } from "../print/progress.ts";
 import { toType } from "../print/schema-type.ts";
-import { styled } from "../print/text.ts";
-import { askFields, canAsk } from "../prompt/ask.ts";
+import { stderr, stdout, styled } from "../print/terminal.ts";
+import { askFields } from "../prompt/ask.ts";
+import { canAsk } from "../prompt/prompts.ts";
 import { toFields } from "../prompt/questions.ts";
 import { missingFields, readInput } from "./input.ts";
 import { answerHere, runCall } from "./run-call.ts";
@@ -49,7 +50,7 @@ async function run(
   options: ConnectionOptions & RequestOptions,
   command: Command,
 ): Promise<void> {
-  const progress = new Progress(process.stderr);
+  const progress = new Progress();
   const client = connect(options, (text) => progress.note(text));
   await talk(client, async () => {
     await checkAgent(client, agent);
@@ -72,14 +73,13 @@ async function run(
       .agent(agent)
       .call(operation.name, input, { ...toCallOptions(options), answer: answerHere });
     void call.runId.then(
-      (runId) =>
-        process.stderr.write(`${styled(process.stderr, "dim", `  ${agent}.${operation.name}   ${runId}`)}\n`),
+      (runId) => stderr.line(styled("dim", `  ${agent}.${operation.name}   ${runId}`)),
       () => undefined,
     );
     const output = await runCall(call, { ...options, progress }).catch((thrown: unknown) => {
       throw isMisfit(thrown) ? new Exit(EXIT.usage, thrown.message, toSchemaLine(operation)) : thrown;
     });
-    if (!options.json) console.log(JSON.stringify(output ?? null));
+    if (!options.json) stdout.json(output ?? null);
   });
 }
 

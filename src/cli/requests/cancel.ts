@@ -2,6 +2,7 @@ import { Command } from "../vendor/commander.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
+import { stderr } from "../print/terminal.ts";
 import { parseId } from "./request-options.ts";
 
 /** `troupe cancel`: cancels a request with everything that it has called. */
@@ -20,6 +21,6 @@ export function cancelCommand(): Command {
         return turns.find(({ requestId }) => requestId === id)?.outcome;
       });
       const hadEnded = outcome === "success" || outcome === "error";
-      console.error(hadEnded ? `${id} had already ended: ${outcome}` : `${id} is canceled`);
+      stderr.line(hadEnded ? `${id} had already ended: ${outcome}` : `${id} is canceled`);
     });
 }

@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import type { RunId } from "../../protocol/ids.ts";
@@ -7,8 +6,9 @@ import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { Progress } from "../print/progress.ts";
-import { styled, toLine } from "../print/text.ts";
-import { canAsk } from "../prompt/ask.ts";
+import { stderr, stdout, styled } from "../print/terminal.ts";
+import { toLine, toWord } from "../print/text.ts";
+import { canAsk, readLine } from "../prompt/prompts.ts";
 import { isInstance } from "../../errors.ts";
 import { addRequestOptions, toCallOptions } from "./request-options.ts";
 import type { RequestOptions } from "./request-options.ts";
@@ -38,9 +38,9 @@ Examples:
 }
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
-  const progress = new Progress(process.stderr, options.json ? process.stderr : process.stdout, "");
+  const progress = new Progress(options.json ? stderr : stdout, "");
   // In a file or a pipe the text continues in its line.
-  const client = connect(options, process.stdout.isTTY ? (text) => progress.note(text) : undefined);
+  const client = connect(options, stdout.isTTY ? (text) => progress.note(text) : undefined);
   await talk(client, async () => {
     await checkAgent(client, agent);
     if (words.length > 0) {
@@ -59,14 +59,14 @@ async function say(client: Client, agent: string, text: string, options: Shown):
   const call = client.agent(agent).chat(text, { ...toCallOptions(options), answer: answerHere });
   const reply: unknown = await runCall(call, options);
   if (!options.json && isObject(reply) && reply["output"] !== undefined) {
-    console.log(JSON.stringify(reply["output"]));
+    stdout.json(reply["output"]);
   }
   return call.runId;
 }
 
 async function converse(client: Client, agent: string, options: Shown): Promise<void> {
   let run = options.run;
-  process.stderr.write(`${styled(process.stderr, "dim", "/files, /fork, /quit")}\n`);
+  stderr.line(styled("dim", "/files, /fork, /quit"));
   for (;;) {
     const text = await readLine();
     if (text === undefined || text === "/quit") break;
@@ -78,30 +78,13 @@ async function converse(client: Client, agent: string, options: Shown): Promise<
     } catch (thrown) {
       // A turn that failed or was canceled does not end the conversation.
       if (!isInstance(thrown, Exit) || !CONTINUED.has(thrown.code)) throw thrown;
-      process.stderr.write(`${thrown.message}\n`);
+      stderr.line(thrown.message);
     }
   }
-  if (run !== undefined)
-    process.stderr.write(`${styled(process.stderr, "dim", `troupe events ${run} --tree`)}\n`);
+  if (run !== undefined) stderr.line(styled("dim", `troupe events ${toWord(run)} --tree`));
 }
 
 const CONTINUED: ReadonlySet<number> = new Set([EXIT.failed, EXIT.canceled]);
-
-/** A line that is typed; `undefined` at the end of the input or after Ctrl-C. */
-async function readLine(): Promise<string | undefined> {
-  // Opened for each line: between two lines the questions of the agent use the terminal.
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const left = new AbortController();
-  lines.once("SIGINT", () => left.abort());
-  lines.once("close", () => left.abort());
-  try {
-    return await lines.question("> ", { signal: left.signal });
-  } catch {
-    return undefined;
-  } finally {
-    lines.close();
-  }
-}
 
 async function readAll(): Promise<string> {
   let text = "";
@@ -112,14 +95,14 @@ async function readAll(): Promise<string> {
 async function printFiles(client: Client, run: RunId | undefined): Promise<void> {
   const files = run === undefined ? [] : (await client.run(run).view()).files;
   for (const { artifactId, name, mimeType } of files) {
-    process.stderr.write(`  ${artifactId}  ${toLine(name)}  ${toLine(mimeType)}\n`);
+    stderr.line(`  ${artifactId}  ${toLine(name)}  ${toLine(mimeType)}`);
   }
-  if (files.length === 0) process.stderr.write("  no files\n");
+  if (files.length === 0) stderr.line("  no files");
 }
 
 async function fork(client: Client, run: RunId | undefined): Promise<RunId | undefined> {
   if (run === undefined) return undefined;
   const { id } = await client.run(run).fork();
-  process.stderr.write(`  now in ${id}, a copy of ${run}\n`);
+  stderr.line(`  now in ${id}, a copy of ${run}`);
   return id;
 }

@@ -7,8 +7,10 @@ import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { Progress } from "../print/progress.ts";
-import { toLine } from "../print/text.ts";
-import { askFields, canAsk } from "../prompt/ask.ts";
+import { stdout } from "../print/terminal.ts";
+import { toLine, toWord } from "../print/text.ts";
+import { askFields } from "../prompt/ask.ts";
+import { canAsk } from "../prompt/prompts.ts";
 import { parseField, toFields } from "../prompt/questions.ts";
 import { parseEventId, parseId } from "./request-options.ts";
 import { answerHere, runCall } from "./run-call.ts";
@@ -33,7 +35,7 @@ interface Options extends ConnectionOptions {
 }
 
 async function run(id: string, pairs: readonly string[], options: Options): Promise<void> {
-  const progress = new Progress(process.stderr);
+  const progress = new Progress();
   const client = connect(options, (text) => progress.note(text));
   await talk(client, async () => {
     const call = client.request(await findRequest(client, id));
@@ -41,7 +43,7 @@ async function run(id: string, pairs: readonly string[], options: Options): Prom
     const wait = choose(id, call.waits, options.wait);
     const fields = toFields(wait.schema, wait.questions);
     if (pairs.length === 0 && !canAsk()) {
-      const keys = fields.map(({ key }) => `${key}=…`).join(" ");
+      const keys = fields.map(({ key }) => `${toWord(key)}=…`).join(" ");
       throw new Exit(
         EXIT.usage,
         "no values are given, and there is no terminal to ask on",
@@ -52,7 +54,7 @@ async function run(id: string, pairs: readonly string[], options: Options): Prom
     if (!options.follow) return;
     const followed = client.request(call.requestId, { answer: answerHere });
     const output = await runCall(followed, { json: options.json, cancelOnExit: false, progress });
-    if (!options.json) console.log(JSON.stringify(output ?? null));
+    if (!options.json) stdout.json(output ?? null);
   });
 }
 
@@ -67,9 +69,9 @@ async function findRequest(client: Client, id: string): Promise<RequestId> {
 
 function choose(id: string, waits: readonly OpenWait[], wanted: number | undefined): OpenWait {
   const [first, ...others] = wanted === undefined ? waits : waits.filter(({ waitId }) => waitId === wanted);
-  const lines = waits
-    .map(({ waitId, questions }) => `  --wait ${waitId}  ${toLine(Object.values(questions).join(" · "))}`)
-    .join("\n");
+  const lines = waits.map(
+    ({ waitId, questions }) => `  --wait ${waitId}  ${toLine(Object.values(questions).join(" · "))}`,
+  );
   if (first === undefined) {
     const fact = `${id} has no open question${wanted === undefined ? "" : ` ${wanted}`}`;
     throw new Exit(EXIT.failed, fact, waits.length === 0 ? "troupe waits lists them" : lines);

@@ -4,8 +4,10 @@ import { AgentError, isInstance } from "../../errors.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toTimes } from "../print/progress.ts";
 import type { Progress } from "../print/progress.ts";
-import { styled, toLine } from "../print/text.ts";
-import { askFields, canAsk } from "../prompt/ask.ts";
+import { stderr, stdout, styled } from "../print/terminal.ts";
+import { toLine, toWord } from "../print/text.ts";
+import { askFields } from "../prompt/ask.ts";
+import { canAsk } from "../prompt/prompts.ts";
 import { toFields } from "../prompt/questions.ts";
 
 /** How a call is shown. */
@@ -44,8 +46,7 @@ export async function runCall<Output>(
 /** Answers the questions of a call on the terminal; leaves them open where there is none. */
 export async function answerHere(wait: OpenWait): Promise<Answer> {
   if (!canAsk()) return undefined;
-  if (wait.depth > 0)
-    process.stderr.write(`${styled(process.stderr, "dim", `  ${toLine(wait.agent)} asks`)}\n`);
+  if (wait.depth > 0) stderr.line(styled("dim", `  ${toLine(wait.agent)} asks`));
   return askFields(toFields(wait.schema, wait.questions));
 }
 
@@ -56,15 +57,12 @@ async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Pr
   const output = await call;
   await events;
   progress.endLine();
-  if (!json) {
-    const line = `✓ ${toTimes(await call.view())}`;
-    process.stderr.write(`${styled(process.stderr, "green", line)}\n`);
-  }
+  if (!json) stderr.line(styled("green", `✓ ${toTimes(await call.view())}`));
   return output;
 }
 
 function showEvent(event: Event, json: boolean, progress: Progress): void {
-  if (json) process.stdout.write(`${JSON.stringify(event)}\n`);
+  if (json) stdout.json(event);
   else progress.event(event);
 }
 
@@ -74,11 +72,11 @@ async function toExit(call: AgentCall<unknown>, thrown: unknown): Promise<unknow
   if (thrown.code === "waiting") {
     const { requestId: id, waits } = call;
     const asked = waits.map(({ questions }) => Object.values(questions).map(toLine).join(" · "));
-    const values = Object.keys(waits[0]?.questions ?? {}).map((key) => `${key}=…`);
+    const values = Object.keys(waits[0]?.questions ?? {}).map((key) => `${toWord(key)}=…`);
     return new Exit(
       EXIT.waits,
       `${id} waits for an answer: ${asked.join("; ")}`,
-      ["troupe resume", id, ...values].join(" "),
+      ["troupe resume", toWord(id), ...values].join(" "),
     );
   }
   if (thrown.code === "canceled") return canceled(call);
@@ -86,7 +84,7 @@ async function toExit(call: AgentCall<unknown>, thrown: unknown): Promise<unknow
   const ended = turns.at(-1)?.outcome === "error";
   if (!ended) return thrown;
   const fact = `the turn failed: ${thrown.code}: ${toLine(thrown.message)}`;
-  return new Exit(EXIT.failed, fact, `troupe events ${call.requestId} --tree`);
+  return new Exit(EXIT.failed, fact, `troupe events ${toWord(call.requestId)} --tree`);
 }
 
 function canceled({ requestId }: AgentCall<unknown>): Exit {
@@ -97,6 +95,6 @@ function leftRunning({ requestId }: AgentCall<unknown>): Exit {
   return new Exit(
     EXIT.interrupted,
     "The turn goes on.",
-    `troupe events ${requestId} --follow · troupe cancel ${requestId}`,
+    `troupe events ${toWord(requestId)} --follow · troupe cancel ${toWord(requestId)}`,
   );
 }

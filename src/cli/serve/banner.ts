@@ -1,7 +1,7 @@
 import { relative } from "node:path";
-import { styleText } from "node:util";
 import { readVersion } from "../package-version.ts";
 import type { Log } from "../print/log.ts";
+import { stdout, styled } from "../print/terminal.ts";
 import { withoutPassword } from "../logs/connection.ts";
 import type { ServerOptions } from "./server-options.ts";
 import type { ReadyReport } from "./server-report.ts";
@@ -13,15 +13,14 @@ type Served = Pick<ReadyReport, "url" | "agents" | "defaultAgent" | "listeners">
 export function printBanner(served: Served, options: ServerOptions, log: Log): void {
   const { url, agents, listeners } = served;
   const version = readVersion();
-  if (options.logFormat === "text") console.log(toBanner(served, options, version));
-  else log.info("serving", { url, agents, version, data: placeOf(options), wires: options.wires, listeners });
+  if (options.logFormat === "text") {
+    stdout.line(styled("bold", `troupe ${version}`), "  ", styled("cyan", url));
+    stdout.lines(toBanner(served, options));
+  } else
+    log.info("serving", { url, agents, version, data: placeOf(options), wires: options.wires, listeners });
 }
 
-function toBanner(
-  { url, agents, defaultAgent, listeners }: Served,
-  options: ServerOptions,
-  version: string,
-): string {
+function toBanner({ url, agents, defaultAgent, listeners }: Served, options: ServerOptions): string {
   const { log, cluster, durability, wires, console: hasConsole } = options;
   const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
   const kept =
@@ -31,7 +30,6 @@ function toBanner(
         ? "every event fsynced"
         : "relaxed: a power failure may lose the newest events";
   return [
-    `${styleText("bold", `troupe ${version}`)}  ${styleText("cyan", url)}`,
     ...(hasConsole ? [`console       ${url}/ in a browser`] : []),
     `agents        ${names.join(", ")}`,
     `data          ${placeOf(options)} (${kept})`,
