@@ -16,7 +16,7 @@ export interface PoisonousServer extends AsyncDisposable {
  * in both encodings; a carriage return and a line break, a bell, marks that turn the direction of the text, and
  * characters that nobody sees.
  */
-export const POISON: string =
+const POISON: string =
   "\u001b]52;c;cm0gLXJm\u0007\u001b[20;1H\u001b[8m\u001b]0;t\u001b\\\u009b31m\u009d52;c;eA\u009c\r\n" +
   "poison\u0008\u0000\u007f\u0085\u2028\u202efdp\u2066\u200e\u061c\ufeff\u{e0001}";
 
