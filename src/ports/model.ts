@@ -38,7 +38,7 @@ export interface Model extends QueueOptions {
 
 /** Context of a completion besides its input. */
 export interface ModelContext {
-  /** Equal on every attempt; usable as an idempotency key. */
+  /** An idempotency key: equal on every attempt of this completion, and unique over all runs and servers. */
   readonly callId: string;
   /** 1 for the first attempt. */
   readonly attempt: number;

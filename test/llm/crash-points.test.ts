@@ -73,8 +73,10 @@ function clerk(deeds: Deeds): Agent {
   const model: Model = {
     name: "recorded",
     generate(input, context) {
-      deeds.asked.push(context.callId);
-      deeds.inputs.set(context.callId, input);
+      // The log has the call id without its run.
+      const callId = context.callId.slice(context.callId.indexOf(".") + 1);
+      deeds.asked.push(callId);
+      deeds.inputs.set(callId, input);
       return script.generate(input, context);
     },
   };

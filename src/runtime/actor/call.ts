@@ -18,6 +18,7 @@ import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
+import { toCallKey } from "../journal/call-id.ts";
 import { toJson } from "../journal/json-limits.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
@@ -147,7 +148,8 @@ export async function performEffect(caller: Actor, call: EffectCall): Promise<vo
   const attempt = await announce(caller, open, { ...call, callee }, call.effect);
   if (!attempt) return;
   const { callId, retryOf = callId, number } = call;
-  const context = { callId: retryOf, attempt: number - 1 + attempt, signal: abort.signal };
+  const key = toCallKey(runId, retryOf);
+  const context = { callId: key, attempt: number - 1 + attempt, signal: abort.signal };
   try {
     const run = (): unknown => call.perform(context);
     const returned = await environment.attribute(address, run);

@@ -16,6 +16,7 @@ import { takeSlot, toOverloadMessage } from "../calls/slots.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
+import { toCallKey } from "../journal/call-id.ts";
 import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** A completion, requested for the first time or again after a crash. */
@@ -124,7 +125,7 @@ export async function complete(
       await recorder.committed();
       if (!open.open) return;
       const parts = model.generate(input, {
-        callId,
+        callId: toCallKey(turn.runId, callId),
         attempt,
         signal: abort.signal,
         readArtifact: async (id) => new Uint8Array(await (await toBlob(files.store.read(id))).arrayBuffer()),

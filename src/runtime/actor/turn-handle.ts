@@ -1,6 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
-import type { CallId, RequestId } from "../../protocol/ids.ts";
+import type { RequestId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toActorAddress } from "../agent/actor-address.ts";
@@ -30,6 +30,7 @@ import type {
   TurnRequestInfo,
   WaitOptions,
 } from "../agent/turn-api.ts";
+import { toCallKey } from "../journal/call-id.ts";
 import { checkText } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { allSignature } from "../replay/signature.ts";
@@ -100,8 +101,8 @@ export class TurnHandle implements ToolTurn {
     return this.#actor.signal;
   }
 
-  get callId(): CallId {
-    return this.#actor.call.key;
+  get callId(): string {
+    return toCallKey(this.#actor.turn.runId, this.#actor.call.key);
   }
 
   text(content: string): Promise<void> {

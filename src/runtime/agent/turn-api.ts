@@ -200,7 +200,10 @@ export interface ToldRequest {
 
 /** The turn of a tool, which can also report progress. */
 export interface ToolTurn extends Turn {
-  /** The id of the call, equal on every attempt: an idempotency key for the other side. */
+  /**
+   * An idempotency key for what the tool changes outside: equal on every attempt of this call, and unique over all
+   * runs and servers. At most 128 letters, digits, `-`, `_` and `.`.
+   */
   readonly callId: string;
 
   /**
@@ -285,7 +288,10 @@ export interface Memory<Kept = Json | undefined, Given = Json> {
 
 /** Context of an effect. */
 export interface EffectContext {
-  /** Equal on every attempt: an idempotency key for the other side. */
+  /**
+   * An idempotency key for what the effect changes outside: equal on every attempt of this call, and unique over all
+   * runs and servers. At most 128 letters, digits, `-`, `_` and `.`.
+   */
   readonly callId: string;
   /** 1 for the first attempt. */
   readonly attempt: number;

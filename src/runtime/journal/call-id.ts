@@ -1,4 +1,5 @@
-import type { CallId } from "../../protocol/ids.ts";
+import type { CallId, RunId } from "../../protocol/ids.ts";
+import { digest } from "./digest.ts";
 
 /** The scope of a turn's handler, by the number of the turn in its run. */
 export function rootOf(turn: number): CallId {
@@ -39,3 +40,15 @@ export function pathTo(callId: string): readonly string[] {
   }
   return path;
 }
+
+/**
+ * The idempotency key of a call: unique over all runs of all servers, because a provider answers a request whose key it
+ * knows without doing anything. It has at most 128 letters, digits, `-`, `_` and `.`, which providers accept; a call id
+ * contains no `_`, so `_` stands for its `:`.
+ */
+export function toCallKey(runId: RunId, callId: CallId): string {
+  const key = `${runId}.${callId.replaceAll(":", "_")}`;
+  return key.length <= KEY_LENGTH ? key : `d${digest(key)}`;
+}
+
+const KEY_LENGTH = 128;

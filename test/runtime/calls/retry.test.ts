@@ -56,7 +56,7 @@ test("a failed call is made again after pauses that double, each attempt a call 
   ]);
   expect(ofType(events, "ToolError").map(({ content }) => content)).toEqual(["no 1", "no 2"]);
   const keys = ofType(events, "ToolTextOutput").map(({ content }) => content);
-  expect(new Set(keys)).toEqual(new Set(["c1.1:0.1 "]));
+  expect(new Set(keys)).toEqual(new Set(["run_000000000000000000001.c1.1_0.1 "]));
   expect(textsOf(events)).toEqual(['result "yes 3"', "as text: yes 3"]);
   expect(host.environment.timers).toBe(0);
 });
@@ -158,9 +158,9 @@ test("an effect is retried with one key and a number that grows", async () => {
   const host = new TestHost({ agents: [agent] });
   await host.ask("caller", chat);
   expect(seen).toEqual([
-    ["c1.1:0.1", 1],
-    ["c1.1:0.1", 2],
-    ["c1.1:0.1", 3],
+    ["run_000000000000000000001.c1.1_0.1", 1],
+    ["run_000000000000000000001.c1.1_0.1", 2],
+    ["run_000000000000000000001.c1.1_0.1", 3],
   ]);
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: 'result "paid"' });
 });

@@ -82,7 +82,7 @@ test("a failed call of an actor is made again, each attempt a call of its own wi
     ["tool_error", "no 2"],
   ]);
   expect(new Set(ofType(events, "ToolTextOutput").map(({ content }) => content))).toEqual(
-    new Set(["c1.2:0.1 "]),
+    new Set(["run_000000000000000000001.c1.2_0.1 "]),
   );
   expect(ofType(events, "StateChanged").map(({ cause }) => cause)).toEqual(["chat", "done deed"]);
   expect(events.at(-1)).toMatchObject({ output: { got: "yes" } });

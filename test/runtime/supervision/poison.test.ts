@@ -117,7 +117,7 @@ test("an idempotent effect is retried with the same id, at most three times, and
   await host.ask("retrying", chat);
   for (let crash = 1; crash <= 3; crash += 1) await host.restart();
 
-  expect(tries).toEqual(["c1.1 1", "c1.1 2", "c1.1 3"]);
+  expect(tries).toEqual([1, 2, 3].map((attempt) => `run_000000000000000000001.c1.1 ${attempt}`));
   const events = await host.events(asked);
   expect(ofType(events, "ToolCall").map(({ attempt = 1 }) => attempt)).toEqual([1, 2, 3]);
   expect(ofType(events, "ToolError")).toMatchObject([{ tool_call_id: "c1.1", code: "interrupted" }]);
