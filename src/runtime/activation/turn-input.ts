@@ -48,7 +48,7 @@ export class TurnInput {
   awaits(name: string): boolean {
     const { turn, passivated } = this.#slot;
     if (turn) return turn.quiescence.receives.first(name) !== undefined;
-    return [...(passivated?.receives.values() ?? [])].includes(name);
+    return passivated?.open.some(({ message }) => message === name) ?? false;
   }
 
   /** Gives a new message to the turn, if it waits for one with this name. */

@@ -13,7 +13,7 @@ import { rootOf } from "../journal/call-id.ts";
 import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/records.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
-import { newJournal, withSpared } from "../replay/turn-journal.ts";
+import { NEW_TURN, spare, waitsOf } from "../replay/turn-journal.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -124,7 +124,7 @@ export class TurnSlot implements TurnListener {
 
   /** The open waits, oldest first. */
   get waits(): readonly Wait[] {
-    return this.#turn?.waits.all ?? [...(this.#passivated?.waits.values() ?? [])];
+    return this.#turn?.waits.all ?? (this.#passivated ? waitsOf(this.#passivated) : []);
   }
 
   /** Starts the turn of a request. Returns its encoded RequestStarted. */
@@ -135,7 +135,7 @@ export class TurnSlot implements TurnListener {
     const started = ledger.start(speaker, accepted, agent?.version, isQueued);
     ledger.enter("start");
     ledger.recorder.watched = false;
-    const turn = this.#open(newJournal(agent?.version), { agent, speaker });
+    const turn = this.#open(NEW_TURN, { agent, speaker });
     if (turn === undefined) return started.text;
     // No agent code runs before the start of its turn is committed.
     const pass = (): void => this.#context.gate.pass(() => this.#run(turn));
@@ -278,7 +278,8 @@ export class TurnSlot implements TurnListener {
   #continue({ spared }: ContinuedStart): void {
     this.#entry.wake();
     const journal = this.#passivated;
-    const turn = journal && this.#open(spared ? withSpared(journal) : journal);
+    if (journal && spared) spare(journal.tried);
+    const turn = journal && this.#open(journal);
     if (turn) this.#ledger.recorder.committed().then(() => this.#run(turn), ignore);
   }
 

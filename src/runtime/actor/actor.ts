@@ -76,9 +76,10 @@ export class Actor implements ActorContext {
             parent_call_id: call.callId,
           });
     if (depth > 0) turn.subscriptions.introduce(this.speaker, call.callId);
-    this.scope = new ReplayScope(call.callId, journal.items.get(call.callId));
+    const before = journal.scopes.get(call.callId);
+    this.scope = new ReplayScope(call.callId, before?.items);
     this.memory = createMemory(this);
-    this.transcript = journal.transcripts.get(call.callId) ?? new Transcript();
+    this.transcript = before?.transcript ?? new Transcript();
   }
 
   /** Aborts when the actor is stopped. */

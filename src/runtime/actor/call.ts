@@ -176,7 +176,9 @@ export function openCall(
 
 function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPolicy {
   // An actor's steps are journaled, so it continues after them.
-  return agent.kind === "agent" || turn.journal.items.has(callId) ? "continue" : agent.effect;
+  return agent.kind === "agent" || turn.journal.scopes.get(callId)?.items !== undefined
+    ? "continue"
+    : agent.effect;
 }
 
 /** What a call is addressed to. */

@@ -137,7 +137,7 @@ function followCall({ actor, scope }: Sequence, step: Step | undefined): CallStr
   const { turn } = actor;
   const { journal, recorder } = turn;
   if (!logged) recorder.record({ type: "Iterated", call_id: callId });
-  else if (!journal.iterated.has(callId)) {
+  else if (journal.calls.get(callId)?.isIterated !== true) {
     turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
   }
   turn.subscriptions.follow(callId, (event) => {

@@ -67,8 +67,9 @@ export async function complete(
   const name = model.name;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
   const started = environment.monotonic();
-  const before = logged ? (journal.attempts.get(callId) ?? 1) : 0;
-  const most = limits.attempts + (journal.spared.get(callId) ?? 0);
+  const known = logged ? journal.calls.get(callId) : undefined;
+  const before = known?.attempts ?? 0;
+  const most = limits.attempts + (known?.spared ?? 0);
   const end = (result: Json, usage: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;
     const outcome =
@@ -98,7 +99,7 @@ export async function complete(
   }
   const queue = queues.of(model);
   // An attempt that waited for its slot is not a new one, because it did nothing.
-  let wasQueued = logged && journal.queued.has(callId);
+  let wasQueued = known?.isQueued ?? false;
   if (turn.context.prompts)
     turn.prompts.add(caller, { callId, attempt: wasQueued ? before : before + 1, input });
   for (let attempt = wasQueued ? before : before + 1; ; attempt += 1) {

@@ -97,7 +97,7 @@ export class Sequence {
       return undefined;
     }
     const { callId } = scope;
-    const settled = logged && journal.outcomes.has(callId);
+    const settled = logged && journal.calls.get(callId)?.outcome !== undefined;
     return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
   }
 

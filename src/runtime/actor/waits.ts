@@ -103,7 +103,7 @@ export function wait(caller: Actor, asked: NewWait): void {
   const { turn, speaker } = caller;
   const { journal } = turn;
   const { environment } = turn.context;
-  const before = journal.waits.get(callId);
+  const before = journal.calls.get(callId)?.wait;
   // As with a sleep, a clock that was set back does not extend the time.
   const until = Math.min(before?.expiresAt ?? Infinity, asked.expiresAt ?? Infinity, LAST_MS);
   const hasEnd = until < LAST_MS;
@@ -185,7 +185,7 @@ export function sleep(
   const { recorder, journal } = turn;
   const { environment } = turn.context;
   const now = environment.now();
-  const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
+  const loggedUntil = journal.calls.get(callId)?.wakeAt ?? Infinity;
   const until = Math.min(loggedUntil, now + ms, LAST_MS);
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "sleep", args: null, logged }, "sleep", () => stop());
@@ -243,7 +243,7 @@ function receive(
   const { recorder, journal } = turn;
   const { environment } = turn.context;
   const now = environment.now();
-  const loggedUntil = journal.wakeTimes.get(callId) ?? Infinity;
+  const loggedUntil = journal.calls.get(callId)?.wakeAt ?? Infinity;
   const until = Math.min(loggedUntil, now + timeoutMs, timeoutMs < Infinity ? LAST_MS : Infinity);
   let stop = (): void => {};
   const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());

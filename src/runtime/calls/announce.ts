@@ -57,8 +57,9 @@ export async function announce(
   const { callId, name } = call;
   const late = toTimeoutMessage(name, call.timeoutMs);
   const deadline = startDeadline(caller, open, call, () => stop(caller, open, "timeout", late));
-  const before = call.logged ? (journal.attempts.get(callId) ?? 1) : 0;
-  const wasQueued = call.logged && journal.queued.has(callId);
+  const known = call.logged ? journal.calls.get(callId) : undefined;
+  const before = known?.attempts ?? 0;
+  const wasQueued = known?.isQueued ?? false;
   const queue = call.queue && queues.of(call.queue);
   if (deadline?.isOver === true) {
     // A microtask later, when the code that makes the call may have begun to iterate its events.
@@ -70,7 +71,7 @@ export async function announce(
     if (queue) retakeSlot(open, queue);
     return before;
   }
-  const counted = before - (journal.spared.get(callId) ?? 0);
+  const counted = before - (known?.spared ?? 0);
   if (before > 0 && !wasQueued && (policy === "unsafe" || counted >= limits.attempts)) {
     fail(caller, open, "interrupted", `${name} was interrupted; whether it took effect is unknown`);
     return 0;

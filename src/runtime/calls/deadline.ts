@@ -28,7 +28,7 @@ export function startDeadline(
   { callId, timeoutMs }: TimedCall,
   expired: () => void,
 ): Deadline | undefined {
-  const logged = turn.journal.deadlines.get(callId);
+  const logged = turn.journal.calls.get(callId)?.deadline;
   if (timeoutMs === undefined && logged === undefined) return undefined;
   const { environment } = turn.context;
   const now = environment.now();

@@ -85,7 +85,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     });
     this.#timers = new MachineTimers(this);
     this.#promises = new MachinePromises(this, run.effect);
-    this.#restored = actor.turn.journal.machines.get(scope.path);
+    this.#restored = actor.turn.journal.scopes.get(scope.path)?.machine;
     const kept = this.#restored?.snapshot ?? turn.memory.get();
     const passOn = actor.turn.system?.inspectorOf(actor.ref);
     this.#machine = run.journaled.create(this, {

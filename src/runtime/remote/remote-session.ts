@@ -69,7 +69,7 @@ function callersOf({ agent, turn }: ActorContext, waits: boolean): readonly Call
 /** Throws unless requests to the other server can name a run: one that does not know keys would start a new run. */
 async function checkKeys({ agent, turn, scope }: ActorContext, remote: RemoteHandler): Promise<void> {
   // One that was sent before is not sent again.
-  if (turn.journal.remote.has(scope.path)) return;
+  if (turn.journal.scopes.get(scope.path)?.remote) return;
   await remote.ready();
   if (remote.keys === true) return;
   const message = `the server of agent ${agent.name} does not address runs by key, or cannot be reached`;
@@ -117,8 +117,9 @@ class LocalSession implements RemoteSession {
     this.kept = before?.kept;
     this.#count = before?.calls ?? 0;
     actor.files.push(...(before?.files ?? []));
-    for (const { callId, name, agent, depth, parentCallId } of journal.openCalls.values()) {
-      if (scopeOf(callId) !== actor.scope.path) continue;
+    for (const { callId, made } of journal.open) {
+      if (made === undefined || scopeOf(callId) !== actor.scope.path) continue;
+      const { name, agent, depth, parentCallId } = made;
       const parent = parentCallId === undefined ? {} : { parent: parentCallId };
       this.began(callId, name, { agent, depth: depth - actor.depth, ...parent });
     }

@@ -48,8 +48,8 @@ export class RemoteWaits {
   askedBefore(wait: Pick<RemoteWait, "callId" | "give" | "due">): Promise<void> {
     const { callId } = wait;
     const { journal } = this.#actor.turn;
-    const asked = journal.waits.get(callId);
-    if (asked && !journal.outcomes.has(callId)) this.#begin(asked, wait);
+    const { wait: asked, outcome } = journal.calls.get(callId) ?? {};
+    if (asked && outcome === undefined) this.#begin(asked, wait);
     return this.#answerTo(callId);
   }
 

@@ -3,24 +3,12 @@ import { contentAt, countTexts, encodeTexts, fieldsOf } from "../../protocol/eve
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { pathTo, scopeOf } from "../journal/call-id.ts";
-import type {
-  Delivery,
-  Outcome,
-  Item,
-  TurnJournal,
-  LoggedCall,
-  LoggedRemoteWork,
-  Wait,
-} from "./turn-journal.ts";
-import { isPastCall } from "./past-calls.ts";
+import { branchedCall, callAbove, pathTo, scopeOf } from "../journal/call-id.ts";
 import type { MachineState } from "../journal/records.ts";
+import { isActorCall } from "./actor-request.ts";
 import type { PlacedRecord } from "./entries.ts";
 import { MessageBodies } from "./message-bodies.ts";
 import { toPromptMark } from "./prompts.ts";
-import type { PromptMark } from "./prompts.ts";
-import { Transcript } from "./transcript.ts";
-import { isActorCall } from "./actor-request.ts";
 import {
   actorSignature,
   allSignature,
@@ -35,41 +23,30 @@ import {
   waitSignature,
 } from "./signature.ts";
 import type { Signature } from "./signature.ts";
-import { addSpared, addUsage, CANCELED_CALL, EXPIRED } from "./turn-journal.ts";
-import { LazyMap, LazySet } from "../lazy.ts";
+import { Transcript } from "./transcript.ts";
+import { addUsage, CallRecord, CANCELED_CALL, EXPIRED, spare } from "./turn-journal.ts";
+import type { Delivery, Item, LoggedCall, Outcome, ScopeRecord, TurnJournal } from "./turn-journal.ts";
 
 /** Builds a turn's journal from the entries of its run's log. */
 export class JournalBuilder {
   readonly #root: string;
-  readonly #items = new LazyMap<string, Item[]>();
-  readonly #order: Delivery[] = [];
-  readonly #outcomes = new LazyMap<CallId, Outcome>();
-  readonly #attempts = new LazyMap<CallId, number>();
-  #spared: ReadonlyMap<CallId, number> = NONE_SPARED;
-  readonly #tried = new LazySet<CallId>();
-  readonly #queued = new LazySet<CallId>();
-  readonly #wakeTimes = new LazyMap<CallId, number>();
-  readonly #deadlines = new LazyMap<CallId, number>();
-  readonly #receives = new LazyMap<CallId, string>();
-  readonly #openCalls = new LazyMap<CallId, LoggedCall>();
-  readonly #waits = new LazyMap<CallId, Wait>();
-  readonly #callOfWait = new LazyMap<number, CallId>();
-  readonly #callOfArtifact = new LazyMap<ArtifactId, CallId>();
-  readonly #transcripts = new LazyMap<string, Transcript>();
-  readonly #staged = new LazyMap<string, Json>();
-  readonly #holders = new LazyMap<string, CallId>();
-  readonly #configs = new LazyMap<CallId, JsonObject>();
-  readonly #configOf = new LazyMap<string, JsonObject>();
-  readonly #machines = new LazyMap<string, MachineState>();
-  readonly #remote = new LazyMap<string, LoggedRemoteWork>();
-  readonly #prompts = new LazyMap<CallId, PromptMark>();
-  readonly #iterated = new LazySet<CallId>();
-  readonly #resumeIds = new LazySet<string>();
+  readonly #calls = new Map<CallId, CallRecord>();
+  readonly #scopes = new Map<string, ScopeRecord>();
+  readonly #deliveries: Delivery[] = [];
+  /** The calls that were attempted after the last start and have no outcome. */
+  readonly #tried = new Set<CallRecord>();
+  /** The waits by the ids of their events. */
+  readonly #waits = new Map<number, CallRecord>();
+  readonly #artifacts = new Map<ArtifactId, CallRecord>();
+  readonly #staged = new Map<string, Json>();
+  readonly #holders = new Map<string, CallId>();
+  /** The newest configuration of each called agent. */
+  readonly #configs = new Map<string, JsonObject>();
+  readonly #resumeIds = new Set<string>();
+  #isIterated = false;
   #lastResume = 0;
-  #canceled = false;
   #usage: Usage = {};
   #agentVersion: string | undefined;
-
   readonly #bodies: MessageBodies;
 
   /** `root` is the scope of the turn's own handler. */
@@ -86,7 +63,7 @@ export class JournalBuilder {
   /** Adds the next texts of the turn. */
   texts(texts: Texts): void {
     const { parent_call_id: parent } = texts.speaker.address;
-    if (this.#iterated.size > 0 && parent !== undefined) {
+    if (this.#isIterated && parent !== undefined) {
       for (const text of encodeTexts(texts)) this.event(text);
       return;
     }
@@ -99,38 +76,45 @@ export class JournalBuilder {
   record(record: PlacedRecord): void {
     switch (record.type) {
       case "RecoveryStarted":
-        if (record.spared) this.#spared = addSpared(this.#spared, this.#tried.readonly);
+        if (record.spared) spare(this.#tried);
         this.#tried.clear();
         return;
-      case "Sleep":
+      case "Sleep": {
+        const call = this.#callOf(record.call_id);
         // A second record of a sleep has its new end only.
-        if (!this.#wakeTimes.has(record.call_id)) this.#call(record.call_id, sleepSignature(record.ms));
-        this.#wakeTimes.set(record.call_id, record.until);
+        if (call.wakeAt === undefined) this.#step(record.call_id, sleepSignature(record.ms));
+        call.wakeAt = record.until;
         return;
+      }
       case "Woke":
         this.#settle(record.call_id, record.canceled ? CANCELED_CALL : { ok: true, value: null });
         return;
-      case "Receive":
+      case "Receive": {
+        const call = this.#callOf(record.call_id);
         // A second record of a call has its new end only.
-        if (!this.#receives.has(record.call_id)) this.#call(record.call_id, receiveSignature(record.name));
-        this.#receives.set(record.call_id, record.name);
-        if (record.until !== undefined) this.#wakeTimes.set(record.call_id, record.until);
+        if (call.message === undefined) this.#step(record.call_id, receiveSignature(record.name));
+        call.message = record.name;
+        if (record.until !== undefined) call.wakeAt = record.until;
         return;
+      }
       case "Received": {
         const { call_id: callId, name } = record;
         const value = this.#bodies.of(record.ids);
-        if (name !== undefined) return this.#call(callId, receivedSignature(name), value);
-        this.#receives.delete(callId);
+        if (name !== undefined) return this.#step(callId, receivedSignature(name), value);
         return this.#settle(callId, { ok: true, value });
       }
-      case "Queued":
-        this.#queued.add(record.call_id);
-        this.#tried.delete(record.call_id);
+      case "Queued": {
+        const call = this.#callOf(record.call_id);
+        call.isQueued = true;
+        this.#tried.delete(call);
         return;
-      case "Begun":
-        this.#queued.delete(record.call_id);
-        this.#tried.add(record.call_id);
+      }
+      case "Begun": {
+        const call = this.#callOf(record.call_id);
+        call.isQueued = false;
+        this.#tried.add(call);
         return;
+      }
       case "Now":
         this.#item(record.scope, { signature: NOW, value: record.value });
         return;
@@ -138,30 +122,31 @@ export class JournalBuilder {
         this.#item(record.scope, { signature: RANDOM, value: record.value });
         return;
       case "All":
-        this.#call(record.call_id, allSignature(record.branches));
+        this.#step(record.call_id, allSignature(record.branches));
         return;
       case "Artifact":
-        this.#call(record.call_id, artifactSignature(record.name, record.mime_type), record.artifact_id);
-        this.#callOfArtifact.set(record.artifact_id, record.call_id);
+        this.#step(record.call_id, artifactSignature(record.name, record.mime_type), record.artifact_id);
+        this.#artifacts.set(record.artifact_id, this.#callOf(record.call_id));
         return;
       case "MachineState":
-        this.#machines.set(record.scope, record.state);
+        this.#scopeOf(record.scope).machine = record.state;
         return;
       case "Iterated":
-        this.#iterated.add(record.call_id);
+        this.#callOf(record.call_id).isIterated = true;
+        this.#isIterated = true;
         return;
       case "RemoteCursor":
-        this.#remote.set(record.scope, { agent: record.agent, state: record.state });
+        this.#scopeOf(record.scope).remote = { agent: record.agent, state: record.state };
         return;
       case "MemoryCommitted":
         if (record.call_id !== undefined) this.#staged.set(record.agent, record.value);
         return;
       case "Configured":
-        if (record.args) this.#configOf.set(record.agent, record.args);
-        this.#configs.set(record.call_id, this.#configOf.get(record.agent) ?? {});
+        if (record.args) this.#configs.set(record.agent, record.args);
+        this.#callOf(record.call_id).config = this.#configs.get(record.agent) ?? {};
         return;
       case "Prompt":
-        this.#prompts.set(record.actor, toPromptMark(record, record));
+        this.#scopeOf(record.actor).prompt = toPromptMark(record, record);
         return;
       case "MemoryTaken":
         this.#holders.set(record.agent, record.call_id);
@@ -172,47 +157,29 @@ export class JournalBuilder {
   }
 
   journal(): TurnJournal {
-    const outcomes = this.#outcomes.readonly;
-    const machines = this.#machines.readonly;
-    const remote = this.#remote.readonly;
-    const logged = { outcomes, machines, remote };
-    const isPast = (callId: CallId): boolean => isPastCall(callId, logged);
-    const waits = new LazyMap<CallId, Wait>();
-    for (const [callId, wait] of this.#waits) if (!isPast(callId)) waits.set(callId, wait);
+    const calls = [...this.#calls.values()];
     return {
       isNew: false,
-      items: this.#items.readonly,
-      deliveries: this.#order.filter(({ callId }) => !isPast(callId)),
-      outcomes,
-      attempts: this.#attempts.readonly,
-      spared: this.#spared,
-      tried: this.#tried.readonly,
-      queued: this.#queued.readonly,
-      wakeTimes: this.#wakeTimes.readonly,
-      deadlines: this.#deadlines.readonly,
-      receives: this.#receives.readonly,
-      waits: waits.readonly,
-      openCalls: this.#openCalls.readonly,
-      transcripts: this.#transcripts.readonly,
+      calls: this.#calls,
+      open: calls.filter(
+        ({ callId, wait, outcome }) => outcome === undefined && (wait === undefined || !this.#isPast(callId)),
+      ),
+      tried: [...this.#tried],
+      scopes: this.#scopes,
+      deliveries: this.#deliveries.filter(({ callId }) => !this.#isPast(callId)),
       usage: this.#usage,
-      staged: this.#staged.readonly,
-      holders: this.#holders.readonly,
-      configs: this.#configs.readonly,
-      machines,
-      remote,
-      prompts: this.#prompts.readonly,
-      iterated: this.#iterated.readonly,
+      staged: this.#staged,
+      holders: this.#holders,
       lastResume: this.#lastResume,
-      resumeIds: this.#resumeIds.readonly,
-      canceled: this.#canceled,
+      resumeIds: this.#resumeIds,
       agentVersion: this.#agentVersion,
     };
   }
 
   #event(event: Event): void {
-    if (this.#iterated.size > 0 && event.parent_call_id !== undefined) {
+    if (this.#isIterated && event.parent_call_id !== undefined) {
       for (const callId of pathTo(event.parent_call_id) as readonly CallId[])
-        if (this.#iterated.has(callId)) this.#order.push({ callId, event });
+        if (this.#calls.get(callId)?.isIterated === true) this.#deliveries.push({ callId, event });
     }
     const spoken = (): string => event.parent_call_id ?? this.#root;
     switch (event.type) {
@@ -222,32 +189,26 @@ export class JournalBuilder {
         return;
       case "ArtifactGenerated": {
         const { name, mime_type, artifact_id, url } = event;
-        const callId = this.#callOfArtifact.get(artifact_id);
-        if (callId === undefined) return;
-        this.#settle(callId, {
+        const call = this.#artifacts.get(artifact_id);
+        if (call === undefined) return;
+        this.#settle(call.callId, {
           ok: true,
           value: { artifactId: artifact_id, name, mimeType: mime_type, url },
         });
         return;
       }
-      case "ToolCall":
-        this.#try(event.tool_call_id, event.attempt ?? 1, event.expires_at);
+      case "ToolCall": {
+        const call = this.#try(event.tool_call_id, event.attempt ?? 1, event.expires_at);
         if ((event.attempt ?? 1) > 1) return;
-        this.#openCalls.set(event.tool_call_id, {
-          callId: event.tool_call_id,
-          name: event.function_name,
-          agent: event.agent,
-          depth: event.depth,
-          ...(event.parent_call_id !== undefined && { parentCallId: event.parent_call_id }),
-          ...(isActorCall(event) && { sent: event }),
-        });
-        this.#call(event.tool_call_id, toCallSignature(event));
+        call.made = toLoggedCall(event);
+        this.#step(event.tool_call_id, toCallSignature(event));
         return;
+      }
       case "CompletionCall":
         this.#try(event.call_id, event.attempt, event.expires_at);
-        this.#transcripts.get(spoken())?.retract(event.call_id);
+        this.#scopes.get(spoken())?.transcript?.retract(event.call_id);
         if (event.attempt > 1) return;
-        this.#call(event.call_id, COMPLETION);
+        this.#step(event.call_id, COMPLETION);
         return;
       case "ToolResult":
         this.#settle(event.tool_call_id, { ok: true, value: event.result, text: event.text_result });
@@ -265,35 +226,23 @@ export class JournalBuilder {
         );
         return;
       case "WaitForInput": {
-        const { id, call_id: callId, request_keys: questions, expires_at: until } = event;
-        this.#call(callId, waitSignature(questions));
+        const { id: waitId, call_id: callId, request_keys: questions, expires_at: until } = event;
+        this.#step(callId, waitSignature(questions));
         const expiresAt = until === undefined ? {} : { expiresAt: Date.parse(until) };
-        this.#waits.set(callId, { waitId: id, callId, questions, ...expiresAt });
-        this.#callOfWait.set(id, callId);
+        const call = this.#callOf(callId);
+        call.wait = { waitId, callId, questions, ...expiresAt };
+        this.#waits.set(waitId, call);
         return;
       }
-      case "ResumeWithInput": {
-        const callId = this.#callOfWait.get(event.wait_id);
-        this.#lastResume = event.id;
+      case "ResumeWithInput":
         if (event.resume_id !== undefined) this.#resumeIds.add(event.resume_id);
-        if (callId === undefined) return;
-        this.#waits.delete(callId);
-        this.#settle(callId, { ok: true, value: event.request_keys });
+        this.#resume(event.id, event.wait_id, { ok: true, value: event.request_keys });
         return;
-      }
-      case "WaitExpired": {
-        const callId = this.#callOfWait.get(event.wait_id);
-        this.#lastResume = event.id;
-        if (callId === undefined) return;
-        this.#waits.delete(callId);
-        this.#settle(callId, EXPIRED);
+      case "WaitExpired":
+        this.#resume(event.id, event.wait_id, EXPIRED);
         return;
-      }
       case "RequestStarted":
         this.#agentVersion = event.agent_version;
-        return;
-      case "CancelRequest":
-        this.#canceled = true;
         return;
       default:
         return;
@@ -308,40 +257,100 @@ export class JournalBuilder {
   }
 
   #say(content: string, actor: string, branch = actor, completion?: CallId): void {
-    let transcript = this.#transcripts.get(actor);
-    if (transcript === undefined) {
-      transcript = new Transcript();
-      this.#transcripts.set(actor, transcript);
-    }
-    transcript.add(content, completion);
+    const scope = this.#scopeOf(actor);
+    (scope.transcript ??= new Transcript()).add(content, completion);
     // Text that a model streams belongs to its completion.
     if (completion === undefined) this.#item(branch, content);
   }
 
-  #call(callId: CallId, signature: string, value?: Json): void {
+  #step(callId: CallId, signature: string, value?: Json): void {
     this.#item(scopeOf(callId), { signature, ...(value !== undefined && { value }) });
   }
 
-  #item(scope: string, item: Item): void {
-    const items = this.#items.get(scope);
-    if (items === undefined) this.#items.set(scope, [item]);
-    else items.push(item);
+  #item(path: string, item: Item): void {
+    const scope = this.#scopeOf(path);
+    if (scope.items === undefined) scope.items = [item];
+    else scope.items.push(item);
   }
 
-  #try(callId: CallId, attempt: number, expiresAt: string | undefined): void {
-    this.#attempts.set(callId, attempt);
-    this.#queued.delete(callId);
-    if (expiresAt !== undefined) this.#deadlines.set(callId, Date.parse(expiresAt));
-    this.#tried.add(callId);
+  #try(callId: CallId, attempt: number, expiresAt: string | undefined): CallRecord {
+    const call = this.#callOf(callId);
+    call.attempts = attempt;
+    call.isQueued = false;
+    if (expiresAt !== undefined) call.deadline = Date.parse(expiresAt);
+    this.#tried.add(call);
+    return call;
+  }
+
+  #resume(id: number, waitId: number, outcome: Outcome): void {
+    this.#lastResume = id;
+    const call = this.#waits.get(waitId);
+    if (call) this.#settle(call.callId, outcome);
   }
 
   #settle(callId: CallId, outcome: Outcome): void {
-    this.#outcomes.set(callId, outcome);
-    this.#openCalls.delete(callId);
-    this.#tried.delete(callId);
+    const call = this.#callOf(callId);
+    call.outcome = outcome;
+    this.#tried.delete(call);
     for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
-    this.#order.push({ callId, outcome });
+    this.#deliveries.push({ callId, outcome });
   }
+
+  #callOf(callId: CallId): CallRecord {
+    let call = this.#calls.get(callId);
+    if (call === undefined) {
+      call = new CallRecord(callId);
+      this.#calls.set(callId, call);
+    }
+    return call;
+  }
+
+  #scopeOf(path: string): ScopeRecord {
+    let scope = this.#scopes.get(path);
+    if (scope === undefined) {
+      scope = {};
+      this.#scopes.set(path, scope);
+    }
+    return scope;
+  }
+
+  /** Whether replayed code will never ask for a call, so that its log entries are skipped. */
+  #isPast(callId: CallId): boolean {
+    if (this.#isUnderEnded(callId)) return true;
+    const path = scopeOf(callId);
+    // A machine counts the calls whose attempts are branches.
+    const branched = branchedCall(path);
+    if (branched !== undefined) return this.#isPast(branched);
+    const { machine, remote } = this.#scopes.get(path) ?? {};
+    if (machine) return !hasOpen(machine, callId);
+    return remote !== undefined && !remote.state.waits.includes(callId);
+  }
+
+  /** Whether a call that contains this one has ended, so that nothing under it runs again. */
+  #isUnderEnded(callId: CallId): boolean {
+    for (let above = callAbove(callId); above !== undefined; above = callAbove(above)) {
+      if (this.#calls.get(above)?.outcome !== undefined) return true;
+    }
+    return false;
+  }
+}
+
+function hasOpen({ waits, timers, promises }: MachineState, callId: CallId): boolean {
+  return (
+    Object.values(waits).includes(callId) ||
+    Object.values(promises).includes(callId) ||
+    timers.some((timer) => timer.callId === callId)
+  );
+}
+
+function toLoggedCall(event: Event & { readonly type: "ToolCall" }): LoggedCall {
+  return {
+    name: event.function_name,
+    agent: event.agent,
+    depth: event.depth,
+    ...(event.parent_call_id !== undefined && { parentCallId: event.parent_call_id }),
+    ...(isActorCall(event) && { sent: event }),
+  };
 }
 
 function toCallSignature(event: Event & { readonly type: "ToolCall" }): Signature {
@@ -349,5 +358,3 @@ function toCallSignature(event: Event & { readonly type: "ToolCall" }): Signatur
   const { mode, callee } = event;
   return mode && callee ? actorSignature(mode, callee, signature) : signature;
 }
-
-const NONE_SPARED: ReadonlyMap<CallId, number> = new Map();

@@ -57,9 +57,8 @@ export interface Wait {
   readonly expiresAt?: number;
 }
 
-/** A logged call and its caller. */
+/** A logged call of an agent, a tool or an actor, or a logged effect, and its caller. */
 export interface LoggedCall {
-  readonly callId: CallId;
   readonly name: string;
   readonly agent: string;
   readonly depth: number;
@@ -74,95 +73,108 @@ export interface LoggedRemoteWork {
   readonly state: RemoteCursor;
 }
 
+/** What the log has of one call. Its first entry makes it. */
+export class CallRecord {
+  readonly callId: CallId;
+  /** How it was made; absent for a call whose start is no ToolCall. */
+  made: LoggedCall | undefined;
+  /** The number of its attempts. */
+  attempts = 0;
+  /** How many of them do not count, because another turn may have ended the process. */
+  spared = 0;
+  /** Whether it waits for a slot and has not begun, so that it surely did nothing. */
+  isQueued = false;
+  /** Its deadline, in milliseconds since 1970. */
+  deadline: number | undefined;
+  /** The end of a sleep, or of a wait for a message that has one, in milliseconds since 1970. */
+  wakeAt: number | undefined;
+  /** The name of the message that it waits for. */
+  message: string | undefined;
+  /** What it asks the caller of the turn. */
+  wait: Wait | undefined;
+  /** The configuration of the called agent. */
+  config: JsonObject | undefined;
+  /** Whether its events are iterated. */
+  isIterated = false;
+  /** Its end. */
+  outcome: Outcome | undefined;
+
+  constructor(callId: CallId) {
+    this.callId = callId;
+  }
+}
+
+/** What the log has of one sequence of steps: the handler of a turn or a call, or a branch. */
+export interface ScopeRecord {
+  /** Its steps, in order; absent if it has none. */
+  items?: Item[];
+  /** What its actor has said. */
+  transcript?: Transcript;
+  /** The newest state of its machine. */
+  machine?: MachineState;
+  /** The saved state of its work on another server. */
+  remote?: LoggedRemoteWork;
+  /** The newest prompt of its actor. */
+  prompt?: PromptMark;
+}
+
 /** The log of one turn in the form that a replay needs. */
 export interface TurnJournal {
   /** Whether the turn has just started, so that everything else is empty. */
   readonly isNew: boolean;
-  /** The steps of each scope, in order. */
-  readonly items: ReadonlyMap<string, Item[]>;
+  /** The calls, in the order of the log. */
+  readonly calls: ReadonlyMap<CallId, CallRecord>;
+  /**
+   * The calls without an outcome, in the order of the log, except waits that the replayed code will never reach.
+   */
+  readonly open: readonly CallRecord[];
+  /** The calls that were attempted after the last start and have no outcome. */
+  readonly tried: readonly CallRecord[];
+  /** The sequences of steps, by their path. */
+  readonly scopes: ReadonlyMap<string, ScopeRecord>;
   /**
    * The outcomes and iterated events of calls, in the order of the log, without those under an ended call.
    */
   readonly deliveries: readonly Delivery[];
-  readonly outcomes: ReadonlyMap<CallId, Outcome>;
-  /** The number of attempts of each call. */
-  readonly attempts: ReadonlyMap<CallId, number>;
-  /** Attempts that do not count, because another turn may have ended the process. */
-  readonly spared: ReadonlyMap<CallId, number>;
-  /** Calls that were attempted after the last start and have no outcome. */
-  readonly tried: ReadonlySet<CallId>;
-  /** Calls that waited for a slot and have not begun, so that they surely did nothing. */
-  readonly queued: ReadonlySet<CallId>;
-  /** The end of each sleep, and of each wait for a message that has one, in milliseconds since 1970. */
-  readonly wakeTimes: ReadonlyMap<CallId, number>;
-  /** The deadlines of calls, in milliseconds since 1970. */
-  readonly deadlines: ReadonlyMap<CallId, number>;
-  /** The names of the messages that open calls wait for, oldest first. */
-  readonly receives: ReadonlyMap<CallId, string>;
-  /** The open waits by call, oldest first. */
-  readonly waits: ReadonlyMap<CallId, Wait>;
-  /** The calls of agents and effects without an outcome, oldest first. */
-  readonly openCalls: ReadonlyMap<CallId, LoggedCall>;
-  /** The transcript of each actor, by its call. */
-  readonly transcripts: ReadonlyMap<string, Transcript>;
   /** The total usage of all completions. */
   readonly usage: Usage;
   /** Staged run memory by agent, written by calls. */
   readonly staged: ReadonlyMap<string, Json>;
   /** The calls that hold the shared run memory, by agent. */
   readonly holders: ReadonlyMap<string, CallId>;
-  /** The configurations of called agents. */
-  readonly configs: ReadonlyMap<CallId, JsonObject>;
-  /** The newest state of each machine. */
-  readonly machines: ReadonlyMap<string, MachineState>;
-  /** The saved state of each remote call, by its scope. */
-  readonly remote: ReadonlyMap<string, LoggedRemoteWork>;
-  /** The newest prompt of each actor, by its call. */
-  readonly prompts: ReadonlyMap<CallId, PromptMark>;
-  /** Calls whose events are iterated. */
-  readonly iterated: ReadonlySet<CallId>;
   /** The id of the newest ResumeWithInput or WaitExpired; 0 if there is none. */
   readonly lastResume: number;
   /** The resume ids of the given answers. */
   readonly resumeIds: ReadonlySet<string>;
-  readonly canceled: boolean;
   /** The version of the agent at the start of the turn. */
   readonly agentVersion: string | undefined;
 }
 
 /** The journal of a new turn. */
-export function newJournal(agentVersion: string | undefined): TurnJournal {
-  return agentVersion === undefined ? emptyJournal : { ...emptyJournal, agentVersion };
-}
-
-const emptyJournal: TurnJournal = {
+export const NEW_TURN: TurnJournal = {
   isNew: true,
-  items: new Map(),
+  calls: new Map(),
+  open: [],
+  tried: [],
+  scopes: new Map(),
   deliveries: [],
-  outcomes: new Map(),
-  attempts: new Map(),
-  spared: new Map(),
-  tried: new Set(),
-  queued: new Set(),
-  wakeTimes: new Map(),
-  deadlines: new Map(),
-  receives: new Map(),
-  waits: new Map(),
-  openCalls: new Map(),
-  transcripts: new Map(),
   usage: {},
   staged: new Map(),
   holders: new Map(),
-  configs: new Map(),
-  machines: new Map(),
-  remote: new Map(),
-  prompts: new Map(),
-  iterated: new Set(),
   lastResume: 0,
   resumeIds: new Set(),
-  canceled: false,
   agentVersion: undefined,
 };
+
+/** The open waits of a turn that is only in the log, oldest first. */
+export function waitsOf({ open }: TurnJournal): readonly Wait[] {
+  return open.flatMap(({ wait }) => wait ?? []);
+}
+
+/** Adds one attempt that does not count to each call that was attempted after the last start. */
+export function spare(tried: Iterable<CallRecord>): void {
+  for (const record of tried) record.spared += 1;
+}
 
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (key: keyof Usage): Usage => {
@@ -170,20 +182,4 @@ export function addUsage(a: Usage, b: Usage): Usage {
     return a[key] === undefined && b[key] === undefined ? {} : { [key]: total };
   };
   return { ...sum("input_tokens"), ...sum("output_tokens"), ...sum("cost") };
-}
-
-/** The journal with the attempts of the last start not counted. */
-export function withSpared(journal: TurnJournal): TurnJournal {
-  if (journal.tried.size === 0) return journal;
-  return { ...journal, spared: addSpared(journal.spared, journal.tried), tried: new Set() };
-}
-
-/** Adds one uncounted attempt to each call. */
-export function addSpared(
-  spared: ReadonlyMap<CallId, number>,
-  tried: ReadonlySet<CallId>,
-): Map<CallId, number> {
-  const added = new Map(spared);
-  for (const callId of tried) added.set(callId, (added.get(callId) ?? 0) + 1);
-  return added;
 }

@@ -335,7 +335,7 @@ const NO_SECRETS: readonly string[] = [];
 function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
   if (state.config === undefined && state.open.length === 0 && passivated === undefined) return NO_SECRETS;
   const configs = [state.config?.args, ...state.open.map(({ config }) => config?.args)];
-  const called = passivated?.journal.configs.values() ?? [];
+  const called = [...(passivated?.journal.calls.values() ?? [])].map(({ config }) => config);
   return [...configs, ...called].flatMap((args) => (args === undefined ? [] : secretsIn(args)));
 }
 

@@ -15,11 +15,11 @@ export class OpenWaits {
   /** The id of the newest ResumeWithInput or WaitExpired, 0 for none. */
   lastResume: number;
   readonly #live = new LazyMap<CallId, LiveWait>();
-  readonly #unreplayed: LazyMap<CallId, Wait>;
+  readonly #unreplayed = new LazyMap<CallId, Wait>();
   readonly #awaited = new LazyMap<CallId, PromiseWithResolvers<LiveWait | undefined>>();
 
-  constructor({ waits, resumeIds, lastResume }: TurnJournal) {
-    this.#unreplayed = new LazyMap(waits);
+  constructor({ open, resumeIds, lastResume }: TurnJournal) {
+    for (const { callId, wait } of open) if (wait) this.#unreplayed.set(callId, wait);
     this.resumeIds = new LazySet(resumeIds);
     this.lastResume = lastResume;
   }

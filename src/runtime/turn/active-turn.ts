@@ -216,7 +216,7 @@ export class ActiveTurn implements QuiescenceListener {
   stalled(missing: CallId): void {
     const scope = scopeOf(missing);
     const place = Number(missing.slice(scope.length + 1));
-    const item = this.journal.items.get(scope)?.[place - 1];
+    const item = this.journal.scopes.get(scope)?.items?.[place - 1];
     this.diverge({ scope, expected: item === undefined ? missing : toSignature(item), actual: "nothing" });
   }
 
@@ -387,7 +387,7 @@ class CalledConfigs {
 
   /** The configuration of an agent for one call: read from the log on replay, else recorded with the call. */
   of({ agent, callId, logged }: CalledAgent): JsonObject {
-    const args = logged ? this.#journal.configs.get(callId) : this.#currentOf(agent);
+    const args = logged ? this.#journal.calls.get(callId)?.config : this.#currentOf(agent);
     if (args === undefined) return NOT_CONFIGURED;
     if (!logged) {
       const { name } = agent;

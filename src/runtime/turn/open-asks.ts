@@ -40,9 +40,8 @@ export class OpenAsks {
 
   constructor(turn: AskingTurn) {
     this.#turn = turn;
-    for (const { sent } of turn.journal.openCalls.values()) {
-      if (sent !== undefined) this.#asks.set(sent.tool_call_id, newAsk(sent, true));
-    }
+    for (const { made } of turn.journal.open)
+      if (made?.sent) this.#asks.set(made.sent.tool_call_id, newAsk(made.sent, true));
   }
 
   get size(): number {

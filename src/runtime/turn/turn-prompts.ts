@@ -40,7 +40,9 @@ export class TurnPrompts {
   add({ call, agent, depth }: Pick<ActorContext, "call" | "agent" | "depth">, asked: AskedCompletion): void {
     const { callId: actor, config } = call;
     const earlier =
-      this.#newest.get(actor) ?? this.#journal.prompts.get(actor) ?? (depth === 0 ? this.#before : undefined);
+      this.#newest.get(actor) ??
+      this.#journal.scopes.get(actor)?.prompt ??
+      (depth === 0 ? this.#before : undefined);
     const hide = (json: string): string => withoutTexts(json, this.#secretsIn(config));
     const record = newPrompt({ ...asked, agent: agent.name, actor, hide }, earlier);
     if (record !== undefined) this.#newest.set(actor, this.#record(record));

@@ -5,8 +5,7 @@ import type { RemoteCursor } from "../agent/remote-port.ts";
 import { pathTo } from "../journal/call-id.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import { LazyMap } from "../lazy.ts";
-import type { LoggedCall, LoggedRemoteWork, TurnJournal } from "../replay/turn-journal.ts";
+import type { CallRecord, LoggedCall, LoggedRemoteWork, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import { toolCanceled } from "../scheduler/tool-end.ts";
 import type { Subscriptions } from "../scheduler/subscriptions.ts";
@@ -26,18 +25,18 @@ export interface UnreplayedCallsOptions {
 /** The calls, and the work on other servers, that the log has open and the replayed code has not reached again. */
 export class UnreplayedCalls {
   readonly #options: UnreplayedCallsOptions;
-  readonly #calls: LazyMap<CallId, LoggedCall>;
+  readonly #calls = new Map<CallId, MadeCall>();
   /** All open calls of the log by the calls and scopes above them, themselves included. */
-  #callsUnder: Map<string, LoggedCall[]> | undefined;
-  readonly #remote: LazyMap<string, LoggedRemoteWork>;
+  #callsUnder: Map<string, MadeCall[]> | undefined;
+  readonly #remote = new Map<string, LoggedRemoteWork>();
   #asks: OpenAsks | undefined;
 
   constructor(options: UnreplayedCallsOptions) {
-    const { openCalls, outcomes, remote } = options.journal;
+    const { calls, open, scopes } = options.journal;
     this.#options = options;
-    this.#calls = new LazyMap(openCalls);
-    this.#remote = new LazyMap(remote);
-    for (const scope of remote.keys()) if (outcomes.has(scope)) this.#remote.delete(scope);
+    for (const { callId, made } of open) if (made) this.#calls.set(callId, { callId, ...made });
+    for (const [path, { remote }] of scopes)
+      if (remote && calls.get(path as CallId)?.outcome === undefined) this.#remote.set(path, remote);
   }
 
   /** The asks of a turn in memory, which must not be sent again once they are canceled here. */
@@ -79,7 +78,7 @@ export class UnreplayedCalls {
     for (const scope of this.#remote.keys()) if (isUnder(scope, above)) this.#abandon(scope);
   }
 
-  #take(above: CallId): readonly LoggedCall[] {
+  #take(above: CallId): readonly MadeCall[] {
     if (this.#calls.size === 0) return [];
     this.#callsUnder ??= byPath(this.#calls.values());
     const calls = (this.#callsUnder.get(above) ?? []).filter(({ callId }) => this.#calls.delete(callId));
@@ -100,8 +99,10 @@ export class UnreplayedCalls {
   }
 }
 
-function byPath(calls: Iterable<LoggedCall>): Map<string, LoggedCall[]> {
-  const under = new Map<string, LoggedCall[]>();
+type MadeCall = LoggedCall & Pick<CallRecord, "callId">;
+
+function byPath(calls: Iterable<MadeCall>): Map<string, MadeCall[]> {
+  const under = new Map<string, MadeCall[]>();
   for (const call of calls) {
     for (const above of pathTo(call.callId)) {
       const known = under.get(above);

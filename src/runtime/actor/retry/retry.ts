@@ -59,7 +59,7 @@ export class RetriedCall implements Attempt {
     const { callId, logged } = step;
     if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: 1 });
     const path = branchOf(step);
-    const scope = new ReplayScope(path, turn.journal.items.get(path));
+    const scope = new ReplayScope(path, turn.journal.scopes.get(path)?.items);
     turn.activity.begin(path, { above: scopeOf(callId), isAside: true });
     // The code above waits for this call, although only its attempts have outcomes.
     turn.deliveries.expect(callId, () => {});

@@ -64,7 +64,7 @@ export class MachinePromises {
         signal.addEventListener("abort", () => close() && drop(), { once: true });
         const { retry } = prepared;
         // A call that an earlier version of the agent made without retries is not made again.
-        if (retry && (isFirst || turn.journal.items.has(branchOf(step)))) {
+        if (retry && (isFirst || turn.journal.scopes.get(branchOf(step))?.items)) {
           const retried = new RetriedCall(calls.actor, step, retry.policy, retry.make);
           drop = (): void => retried.drop();
           retried.result.finally(close).then(resolve, reject);
@@ -75,7 +75,7 @@ export class MachinePromises {
           if (outcome.ok) resolve(outcome.value);
           else reject(toCallFailure(outcome, { agent: src, callId }));
         });
-        if (!turn.journal.outcomes.has(callId)) prepared.once(step);
+        if (turn.journal.calls.get(callId)?.outcome === undefined) prepared.once(step);
       };
       if (known === undefined) calls.afterTransition(begin);
       else begin();

@@ -109,14 +109,15 @@ export class MachineTimers implements MachineClock {
       delay.callId = callId;
       const { environment } = actor.turn.context;
       this.#open.set(callId, { callId, ms, id, event, ...place });
-      const at = actor.turn.journal.wakeTimes.get(callId) ?? environment.now() + ms;
+      const before = actor.turn.journal.calls.get(callId);
+      const at = before?.wakeAt ?? environment.now() + ms;
       this.#ends.set(callId, { at, end() {} });
       actor.turn.deliveries.expect(callId, (outcome) => {
         this.#open.delete(callId);
         this.#ends.delete(callId);
         if (outcome.ok && !this.#calls.ended) fire();
       });
-      if (actor.turn.journal.outcomes.has(callId)) return;
+      if (before?.outcome) return;
       const end = sleep(actor, { callId, logged: known !== undefined }, ms);
       if (this.#ends.has(callId)) this.#ends.set(callId, { at, end });
     };

@@ -63,7 +63,7 @@ export class MachineWaits {
       if (outcome.ok && outcome.value !== null && !this.#calls.ended)
         this.#answered(outcome.value as JsonObject);
     });
-    if (actor.turn.journal.outcomes.has(callId)) return;
+    if (actor.turn.journal.calls.get(callId)?.outcome) return;
     const isNew = known === undefined;
     wait(actor, {
       callId,
