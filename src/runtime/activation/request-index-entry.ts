@@ -84,7 +84,8 @@ export class RequestIndexEntry {
   /** What the entry should be. */
   #next(turn: ActiveTurn): NextEntry {
     const before = this.#marked;
-    const { atRest, rests } = turn.quiescence;
+    const { rests } = turn;
+    const { atRest } = turn.quiescence;
     const segment = segmentOf(turn);
     if (atRest === undefined) {
       const isWaiting = this.#phase === "waiting";
@@ -101,7 +102,7 @@ export class RequestIndexEntry {
     const now = this.#context.environment.now();
     // The turn is about to continue.
     if (wakeAt !== undefined && wakeAt <= now) return { ...before, segment, phase: this.#phase };
-    if (turn.waits.size > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
+    if (rests.waits > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
     const { oldest } = rests;
     const asks = rests.asks;
     const isKept =
@@ -173,7 +174,7 @@ export function toSegment(lastResume: number, [oldest]: readonly Wait[]): number
   return lastResume === 0 ? undefined : Math.min(lastResume, oldest?.waitId ?? Infinity);
 }
 
-function segmentOf({ waits }: ActiveTurn): number | undefined {
+function segmentOf({ rests }: ActiveTurn): number | undefined {
   // Called before every commit: the waits are sorted only if there was an answer.
-  return waits.lastResume === 0 ? undefined : toSegment(waits.lastResume, waits.all);
+  return rests.lastResume === 0 ? undefined : toSegment(rests.lastResume, rests.allWaits);
 }

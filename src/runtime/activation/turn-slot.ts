@@ -124,7 +124,7 @@ export class TurnSlot implements TurnListener {
 
   /** The open waits, oldest first. */
   get waits(): readonly Wait[] {
-    return this.#turn?.waits.all ?? (this.#passivated ? waitsOf(this.#passivated) : []);
+    return this.#turn?.rests.allWaits ?? (this.#passivated ? waitsOf(this.#passivated) : []);
   }
 
   /** Starts the turn of a request. Returns its encoded RequestStarted. */
@@ -267,7 +267,7 @@ export class TurnSlot implements TurnListener {
   #run(turn: ActiveTurn): void {
     if (this.#turn !== turn) return;
     turn.startTime();
-    turn.asks.resume();
+    turn.openAsks?.resume();
     const stop = runHandler(turn);
     // The handler may have ended the turn already.
     if (this.#turn === turn) this.#stopHandler = stop;
@@ -290,8 +290,8 @@ export class TurnSlot implements TurnListener {
     if (accepted === undefined || turn === undefined) return undefined;
     const context = this.#context;
     const journal = this.#passivated;
-    const address = { runId, requestId: accepted.requestId };
-    if (journal) new UnreplayedCalls({ context, address, recorder, journal }).cancel(rootOf(turn));
+    const { requestId } = accepted;
+    if (journal) new UnreplayedCalls({ context, runId, requestId, recorder, journal }).cancel(rootOf(turn));
     return this.#end(this.#ledger.speakerOf(accepted), accepted, { ...end, memory: new Map() });
   }
 

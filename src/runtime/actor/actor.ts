@@ -13,7 +13,6 @@ import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import type { Memory } from "../agent/turn-api.ts";
 import { cut, toJson } from "../journal/json-limits.ts";
-import { LazySet } from "../lazy.ts";
 import { performRemotely } from "../remote/remote-session.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { Transcript } from "../replay/transcript.ts";
@@ -53,7 +52,7 @@ export class Actor implements ActorContext {
   /** The actor on another server that the agent is asked or told as. */
   remoteActor: RemoteActor | undefined;
   /** The tells of its handler. It ends when all of them have arrived. */
-  readonly tells: LazySet<Promise<unknown>> = new LazySet<Promise<unknown>>();
+  readonly tells: Promise<unknown>[] = [];
   #signal: AbortSignal = NEVER;
 
   readonly #caller: Actor | undefined;
@@ -75,7 +74,7 @@ export class Actor implements ActorContext {
             depth,
             parent_call_id: call.callId,
           });
-    if (depth > 0) turn.subscriptions.introduce(this.speaker, call.callId);
+    if (depth > 0) turn.subscriptions?.introduce(this.speaker, call.callId);
     const before = journal.scopes.get(call.callId);
     this.scope = new ReplayScope(call.callId, before?.items);
     this.memory = createMemory(this);
@@ -151,7 +150,6 @@ export class Actor implements ActorContext {
 
   /** Sends a text; resolves when it is in the log, and the code that iterates the call is not far behind. */
   say(content: string, scope: ReplayScope): Promise<void> {
-    const { subscriptions } = this.turn;
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
         "overloaded",
@@ -163,7 +161,7 @@ export class Actor implements ActorContext {
     const id = this.#record(content, scope);
     scope.backlog.add(id, content.length);
     this.turn.activity.activate(scope.path);
-    return subscriptions.committed(this.speaker);
+    return this.turn.committed(this.speaker);
   }
 
   /** Records a text. Returns its id. */
@@ -178,7 +176,7 @@ export class Actor implements ActorContext {
   /** Reports the progress of a tool, unless too much is uncommitted, or not delivered to the code that iterates the call. */
   progress(content: string): void {
     if (!this.call.open || !this.#hasRoom(this.scope)) return;
-    if (this.turn.subscriptions.isBehind(this.speaker)) return;
+    if (this.turn.subscriptions?.isBehind(this.speaker) === true) return;
     const { id } = this.turn.recorder.event(this.speaker, {
       type: "ToolTextOutput",
       content: cut(content, PROGRESS_LIMIT_BYTES),
@@ -213,7 +211,7 @@ export class Actor implements ActorContext {
       const handle = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
       const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
-      if (this.tells.size > 0) await Promise.allSettled(this.tells);
+      if (this.tells.length > 0) await Promise.allSettled(this.tells);
       const checked = toJson(
         await this.#checkOutput({ name, operation, input }, returned),
         `what ${this.agent.name} returned`,

@@ -140,7 +140,7 @@ function followCall({ actor, scope }: Sequence, step: Step | undefined): CallStr
   else if (journal.calls.get(callId)?.isIterated !== true) {
     turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
   }
-  turn.subscriptions.follow(callId, (event) => {
+  turn.follow(callId, (event) => {
     if (!events.push(event)) {
       turn.fail(
         "overloaded",

@@ -181,7 +181,7 @@ async function stream(
     } else {
       recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
     }
-    await turn.subscriptions.committed(speaker);
+    await turn.committed(speaker);
   }
   throw new ModelError("the model ended without a result", { transient: true });
 }

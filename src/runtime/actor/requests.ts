@@ -39,7 +39,7 @@ export function tell(
   options: AskOptions,
 ): Promise<ToldRequest> {
   const told = send(sequence, "tell", address, operation, input, options).then(toToldRequest);
-  sequence.actor.tells.add(told);
+  sequence.actor.tells.push(told);
   return told;
 }
 

@@ -1,10 +1,9 @@
 import type { Environment } from "../../ports/environment.ts";
-import { LazySet } from "../lazy.ts";
 
 /** Pauses between two attempts. After `stop` a pause never ends, and its timer is gone. */
 export class Pauses {
   readonly #environment: Environment;
-  readonly #timers = new LazySet<() => void>();
+  readonly #timers = new Set<() => void>();
   #stopped = false;
 
   constructor(environment: Environment) {

@@ -252,7 +252,7 @@ class LocalSession implements RemoteSession {
       state: structuredClone(state),
     });
     // The events of the other server are read at the speed of the code that iterates the call.
-    await turn.subscriptions.committed(speaker);
+    await turn.committed(speaker);
   }
 
   committed(): Promise<void> {
@@ -302,7 +302,7 @@ class RemoteSpeakers {
       parent_call_id: parent ?? call.callId,
     });
     this.#speakers.set(key, made);
-    turn.subscriptions.introduce(made, parent ?? call.callId);
+    turn.subscriptions?.introduce(made, parent ?? call.callId);
     return made;
   }
 }

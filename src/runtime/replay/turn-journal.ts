@@ -123,7 +123,7 @@ export interface TurnJournal {
   /** Whether the turn has just started, so that everything else is empty. */
   readonly isNew: boolean;
   /** The calls, in the order of the log. */
-  readonly calls: ReadonlyMap<CallId, CallRecord>;
+  readonly calls: ReadonlyMap<string, CallRecord>;
   /**
    * The calls without an outcome, in the order of the log, except waits that the replayed code will never reach.
    */

@@ -3,7 +3,6 @@ import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
-import { LazyMap } from "../lazy.ts";
 import { readAccepted, readEvent } from "../replay/accepted.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -25,9 +24,10 @@ const RETRY_MS = { first: 50, most: 10_000 };
 export class Outbox {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
-  readonly #pauses: Pauses;
+  /** The pauses of failed deliveries; created with the first entry, like the list of open ones. */
+  #pauses: Pauses | undefined;
   /** The entries that have not arrived. */
-  readonly #open = new LazyMap<string, OutboxMark>();
+  #open: Map<string, OutboxMark> | undefined;
   /** The entries that have arrived, and are still in the log. */
   #arrived: OutboxMark[] = [];
   #stopFlush: (() => void) | undefined;
@@ -36,18 +36,17 @@ export class Outbox {
   constructor(context: RunContext, ledger: RunLedger) {
     this.#context = context;
     this.#ledger = ledger;
-    this.#pauses = new Pauses(context.environment);
   }
 
   /** Whether no entry is left, here and in the log. */
   get isEmpty(): boolean {
-    return this.#open.size === 0 && this.#arrived.length === 0;
+    return this.#size === 0 && this.#arrived.length === 0;
   }
 
   /** Throws `overloaded` when too many entries have not arrived. */
   checkRoom(): void {
     const { outbox: limit } = this.#context.limits;
-    if (this.#open.size < limit) return;
+    if (this.#size < limit) return;
     const message = `run ${this.#ledger.runId} has ${limit} replies and cancels that have not arrived`;
     throw new AgentError("overloaded", message, { retryAfterS: 1 });
   }
@@ -64,8 +63,8 @@ export class Outbox {
   add(marks: readonly OutboxMark[]): void {
     for (const mark of marks) {
       const key = keyOf(mark);
-      if (mark.done === true || this.#open.has(key)) continue;
-      this.#open.set(key, mark);
+      if (mark.done === true || this.#open?.has(key) === true) continue;
+      (this.#open ??= new Map()).set(key, mark);
       void this.#deliver(key, mark);
     }
   }
@@ -90,8 +89,12 @@ export class Outbox {
   /** The run is passivated. */
   stop(): void {
     this.#stopped = true;
-    this.#pauses.stop();
+    this.#pauses?.stop();
     this.#stopFlush?.();
+  }
+
+  get #size(): number {
+    return this.#open?.size ?? 0;
   }
 
   async #deliver(key: string, mark: OutboxMark): Promise<void> {
@@ -105,10 +108,12 @@ export class Outbox {
         if (!(thrown instanceof AgentError))
           telemetry.fault(`a message about request ${mark.requestId} could not be delivered`, thrown);
       }
+      if (this.#stopped) return;
+      this.#pauses ??= new Pauses(environment);
       await this.#pauses.wait(pauseMs);
     }
     if (this.#stopped) return;
-    this.#open.delete(key);
+    this.#open?.delete(key);
     this.#arrived.push(mark);
     this.#stopFlush ??= environment.timer(FLUSH_MS, () => this.flush());
   }

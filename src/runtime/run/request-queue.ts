@@ -11,7 +11,6 @@ import { isMessageName } from "../agent/resolve-operation.ts";
 import type { LoadedActor, LoadedCall } from "../api.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import { LazyMap } from "../lazy.ts";
 import { checkKept, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
@@ -35,8 +34,8 @@ export class RequestQueue {
   readonly #inbox: Inbox;
   readonly #outbox: Outbox;
   readonly #renewal: Renewal;
-  /** The requests of other actors that are being accepted. */
-  readonly #arriving = new LazyMap<RequestId, Promise<unknown>>();
+  /** The requests of other actors that are being accepted; created with the first. */
+  #arriving: Map<RequestId, Promise<unknown>> | undefined;
 
   constructor(
     context: RunContext,
@@ -154,6 +153,7 @@ export class RequestQueue {
   async post(message: PostMessage): Promise<RunReceipt> {
     const { requestId } = message.accepted;
     // Of two deliveries at once, the second one finds what the first one has done.
+    this.#arriving ??= new Map();
     for (let other = this.#arriving.get(requestId); other; other = this.#arriving.get(requestId))
       await other.catch(() => {});
     const work = this.#arrive(message);

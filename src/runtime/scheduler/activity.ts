@@ -43,6 +43,7 @@ export class Activity {
       above,
       isAside: branch?.isAside ?? false,
       branches: undefined,
+      awaited: 0,
       activatedAt: 0,
     };
     if (above) (above.branches ??= new Set()).add(sequence);
@@ -63,19 +64,33 @@ export class Activity {
     this.listener?.activityChanged();
   }
 
-  /** The code of a sequence waits for a call. */
+  /** The code of a sequence waits for its branches. */
   deactivate(scope: string): void {
     const sequence = this.#sequences.get(scope);
     if (sequence) this.#deactivate(sequence);
   }
 
+  /** The code of a sequence waits for one more call. */
+  awaits(scope: string): void {
+    const sequence = this.#sequences.get(scope);
+    if (sequence === undefined) return;
+    sequence.awaited += 1;
+    this.#deactivate(sequence);
+  }
+
+  /** The code of a sequence waits for one call less. */
+  awaitsNoMore(scope: string): void {
+    const sequence = this.#sequences.get(scope);
+    if (sequence) sequence.awaited -= 1;
+  }
+
   /** Deactivates the sequences without an activation after a count that wait for a call, or for their branches. */
-  deactivateSince(count: number, waits: (scope: string) => boolean): void {
+  deactivateSince(count: number): void {
     for (const sequence of this.#noted) {
       if (sequence.activatedAt > count) continue;
       this.#noted.delete(sequence);
       // Other code is deactivated when it makes its next call.
-      if (waits(sequence.scope) || waitsForBranches(sequence)) this.#deactivate(sequence);
+      if (sequence.awaited > 0 || waitsForBranches(sequence)) this.#deactivate(sequence);
     }
   }
 
@@ -121,6 +136,8 @@ interface SequenceActivity {
   /** Whether the sequence above continues beside it. */
   readonly isAside: boolean;
   branches: Set<SequenceActivity> | undefined;
+  /** The number of calls that it waits for. */
+  awaited: number;
   /** The count of its last activation; 0 for an inactive one. */
   activatedAt: number;
 }

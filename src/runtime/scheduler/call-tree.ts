@@ -3,7 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
-import { LazySet } from "../lazy.ts";
+import type { Rest } from "./open-rests.ts";
 import type { HeldSlot } from "./slot-queue.ts";
 
 /**
@@ -37,7 +37,7 @@ export class OpenCall {
   readonly abort: () => void;
   /** False once it is closed, or its turn is passivated. Changed only by `close`. */
   open: boolean;
-  readonly #children = new LazySet<OpenCall>();
+  #children: Set<OpenCall> | undefined;
   readonly #busy: BusyCount;
   #queued = false;
   #rests: boolean;
@@ -50,6 +50,12 @@ export class OpenCall {
   key: CallId;
   /** Its slot in the queue of its tool, if it has one. */
   slot: HeldSlot | undefined;
+  /** What it waits for from outside its turn, if it does. */
+  waitsFor: Rest | undefined;
+  /** Whether that lasts so long that its turn may leave memory meanwhile. */
+  isLong: boolean;
+  /** Its deadline if it does not wait for anything outside itself, in milliseconds since 1970. */
+  deadline: number | undefined;
 
   constructor(options: {
     readonly callId: CallId;
@@ -64,6 +70,9 @@ export class OpenCall {
     this.callId = options.callId;
     this.key = options.callId;
     this.slot = undefined;
+    this.waitsFor = undefined;
+    this.isLong = false;
+    this.deadline = undefined;
     this.kind = options.kind;
     this.name = options.name;
     this.speaker = options.speaker;
@@ -74,8 +83,7 @@ export class OpenCall {
     this.#rests = RESTS.has(options.kind);
     if (this.parent) {
       this.#busy = this.parent.#busy;
-      this.parent.#children.add(this);
-      this.parent.#count();
+      this.parent.#adopt(this);
     } else {
       this.#busy = { working: 0 };
     }
@@ -124,27 +132,33 @@ export class OpenCall {
     this.#atClose = undefined;
     for (const run of atClose ?? []) run();
     if (this.parent === undefined) return;
-    this.parent.#children.delete(this);
+    this.parent.#children?.delete(this);
     this.parent.#count();
   }
 
   /** The open child call with an id. */
   child(callId: CallId): OpenCall | undefined {
-    for (const child of this.#children) if (child.callId === callId) return child;
+    for (const child of this.#children ?? []) if (child.callId === callId) return child;
     return undefined;
   }
 
   /** The open calls under this one, deepest first, newest first. */
   *below(): Generator<OpenCall> {
+    if (this.#children === undefined) return;
     for (const child of [...this.#children].toReversed()) {
       yield* child.below();
       yield child;
     }
   }
 
+  #adopt(child: OpenCall): void {
+    (this.#children ??= new Set()).add(child);
+    this.#count();
+  }
+
   /** Counts the call if it works itself: it has started, does not rest, and has no open child call. */
   #count(): void {
-    const isCounted = !this.#rests && this.open && !this.#queued && this.#children.size === 0;
+    const isCounted = !this.#rests && this.open && !this.#queued && (this.#children?.size ?? 0) === 0;
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
     this.#busy.working += isCounted ? 1 : -1;

@@ -3,7 +3,6 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
 import type { Activity } from "./activity.ts";
-import { LazyMap, LazySet } from "../lazy.ts";
 
 /** The number of new events from which on the code that records them waits, until half of them are delivered. */
 const EVENTS_AHEAD = 1_000;
@@ -17,16 +16,14 @@ export class DeliveryQueue {
   readonly #macrotask: (run: () => void) => void;
   readonly #activity: Activity;
   readonly #queue: Delivery[];
-  readonly #waiting = new LazyMap<CallId, (outcome: Outcome) => void>();
-  /** The number of waiting calls by scope. */
-  readonly #waitingIn = new LazyMap<string, number>();
-  readonly #following = new LazyMap<CallId, (event: Event) => void>();
-  /** The number of deliveries by call whose commit is pending. */
-  readonly #uncommitted = new LazyMap<CallId, number>();
-  /** The calls whose logged deliveries are skipped. Empty when the logged deliveries are over. */
-  readonly #forgotten = new LazySet<CallId>();
+  /** The code that waits for deliveries, by their call. */
+  #waiting: Map<CallId, WaitingCode> | undefined;
+  /** The number of deliveries whose commit is pending. */
+  #uncommitted = 0;
+  /** The calls whose logged deliveries are skipped. Absent when the logged deliveries are over. */
+  #forgotten: Set<CallId> | undefined;
   /** The calls under which the code makes no more calls, so that logged deliveries under them are skipped. */
-  readonly #closed = new LazySet<string>();
+  #closed: Set<string> | undefined;
   /** The length of the part of the queue that came from the log. */
   #logged: number;
   /** The number of events that are announced or queued, without those that came from the log. */
@@ -46,7 +43,7 @@ export class DeliveryQueue {
 
   /** Whether the commit of a delivery is pending. */
   get awaitsCommit(): boolean {
-    return this.#uncommitted.size > 0;
+    return this.#uncommitted > 0;
   }
 
   /** Whether there is nothing to deliver. */
@@ -67,34 +64,28 @@ export class DeliveryQueue {
   /** The call of the next delivery, if the code has not made that call yet. */
   get missing(): CallId | undefined {
     const next = this.#queue[this.#next];
-    return next !== undefined && !this.#waiting.has(next.callId) ? next.callId : undefined;
-  }
-
-  /** Whether a call of a scope waits for its outcome. */
-  waitsIn(scope: string): boolean {
-    return this.#waitingIn.has(scope);
+    return next !== undefined && this.#waiting?.has(next.callId) !== true ? next.callId : undefined;
   }
 
   /** Calls `take` when the outcome of a call has its turn. */
   expect(callId: CallId, take: (outcome: Outcome) => void): void {
-    const scope = scopeOf(callId);
-    if (this.#waiting.has(callId)) this.#waitNoMore(callId);
-    this.#waiting.set(callId, take);
-    this.#waitingIn.set(scope, (this.#waitingIn.get(scope) ?? 0) + 1);
-    this.#activity.deactivate(scope);
+    const before = this.#waiting?.get(callId);
+    if (before) this.#waitNoMore(callId);
+    (this.#waiting ??= new Map()).set(callId, { take, follow: before?.follow });
+    this.#activity.awaits(scopeOf(callId));
     // A new call gets its outcome in a later turn of the event loop, on replay as well.
     if (this.#queue[this.#next]?.callId === callId) this.#pause();
   }
 
-  /** Announces a delivery of a call that is pushed after its commit. */
-  announce(callId: CallId): void {
-    this.#uncommitted.set(callId, (this.#uncommitted.get(callId) ?? 0) + 1);
+  /** Announces a delivery that is pushed after its commit. */
+  announce(): void {
+    this.#uncommitted += 1;
   }
 
   /** Announces an event of a followed call. */
-  announceEvent(callId: CallId): void {
+  announceEvent(): void {
     this.#newEvents += 1;
-    this.announce(callId);
+    this.announce();
   }
 
   /** Resolves when few events are left to deliver, or when nothing more is delivered. */
@@ -105,15 +96,14 @@ export class DeliveryQueue {
 
   /** Calls `take` with each event of a call in its turn. The call must be expected already. */
   follow(callId: CallId, take: (event: Event) => void): void {
-    this.#following.set(callId, take);
+    const waiting = this.#waiting?.get(callId);
+    if (waiting) waiting.follow = take;
   }
 
   /** Adds a delivery that is committed. */
   push(delivery: Delivery): void {
     if (this.#stopped) return;
-    const count = this.#uncommitted.get(delivery.callId) ?? 0;
-    if (count > 1) this.#uncommitted.set(delivery.callId, count - 1);
-    else this.#uncommitted.delete(delivery.callId);
+    this.#uncommitted -= 1;
     this.#queue.push(delivery);
     this.#skip();
     if (!this.#isPaused) this.#deliver();
@@ -121,38 +111,36 @@ export class DeliveryQueue {
 
   /** Skips the deliveries of a call from now on. */
   forget(callId: CallId): void {
-    this.#following.delete(callId);
     this.#waitNoMore(callId);
-    if (this.#isReplaying) this.#forgotten.add(callId);
+    if (this.#isReplaying) (this.#forgotten ??= new Set()).add(callId);
     this.#skip();
   }
 
   /** Skips the logged deliveries under a call, because the code will no longer make those calls. */
   dropUnreplayed(above: CallId): void {
     if (!this.#isReplaying) return;
-    this.#closed.add(above);
+    (this.#closed ??= new Set()).add(above);
     this.#skip();
   }
 
   /** Gives the code that waits for a call an outcome that is not in the log, a turn of the event loop later. */
   fail(callId: CallId, outcome: Outcome): void {
-    const take = this.#waiting.get(callId);
+    const waiting = this.#waiting?.get(callId);
     this.forget(callId);
-    if (take) this.#macrotask(() => take(outcome));
+    if (waiting) this.#macrotask(() => waiting.take(outcome));
   }
 
   /** Gives all code that still waits the same outcome, a turn of the event loop later. */
   end(outcome: Outcome): void {
-    const waiting = [...this.#waiting.values()];
+    const waiting = this.#waiting;
     this.stop();
-    if (waiting.length > 0) this.#macrotask(() => waiting.forEach((take) => take(outcome)));
+    if (waiting && waiting.size > 0) this.#macrotask(() => waiting.forEach(({ take }) => take(outcome)));
   }
 
   /** Delivers nothing more, not even an error. Waiting code is left to the garbage collector. */
   stop(): void {
     this.#stopped = true;
-    this.#waiting.clear();
-    this.#waitingIn.clear();
+    this.#waiting = undefined;
     this.#caughtUp?.resolve();
   }
 
@@ -173,18 +161,17 @@ export class DeliveryQueue {
   #deliver(): void {
     const delivery = this.#queue[this.#next];
     if (delivery === undefined || this.#stopped) return;
-    const take = this.#waiting.get(delivery.callId);
+    const waiting = this.#waiting?.get(delivery.callId);
     // The code has not made this call yet. Delivery continues when it does.
-    if (take === undefined) return;
+    if (waiting === undefined) return;
     if ("event" in delivery) {
       this.#advance(delivery.callId);
-      this.#following.get(delivery.callId)?.(delivery.event);
+      waiting.follow?.(delivery.event);
       return;
     }
     this.#waitNoMore(delivery.callId);
-    this.#following.delete(delivery.callId);
     this.#advance(delivery.callId);
-    take(delivery.outcome);
+    waiting.take(delivery.outcome);
   }
 
   #advance(callId: CallId): void {
@@ -212,8 +199,8 @@ export class DeliveryQueue {
     const before = this.#next;
     while (this.#isUnwanted(this.#queue[this.#next])) this.#pass();
     if (!this.#isReplaying) {
-      this.#forgotten.clear();
-      this.#closed.clear();
+      this.#forgotten = undefined;
+      this.#closed = undefined;
     }
     if (this.#next === before) return;
     this.#pause();
@@ -221,21 +208,17 @@ export class DeliveryQueue {
   }
 
   #isUnwanted(delivery: Delivery | undefined): boolean {
-    if (delivery === undefined || this.#waiting.has(delivery.callId)) return false;
+    if (delivery === undefined || this.#waiting?.has(delivery.callId) === true) return false;
     // Code waits for a new call from the time it makes it. Replayed code may not have made its call yet.
     if (!this.#isReplaying) return true;
     const { callId } = delivery;
-    if (this.#forgotten.has(callId)) return true;
-    if (this.#closed.size === 0) return false;
-    return pathTo(callId).some((above) => above !== callId && this.#closed.has(above));
+    if (this.#forgotten?.has(callId) === true) return true;
+    const closed = this.#closed;
+    return closed !== undefined && pathTo(callId).some((above) => above !== callId && closed.has(above));
   }
 
   #waitNoMore(callId: CallId): void {
-    if (!this.#waiting.delete(callId)) return;
-    const scope = scopeOf(callId);
-    const others = (this.#waitingIn.get(scope) ?? 1) - 1;
-    if (others > 0) this.#waitingIn.set(scope, others);
-    else this.#waitingIn.delete(scope);
+    if (this.#waiting?.delete(callId) === true) this.#activity.awaitsNoMore(scopeOf(callId));
   }
 
   #compact(): void {
@@ -244,4 +227,11 @@ export class DeliveryQueue {
     this.#logged -= this.#next;
     this.#next = 0;
   }
+}
+
+/** The code that waits for the outcome of a call. */
+interface WaitingCode {
+  readonly take: (outcome: Outcome) => void;
+  /** Takes the events of the call, if the code iterates them. */
+  follow: ((event: Event) => void) | undefined;
 }

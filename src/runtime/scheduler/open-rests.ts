@@ -2,8 +2,9 @@ import type { WaitingFor } from "../../protocol/answers/status.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { Callee } from "../../protocol/events/events.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
-import type { Wait } from "../replay/turn-journal.ts";
-import { LazyMap, LazySet } from "../lazy.ts";
+import { isUnder } from "../../protocol/ids.ts";
+import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
+import type { LiveWait, OpenCall } from "./call-tree.ts";
 
 /**
  * What an open call waits for from outside its turn; `until` is its deadline in milliseconds since 1970. A new kind of
@@ -25,26 +26,81 @@ const ASKS_LIMIT = 32;
 /** Minimum duration of a rest without a wait for which the index is written, in milliseconds: it costs two commits. */
 const LONG_REST_MS = 5_000;
 
-/** The open calls of a turn that wait for something from outside the turn. */
+/**
+ * The open calls of a turn that wait for something from outside the turn; with the waits for input that the log has open
+ * and the replayed code has not reached.
+ */
 export class OpenRests {
-  readonly #rests = new LazyMap<CallId, Rest>();
-  readonly #long = new LazySet<CallId>();
-  /** The deadlines of other calls. */
-  readonly #deadlines = new LazyMap<CallId, number>();
+  /** The client-chosen ids of the answers. */
+  #resumeIds: Set<string> | undefined;
+  /** The id of the newest ResumeWithInput or WaitExpired, 0 for none. */
+  lastResume: number;
+  /** The resting calls, oldest first. */
+  #calls: Set<OpenCall> | undefined;
+  /** The open waits for input. One that the code has not reached has no call. */
+  #waits: Map<CallId, Wait | LiveWait> | undefined;
+  /** For those who answer a wait that the code has not reached. */
+  #awaited: Map<CallId, PromiseWithResolvers<LiveWait | undefined>> | undefined;
+  /** Other calls that have a deadline. */
+  #limited: Set<OpenCall> | undefined;
+  #unreplayed = 0;
   #sleeps = 0;
+  #messages = 0;
+  #long = 0;
 
-  get size(): number {
-    return this.#rests.size;
+  constructor({ open, resumeIds, lastResume }: TurnJournal) {
+    this.lastResume = lastResume;
+    if (resumeIds.size > 0) this.#resumeIds = new Set(resumeIds);
+    for (const { callId, wait } of open) {
+      if (wait === undefined) continue;
+      (this.#waits ??= new Map()).set(callId, wait);
+      this.#unreplayed += 1;
+    }
   }
 
-  /** How many of them are sleeps. */
+  /** Whether nothing is waited for. */
+  get none(): boolean {
+    return this.#unreplayed === 0 && !this.any;
+  }
+
+  /** Whether a call rests. */
+  get any(): boolean {
+    return this.#calls !== undefined && this.#calls.size > 0;
+  }
+
+  /** How many calls sleep. */
   get sleeps(): number {
     return this.#sleeps;
   }
 
-  /** Whether one of them, which is no wait, was long when it began or was replayed. */
+  /** How many calls wait for a message. */
+  get messages(): number {
+    return this.#messages;
+  }
+
+  /** Whether one of them, which is no wait for input, was long when it began or was replayed. */
   get anyLong(): boolean {
-    return this.#long.size > 0;
+    return this.#long > 0;
+  }
+
+  /** How many waits for input are open. */
+  get waits(): number {
+    return this.#waits?.size ?? 0;
+  }
+
+  /** Whether a wait for input can be answered at once. */
+  get anyLiveWait(): boolean {
+    return this.waits > this.#unreplayed;
+  }
+
+  /** Whether there is a wait for input that the code has not reached. */
+  get anyUnreplayed(): boolean {
+    return this.#unreplayed > 0;
+  }
+
+  /** All waits for input, oldest first. */
+  get allWaits(): readonly Wait[] {
+    return [...(this.#waits?.values() ?? [])].sort((a, b) => a.waitId - b.waitId);
   }
 
   /**
@@ -53,46 +109,131 @@ export class OpenRests {
    */
   get firstEnd(): number | undefined {
     let first = Infinity;
-    for (const { until = Infinity } of this.#rests.values()) if (until < first) first = until;
-    for (const until of this.#deadlines.values()) if (until < first) first = until;
+    for (const { waitsFor } of this.#calls ?? []) first = Math.min(first, waitsFor?.until ?? Infinity);
+    for (const { deadline = Infinity } of this.#limited ?? []) first = Math.min(first, deadline);
     return first === Infinity ? undefined : Math.ceil(first);
   }
 
   /** What the status of the request shows if no wait is open: the oldest one. */
   get oldest(): WaitingFor | undefined {
-    for (const rest of this.#rests.values()) return toWaitingFor(rest);
+    for (const { waitsFor } of this.#calls ?? []) if (waitsFor) return toWaitingFor(waitsFor);
     return undefined;
   }
 
   /** The asks that the turn rests on, if it rests on nothing else and none has a deadline; `undefined` otherwise. */
   get asks(): readonly RequestId[] | undefined {
     const asks: RequestId[] = [];
-    for (const rest of this.#rests.values()) {
-      if (rest.kind !== "actor" || rest.until !== undefined || asks.length === ASKS_LIMIT) return undefined;
+    for (const { waitsFor: rest } of this.#calls ?? []) {
+      if (rest?.kind !== "actor" || rest.until !== undefined || asks.length === ASKS_LIMIT) return undefined;
       asks.push(rest.callee.request_id);
     }
     return asks.length === 0 ? undefined : asks;
   }
 
-  /** A call rests from now on. */
-  add(callId: CallId, rest: Rest, now: number): void {
-    if (rest.kind === "sleep" && !this.#rests.has(callId)) this.#sleeps += 1;
-    this.#rests.set(callId, rest);
-    if (rest.kind !== "input" && isLong(rest.until, now)) this.#long.add(callId);
+  /** The oldest call that waits for a message with a name. */
+  receiver(name: string): OpenCall | undefined {
+    if (this.#messages === 0) return undefined;
+    for (const call of this.#calls ?? []) {
+      const { waitsFor: rest } = call;
+      if (rest?.kind === "message" && rest.name === name) return call;
+    }
+    return undefined;
   }
 
-  /** Adds the deadline of a call that is no rest itself; it does not depend on the calls below it. */
-  addDeadline(callId: CallId, until: number): void {
-    this.#deadlines.set(callId, until);
+  /** A call rests from now on. */
+  add(call: OpenCall, rest: Rest, now: number): void {
+    call.waitsFor = rest;
+    (this.#calls ??= new Set()).add(call);
+    this.#count(rest, 1);
+    call.isLong = rest.kind !== "input" && isLong(rest.until, now);
+    if (call.isLong) this.#long += 1;
+  }
+
+  /** Adds a call with a deadline that does not rest itself; the deadline does not depend on the calls below it. */
+  limit(call: OpenCall, until: number): void {
+    call.deadline = until;
+    (this.#limited ??= new Set()).add(call);
   }
 
   /** A call has ended. */
-  remove(callId: CallId): void {
-    this.#deadlines.delete(callId);
-    if (this.#rests.size === 0) return;
-    if (this.#rests.get(callId)?.kind === "sleep") this.#sleeps -= 1;
-    this.#rests.delete(callId);
-    this.#long.delete(callId);
+  remove(call: OpenCall): void {
+    this.#limited?.delete(call);
+    const { waitsFor: rest } = call;
+    if (rest === undefined || this.#calls?.delete(call) !== true) return;
+    this.#count(rest, -1);
+    if (call.isLong) this.#long -= 1;
+    if (rest.kind === "input") this.#waits?.delete(call.callId);
+  }
+
+  /** The wait of a call, if the code has reached it. */
+  waitOf(callId: CallId): LiveWait | undefined {
+    const wait = this.#waits?.get(callId);
+    return wait && "call" in wait ? wait : undefined;
+  }
+
+  /** A wait can be answered from now on. */
+  addWait(wait: LiveWait): void {
+    const { callId } = wait;
+    const before = this.#waits?.get(callId);
+    if (before && !("call" in before)) this.#unreplayed -= 1;
+    (this.#waits ??= new Map()).set(callId, wait);
+    this.#reached(callId, wait);
+  }
+
+  /** Resolves with the wait of a call when it can be answered, or with `undefined` if it is closed before. */
+  whenLive(callId: CallId): Promise<LiveWait | undefined> {
+    const wait = this.#waits?.get(callId);
+    if (wait === undefined || "call" in wait) return Promise.resolve(wait);
+    this.#awaited ??= new Map();
+    const awaited = this.#awaited.get(callId) ?? Promise.withResolvers<LiveWait | undefined>();
+    this.#awaited.set(callId, awaited);
+    return awaited.promise;
+  }
+
+  /** Drops the waits under a call that the code will never reach, and returns them. */
+  dropUnreplayed(above: CallId): readonly Wait[] {
+    if (this.#unreplayed === 0) return [];
+    const dropped: Wait[] = [];
+    for (const [callId, wait] of this.#waits ?? []) {
+      if ("call" in wait || !isUnder(callId, above)) continue;
+      dropped.push(wait);
+      this.#waits?.delete(callId);
+      this.#unreplayed -= 1;
+      this.#reached(callId, undefined);
+    }
+    return dropped;
+  }
+
+  /** Whether an answer with a resume id was given. */
+  knowsAnswer(resumeId: string): boolean {
+    return this.#resumeIds?.has(resumeId) === true;
+  }
+
+  /** Notes the resume id of an answer. */
+  answered(resumeId: string): void {
+    (this.#resumeIds ??= new Set()).add(resumeId);
+  }
+
+  /** The turn has ended or is passivated. */
+  clear(): void {
+    this.#calls = undefined;
+    this.#limited = undefined;
+    this.#waits = undefined;
+    this.#unreplayed = 0;
+    this.#sleeps = 0;
+    this.#messages = 0;
+    for (const awaited of this.#awaited?.values() ?? []) awaited.resolve(undefined);
+    this.#awaited = undefined;
+  }
+
+  #reached(callId: CallId, wait: LiveWait | undefined): void {
+    this.#awaited?.get(callId)?.resolve(wait);
+    this.#awaited?.delete(callId);
+  }
+
+  #count({ kind }: Rest, step: number): void {
+    if (kind === "sleep") this.#sleeps += step;
+    if (kind === "message") this.#messages += step;
   }
 }
 

@@ -2,15 +2,13 @@ import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import { LazyMap } from "../lazy.ts";
 import type { Delivery } from "../replay/turn-journal.ts";
 import { Activity } from "./activity.ts";
 import type { ActivityListener } from "./activity.ts";
 import type { LiveWait, OpenCall } from "./call-tree.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
-import { OpenRests, toRest } from "./open-rests.ts";
-import type { Rest } from "./open-rests.ts";
-import type { OpenWaits } from "./open-waits.ts";
+import { toRest } from "./open-rests.ts";
+import type { OpenRests, Rest } from "./open-rests.ts";
 
 /** The turn whose state is watched. */
 export interface QuiescenceListener {
@@ -23,7 +21,7 @@ export interface QuiescenceListener {
 /** What the state of a turn depends on. */
 export interface QuiescenceOptions {
   readonly root: OpenCall;
-  readonly waits: OpenWaits;
+  readonly rests: OpenRests;
   readonly recorder: Recorder;
   readonly environment: Environment;
   /** The deliveries that the log has. */
@@ -52,9 +50,8 @@ export class Quiescence implements ActivityListener {
   readonly deliveries: DeliveryQueue;
   readonly #options: QuiescenceOptions;
   readonly #listener: QuiescenceListener;
-  readonly receives: OpenReceives = new OpenReceives();
   /** The open calls that wait for something from outside the turn. */
-  readonly rests: OpenRests = new OpenRests();
+  readonly rests: OpenRests;
   /** Whether the turn was at rest at the last look, and nothing has changed since. */
   #wasSeenAtRest = false;
   /** How many rests are so new that their code may still start other work. */
@@ -68,6 +65,7 @@ export class Quiescence implements ActivityListener {
   constructor(options: QuiescenceOptions, listener: QuiescenceListener) {
     this.#options = options;
     this.#listener = listener;
+    this.rests = options.rests;
     this.activity = new Activity();
     this.deliveries = new DeliveryQueue(options.deliveries, options.environment.macrotask, this.activity);
     if (options.recorder.watched) this.#watch();
@@ -78,17 +76,17 @@ export class Quiescence implements ActivityListener {
    * has only just asked.
    */
   get atRest(): boolean | undefined {
-    const { waits } = this.#options;
-    if ((waits.size === 0 && this.rests.size === 0) || this.deliveries.awaitsCommit) return false;
-    if (waits.anyUnreplayed) return undefined;
+    const { rests } = this;
+    if (rests.none || this.deliveries.awaitsCommit) return false;
+    if (rests.anyUnreplayed) return undefined;
     if (!this.#isQuiescent) return false;
-    if (waits.size === 0) return this.#wasSeenAtRest;
+    if (rests.waits === 0) return this.#wasSeenAtRest;
     return this.#settling === 0 ? true : undefined;
   }
 
   /** Whether the turn is suspended. */
   get suspended(): boolean {
-    return this.rests.size > 0 && this.#options.root.onlyRests;
+    return this.rests.any && this.#options.root.onlyRests;
   }
 
   /** Registers an open call. */
@@ -98,9 +96,8 @@ export class Quiescence implements ActivityListener {
   }
 
   /** Registers the end of a call. */
-  closed({ callId, kind }: OpenCall): void {
-    if (kind === "receive") this.receives.remove(callId);
-    this.rests.remove(callId);
+  closed(call: OpenCall): void {
+    this.rests.remove(call);
     this.#change();
   }
 
@@ -113,7 +110,7 @@ export class Quiescence implements ActivityListener {
 
   /** Registers an open wait that can be answered. */
   waiting(wait: LiveWait): void {
-    this.#options.waits.add(wait);
+    this.rests.addWait(wait);
     this.#rest(wait.call, toRest(wait));
     // A wait of a remote agent has no code here that could start other work.
     if (this.activity.has(scopeOf(wait.callId))) this.#settle();
@@ -127,21 +124,21 @@ export class Quiescence implements ActivityListener {
   }
 
   /** Registers the deadline of a call, at which a turn at rest must continue. */
-  expires({ callId }: OpenCall, until: number): void {
-    this.rests.addDeadline(callId, until);
+  expires(call: OpenCall, until: number): void {
+    this.rests.limit(call, until);
     this.#change();
   }
 
   activityChanged(): void {
     this.#wasSeenAtRest = false;
-    const mayBeQuiescent = this.#options.waits.anyLive || this.rests.anyLong;
+    const mayBeQuiescent = this.rests.anyLiveWait || this.rests.anyLong;
     if (mayBeQuiescent || this.deliveries.missing !== undefined) this.#lookSoon();
   }
 
   /** The turn has ended or is passivated. */
   stop(): void {
     this.#stopped = true;
-    this.#options.waits.clear();
+    this.rests.clear();
     this.#stall?.stop();
   }
 
@@ -152,7 +149,7 @@ export class Quiescence implements ActivityListener {
   #rest(call: OpenCall, rest: Rest): void {
     call.rest();
     if (rest.kind !== "sleep") call.freeSlots();
-    this.rests.add(call.callId, rest, this.#options.environment.now());
+    this.rests.add(call, rest, this.#options.environment.now());
     this.#wasSeenAtRest = false;
     this.#watch();
     this.#change();
@@ -192,7 +189,7 @@ export class Quiescence implements ActivityListener {
     this.#lookSince = undefined;
     if (this.#stopped) return;
     const { activity, deliveries } = this;
-    activity.deactivateSince(since, (scope) => deliveries.waitsIn(scope));
+    activity.deactivateSince(since);
     if (activity.count > since) this.#lookSoon();
     this.#watchStall(activity.any ? undefined : deliveries.missing);
     this.#wasSeenAtRest = this.#settling === 0 && this.#isQuiescent;
@@ -220,29 +217,5 @@ export class Quiescence implements ActivityListener {
       this.#isChangePending = false;
       if (!this.#stopped) this.#listener.quiescenceChanged();
     });
-  }
-}
-
-/** The calls of a turn that wait for a message, oldest first. */
-class OpenReceives {
-  readonly #calls = new LazyMap<CallId, { readonly call: OpenCall; readonly name: string }>();
-
-  get size(): number {
-    return this.#calls.size;
-  }
-
-  add(call: OpenCall, name: string): void {
-    this.#calls.set(call.callId, { call, name });
-  }
-
-  /** A call is closed. */
-  remove(callId: CallId): void {
-    this.#calls.delete(callId);
-  }
-
-  /** The oldest call that waits for a message with a name. */
-  first(name: string): OpenCall | undefined {
-    for (const waiting of this.#calls.values()) if (waiting.name === name) return waiting.call;
-    return undefined;
   }
 }

@@ -4,15 +4,14 @@ import type { CallId } from "../../protocol/ids.ts";
 import { pathTo } from "../journal/call-id.ts";
 import type { EventSubscriber, Recorder } from "../journal/recorder.ts";
 import type { DeliveryQueue } from "./delivery-queue.ts";
-import { LazyMap, LazySet } from "../lazy.ts";
 
 /** The calls of a turn whose events its code iterates, and the speakers under them. */
 export class Subscriptions implements EventSubscriber {
   readonly #recorder: Recorder;
   readonly #deliveries: DeliveryQueue;
-  readonly #followed = new LazySet<CallId>();
+  readonly #followed = new Set<CallId>();
   /** The iterated calls above each speaker. */
-  readonly #heard = new LazyMap<Speaker, readonly CallId[]>();
+  readonly #heard = new Map<Speaker, readonly CallId[]>();
 
   constructor(recorder: Recorder, deliveries: DeliveryQueue) {
     this.#recorder = recorder;
@@ -28,7 +27,6 @@ export class Subscriptions implements EventSubscriber {
 
   /** Registers a speaker under a call. */
   introduce(speaker: Speaker, callId: CallId): void {
-    if (this.#followed.size === 0) return;
     const heard = (pathTo(callId) as readonly CallId[]).filter((above) => this.#followed.has(above));
     if (heard.length > 0) this.#heard.set(speaker, heard);
   }
@@ -50,7 +48,7 @@ export class Subscriptions implements EventSubscriber {
   /** Delivers an event to the code that iterates it, once it is in the log. */
   recorded(speaker: Speaker, text: string): void {
     for (const callId of this.#heard.get(speaker) ?? []) {
-      this.#deliveries.announceEvent(callId);
+      this.#deliveries.announceEvent();
       const deliver = (): void => this.#deliveries.push({ callId, event: JSON.parse(text) as Event });
       this.#recorder.committed().then(deliver, () => {});
     }

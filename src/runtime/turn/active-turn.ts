@@ -3,7 +3,7 @@ import type { Environment } from "../../ports/environment.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { TurnError, Usage } from "../../protocol/events/events.ts";
+import type { Event, TurnError, Usage } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -12,7 +12,6 @@ import type { OpenMachine } from "../agent/machine-port.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord } from "../journal/records.ts";
-import { LazyMap } from "../lazy.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { Divergence } from "../replay/scope.ts";
@@ -23,7 +22,7 @@ import type { Activity } from "../scheduler/activity.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
-import { OpenWaits } from "../scheduler/open-waits.ts";
+import { OpenRests } from "../scheduler/open-rests.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { RunSystem } from "../scheduler/run-system.ts";
@@ -86,18 +85,18 @@ export class ActiveTurn implements QuiescenceListener {
   readonly speaker: Speaker;
   readonly deliveries: DeliveryQueue;
   readonly activity: Activity;
-  readonly waits: OpenWaits;
+  /** What calls wait for from outside the turn. */
+  readonly rests: OpenRests;
   readonly quiescence: Quiescence;
   readonly calls: OpenCalls;
-  readonly subscriptions: Subscriptions;
-  /** The open asks and tells of other actors. */
-  readonly asks: OpenAsks;
   /** The unread messages of the run. */
   readonly inbox: Inbox;
   readonly listener: TurnListener;
   readonly #key: string | undefined;
   #configs: CalledConfigs | undefined;
   #prompts: TurnPrompts | undefined;
+  #subscriptions: Subscriptions | undefined;
+  #asks: OpenAsks | undefined;
   readonly #prompt: PromptMark | undefined;
   #entrance: Entrance | undefined;
   #usage: Usage;
@@ -132,31 +131,18 @@ export class ActiveTurn implements QuiescenceListener {
       ...(config && { config: secrets.reveal(config.args) }),
     });
     this.#usage = journal.usage;
-    this.waits = new OpenWaits(journal);
-    const { root, waits } = this;
+    this.rests = new OpenRests(journal);
+    const { root, rests } = this;
     const quiescence = new Quiescence(
-      { root, waits, recorder, environment, deliveries: journal.deliveries },
+      { root, rests, recorder, environment, deliveries: journal.deliveries },
       this,
     );
     const { activity, deliveries } = quiescence;
     this.quiescence = quiescence;
     this.activity = activity;
     this.deliveries = deliveries;
-    const subscriptions = new Subscriptions(recorder, deliveries);
-    this.subscriptions = subscriptions;
-    const address = { runId, requestId: accepted.requestId };
-    this.calls = new OpenCalls({
-      context,
-      address,
-      root,
-      recorder,
-      journal,
-      quiescence,
-      waits,
-      subscriptions,
-    });
-    this.asks = new OpenAsks(this);
-    this.calls.unreplayed?.sharesAsks(this.asks);
+    this.calls = new OpenCalls(this);
+    if (!journal.isNew) this.#asks = new OpenAsks(this);
   }
 
   /** The address of the actor. */
@@ -176,6 +162,32 @@ export class ActiveTurn implements QuiescenceListener {
       if (this.ended) this.#entrance.close();
     }
     return this.#entrance;
+  }
+
+  /** The open asks and tells of other actors. */
+  get asks(): OpenAsks {
+    return (this.#asks ??= new OpenAsks(this));
+  }
+
+  /** The same, if there was one. */
+  get openAsks(): OpenAsks | undefined {
+    return this.#asks;
+  }
+
+  /** The calls whose events the code iterates, if there was one. */
+  get subscriptions(): Subscriptions | undefined {
+    return this.#subscriptions;
+  }
+
+  /** Delivers the events that are recorded under a call to the code that iterates it. */
+  follow(callId: CallId, take: (event: Event) => void): void {
+    this.#subscriptions ??= new Subscriptions(this.recorder, this.deliveries);
+    this.#subscriptions.follow(callId, take);
+  }
+
+  /** Resolves when everything recorded is committed, and the code that iterates the speaker's events is not far behind. */
+  committed(speaker: Speaker): Promise<void> {
+    return this.#subscriptions?.committed(speaker) ?? this.recorder.committed();
   }
 
   /** The configurations of called agents. */
@@ -235,7 +247,7 @@ export class ActiveTurn implements QuiescenceListener {
   slept(call: OpenCall, until: number): void {
     const { limits } = this.context;
     this.quiescence.resting(call, { kind: "sleep", until });
-    if (this.quiescence.rests.sleeps <= limits.openSleeps) return;
+    if (this.rests.sleeps <= limits.openSleeps) return;
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
   }
 
@@ -282,7 +294,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.#released = this.root.open;
     this.#timeout?.stop();
     this.quiescence.stop();
-    this.asks.release();
+    this.#asks?.release();
     this.#entrance?.close();
     this.calls.release();
   }
@@ -377,7 +389,7 @@ class CalledConfigs {
   readonly #journal: TurnJournal;
   readonly #recorder: Recorder;
   /** The newest recorded configuration of each agent. A call with the same one records no copy. */
-  readonly #written = new LazyMap<string, JsonObject>();
+  readonly #written = new Map<string, JsonObject>();
 
   constructor(context: RunContext, journal: TurnJournal, recorder: Recorder) {
     this.#context = context;

@@ -4,7 +4,6 @@ import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import { LazyMap } from "../lazy.ts";
 import { toActorRequest } from "../replay/actor-request.ts";
 import type { ActorCallEvent } from "../replay/actor-request.ts";
 import type { Posted, Reply } from "../replay/mail-port.ts";
@@ -12,7 +11,7 @@ import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
-import type { OpenWaits } from "../scheduler/open-waits.ts";
+import type { OpenRests } from "../scheduler/open-rests.ts";
 import { cutResult, toToolEnd } from "../scheduler/tool-end.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
@@ -25,7 +24,7 @@ export interface AskingTurn {
   readonly journal: TurnJournal;
   readonly calls: OpenCalls;
   readonly quiescence: Quiescence;
-  readonly waits: OpenWaits;
+  readonly rests: OpenRests;
 }
 
 /** How long an accepted ask is open before the turn rests on it, in milliseconds: most are answered before. */
@@ -34,7 +33,7 @@ const REST_AFTER_MS = 1_000;
 /** The open asks and tells of a turn: each is sent until the other actor has accepted or refused it. */
 export class OpenAsks {
   readonly #turn: AskingTurn;
-  readonly #asks = new LazyMap<CallId, OpenAsk>();
+  readonly #asks = new Map<CallId, OpenAsk>();
   /** Set when the turn is passivated: replies must be delivered again. */
   #released = false;
 
@@ -155,8 +154,8 @@ export class OpenAsks {
   #restSoon(ask: OpenAsk): void {
     const { call } = ask;
     if (call?.open !== true || ask.isResting) return;
-    const { context, waits } = this.#turn;
-    if (waits.size > 0) this.#rest(ask);
+    const { context, rests } = this.#turn;
+    if (rests.waits > 0) this.#rest(ask);
     else call.whenClosed(context.environment.timer(REST_AFTER_MS, () => this.#rest(ask)));
   }
 

@@ -1,30 +1,25 @@
-import type { TurnAddress } from "../../ports/environment.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { Recorded } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
-import type { Outcome, TurnJournal, Wait } from "../replay/turn-journal.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Outcome, Wait } from "../replay/turn-journal.ts";
 import { canceledBody } from "../scheduler/tool-end.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
-import type { OpenWaits } from "../scheduler/open-waits.ts";
+import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
+import type { OpenRests } from "../scheduler/open-rests.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
-import type { Subscriptions } from "../scheduler/subscriptions.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { UnreplayedCalls } from "./unreplayed-calls.ts";
+import type { LoggedTurn } from "./unreplayed-calls.ts";
 
-/** The parts of a turn that the end of a call changes. */
-export interface OpenCallsOptions {
-  readonly context: RunContext;
-  readonly address: TurnAddress;
+/** The turn whose calls they are. */
+export interface CallingTurn extends LoggedTurn {
   readonly root: OpenCall;
-  readonly recorder: Recorder;
-  readonly journal: TurnJournal;
+  readonly deliveries: DeliveryQueue;
   readonly quiescence: Quiescence;
-  readonly waits: OpenWaits;
-  readonly subscriptions: Subscriptions;
+  readonly rests: OpenRests;
 }
 
 /**
@@ -34,43 +29,43 @@ export interface OpenCallsOptions {
 export class OpenCalls {
   /** What the log has open and the code has not reached again; absent for a new turn. */
   readonly unreplayed: UnreplayedCalls | undefined;
-  readonly #options: OpenCallsOptions;
+  readonly #turn: CallingTurn;
   #shared: SharedMemory | undefined;
 
-  constructor(options: OpenCallsOptions) {
-    const { journal, subscriptions } = options;
-    this.#options = options;
-    if (!journal.isNew)
-      this.unreplayed = new UnreplayedCalls({ ...options, parts: { shared: this.shared, subscriptions } });
+  constructor(turn: CallingTurn) {
+    this.#turn = turn;
+    if (turn.journal.isNew) return;
+    this.#shared = new SharedMemory(turn.journal);
+    this.unreplayed = new UnreplayedCalls(turn);
   }
 
   /** The shared memories of called agents. */
   get shared(): SharedMemory {
-    return (this.#shared ??= new SharedMemory(this.#options.journal));
+    return (this.#shared ??= new SharedMemory(this.#turn.journal));
   }
 
   /** The memories that ended calls have set, by agent. */
   get staged(): ReadonlyMap<string, Json> {
-    return this.#shared?.values ?? this.#options.journal.staged;
+    return this.#shared?.values ?? this.#turn.journal.staged;
   }
 
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
     this.unreplayed?.reached(call.callId);
-    this.#options.quiescence.opened(call);
+    this.#turn.quiescence.opened(call);
   }
 
   /** Whether a call may still be settled. A late result is counted and dropped. */
   accepts(call: OpenCall): boolean {
     if (call.open) return true;
-    this.#options.context.telemetry.dropped("late_result");
+    this.#turn.context.telemetry.dropped("late_result");
     return false;
   }
 
   /** Closes a call, records the event of its end, and delivers the outcome after the commit. */
   settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker: Speaker = call.speaker): Recorded {
     this.#closeWithAll(call);
-    const recorded = this.#options.recorder.event(speaker, body);
+    const recorded = this.#turn.recorder.event(speaker, body);
     this.#deliver(call, outcome);
     return recorded;
   }
@@ -90,14 +85,14 @@ export class OpenCalls {
   /** Ends a sleep early; for its code it fails. */
   wakeCanceled(call: OpenCall): void {
     this.#closeWithAll(call);
-    this.#options.recorder.record({ type: "Woke", call_id: call.callId, canceled: true });
+    this.#turn.recorder.record({ type: "Woke", call_id: call.callId, canceled: true });
     this.#deliver(call, CANCELED_CALL);
     call.abort();
   }
 
   /** Cancels one call of a caller, with all calls under it. */
   drop(caller: OpenCall, callId: CallId): void {
-    this.#options.quiescence.deliveries.forget(callId);
+    this.#turn.deliveries.forget(callId);
     const call = caller.child(callId);
     if (call === undefined) return;
     this.#cancelUnreplayed(callId);
@@ -106,15 +101,15 @@ export class OpenCalls {
 
   /** Closes the root of the turn and cancels all calls. */
   close(): void {
-    const { root } = this.#options;
+    const { root } = this.#turn;
     root.close();
     this.#cancelBelow(root);
   }
 
   /** Closes all calls in memory only. They continue from the log. */
   release(): void {
-    const { root, quiescence } = this.#options;
-    quiescence.deliveries.stop();
+    const { root, deliveries } = this.#turn;
+    deliveries.stop();
     const calls = [...root.below()];
     root.close();
     for (const call of calls) call.close();
@@ -127,9 +122,8 @@ export class OpenCalls {
   }
 
   #deliver({ callId }: OpenCall, outcome: Outcome): void {
-    const { quiescence, recorder } = this.#options;
-    const { deliveries } = quiescence;
-    deliveries.announce(callId);
+    const { deliveries, recorder } = this.#turn;
+    deliveries.announce();
     recorder.committed().then(
       () => deliveries.push({ callId, outcome }),
       // A failed commit is reported to the run.
@@ -145,18 +139,18 @@ export class OpenCalls {
 
   /** Cancels what the log has open under a call and the code has not reached again. */
   #cancelUnreplayed(above: CallId): void {
-    const { quiescence, waits } = this.#options;
     if (this.unreplayed === undefined) return;
+    const { deliveries, rests } = this.#turn;
     this.unreplayed.cancel(above);
-    for (const wait of waits.dropUnreplayed(above)) this.#unlist(wait);
-    quiescence.deliveries.dropUnreplayed(above);
+    for (const wait of rests.dropUnreplayed(above)) this.#unlist(wait);
+    deliveries.dropUnreplayed(above);
   }
 
   #cancel(calls: readonly OpenCall[]): void {
-    const { quiescence, recorder } = this.#options;
+    const { deliveries, recorder } = this.#turn;
     for (const call of calls) {
       this.#close(call);
-      quiescence.deliveries.fail(call.callId, CANCELED_CALL);
+      deliveries.fail(call.callId, CANCELED_CALL);
       const body = canceledBody(call);
       if (body) recorder.event(call.speaker, body);
     }
@@ -165,20 +159,19 @@ export class OpenCalls {
   }
 
   /** Removes a wait from the index of open waits. The end of the turn removes all of them. */
-  #unlist({ waitId }: Wait): void {
-    const { address, recorder, root } = this.#options;
-    if (root.open) recorder.wait({ waitId, requestId: address.requestId, openedAt: 0, closed: true });
+  #unlist({ waitId }: Pick<Wait, "waitId">): void {
+    const { recorder, requestId, root } = this.#turn;
+    if (root.open) recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
   }
 
   #close(call: OpenCall): void {
-    const { quiescence, waits } = this.#options;
+    const { quiescence } = this.#turn;
     if (call.kind === "agent") {
       quiescence.activity.endWithin(call.callId);
       this.#shared?.leave(call.callId);
     }
-    const wait = call.kind === "wait" ? waits.get(call.callId) : undefined;
-    if (wait) this.#unlist(wait);
-    waits.remove(call.callId);
+    const { waitsFor } = call;
+    if (waitsFor?.kind === "input") this.#unlist(waitsFor);
     call.close();
     quiescence.closed(call);
   }

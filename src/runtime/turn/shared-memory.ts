@@ -2,7 +2,6 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { pathTo } from "../journal/call-id.ts";
 import { isUnder } from "../../protocol/ids.ts";
-import { LazyMap } from "../lazy.ts";
 
 /** A call that waits until the memory of its agent is free. */
 interface Waiting {
@@ -18,12 +17,12 @@ interface Waiting {
 export class SharedMemory {
   /** The memory that ended calls have set, by agent. */
   readonly values: Map<string, Json>;
-  readonly #holders: LazyMap<string, CallId>;
-  readonly #waiting = new LazyMap<CallId, Waiting>();
+  readonly #holders: Map<string, CallId>;
+  readonly #waiting = new Map<CallId, Waiting>();
   /** The waiting calls by agent, oldest first. */
-  readonly #waitingFor = new LazyMap<string, Set<Waiting>>();
+  readonly #waitingFor = new Map<string, Set<Waiting>>();
   /** The number of waiting calls by call above them and by agent. */
-  readonly #waitingUnder = new LazyMap<string, Map<string, number>>();
+  readonly #waitingUnder = new Map<string, Map<string, number>>();
 
   constructor({
     staged,
@@ -33,7 +32,7 @@ export class SharedMemory {
     readonly holders: ReadonlyMap<string, CallId>;
   }) {
     this.values = new Map(staged);
-    this.#holders = new LazyMap(holders);
+    this.#holders = new Map(holders);
   }
 
   /**

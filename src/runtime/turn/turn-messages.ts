@@ -1,6 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
+import type { InboxMessage } from "../scheduler/inbox.ts";
 import type { Rest } from "../scheduler/open-rests.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 
@@ -11,24 +12,28 @@ export function receiveNext(
   rest: Rest & { readonly kind: "message" },
 ): void {
   const { limits } = turn.context;
-  const { receives } = turn.quiescence;
-  receives.add(call, rest.name);
-  if (deliverMessage(turn, rest.name)) return;
+  const [message] = turn.inbox.take(rest.name, 1);
+  if (message) {
+    deliver(turn, call, message);
+    return;
+  }
   turn.quiescence.resting(call, rest);
-  if (receives.size <= limits.openSleeps) return;
+  if (turn.rests.messages <= limits.openSleeps) return;
   turn.fail("overloaded", `agent ${turn.agent.name} waits for more than ${limits.openSleeps} messages`);
 }
 
-/** Gives the oldest unread message with a name to the oldest call that waits for one. Returns whether there were both. */
-export function deliverMessage(turn: ActiveTurn, name: string): boolean {
-  const call = turn.quiescence.receives.first(name);
+/** Gives the oldest unread message with a name to the oldest call that waits for one, if there are both. */
+export function deliverMessage(turn: ActiveTurn, name: string): void {
+  const call = turn.rests.receiver(name);
   const [message] = call === undefined ? [] : turn.inbox.take(name, 1);
-  if (call === undefined || message === undefined) return false;
-  turn.listener.received(call.callId, [message.id]);
-  turn.calls.conclude(call, { ok: true, value: [message.body] });
+  if (call && message) deliver(turn, call, message);
+}
+
+function deliver(turn: ActiveTurn, call: OpenCall, { id, body }: InboxMessage): void {
+  turn.listener.received(call.callId, [id]);
+  turn.calls.conclude(call, { ok: true, value: [body] });
   // Stops the timer of its time limit.
   call.abort();
-  return true;
 }
 
 /** Ends the wait of a call for a message without one. */

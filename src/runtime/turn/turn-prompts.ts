@@ -1,7 +1,6 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { PromptRecord } from "../journal/records.ts";
-import { LazyMap } from "../lazy.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { newPrompt } from "../replay/prompts.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
@@ -20,9 +19,9 @@ export class TurnPrompts {
   readonly #journal: TurnJournal;
   readonly #record: (record: PromptRecord) => PromptMark;
   /** The newest prompt of each actor in this activation. */
-  readonly #newest = new LazyMap<CallId, PromptMark>();
+  readonly #newest = new Map<CallId, PromptMark>();
   /** The secret texts of configurations. */
-  readonly #secrets = new LazyMap<JsonObject, readonly string[]>();
+  readonly #secrets = new Map<JsonObject, readonly string[]>();
   /** The newest prompt of the requested agent before the turn. */
   readonly #before: PromptMark | undefined;
 

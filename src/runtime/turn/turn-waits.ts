@@ -1,12 +1,14 @@
+import { AgentError } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { checkWith } from "../agent/definition/schema.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import { EXPIRED } from "../replay/turn-journal.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
-import { checkAnswer } from "../scheduler/open-waits.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 
 /** Records a new wait, also in the index of open waits. Returns its id. */
@@ -24,8 +26,8 @@ export function recordWait(
 export function addWait(turn: ActiveTurn, wait: LiveWait): void {
   const { limits } = turn.context;
   turn.quiescence.waiting(wait);
-  turn.asks.rest();
-  if (turn.waits.size <= limits.openWaits) return;
+  turn.openAsks?.rest();
+  if (turn.rests.waits <= limits.openWaits) return;
   turn.fail("overloaded", `agent ${turn.agent.name} has more than ${limits.openWaits} open questions`);
 }
 
@@ -43,7 +45,7 @@ export async function answerWait(
   const values = toJson(given, "the answer", INPUT_LIMIT_BYTES) as JsonObject;
   await checkAnswer(turn.context.environment, wait, values);
   if (!wait.call.open || expiredNow(turn, wait)) return undefined;
-  if (resumeId !== undefined) turn.waits.resumeIds.add(resumeId);
+  if (resumeId !== undefined) turn.rests.answered(resumeId);
   const body: EventBody = {
     type: "ResumeWithInput",
     wait_id: wait.waitId,
@@ -62,7 +64,7 @@ export function expireWait(turn: ActiveTurn, wait: LiveWait): void {
 /** Records the end of a wait. The current segment of the request begins with it. */
 export function endWait(turn: ActiveTurn, { call }: LiveWait, outcome: Outcome, body: EventBody): Recorded {
   const recorded = turn.calls.settle(call, outcome, body, turn.speaker);
-  turn.waits.lastResume = recorded.id;
+  turn.rests.lastResume = recorded.id;
   return recorded;
 }
 
@@ -71,4 +73,24 @@ function expiredNow({ context }: ActiveTurn, { expiresAt = Infinity, expire }: L
   if (expire === undefined || expiresAt > context.environment.now()) return false;
   expire();
   return true;
+}
+
+/** Throws `unprocessable` unless the values answer the wait. */
+async function checkAnswer(
+  environment: Environment,
+  { questions, schema }: LiveWait,
+  values: JsonObject,
+): Promise<void> {
+  if (schema) {
+    await checkWith(environment, schema, values, "the answer");
+    return;
+  }
+  const missing = Object.keys(questions).filter((key) => !Object.hasOwn(values, key));
+  const unknown = Object.keys(values).filter((key) => !Object.hasOwn(questions, key));
+  const issues = [
+    ...missing.map((path) => ({ path, message: "a value is expected" })),
+    ...unknown.map((path) => ({ path, message: "this key was not asked for" })),
+  ];
+  if (issues.length > 0)
+    throw new AgentError("unprocessable", "the answer does not fit the questions", { issues });
 }

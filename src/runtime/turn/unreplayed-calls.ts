@@ -1,6 +1,5 @@
-import type { TurnAddress } from "../../ports/environment.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
-import type { CallId } from "../../protocol/ids.ts";
+import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 import { pathTo } from "../journal/call-id.ts";
 import { isUnder } from "../../protocol/ids.ts";
@@ -13,35 +12,32 @@ import { toCancel } from "./open-asks.ts";
 import type { OpenAsks } from "./open-asks.ts";
 import type { SharedMemory } from "./shared-memory.ts";
 
-export interface UnreplayedCallsOptions {
+/** The turn whose log it is; without its parts if it is not in memory. */
+export interface LoggedTurn {
   readonly context: RunContext;
-  readonly address: TurnAddress;
+  readonly runId: RunId;
+  readonly requestId: RequestId;
   readonly recorder: Recorder;
   readonly journal: TurnJournal;
-  /** The parts of the turn that know its calls; absent for a turn that is not in memory. */
-  readonly parts?: { readonly shared: SharedMemory; readonly subscriptions: Subscriptions };
+  readonly calls?: { readonly shared: SharedMemory };
+  readonly subscriptions?: Subscriptions | undefined;
+  readonly openAsks?: OpenAsks | undefined;
 }
 
 /** The calls, and the work on other servers, that the log has open and the replayed code has not reached again. */
 export class UnreplayedCalls {
-  readonly #options: UnreplayedCallsOptions;
+  readonly #turn: LoggedTurn;
   readonly #calls = new Map<CallId, MadeCall>();
   /** All open calls of the log by the calls and scopes above them, themselves included. */
   #callsUnder: Map<string, MadeCall[]> | undefined;
   readonly #remote = new Map<string, LoggedRemoteWork>();
-  #asks: OpenAsks | undefined;
 
-  constructor(options: UnreplayedCallsOptions) {
-    const { calls, open, scopes } = options.journal;
-    this.#options = options;
+  constructor(turn: LoggedTurn) {
+    const { calls, open, scopes } = turn.journal;
+    this.#turn = turn;
     for (const { callId, made } of open) if (made) this.#calls.set(callId, { callId, ...made });
     for (const [path, { remote }] of scopes)
-      if (remote && calls.get(path as CallId)?.outcome === undefined) this.#remote.set(path, remote);
-  }
-
-  /** The asks of a turn in memory, which must not be sent again once they are canceled here. */
-  sharesAsks(asks: OpenAsks): void {
-    this.#asks = asks;
+      if (remote && calls.get(path)?.outcome === undefined) this.#remote.set(path, remote);
   }
 
   /** Registers that the code has made a call again. */
@@ -58,22 +54,22 @@ export class UnreplayedCalls {
 
   /** Records the cancellation of the calls under a call, deepest first, and abandons the remote work under it. */
   cancel(above: CallId): void {
-    const { address, parts, recorder } = this.#options;
-    const calls = this.#take(above);
-    for (const { callId } of calls) parts?.shared.leave(callId);
-    for (const call of calls) {
+    const { runId, requestId, calls, recorder, subscriptions, openAsks } = this.#turn;
+    const taken = this.#take(above);
+    for (const { callId } of taken) calls?.shared.leave(callId);
+    for (const call of taken) {
       const { agent, depth, parentCallId } = call;
       const speaker = createSpeaker({
-        run_id: address.runId,
-        request_id: address.requestId,
+        run_id: runId,
+        request_id: requestId,
         agent,
         depth,
         ...(parentCallId !== undefined && { parent_call_id: parentCallId }),
       });
-      if (parentCallId !== undefined) parts?.subscriptions.introduce(speaker, parentCallId);
+      if (parentCallId !== undefined) subscriptions?.introduce(speaker, parentCallId);
       recorder.event(speaker, toolCanceled(call));
       if (call.sent?.mode === "ask") recorder.outbox(toCancel(call.sent));
-      this.#asks?.dropped(call.callId);
+      openAsks?.dropped(call.callId);
     }
     for (const scope of this.#remote.keys()) if (isUnder(scope, above)) this.#abandon(scope);
   }
@@ -87,7 +83,7 @@ export class UnreplayedCalls {
 
   /** Informs the other server after the reason is committed. */
   #abandon(scope: string): void {
-    const { context, recorder } = this.#options;
+    const { context, recorder } = this.#turn;
     const { agent, state } = this.#remote.get(scope) ?? {};
     this.#remote.delete(scope);
     if (agent === undefined || state === undefined) return;
