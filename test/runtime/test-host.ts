@@ -99,6 +99,19 @@ export class TestHost {
     await this.environment.idle();
   }
 
+  /** Starts a process, and waits until a request has ended or its turn runs again: a suspect is held back before. */
+  async restartUntilContinued(id: string): Promise<void> {
+    const state = async (): Promise<string | number | undefined> => {
+      const entry = await this.log.lookup(id);
+      if (entry === undefined || entry.phase === "completed") return entry?.phase;
+      const { records } = await this.log.read(entry.runId, { after: 0, records: true });
+      return records.filter(({ type }) => type === "RecoveryStarted").length;
+    };
+    const before = await state();
+    await this.restart();
+    while ((await state()) === before) await this.environment.advance(50);
+  }
+
   /** Plans a fault for the commit after this many others. */
   planFault({ after = 0, ...fault }: Omit<CommitFault, "commit"> & { readonly after?: number }): void {
     this.#commitFaults = [...this.#commitFaults, { ...fault, commit: this.commits + 1 + after }];

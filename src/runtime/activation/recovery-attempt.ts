@@ -6,20 +6,14 @@ import type { OpenRequest } from "../replay/run-state.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
-/** How the previous process ended. */
-export interface Death {
-  /** False if the process closed properly, or if a long sleep is over. */
-  readonly died: boolean;
-  /** Whether no other turn ran when the process died. */
-  readonly alone: boolean;
-}
-
-/** The start of a turn that is continued, for the log. */
+/** The start of a turn that is continued, for the log. `died` is false if it only waited, or was released properly. */
 export function toContinuedStart(
-  { recoveries, deaths = 0, among = 0 }: OpenRequest,
-  { died, alone }: Death,
+  { recoveries, deaths = 0, among = 0, held = false }: OpenRequest,
+  died: boolean,
 ): ContinuedStart & { readonly deaths: number } {
-  const counts = died && (alone || among === 1);
+  // The process has died without this turn, so something else ended it. That may also be what ended it before.
+  if (held) return { count: 1, deaths: 1, spared: true };
+  const counts = died && among === 1;
   return {
     count: recoveries === 0 ? 1 : recoveries + (counts ? 1 : 0),
     deaths: deaths + (died ? 1 : 0),
@@ -27,16 +21,20 @@ export function toContinuedStart(
   };
 }
 
-/** A turn is ended when this many of its starts without progress count against it. */
-const RECOVERIES = 3;
+/** A turn is ended when the process has died in this many of its trials, one after the other. */
+const TRIALS = 3;
 
-/** A turn is also ended after this many deaths without progress, even if other turns may have caused them. */
+/** A turn is also ended after this many deaths without progress, even if something else may have caused them. */
 const DEATHS = 50;
 
 /** The end of a turn that repeatedly ends the process; `undefined` if it may be continued once more. */
 export function toPoisoned({ count, deaths = 0 }: ContinuedStart): TurnError | undefined {
-  if (count <= RECOVERIES && deaths <= DEATHS) return undefined;
-  return { code: "poisoned", message: `the turn was continued ${RECOVERIES} times without progress` };
+  if (count > TRIALS) {
+    const message = `the process died ${TRIALS} times when this turn was continued, and not while it was held back`;
+    return { code: "poisoned", message };
+  }
+  if (deaths <= DEATHS) return undefined;
+  return { code: "poisoned", message: `the process died ${DEATHS} times during this turn without progress` };
 }
 
 /** The reason why the current agent cannot continue a turn; `undefined` if it can. */
@@ -72,6 +70,7 @@ export class RecoveryAttempt {
   readonly #sound = Promise.withResolvers<void>();
   /** The recorder's `news` when the turn started. */
   #begun: number | undefined;
+  #isHeld = false;
   #isOver = false;
 
   constructor(options: RecoveryAttemptOptions) {
@@ -91,9 +90,23 @@ export class RecoveryAttempt {
     return this.#options.among;
   }
 
-  /** Resolves when the turn has made progress, waits or sleeps, or has ended. */
+  /** Whether it is held back before its trial. */
+  get held(): boolean {
+    return this.#isHeld && !this.#isOver;
+  }
+
+  /** Resolves when the turn has made progress, only waits, or has ended. */
   get sound(): Promise<void> {
     return this.#sound.promise;
+  }
+
+  /** Records that the turn is held back: a death of the process before it begins is not its doing. */
+  async hold(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isHeld = true;
+    const { ledger, requestId } = this.#options;
+    ledger.change({ type: "Held", request_id: requestId });
+    await this.#committed();
   }
 
   /**
@@ -102,6 +115,7 @@ export class RecoveryAttempt {
    */
   async begin(among: number): Promise<void> {
     if (this.#isOver) return;
+    this.#isHeld = false;
     const { ledger, requestId, start, run } = this.#options;
     ledger.change({
       type: "RecoveryStarted",
@@ -115,7 +129,7 @@ export class RecoveryAttempt {
     await this.#committed();
   }
 
-  /** Records that other turns may run beside it again; does nothing once it made progress. */
+  /** Records that it has survived its trial, and that other turns run beside it; does nothing once it made progress. */
   async accompany(): Promise<void> {
     if (this.#isOver) return;
     this.end();

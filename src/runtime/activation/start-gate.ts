@@ -9,13 +9,15 @@ export interface Suspect {
   readonly count: number;
   /** The number of turns, with this one, that were continued together at its last continuation; 0 = unlimited. */
   readonly among: number;
+  /** Records that the turn is held back until it begins. */
+  hold(): Promise<void>;
   /**
    * Continues the turn together with `among - 1` others; 0 = unlimited. Resolves when that is recorded.
    */
   begin(among: number): Promise<void>;
-  /** Resolves when the turn has made progress, waits or sleeps, or has ended. */
+  /** Resolves when the turn has made progress, only waits, or has ended. */
   readonly sound: Promise<void>;
-  /** Records that other turns may run beside it again; does nothing once it made progress. */
+  /** Records that the turn has survived its trial; does nothing once it made progress. */
   accompany(): Promise<void>;
 }
 
@@ -28,26 +30,34 @@ export interface StartGateOptions {
 const SUSPICIOUS_DEATHS = 2;
 
 /** Time for a suspect to make progress or survive, in milliseconds; doubled for each further death. */
-const TRIAL_MS = { first: 1_000, most: 15_000 };
+const TRIAL_MS = { first: 250, most: 15_000 };
 
-/** Longest time of one round of trials, in milliseconds; all other turns of a new process wait during its first round. */
-const TRIALS_MS = 30_000;
+/**
+ * How long suspects are held back before they are tried, as a multiple of a trial: a process that somebody else kills
+ * dies more likely in this time than in the trial. The hold after a death is longer than the hold and the trial before it,
+ * so that a process which is always killed at the same age dies without its suspects.
+ */
+const HOLD_TRIALS = 4;
+
+/** Longest hold, and longest time of one round of trials, in milliseconds. */
+const ROUND_MS = 30_000;
 
 /** If a round has many suspects, they continue in this many groups, and a group that dies is divided again. */
 const GROUPS = 16;
 
 /**
  * Decides when the handlers of turns run. Usually that is immediately. A turn that ran when the process died, twice in
- * succession, is a suspect. Suspects continue one group after the other, so that the next death counts only against the
- * turn that was on trial. In a new process all other turns wait for the first round of trials. A process that runs already
- * has taken its suspects over from another node; its other turns do not wait.
+ * succession, is a suspect. Suspects are held back for a while: if the process dies then, somebody else has killed it, and
+ * they are suspects no more. Then they continue one group after the other, so that the next death counts only against the
+ * turn that was on trial. A turn that ran at the last death only continues after the round, because a second cause would
+ * make deaths during a hold meaningless. All other turns cannot have been the cause and go on.
  */
 export class StartGate {
   readonly #options: StartGateOptions;
-  /** The calls that wait for the gate to open; `undefined` when it is open. */
+  /** The calls that wait until all turns to continue are registered; `undefined` afterwards. */
   #waiting: (() => void)[] | undefined = [];
-  /** The turns to continue when the gate opens. */
-  #continued: Suspect[] = [];
+  /** The turns that ran at the last death only. */
+  #possible: Suspect[] = [];
   /** The suspects of the next round of trials. */
   #suspects: Suspect[] = [];
   #isTrying = false;
@@ -58,30 +68,29 @@ export class StartGate {
     this.#options = options;
   }
 
-  /** Runs code of a turn that is not continued after a crash: now, or when the gate opens. */
+  /** Runs code of a turn that is not continued after a crash: now, or when all turns to continue are registered. */
   pass(run: () => void): void {
     if (this.#waiting === undefined) run();
     else this.#waiting.push(run);
   }
 
-  /** Continues a turn: now, or when the gate opens; a suspect in the next round of trials. */
+  /** Continues a turn: at once if it cannot have ended the process, otherwise in or after a round of trials. */
   continue(turn: Suspect): void {
-    const isOpen = this.#waiting === undefined;
-    if (turn.deaths >= SUSPICIOUS_DEATHS) {
-      this.#suspects.push(turn);
-      if (isOpen) void this.#tryAll();
-    } else if (isOpen) void turn.begin(0);
-    else this.#continued.push(turn);
+    if (turn.deaths === 0) this.pass(() => void turn.begin(0));
+    else if (turn.deaths < SUSPICIOUS_DEATHS) this.#possible.push(turn);
+    else this.#suspects.push(turn);
+    if (this.#waiting === undefined) void this.#tryAll();
   }
 
-  /**
-   * Opens the gate after all turns to continue are registered. Resolves when they have started, or when the
-   * first suspect is about to start; the others follow later.
-   */
+  /** All turns to continue are registered. Resolves when those have started that are not to wait for a round of trials. */
   async open(): Promise<void> {
     if (this.#stopped) return;
-    if (this.#suspects.length === 0) await this.#openNow();
-    else void this.#tryAll();
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const run of waiting) run();
+    const hasTrials = this.#suspects.length > 0;
+    const trying = this.#tryAll();
+    if (!hasTrials) await trying;
   }
 
   /** Drops everything that waits. */
@@ -94,11 +103,13 @@ export class StartGate {
   async #tryAll(): Promise<void> {
     if (this.#isTrying) return;
     this.#isTrying = true;
-    while (this.#suspects.length > 0 && !this.#stopped) {
+    while (this.#suspects.length + this.#possible.length > 0 && !this.#stopped) {
       const suspects = this.#suspects;
       this.#suspects = [];
-      await this.#try(suspects);
-      if (this.#waiting !== undefined && !this.#stopped) await this.#openNow();
+      if (suspects.length > 0) await this.#try(suspects);
+      const possible = this.#possible;
+      this.#possible = [];
+      if (!this.#stopped) await Promise.all(possible.map((turn) => turn.begin(0)));
     }
     this.#isTrying = false;
   }
@@ -107,13 +118,15 @@ export class StartGate {
   async #try(suspects: readonly Suspect[]): Promise<void> {
     const deaths = suspects.reduce((most, turn) => Math.max(most, turn.deaths), 0);
     const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
-    const groups = toGroups(suspects, Math.min(GROUPS, Math.floor(TRIALS_MS / ms)));
+    const holdMs = Math.min(ms * HOLD_TRIALS, ROUND_MS);
+    const groups = toGroups(suspects, Math.min(GROUPS, Math.floor(ROUND_MS / ms)));
     if (suspects.length > 1) {
       const what = `the process of ${suspects.length} turns died ${SUSPICIOUS_DEATHS} times or more in succession`;
-      const how = `they continue in ${groups.length} groups, one after the other`;
-      const others = this.#waiting === undefined ? "" : ", and all other turns wait";
-      this.#options.telemetry.fault(`${what}; ${how}${others}`);
+      const how = `after ${holdMs} ms they continue in ${groups.length} groups, one after the other`;
+      this.#options.telemetry.fault(`${what}; ${how}`);
     }
+    await Promise.all(suspects.map((turn) => turn.hold()));
+    await this.#watch(suspects, holdMs);
     for (const group of groups) {
       if (this.#stopped) return;
       await Promise.all(group.map((turn) => turn.begin(group.length)));
@@ -123,25 +136,17 @@ export class StartGate {
     }
   }
 
-  /** Resolves when all turns of a group have made progress, or have had enough time to end the process. */
-  async #watch(group: readonly Suspect[], ms: number): Promise<void> {
+  /** Waits for a time, or until all turns are sound. */
+  async #watch(turns: readonly Suspect[], ms: number): Promise<void> {
+    if (this.#stopped) return;
     await new Promise<void>((resolve) => {
       const stopTimer = this.#options.environment.timer(ms, resolve);
       this.#stopWindow = () => {
         stopTimer();
         resolve();
       };
-      void Promise.all(group.map(({ sound }) => sound)).then(this.#stopWindow);
+      void Promise.all(turns.map(({ sound }) => sound)).then(this.#stopWindow);
     });
-  }
-
-  async #openNow(): Promise<void> {
-    const waiting = this.#waiting ?? [];
-    const continued = this.#continued;
-    this.#waiting = undefined;
-    this.#continued = [];
-    for (const run of waiting) run();
-    await Promise.all(continued.map((turn) => turn.begin(0)));
   }
 }
 

@@ -117,6 +117,13 @@ export class TurnSlot implements TurnListener {
     return this.#entry.atRest && this.#continuation === undefined;
   }
 
+  /** Ends its hold, if it is held back before a trial, because the process closes properly. */
+  endHold(): void {
+    const { requestId } = this;
+    if (requestId !== undefined && this.#continuation?.held === true)
+      this.#ledger.change({ type: "Held", request_id: requestId, over: true });
+  }
+
   /** The open calls of the turn, if it is in memory. */
   get calls(): Iterable<OpenCall> {
     return this.#turn?.root.below() ?? [];
@@ -158,17 +165,15 @@ export class TurnSlot implements TurnListener {
 
   /**
    * Continues a passivated turn after a crash, or at its wake time if it is at rest. The recovery is recorded first, so
-   * that a turn that crashes the process repeatedly is detected and ended. `alone` means that no other turn ran when the
-   * process died.
+   * that a turn that crashes the process repeatedly is detected and ended.
    */
-  recover({ alone, isDue }: { readonly alone: boolean; readonly isDue: boolean }): void {
+  recover({ isDue }: { readonly isDue: boolean }): void {
     const ledger = this.#ledger;
     const open = ledger.started;
     if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
     const { atRest, wakeAt } = this.#entry;
     if (atRest && !(isDue && wakeAt !== undefined)) return;
-    const died = open.released !== true && !atRest;
-    const start = toContinuedStart(open, { died, alone });
+    const start = toContinuedStart(open, open.released !== true && !atRest);
     const { requestId } = open.accepted;
     const error = toPoisoned(start);
     if (error) {
@@ -280,7 +285,17 @@ export class TurnSlot implements TurnListener {
     const journal = this.#passivated;
     if (journal && spared) spare(journal.tried);
     const turn = journal && this.#open(journal);
-    if (turn) this.#ledger.recorder.committed().then(() => this.#run(turn), ignore);
+    if (turn) this.#ledger.recorder.committed().then(() => this.#rerun(turn), ignore);
+  }
+
+  /** Runs a continued handler again. A turn that then only waits does not end the process: its next start is its first. */
+  #rerun(turn: ActiveTurn): void {
+    this.#run(turn);
+    const { requestId } = turn;
+    turn.quiescence.whenOutside(() => {
+      if (this.#turn !== turn || (this.#ledger.started?.recoveries ?? 0) === 0) return;
+      this.#ledger.change({ type: "Released", request_id: requestId });
+    });
   }
 
   /** Ends a turn whose handler is not in memory, and with it the calls that the log has open. */

@@ -14,4 +14,4 @@ export function isRetry(event: EventBody): boolean {
 }
 
 /** The records that are no progress of a turn: a call that ends the process each time writes them each time. */
-export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set(["Queued", "Begun", "Prompt"]);
+export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set(["Queued", "Begun", "Prompt", "Held"]);

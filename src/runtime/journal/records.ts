@@ -46,7 +46,7 @@ export interface MachineTimer {
 
 /** The crash history of a continued turn; it is cleared once the turn makes progress. */
 export interface ContinuedStart {
-  /** The starts that count against the turn, this one included. One counts if the process died while nothing else ran. */
+  /** The starts that count against the turn, this one included. One counts if the process died in the trial after it. */
   readonly count: number;
   /** How often the process has died since the turn last made progress, during any turn. */
   readonly deaths?: number;
@@ -55,9 +55,7 @@ export interface ContinuedStart {
    * limit.
    */
   readonly among?: number;
-  /**
-   * The attempts made by calls after the last start do not count: another turn may have ended the process.
-   */
+  /** The attempts made by calls after the last start do not count: something else may have ended the process. */
   readonly spared?: true;
 }
 
@@ -103,11 +101,16 @@ export type RecordBody =
       /** Milliseconds since 1970. */
       readonly at?: number;
     } & ContinuedStart)
-  /** More turns run now beside a turn that has made no progress since it was continued. */
+  /**
+   * A turn is held back before its trial: if the process dies before its next start, something else has ended it. With
+   * `over`, the process closes properly.
+   */
+  | { readonly type: "Held"; readonly request_id: RequestId; readonly over?: true }
+  /** A turn has survived its trial without progress: more turns run beside it now. */
   | { readonly type: "Accompanied"; readonly request_id: RequestId }
   /**
-   * The process released a running turn properly, at a time in milliseconds since 1970; without a time, the turn began to
-   * rest. The next recovery does not count.
+   * The process released a running turn properly, at a time in milliseconds since 1970; without a time, the turn only
+   * waits for something from outside. The next recovery does not count.
    */
   | { readonly type: "Released"; readonly request_id: RequestId; readonly at?: number }
   /** A turn sleeps until a time. */

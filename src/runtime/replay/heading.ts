@@ -65,6 +65,7 @@ export function withRecord(state: RunState, record: PlacedRecord): RunState {
     case "Forked":
     case "MemoryCommitted":
     case "Accompanied":
+    case "Held":
     case "RecoveryStarted":
     case "Released":
       return evolve(state, record);

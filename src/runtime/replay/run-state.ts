@@ -47,8 +47,10 @@ export interface OpenRequest {
   readonly deaths?: number;
   /** The number of turns, with this one, that ran after its last continuation; 0 = unlimited. */
   readonly among?: number;
-  /** Whether the process closed properly after its last start. */
+  /** Whether the process closed properly after its last start, or the turn only waited. */
   readonly released?: boolean;
+  /** Whether it is held back before a trial. */
+  readonly held?: boolean;
 }
 
 /** The configuration of a run, and how often it was changed. */
@@ -76,7 +78,9 @@ export const newRun: RunState = { turns: 0, open: [], memory: {}, config: null }
 const CHANGES = 16;
 
 /** The crash history of a turn that makes progress. */
-const UNSUSPECTED = { recoveries: 0, deaths: 0, among: 0 } as const;
+const UNSUSPECTED = { recoveries: 0, deaths: 0, among: 0, held: false } as const;
+
+const STARTED = { released: false, held: false } as const;
 
 /** Applies a change. This is the only place where a run's state changes, live or when it is rebuilt. */
 export function evolve(state: RunState, change: RunChange): RunState {
@@ -95,10 +99,12 @@ export function evolve(state: RunState, change: RunChange): RunState {
       return { ...state, open: state.open.filter(({ accepted }) => accepted.requestId !== change.requestId) };
     case "RecoveryStarted": {
       const { request_id: requestId, count: recoveries, deaths = 0, among = 0 } = change;
-      return { ...state, open: patch(state.open, requestId, { recoveries, deaths, among, released: false }) };
+      return { ...state, open: patch(state.open, requestId, { recoveries, deaths, among, ...STARTED }) };
     }
+    case "Held":
+      return { ...state, open: patch(state.open, change.request_id, { held: change.over !== true }) };
     case "Accompanied":
-      return { ...state, open: patch(state.open, change.request_id, { among: 0 }) };
+      return { ...state, open: patch(state.open, change.request_id, { recoveries: 1, among: 0 }) };
     case "Released":
       return { ...state, open: patch(state.open, change.request_id, { ...UNSUSPECTED, released: true }) };
     case "Progress":

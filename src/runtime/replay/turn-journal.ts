@@ -80,7 +80,7 @@ export class CallRecord {
   made: LoggedCall | undefined;
   /** The number of its attempts. */
   attempts = 0;
-  /** How many of them do not count, because another turn may have ended the process. */
+  /** How many of them do not count, because something else may have ended the process. */
   spared = 0;
   /** Whether it waits for a slot and has not begun, so that it surely did nothing. */
   isQueued = false;
@@ -171,9 +171,9 @@ export function waitsOf({ open }: TurnJournal): readonly Wait[] {
   return open.flatMap(({ wait }) => wait ?? []);
 }
 
-/** Adds one attempt that does not count to each call that was attempted after the last start. */
+/** Adds one attempt that does not count to each call that was attempted after the last start. The first one counts. */
 export function spare(tried: Iterable<CallRecord>): void {
-  for (const record of tried) record.spared += 1;
+  for (const record of tried) if (record.attempts > 1) record.spared += 1;
 }
 
 export function addUsage(a: Usage, b: Usage): Usage {

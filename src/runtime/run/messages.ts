@@ -83,8 +83,6 @@ export interface ScheduleMessage {
 /** Continue the open requests of the run. */
 export interface RecoverMessage {
   readonly kind: "recover";
-  /** Whether no other turn ran when the process died. */
-  readonly alone?: boolean;
   /** Whether the wake time of its turn has passed. A turn at rest continues only then. */
   readonly isDue?: boolean;
 }

@@ -265,10 +265,10 @@ export class RequestQueue {
   }
 
   /** Continues the open request after a crash, or at its wake time. */
-  recover({ alone = false, isDue = false }: RecoverMessage): RunReceipt {
+  recover({ isDue = false }: RecoverMessage): RunReceipt {
     const ledger = this.#ledger;
     if (this.slot.requestId !== undefined) {
-      this.slot.recover({ alone, isDue });
+      this.slot.recover({ isDue });
     } else if (this.#mailbox.size > 0) this.slot.startNext();
     return toRunReceipt(ledger.runId, ledger.recorder.head);
   }

@@ -167,6 +167,7 @@ export class Run implements RecorderListener {
     const isReleased = !isFailure && turn !== undefined && this.working && !atRest;
     if (requestId !== undefined && isReleased)
       this.#ledger.change({ type: "Released", request_id: requestId, at: this.#ledger.now });
+    if (!isFailure) this.#requests.slot.endHold();
     this.#outbox.flush();
     await this.#ledger.committed();
   }
@@ -183,12 +184,11 @@ export class Run implements RecorderListener {
   }
 
   /**
-   * Continues what an owner that is gone has left in a run that was just loaded: its open request, and its outbox. `alone`
-   * means that no other turn ran when the process died.
+   * Continues what an owner that is gone has left in a run that was just loaded: its open request, and its outbox.
    */
-  continue({ alone }: { readonly alone: boolean }): void {
+  continue(): void {
     if (!this.#ledger.begun) return;
-    this.#requests.recover({ kind: "recover", alone });
+    this.#requests.recover({ kind: "recover" });
     this.#outbox.recover().catch((error: unknown) => {
       this.#context.telemetry.fault(`the outbox of run ${this.runId} could not be read`, error);
     });

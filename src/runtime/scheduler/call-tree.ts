@@ -85,7 +85,7 @@ export class OpenCall {
       this.#busy = this.parent.#busy;
       this.parent.#adopt(this);
     } else {
-      this.#busy = { working: 0 };
+      this.#busy = { working: 0, running: 0 };
     }
     this.#count();
   }
@@ -99,14 +99,18 @@ export class OpenCall {
   /** The call waits for something from outside its turn from now on; waits and sleeps do so from their start. */
   rest(): void {
     if (this.#rests) return;
-    if (this.#isCounted) this.#busy.working -= 1;
-    this.#isCounted = false;
     this.#rests = true;
+    this.#count();
   }
 
   /** Whether every open call of the tree waits for something from outside the turn. */
   get onlyRests(): boolean {
     return this.#busy.working === 0;
+  }
+
+  /** Whether no open call of the tree runs code here: each waits for something from outside the turn, or is sent there. */
+  get onlyOutside(): boolean {
+    return this.#busy.running === 0;
   }
 
   /** Frees the slots of the calls above until this call, which waits for something from outside, is closed. */
@@ -161,7 +165,9 @@ export class OpenCall {
     const isCounted = !this.#rests && this.open && !this.#queued && (this.#children?.size ?? 0) === 0;
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
-    this.#busy.working += isCounted ? 1 : -1;
+    const change = isCounted ? 1 : -1;
+    this.#busy.working += change;
+    if (!SENT.has(this.kind)) this.#busy.running += change;
   }
 }
 
@@ -169,6 +175,8 @@ export class OpenCall {
 interface BusyCount {
   /** The calls during which the time of the turn runs. */
   working: number;
+  /** Those of them that run code in this process. */
+  running: number;
 }
 
 /**
@@ -176,6 +184,9 @@ interface BusyCount {
  * `remote` beside it.
  */
 const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
+
+/** The calls that only send something to another actor, again and again until it has room. */
+const SENT: ReadonlySet<CallKind> = new Set(["ask", "tell"]);
 
 /** A wait that is open in a running turn. */
 export interface LiveWait extends Wait {

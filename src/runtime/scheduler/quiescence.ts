@@ -42,6 +42,9 @@ const STALL_MS = 60_000;
  * - at rest: quiescent and suspended. The status of its request is `waiting` if a wait is open;
  * - passivated: not in memory. A turn at rest can be passivated.
  *
+ * A turn can also be outside without being at rest: no code of it runs, but what it sends to another actor has not been
+ * accepted. It cannot be passivated, and cannot be what ends the process.
+ *
  * The first three are known from the turn's activity, deliveries and open calls. Whether a turn is quiescent:
  * `#look` decides this, after a commit and one event-loop tick, in which the code can continue.
  */
@@ -61,6 +64,7 @@ export class Quiescence implements ActivityListener {
   #stall: { readonly missing: CallId; readonly stop: () => void } | undefined;
   #isChangePending = false;
   #stopped = false;
+  #whenOutside: (() => void) | undefined;
 
   constructor(options: QuiescenceOptions, listener: QuiescenceListener) {
     this.#options = options;
@@ -87,6 +91,13 @@ export class Quiescence implements ActivityListener {
   /** Whether the turn is suspended. */
   get suspended(): boolean {
     return this.rests.any && this.#options.root.onlyRests;
+  }
+
+  /** Calls a function once, when no code of the turn runs here. */
+  whenOutside(run: () => void): void {
+    this.#whenOutside = run;
+    this.#watch();
+    this.#lookSoon();
   }
 
   /** Registers an open call. */
@@ -132,7 +143,8 @@ export class Quiescence implements ActivityListener {
   activityChanged(): void {
     this.#wasSeenAtRest = false;
     const mayBeQuiescent = this.rests.anyLiveWait || this.rests.anyLong;
-    if (mayBeQuiescent || this.deliveries.missing !== undefined) this.#lookSoon();
+    const isWatched = mayBeQuiescent || this.#whenOutside !== undefined;
+    if (isWatched || this.deliveries.missing !== undefined) this.#lookSoon();
   }
 
   /** The turn has ended or is passivated. */
@@ -144,6 +156,10 @@ export class Quiescence implements ActivityListener {
 
   get #isQuiescent(): boolean {
     return !this.activity.any && this.deliveries.isEmpty && this.#options.root.onlyRests;
+  }
+
+  get #isOutside(): boolean {
+    return !this.activity.any && this.deliveries.isEmpty && this.#options.root.onlyOutside;
   }
 
   #rest(call: OpenCall, rest: Rest): void {
@@ -193,6 +209,11 @@ export class Quiescence implements ActivityListener {
     if (activity.count > since) this.#lookSoon();
     this.#watchStall(activity.any ? undefined : deliveries.missing);
     this.#wasSeenAtRest = this.#settling === 0 && this.#isQuiescent;
+    if (this.#isOutside) {
+      const whenOutside = this.#whenOutside;
+      this.#whenOutside = undefined;
+      whenOutside?.();
+    }
     this.#listener.quiescenceChanged();
   }
 

@@ -53,11 +53,8 @@ export class Recovery {
     await loadConfigurations(context);
     const query = notOwnedByOthers(context.router);
     const open = await context.log.open(query);
-    // A turn that ran alone is the one that ended the process, if a turn did. Another node may own one that ran beside it.
-    const hasOthers = query.notOwnedBy !== undefined;
-    const alone = !hasOthers && open.filter(({ phase }) => phase === "running").length === 1;
     const own = await ownRuns(context.router, open);
-    await this.#recover(own, { alone });
+    await this.#recover(own);
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
@@ -186,9 +183,9 @@ export class Recovery {
    * Continues runs; those that cannot be reached at present, for example because the log is away again, later. While the
    * log cannot be written, that is done when it can be.
    */
-  async #recover(runIds: readonly RunId[], options?: { readonly alone: boolean }): Promise<void> {
+  async #recover(runIds: readonly RunId[]): Promise<void> {
     await inLanes(runIds, async (runId) => {
-      const isReached = await sendRecover(this.#context, runId, options);
+      const isReached = await sendRecover(this.#context, runId);
       if (!isReached && !this.isProbing) this.recoverLater(runId);
     });
   }

@@ -65,7 +65,7 @@ export class RunHost implements RouterHandler, RunListener {
 
   async #deliver(runId: RunId, message: Message, isRepeated: boolean): Promise<RunReceipt> {
     this.#checkOpen();
-    const entry = this.#entry(runId, message);
+    const entry = this.#entry(runId);
     entry.users += 1;
     this.#quiet.delete(entry);
     try {
@@ -205,8 +205,8 @@ export class RunHost implements RouterHandler, RunListener {
     if (this.#closed) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
   }
 
-  /** The run of a message, which loads it if it is not in memory. */
-  #entry(runId: RunId, message: Message): Entry {
+  /** The entry of a run; loads the run if it is not in memory. */
+  #entry(runId: RunId): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
     const unlessOwnedBy = livingOthers(this.#context.router);
@@ -220,8 +220,7 @@ export class RunHost implements RouterHandler, RunListener {
         if (this.#context.log.node === undefined) return;
         // The message that loads it may be the first one since its owner before was lost. While the log cannot be written,
         // a run that continues would be dropped again, and its messages to itself would load it again, without a pause.
-        const alone = message.kind === "recover" && message.alone === true;
-        if (!this.#recovery.isProbing) run.continue({ alone });
+        if (!this.#recovery.isProbing) run.continue();
         // No other node wakes it from now on, and the time may have passed on the clock of this one.
         if (run.wakeAt !== undefined) this.#recovery.sleeps(run.wakeAt);
       },

@@ -30,16 +30,33 @@ export class RestartedServer implements AsyncDisposable {
     return this.#url.promise;
   }
 
-  /** Sends a request until it has ended, in any process; resolves with its last event. */
+  /** Ends the process that serves, as somebody else would; resolves when the next one has been started. */
+  async kill(): Promise<void> {
+    this.#child?.kill("SIGKILL");
+    await this.#closed;
+  }
+
+  /** Sends a chat until it has ended, in any process; resolves with its last event. */
   async ask(agent: string, input: string, requestId: string): Promise<Ended> {
-    const body = JSON.stringify({ type: "ChatRequest", input, request_id: requestId, wait: "completed" });
+    const request = { type: "ChatRequest", input, request_id: requestId, wait: "completed" };
+    for (;;) {
+      const event = (await this.post(agent, request)) as Ended;
+      if (event.type === "RequestCompleted") return event;
+    }
+  }
+
+  /** Sends a request, which must be idempotent, until a process answers it. */
+  async post(agent: string, request: object): Promise<unknown> {
     const headers = { "content-type": "application/json" };
     for (;;) {
       const url = await this.url;
       try {
-        const response = await fetch(`${url}/${agent}/process`, { method: "POST", headers, body });
-        const event = (await response.json()) as Ended;
-        if (event.type === "RequestCompleted") return event;
+        const response = await fetch(`${url}/${agent}/process`, {
+          method: "POST",
+          headers,
+          body: JSON.stringify(request),
+        });
+        return await response.json();
       } catch {
         // The process has died; the next one has another address.
       }

@@ -151,13 +151,13 @@ test("a turn that kills the process at each wake-up is ended", async () => {
   const host = new TestHost({ agents: [agent], limits });
   await host.ask("deadly", chat);
   await host.environment.advance(MONTH_MS);
-  for (let restart = 1; restart <= 3; restart += 1) {
+  for (let restart = 1; restart <= 5; restart += 1) {
     expect(host.crashed).toBe(true);
-    await host.restart();
+    await host.restartUntilContinued(asked);
   }
 
   expect(host.crashed).toBe(false);
-  expect(life).toBe(4);
+  expect(life).toBe(6);
   expect((await host.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
 });
 
@@ -202,7 +202,7 @@ test("a sleeping turn survives three crashes; its wake-ups do not count against 
     await host.restart();
     await host.environment.advance(0);
     expect(host.crashed).toBe(true);
-    await host.restart();
+    await host.restartUntilContinued(asked);
     await host.environment.advance(0);
 
     expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });

@@ -246,9 +246,9 @@ test("messages that arrive during a recovery keep no poisoned turn alive", async
   });
   const host = new TestHost({ agents: [stuck] });
   await host.ask("stuck", chat);
-  for (let crash = 1; crash <= 4; crash += 1) {
-    await host.ask("stuck", message("note", String(crash)));
-    await host.restart();
+  for (let death = 1; death <= 5; death += 1) {
+    await host.ask("stuck", message("note", String(death)));
+    await host.restartUntilContinued(asked);
   }
   expect((await host.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
 });

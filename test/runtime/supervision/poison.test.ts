@@ -1,4 +1,5 @@
 import { defineAgent, defineTool } from "troupe";
+import type { RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
@@ -17,18 +18,87 @@ const endless = defineAgent({
 test.each([
   { about: "a log of one process", node: {} },
   { about: "a log that several nodes can share", node: { node: "one" } },
-])("a turn that was continued three times without progress is ended, on $about", async ({ node }) => {
-  const host = new TestHost({ agents: [endless], ...node });
+])(
+  "a turn is ended when the process has died three times while it was on trial, on $about",
+  async ({ node }) => {
+    const host = new TestHost({ agents: [endless], ...node });
+    await host.ask("endless", chat);
+    for (let death = 1; death <= 4; death += 1) {
+      await host.restartUntilContinued(asked);
+      expect((await host.runtime.status(asked)).status).toBe("running");
+    }
+    await host.restartUntilContinued(asked);
+    expect((await host.events(asked)).at(-1)).toMatchObject({
+      finish_reason: "error",
+      error: { code: "poisoned" },
+    });
+  },
+);
+
+test.each([
+  { about: "also while the turn is held back", livesMs: [100, 900, 200, 1_500, 400, 700] },
+  { about: "always at the same age", livesMs: [1_100] },
+  { about: "long after the turn was tried", livesMs: [40_000, 50_000, 60_000] },
+])("a process that somebody else kills poisons no turn: $about", async ({ livesMs }) => {
+  const host = new TestHost({ agents: [endless] });
   await host.ask("endless", chat);
-  for (let crash = 1; crash <= 3; crash += 1) {
+  for (let death = 0; death < 45; death += 1) {
+    await host.environment.advance(livesMs[death % livesMs.length] as number);
+    host.crash();
     await host.restart();
-    expect((await host.runtime.status(asked)).status).toBe("running");
   }
-  await host.restart();
-  expect((await host.events(asked)).at(-1)).toMatchObject({
-    finish_reason: "error",
-    error: { code: "poisoned" },
-  });
+  expect((await host.runtime.status(asked)).status).toBe("running");
+});
+
+/** An actor that reads nothing, and turns that only wait for it, or for a time. */
+const busy = defineAgent({
+  name: "busy",
+  purpose: "Never ends.",
+  messages: { note: z.string() },
+  operations: (own) => ({
+    work: own({ input: z.object({}), run: () => new Promise<null>(() => {}) }),
+  }),
+});
+const teller = defineAgent({
+  name: "teller",
+  purpose: "Tells a busy actor something.",
+  async chat(_input, turn) {
+    await turn.tell(turn.actor(busy, "one"), "note", "more");
+  },
+});
+const asker = defineAgent({
+  name: "asker",
+  purpose: "Asks a busy actor.",
+  async chat(_input, turn) {
+    await turn.ask(turn.actor(busy, "one"), "work", {});
+  },
+});
+const napper = defineAgent({
+  name: "napper",
+  purpose: "Sleeps for a few seconds.",
+  async chat(_input, turn) {
+    await turn.sleep(4_000);
+  },
+});
+
+test.each([
+  { about: "tells an actor with a full mailbox", agent: teller },
+  { about: "asks an actor with a full mailbox", agent: asker },
+  { about: "sleeps for a few seconds", agent: napper },
+])("a turn that only waits is never held back: it $about", async ({ agent }) => {
+  const host = new TestHost({ agents: [busy, agent], limits: { unreadMessages: 1, queuedActorRequests: 0 } });
+  await host.ask("busy", { type: "OperationRequest", operation: "work", input: {}, key: "one" });
+  await host.ask("busy", { type: "Message", name: "note", body: "first", key: "one" });
+  await host.ask(agent.name, chat);
+  for (let death = 1; death <= 8; death += 1) {
+    host.crash();
+    await host.restart();
+    await host.environment.advance(0);
+  }
+  const { runId } = (await host.log.lookup(asked)) ?? {};
+  const { records } = await host.log.read(runId as RunId, { after: 0, records: true });
+  expect(records.filter(({ type }) => type === "Held")).toEqual([]);
+  expect((await host.runtime.status(asked)).status).toBe("running");
 });
 
 test("a proper end of the process does not count against the turn", async () => {
@@ -92,7 +162,7 @@ test("an unsafe effect whose outcome is unknown after a crash is not repeated, a
   expect(ofType(await host.events(asked), "ToolError")).toMatchObject([{ code: "interrupted" }]);
 });
 
-test("an idempotent effect is retried with the same id, at most three times, and each attempt is logged", async () => {
+test("an idempotent effect is repeated with the same id until the process has died in two of its trials", async () => {
   const tries: string[] = [];
   const agent = defineAgent({
     name: "retrying",
@@ -115,11 +185,12 @@ test("an idempotent effect is retried with the same id, at most three times, and
   });
   const host = new TestHost({ agents: [agent] });
   await host.ask("retrying", chat);
-  for (let crash = 1; crash <= 3; crash += 1) await host.restart();
+  for (let death = 1; death <= 4; death += 1) await host.restartUntilContinued(asked);
 
-  expect(tries).toEqual([1, 2, 3].map((attempt) => `run_000000000000000000001.c1.1 ${attempt}`));
+  // The first attempt counts, and the second one does not: nothing shows yet that the turn has ended the process.
+  expect(tries).toEqual([1, 2, 3, 4].map((attempt) => `run_000000000000000000001.c1.1 ${attempt}`));
   const events = await host.events(asked);
-  expect(ofType(events, "ToolCall").map(({ attempt = 1 }) => attempt)).toEqual([1, 2, 3]);
+  expect(ofType(events, "ToolCall").map(({ attempt = 1 }) => attempt)).toEqual([1, 2, 3, 4]);
   expect(ofType(events, "ToolError")).toMatchObject([{ tool_call_id: "c1.1", code: "interrupted" }]);
 });
 

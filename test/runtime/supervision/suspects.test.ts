@@ -1,7 +1,7 @@
 import { defineAgent } from "troupe";
 import type { Limits } from "troupe";
 import type { RequestId } from "troupe/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ofType } from "../../agents/events.ts";
 import { TestHost } from "../test-host.ts";
 
@@ -72,8 +72,8 @@ async function endsOf(host: TestHost, requests: readonly RequestId[]): Promise<r
 
 test.each([
   { about: "one ends the process at once", innocents: 8, guilty: ["20"], most: 5 },
-  { about: "two end the process at once", innocents: 8, guilty: ["20", "40"], most: 8 },
-  { about: "one ends the process late", innocents: 8, guilty: ["5000"], most: 9 },
+  { about: "two end the process at once", innocents: 8, guilty: ["20", "40"], most: 9 },
+  { about: "one ends the process late", innocents: 8, guilty: ["5000"], most: 10 },
   { about: "one of a hundred ends the process", innocents: 99, guilty: ["20"], most: 8 },
 ])("only the turns that end the process are poisoned: $about", async ({ innocents, guilty, most }) => {
   const host = deadlyHost();
@@ -104,21 +104,7 @@ test("an attempt of a call does not count if another turn may have ended the pro
   expect(tries).toEqual([1, 2, 3, 4, 5]);
 });
 
-test("a new request waits only until the suspects have had their time", async () => {
-  const host = deadlyHost();
-  await askAll(host, "innocent", ["", ""]);
-  for (let death = 0; death < 2; death += 1) {
-    host.crash();
-    await host.restart();
-  }
-  const quick = "quick" as RequestId;
-  await host.ask("innocent", { type: "ChatRequest", input: "", request_id: quick });
-  expect(ofType(await host.events(quick), "ToolCall")).toHaveLength(0);
-  await host.environment.advance(2_000);
-  expect(ofType(await host.events(quick), "ToolCall")).toHaveLength(1);
-});
-
-test("a sleeper whose time is over waits in memory for the suspects", async () => {
+test("while suspects are tried, new requests and those that a wake-up continues go on", async () => {
   const host = deadlyHost({ idleRuns: 0 });
   await askAll(host, "sleeper", [""]);
   await askAll(host, "innocent", ["", ""]);
@@ -127,15 +113,47 @@ test("a sleeper whose time is over waits in memory for the suspects", async () =
   host.crash();
   // The sleep is over when the next process starts.
   host.clockMs = 120_000;
-  const original = host.log.claim.bind(host.log);
-  const claim = vi.spyOn(host.log, "claim").mockImplementation((...args) => {
-    if (claim.mock.calls.length > 100) throw new Error("the runs are loaded again and again");
-    return original(...args);
-  });
   await host.restart();
-  await host.environment.advance(500);
-  expect(claim.mock.calls.length).toBeLessThanOrEqual(3);
-  expect(await endsOf(host, ["sleeper-0"])).toEqual(["undefined"]);
-  await host.environment.advance(10_000);
-  expect(await endsOf(host, ["sleeper-0", "innocent-0"])).toEqual(["success", "success"]);
+  await host.environment.advance(0);
+  const quick = "quick" as RequestId;
+  await host.ask("innocent", { type: "ChatRequest", input: "", request_id: quick });
+  expect(ofType(await host.events(quick), "ToolCall")).toHaveLength(1);
+  expect(await endsOf(host, ["sleeper-0"])).toEqual(["success"]);
+  // The suspects are still held back.
+  expect(ofType(await host.events("innocent-0"), "ToolCall")).toHaveLength(2);
+  await host.environment.advance(12_000);
+  expect(await endsOf(host, ["innocent-0", "innocent-1", quick])).toEqual(["success", "success", "success"]);
+});
+
+test("a turn that ran at the last death only continues after the trials", async () => {
+  const host = deadlyHost();
+  await askAll(host, "innocent", [""]);
+  host.crash();
+  await host.restart();
+  const second = "second" as RequestId;
+  await host.ask("innocent", { type: "ChatRequest", input: "", request_id: second });
+  host.crash();
+  await host.restart();
+  await host.environment.advance(1_000);
+  expect(ofType(await host.events("innocent-0"), "ToolCall")).toHaveLength(3);
+  expect(ofType(await host.events(second), "ToolCall")).toHaveLength(1);
+  await host.environment.advance(300);
+  expect(ofType(await host.events(second), "ToolCall")).toHaveLength(2);
+});
+
+test("a process that closes while a turn is held back proves nothing about the turn", async () => {
+  const host = deadlyHost();
+  await askAll(host, "innocent", [""]);
+  for (let death = 0; death < 2; death += 1) {
+    host.crash();
+    await host.restart();
+  }
+  for (let close = 0; close < 2; close += 1) {
+    const closing = host.runtime.close();
+    await host.environment.advance(0);
+    await closing;
+    await host.restart();
+    // It is held back again.
+    expect(ofType(await host.events("innocent-0"), "ToolCall")).toHaveLength(2);
+  }
 });
