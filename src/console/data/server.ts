@@ -1,12 +1,12 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { RunChange } from "../../client/client-api.ts";
-import { createClient } from "../../client/client.ts";
 import { followRuns } from "../../client/lists/watch-runs.ts";
+import { Requests } from "../../client/requests/requests.ts";
+import { createRunClient } from "../../client/run-client.ts";
 import { createRunStore } from "../../client/store/run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
 import { pause } from "../../client/wire/clock.ts";
-import type { Ask, Reply } from "../../client/wire/wire.ts";
-import { Wire } from "../../client/wire/wire.ts";
+import type { Ask, Reply, Wire } from "../../client/wire/wire.ts";
 
 /** The server that the page comes from. */
 export interface Server {
@@ -40,9 +40,9 @@ export function createServer(
   token: string | undefined,
   onReach: (reach: Reach) => void,
 ): Server {
-  const options = { ...(token !== undefined && { token }) };
-  const wire = new Wire(url, options);
-  const client = createClient(url, options);
+  // Not the whole client: the page sends its requests itself, and its first load is to be small.
+  const requests = new Requests(url, { ...(token !== undefined && { token }) });
+  const { wire } = requests;
   const watchers = new Set<Watcher>();
   let lostSince: number | undefined;
   let watching: AbortController | undefined;
@@ -51,7 +51,7 @@ export function createServer(
     url: wire.url,
     token,
     wire,
-    follow: (id) => createRunStore(client, id),
+    follow: (id) => createRunStore({ run: (run) => createRunClient(requests, run) }, id),
     async ask(method, path, ask) {
       try {
         const reply = await wire.ask(method, path, ask);
