@@ -1,7 +1,7 @@
 import { defineAgent, defineTool } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { useBrowser } from "./harness/browser.ts";
+import { settle, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 import type { ConsoleServer } from "./harness/server.ts";
 
@@ -75,6 +75,7 @@ test("Enter on a button of the form does not send, and JSON is sent once and nev
   await page.getByText("is not JSON").waitFor();
   expect(await json.inputValue()).toBe('{"to": "eve", ');
   await json.fill('{"to": "eve", "amount": 5}');
+  await settle(page.getByRole("button", { name: "Send" }));
   await json.press("Control+Enter");
   await page.keyboard.press("Control+Enter");
   await page.keyboard.press("Control+Enter");

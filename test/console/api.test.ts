@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "./harness/browser.ts";
+import { press, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 import type { ConsoleServer } from "./harness/server.ts";
 
@@ -19,12 +19,12 @@ test("a route is found, tried and shown with its answer; its schemas are links",
   await page.getByLabel("Agent").selectOption("echo");
   const body = page.getByLabel("Body");
   await body.fill("{");
-  await page.getByRole("button", { name: "Send" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
   await page.getByText("The body is not JSON.").waitFor();
   await body.fill('{ "type": "ChatRequest", "input": "hello there" }');
   await page.getByText("more parameters").click();
   await page.getByLabel("wait", { exact: true }).fill("completed");
-  await page.getByRole("button", { name: "Send" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
   const answer = page.getByRole("region", { name: "Answer" });
   await answer.getByText("200 OK").waitFor();
   await answer.getByText("RequestCompleted").waitFor();
@@ -41,10 +41,10 @@ test("a route is found, tried and shown with its answer; its schemas are links",
 test("a refusal is shown as it was sent, and a stream as it comes, until it is ended", async ({ skip }) => {
   await using tab = await open(skip, `${server.url}/#/api?route=getRunsByRunId`, { expected: /404/ });
   const { page } = tab;
-  await page.getByRole("button", { name: "Send" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
   await page.getByText("run_id is required.").waitFor();
   await page.getByRole("textbox", { name: "run_id" }).fill("run_unknown");
-  await page.getByRole("button", { name: "Send" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
   const answer = page.getByRole("region", { name: "Answer" });
   await answer.getByText("404 Not Found").waitFor();
   await answer.getByText("not_found").waitFor();
@@ -52,11 +52,11 @@ test("a refusal is shown as it was sent, and a stream as it comes, until it is e
   await page.evaluate('location.hash = "#/api?route=getRuns"');
   await page.getByText("more parameters").click();
   await page.getByLabel("stream").selectOption("true");
-  await page.getByRole("button", { name: "Send" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
   await answer.getByText("text/event-stream").waitFor();
   await server.start("echo", "seen in the stream", { wait: "completed" });
   await answer.getByText("seen in the stream").first().waitFor();
-  await page.getByRole("button", { name: "End", exact: true }).click();
+  await press(page.getByRole("button", { name: "End", exact: true }));
   await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
   expect(await answer.getByText("seen in the stream").count()).toBeGreaterThan(0);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "./harness/browser.ts";
+import { press, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 import type { ConsoleServer } from "./harness/server.ts";
 
@@ -20,7 +20,12 @@ test("a question of a called agent is counted in the title, answered in the Inbo
   const { page } = tab;
   await page.getByRole("region", { name: "Question" }).getByText("Pay 2 to bob?").waitFor();
   await expect.poll(() => page.title()).toBe("(1) troupe");
-  await page.getByRole("button", { name: "Yes" }).click();
+  await press(page.getByRole("button", { name: "Yes" }));
+  // It stays with its answer until it is left.
+  await page.getByRole("region", { name: "Question" }).getByText("Yes", { exact: true }).waitFor();
+  await page.getByText("0 open").waitFor();
+  await page.getByRole("link", { name: "Runs" }).click();
+  await page.getByRole("link", { name: "Inbox" }).click();
   await page.getByText("No agent waits for an answer").waitFor();
   await expect.poll(() => page.title()).toBe("troupe");
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");

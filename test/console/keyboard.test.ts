@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { useBrowser } from "./harness/browser.ts";
+import { settle, submit, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 
 const open = useBrowser();
@@ -15,8 +15,10 @@ test("from the list of runs to an answered question to a fork, with the keyboard
   await page.getByRole("list", { name: "Runs" }).getByText("pay 3 to bob").waitFor();
   await tabTo(page, `a[href="#/runs/${runId}"]`);
   await page.keyboard.press("Enter");
-  // The question has the focus as soon as it is shown.
-  await page.locator("button:focus", { hasText: "Yes" }).waitFor();
+  // The question has the focus as soon as it is shown, and its Yes is the next stop.
+  await page.locator(".question:focus").waitFor();
+  await page.keyboard.press("Tab");
+  await settle(page.locator("button:focus", { hasText: "Yes" }));
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
   await page.locator(".turn-line").getByText("done").waitFor();
@@ -33,6 +35,7 @@ test("from the list of runs to an answered question to a fork, with the keyboard
   await expect.poll(() => page.getByText("read-only", { exact: false }).count()).toBe(0);
 
   await tabTo(page, "button", "Try again");
+  await settle(page.locator("button:focus"));
   await page.keyboard.press("Enter");
   const box = page.getByLabel("Message to payments");
   await expect.poll(() => box.inputValue()).toBe("pay 3 to bob");
@@ -40,8 +43,8 @@ test("from the list of runs to an answered question to a fork, with the keyboard
   await tabTo(page, "textarea, input");
   await page.keyboard.press("ControlOrMeta+A");
   await page.keyboard.type("pay 4 to eve");
-  await page.keyboard.press("Enter");
-  await page.locator("button:focus", { hasText: "Yes" }).waitFor();
+  await submit(box);
+  await page.locator(".question:focus").waitFor();
   await page.getByText("Pay 4 to eve?").first().waitFor();
 });
 

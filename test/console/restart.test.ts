@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { startCommand } from "../cli/command.ts";
 import type { RunningCommand } from "../cli/command.ts";
-import { useBrowser } from "./harness/browser.ts";
+import { submit, useBrowser } from "./harness/browser.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const open = useBrowser();
@@ -20,7 +20,7 @@ test("a server that is killed under an open page and started again leaves no gap
   const { page } = tab;
   await page.evaluate('location.hash = "#/agents/ticker"');
   await page.getByLabel("Message to ticker").fill("60 100");
-  await page.keyboard.press("Enter");
+  await submit(page.getByLabel("Message to ticker"));
   await page.getByRole("slider").waitFor();
   await expect.poll(() => head(page)).toBeGreaterThan(10);
   first.kill("SIGKILL");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { useBrowser } from "./harness/browser.ts";
+import { submit, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 
 const open = useBrowser();
@@ -13,14 +13,14 @@ test("a server with a token is asked once a tab, and the token is in no address 
   await using tab = await open(skip, server.url, { expected: /401/ });
   const { page } = tab;
   await page.getByLabel("Token").fill("wrong");
-  await page.keyboard.press("Enter");
+  await submit(page.getByLabel("Token"));
   await page.getByText("The server refused this token.").waitFor();
   await page.getByLabel("Token").fill(token);
-  await page.keyboard.press("Enter");
+  await submit(page.getByLabel("Token"));
   await page.getByRole("link", { name: "Agents" }).click();
   await page.getByRole("link", { name: /^echo/ }).click();
   await page.getByLabel("Message to echo").fill("hello");
-  await page.keyboard.press("Enter");
+  await submit(page.getByLabel("Message to echo"));
   await page.getByRole("log").getByText("done").waitFor();
   await page.reload();
   await page.getByRole("log").getByText("done").waitFor();

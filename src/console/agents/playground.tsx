@@ -1,9 +1,10 @@
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
+import { asksForSecret, useDraft } from "../data/drafts.ts";
 import { useRequestId } from "../data/request-id.ts";
 import { startTurn } from "../data/requests.ts";
 import type { Sent } from "../data/requests.ts";
@@ -12,6 +13,7 @@ import { emptyDraft, parseJson, readDraft, toDraft } from "../forms/draft.ts";
 import type { Draft, Fault } from "../forms/draft.ts";
 import { Field } from "../forms/form.tsx";
 import { toFault } from "../forms/question-form.tsx";
+import { ActButton, pressSubmit } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { toCurl } from "../parts/curl.ts";
 import { toShellRequest, toTypeScript } from "./snippets.ts";
@@ -28,8 +30,12 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
   const { name, description } = operation;
   const isChat = name === "chat";
   const schema = isChat ? CHAT : (operation.input_schema ?? {});
-  const [draft, setDraft] = useState<Draft>(() => emptyDraft(schema, schema));
-  const [json, setJson] = useState<string>();
+  const isKept = useMemo(() => !asksForSecret(schema), [schema]);
+  const [{ draft, json }, setInput, dropInput] = useDraft<Input>(
+    `agent ${agent} ${name}`,
+    () => ({ draft: emptyDraft(schema, schema) }),
+    isKept,
+  );
   const [faults, setFaults] = useState<readonly Fault[]>([]);
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
@@ -58,6 +64,7 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
       const sent = await startTurn(server, requestId, agent, name, input);
       // The same input can be sent again as another request.
       setCount(count + 1);
+      dropInput();
       if (isChat) go({ name: "run", runId: sent.runId, tab: "chat", query: {} });
       else onSent(sent);
     } catch (thrown) {
@@ -70,14 +77,13 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
 
   const toJson = (): void => {
     const { value } = readDraft(schema, schema, draft);
-    setJson(JSON.stringify(value ?? null, null, 2));
+    setInput({ draft, json: JSON.stringify(value ?? null, null, 2) });
   };
   const toForm = (): void => {
     const value = json === undefined ? undefined : parseJson(json);
     if (value === undefined) return setFaults([{ path: "", message: "is not JSON" }]);
     setFaults([]);
-    setDraft(toDraft(schema, schema, value));
-    return setJson(undefined);
+    return setInput({ draft: toDraft(schema, schema, value) });
   };
   const shown = ((): Json => {
     const value = json === undefined ? readDraft(schema, schema, draft).value : parseJson(json);
@@ -97,7 +103,7 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
         const isInText = event.target instanceof HTMLTextAreaElement;
         if (event.ctrlKey || event.metaKey || (isChat && isInText && !event.shiftKey)) {
           event.preventDefault();
-          void send();
+          pressSubmit(event.currentTarget);
         }
       }}
     >
@@ -116,10 +122,10 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
           isRequired
           faults={faults}
           isDisabled={isSending}
-          onDraft={setDraft}
+          onDraft={(next) => setInput({ draft: next })}
         />
       ) : (
-        <JsonInput text={json} faults={faults} onText={setJson} />
+        <JsonInput text={json} faults={faults} onText={(next) => setInput({ draft, json: next })} />
       )}
       {refusal !== undefined && (
         <p class="note failed" role="alert">
@@ -127,9 +133,9 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
         </p>
       )}
       <div class="actions">
-        <button type="submit" class="button primary" disabled={isSending}>
+        <ActButton class="button primary" disabled={isSending}>
           Send
-        </button>
+        </ActButton>
         {!isChat && (
           <button type="button" class="button quiet" onClick={json === undefined ? toJson : toForm}>
             {json === undefined ? "as JSON" : "as a form"}
@@ -154,6 +160,12 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
       </div>
     </form>
   );
+}
+
+/** What was typed: a form, or JSON while that is shown. */
+interface Input {
+  readonly draft: Draft;
+  readonly json?: string;
 }
 
 const CHAT = { type: "string", maxLength: 1_000 };

@@ -5,6 +5,7 @@ import { toAgentError } from "../../errors.ts";
 import type { Fields } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { parseJson } from "../forms/draft.ts";
+import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { toCurl } from "../parts/curl.ts";
 import { toBody, toShellBody } from "./body.ts";
@@ -128,13 +129,13 @@ export function OperationPart({ operation, schemas, agents }: OperationPartProps
           </p>
         )}
         <div class="actions">
-          <button type="submit" class="button primary" disabled={isSending}>
+          <ActButton class="button primary" disabled={isSending}>
             Send
-          </button>
+          </ActButton>
           {isSending && (
-            <button type="button" class="button" onClick={() => sending.current?.abort()}>
+            <ActButton class="button" onAct={() => sending.current?.abort()}>
               End
-            </button>
+            </ActButton>
           )}
           <Copy
             label="copy as curl"

@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ActButton } from "../parts/act-button.tsx";
 
 interface TokenGateProps {
   readonly isWrong: boolean;
@@ -41,9 +42,7 @@ export function TokenGate({ isWrong, onToken }: TokenGateProps): VNode {
           )}
         </div>
         <div class="actions">
-          <button type="submit" class="button primary">
-            Open
-          </button>
+          <ActButton class="button primary">Open</ActButton>
         </div>
       </form>
     </main>

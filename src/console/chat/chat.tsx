@@ -50,10 +50,14 @@ export function Chat({ view, whole, runId, agent, isPast }: ChatProps): VNode {
 
 const PIECE = 200;
 
-/** Keeps the end of the list in sight while it grows, unless the person has scrolled up. */
+/**
+ * Keeps the end of the list in sight while it grows, unless the person has scrolled up. While a question is open the list
+ * stays, because the question would move under the hand.
+ */
 function useFollowedEnd(view: RunView): { readonly current: HTMLDivElement | null } {
   const list = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const hadQuestion = useRef(false);
   useLayoutEffect(() => {
     const element = list.current;
     if (element === null) return undefined;
@@ -65,7 +69,8 @@ function useFollowedEnd(view: RunView): { readonly current: HTMLDivElement | nul
   }, []);
   useLayoutEffect(() => {
     const element = list.current;
-    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
+    if (element !== null && isAtEnd.current && !hadQuestion.current) element.scrollTop = element.scrollHeight;
+    hadQuestion.current = view.waits.some(({ state }) => state === "open");
   }, [view]);
   return list;
 }

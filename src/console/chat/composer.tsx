@@ -1,10 +1,11 @@
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { RunView } from "../../view/run-view.ts";
 import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
 import { refusalText } from "../parts/refusal.tsx";
-import { takeDraft } from "../run/try-again.ts";
+import { ActButton, pressSubmit } from "../parts/act-button.tsx";
+import { useDraft } from "../data/drafts.ts";
 import { startTurn } from "../data/requests.ts";
 import { useRequestId } from "../data/request-id.ts";
 
@@ -18,7 +19,9 @@ interface ComposerProps {
 /** The box for the next message. While a question is open it is closed, and leads to the question. */
 export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
   const { server } = useConsole();
-  const [text, setText] = useState(() => takeDraft(runId));
+  const [text, setText, dropText] = useDraft(`run ${runId}`, () => "");
+  const newest = useRef(text);
+  newest.current = text;
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
   const requestId = useRequestId(text);
@@ -32,7 +35,10 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
     try {
       await startTurn(server, requestId, agent, "chat", text, { run_id: runId });
       // The person may have typed on meanwhile.
-      setText((now) => (now === text ? "" : now));
+      if (newest.current === text) {
+        setText("");
+        dropText();
+      }
     } catch (thrown) {
       setRefusal(refusalText(toAgentError(thrown)));
     }
@@ -44,7 +50,7 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
     const show = (): void => {
       const question = document.getElementById(`wait-${open.waitId}`);
       question?.scrollIntoView({ block: "center" });
-      question?.querySelector<HTMLElement>("button, input, textarea, select")?.focus();
+      question?.focus({ preventScroll: true });
     };
     return (
       <div class="composer">
@@ -58,6 +64,7 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
   return (
     <form
       class="composer"
+      aria-busy={isSending}
       onSubmit={(event) => {
         event.preventDefault();
         void send();
@@ -79,12 +86,12 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
-          void send();
+          pressSubmit(event.currentTarget);
         }}
       />
-      <button type="submit" class="button primary" disabled={isSending || agent === "" || text.trim() === ""}>
+      <ActButton class="button primary" disabled={agent === ""}>
         Send
-      </button>
+      </ActButton>
     </form>
   );
 }

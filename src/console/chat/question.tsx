@@ -1,39 +1,79 @@
 import type { VNode } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { RunView, WaitView } from "../../view/run-view.ts";
-import type { Json } from "../../protocol/json.ts";
+import { toAgentError } from "../../errors.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
+import { keepDraft } from "../data/drafts.ts";
 import { answerWait } from "../data/requests.ts";
 import { QuestionForm } from "../forms/question-form.tsx";
+import { refusalText } from "../parts/refusal.tsx";
 import { clockTime, exactTime, momentTime } from "../parts/time.ts";
 
 interface QuestionProps {
   readonly wait: WaitView;
   readonly view: RunView;
   readonly isPast: boolean;
+  /** Set where a person has chosen the question: it gets the focus, whatever has it. */
+  readonly isChosen?: boolean;
 }
 
-/** A question of an agent where it was asked: a form while it is open, then its answer. */
-export function Question({ wait, view, isPast }: QuestionProps): VNode {
+/**
+ * A question of an agent where it was asked: a form while it is open, then its answer. When another client answers it
+ * under the hand of a person, the form stays, disabled, with what has happened. The focus goes to the question itself,
+ * never to something that acts.
+ */
+export function Question({ wait, view, isPast, isChosen = false }: QuestionProps): VNode {
   const { server } = useConsole();
   const box = useRef<HTMLDivElement>(null);
-  const isOpen = wait.state === "open";
-  const isFirst = view.waits.find(({ state }) => state === "open")?.waitId === wait.waitId;
+  const [wasOpen, setWasOpen] = useState(false);
+  const [isOwn, setOwn] = useState(false);
+  const [refusal, setRefusal] = useState<string>();
+  const { waitId, requestId, state } = wait;
+  const draftKey = `question ${view.runId}.${waitId}` as const;
+  const isOpen = state === "open";
+  const isAnswerable = isOpen && !isPast;
+  const isFirst = view.waits.find((other) => other.state === "open")?.waitId === waitId;
   useEffect(() => {
-    // The question that is asked first gets the focus; a person who types elsewhere keeps it.
-    if (!isOpen || !isFirst || isPast || isTyping()) return;
-    box.current
-      ?.querySelector<HTMLElement>("button, input, textarea, select")
-      ?.focus({ preventScroll: true });
-  }, [isOpen, isFirst, isPast]);
-  const caller = view.turns.find(({ requestId }) => requestId === wait.requestId)?.agent ?? view.agent;
+    if (!isAnswerable) return;
+    setWasOpen(true);
+    if (isChosen || (isFirst && document.activeElement?.matches("body, h1") === true)) {
+      box.current?.focus({ preventScroll: true });
+    }
+  }, [isAnswerable]);
+  useEffect(() => {
+    if (!isOpen) keepDraft(draftKey, undefined);
+  }, [isOpen, draftKey]);
+
+  const caller = view.turns.find((turn) => turn.requestId === requestId)?.agent ?? view.agent;
+  const answer = async (values: JsonObject): Promise<void> => {
+    // The buttons are disabled now, so the focus would be lost.
+    box.current?.focus({ preventScroll: true });
+    setOwn(true);
+    setRefusal(undefined);
+    try {
+      await answerWait(server, caller, requestId, waitId, values);
+    } catch (thrown) {
+      setOwn(false);
+      setRefusal(refusalText(toAgentError(thrown)));
+      throw thrown;
+    }
+  };
+  const isTaken = wasOpen && !isOpen && !isOwn && !isPast;
+  const title = `${wait.agent} ${isOpen ? "asks" : "asked"}${wait.depth > 0 ? `, for ${caller}` : ""}`;
   return (
-    <div class={isOpen ? "question open" : "question"} ref={box} id={`wait-${wait.waitId}`}>
+    <div
+      class={isOpen ? "question open" : "question"}
+      ref={box}
+      id={`wait-${waitId}`}
+      role="group"
+      aria-label={title}
+      tabIndex={-1}
+    >
       <p class="who">
         <span class={isOpen ? "state waiting" : "second"}>
           <span aria-hidden="true">? </span>
-          {wait.agent} {isOpen ? "asks" : "asked"}
-          {wait.depth > 0 && `, for ${caller}`}
+          {title}
         </span>
         <time class="second" title={exactTime(wait.from)}>
           {clockTime(wait.from)}
@@ -42,20 +82,35 @@ export function Question({ wait, view, isPast }: QuestionProps): VNode {
           <span class="second">until {momentTime(wait.expiresAt)}</span>
         )}
       </p>
-      {isOpen ? (
+      {(isOpen || isTaken) && (
         <QuestionForm
-          key={wait.waitId}
           questions={wait.questions}
           schema={wait.schema}
-          isDisabled={isPast}
-          onAnswer={(values) => answerWait(server, caller, wait.requestId, wait.waitId, values)}
+          draftKey={draftKey}
+          isDisabled={!isAnswerable}
+          onAnswer={answer}
         />
-      ) : (
-        <Answered wait={wait} />
       )}
+      <div role="status">
+        {isTaken && (
+          <p class="note">
+            {TAKEN[state]} {wait.to !== undefined && momentTime(wait.to)}
+            {refusal !== undefined && `. Your answer was not taken: ${refusal}`}
+          </p>
+        )}
+      </div>
+      {!isOpen && <Answered wait={wait} />}
     </div>
   );
 }
+
+/** What has happened to a question that a person had before them. */
+const TAKEN: Readonly<Record<WaitView["state"], string>> = {
+  open: "",
+  answered: "Answered elsewhere at",
+  expired: "Nobody answered until",
+  ended: "No longer asked: its turn or call ended at",
+};
 
 function Answered({ wait }: { readonly wait: WaitView }): VNode {
   const { questions, answer = {}, state } = wait;
@@ -83,11 +138,4 @@ function toWords(value: Json | undefined): string {
   if (value === undefined) return "not answered";
   if (typeof value === "boolean") return value ? "Yes" : "No";
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** Whether a field that contains a text has the focus. */
-function isTyping(): boolean {
-  const active = document.activeElement;
-  const isField = active instanceof HTMLInputElement || active instanceof HTMLTextAreaElement;
-  return isField && active.value !== "";
 }

@@ -205,7 +205,8 @@ export function isKind<Kind extends string>(
   draft: Draft,
   kind: Kind,
 ): draft is Extract<Draft, { readonly kind: Kind }> {
-  return typeof draft === "object" && draft.kind === kind;
+  // A list that was kept as JSON has null for what is not filled.
+  return typeof draft === "object" && (draft as typeof draft | null)?.kind === kind;
 }
 
 function hasDefault(schema: unknown, root: unknown): boolean {

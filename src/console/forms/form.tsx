@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
 import { useId } from "preact/hooks";
+import { ActButton } from "../parts/act-button.tsx";
 import { RADIOS, SimpleControl } from "./controls.tsx";
 import type { ControlProps, FieldProps, Of } from "./controls.tsx";
 import { emptyDraft, isKind } from "./draft.ts";
@@ -100,7 +101,7 @@ function Parts({ shape, root, path, draft, faults, isDisabled, isRequired, onDra
         />
       ))}
       {!isRequired && path !== "" && (
-        <RemoveButton isDisabled={isDisabled} onClick={() => onDraft(undefined)} />
+        <RemoveButton isDisabled={isDisabled} onRemove={() => onDraft(undefined)} />
       )}
     </div>
   );
@@ -137,7 +138,11 @@ function List({ shape, root, path, draft, faults, isDisabled, onDraft }: Of<"lis
             isDisabled={isDisabled}
             onDraft={(next) => set(items.with(at, next))}
           />
-          <RemoveButton isDisabled={isDisabled} onClick={() => set(items.toSpliced(at, 1))} />
+          <RemoveButton
+            key={items.length}
+            isDisabled={isDisabled}
+            onRemove={() => set(items.toSpliced(at, 1))}
+          />
         </div>
       ))}
       <div>
@@ -193,16 +198,16 @@ function Variants({ shape, id, root, path, draft, faults, isDisabled, onDraft }:
 
 function RemoveButton({
   isDisabled,
-  onClick,
+  onRemove,
 }: {
   readonly isDisabled: boolean;
-  readonly onClick: () => void;
+  readonly onRemove: () => void;
 }): VNode {
   return (
     <div>
-      <button type="button" class="button quiet small" disabled={isDisabled} onClick={onClick}>
+      <ActButton class="button quiet small" disabled={isDisabled} onAct={onRemove}>
         Remove
-      </button>
+      </ActButton>
     </div>
   );
 }

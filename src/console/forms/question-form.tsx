@@ -1,6 +1,9 @@
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
+import { asksForSecret, useDraft } from "../data/drafts.ts";
+import type { DraftKey } from "../data/drafts.ts";
+import { ActButton } from "../parts/act-button.tsx";
 import { refusalText } from "../parts/refusal.tsx";
 import type { Questions } from "../../protocol/events/events.ts";
 import { isObject } from "../../protocol/json.ts";
@@ -13,14 +16,22 @@ import { answerSchema, yesNoKey } from "./question.ts";
 interface QuestionFormProps {
   readonly questions: Questions;
   readonly schema: JsonObject | undefined;
-  /** Set while the page shows the past. */
+  /** What a person has written is kept by it. */
+  readonly draftKey: DraftKey;
+  /** Set while the page shows the past, and when another client has answered. */
   readonly isDisabled: boolean;
   /** Sends the answer; throws an AgentError if the server refuses it. */
   onAnswer(values: JsonObject): Promise<void>;
 }
 
 /** The question of an agent as a form. A question for one boolean is two buttons. */
-export function QuestionForm({ questions, schema, isDisabled, onAnswer }: QuestionFormProps): VNode {
+export function QuestionForm({
+  questions,
+  schema,
+  draftKey,
+  isDisabled,
+  onAnswer,
+}: QuestionFormProps): VNode {
   const whole = answerSchema(questions, schema);
   const key = yesNoKey(whole);
   const [isSending, setSending] = useState(false);
@@ -55,17 +66,12 @@ export function QuestionForm({ questions, schema, isDisabled, onAnswer }: Questi
           {questions[key] ?? key}
         </p>
         <div class="actions">
-          <button
-            type="button"
-            class="button primary"
-            disabled={isOff}
-            onClick={() => void send({ [key]: true })}
-          >
+          <ActButton class="button primary" disabled={isOff} onAct={() => void send({ [key]: true })}>
             Yes
-          </button>
-          <button type="button" class="button" disabled={isOff} onClick={() => void send({ [key]: false })}>
+          </ActButton>
+          <ActButton class="button" disabled={isOff} onAct={() => void send({ [key]: false })}>
             No
-          </button>
+          </ActButton>
         </div>
         {refused}
       </div>
@@ -75,6 +81,7 @@ export function QuestionForm({ questions, schema, isDisabled, onAnswer }: Questi
     <AnswerFields
       schema={whole}
       questions={questions}
+      draftKey={draftKey}
       faults={faults}
       isDisabled={isOff}
       onFaults={setFaults}
@@ -88,6 +95,7 @@ export function QuestionForm({ questions, schema, isDisabled, onAnswer }: Questi
 interface AnswerFieldsProps {
   readonly schema: JsonObject;
   readonly questions: Questions;
+  readonly draftKey: DraftKey;
   readonly faults: readonly Fault[];
   readonly isDisabled: boolean;
   readonly children: VNode | false;
@@ -98,13 +106,15 @@ interface AnswerFieldsProps {
 function AnswerFields({
   schema,
   questions,
+  draftKey,
   faults,
   isDisabled,
   children,
   onFaults,
   onSend,
 }: AnswerFieldsProps): VNode {
-  const [draft, setDraft] = useState<Draft>(() => emptyDraft(schema, schema));
+  const isKept = useMemo(() => !asksForSecret(schema), [schema]);
+  const [draft, setDraft] = useDraft<Draft>(draftKey, () => emptyDraft(schema, schema), isKept);
   const labelled = withLabels(schema, questions);
   return (
     <form
@@ -129,9 +139,9 @@ function AnswerFields({
       />
       {children}
       <div class="actions">
-        <button type="submit" class="button primary" disabled={isDisabled}>
+        <ActButton class="button primary" disabled={isDisabled}>
           Answer
-        </button>
+        </ActButton>
       </div>
     </form>
   );

@@ -5,6 +5,7 @@ import type { RunView } from "../../view/run-view.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { cancelTurn } from "../data/requests.ts";
+import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
 import { forkBefore, retryPoint } from "./try-again.ts";
@@ -101,20 +102,25 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
           </a>
         )}
         {point !== undefined && (
-          <button
-            type="button"
+          <ActButton
+            key={`again ${point.turn.requestId}`}
             class="button"
             disabled={isForking}
             title="Creates a run with the history before this turn, and its input to be changed"
-            onClick={() => void tryAgain()}
+            onAct={() => void tryAgain()}
           >
             Try again
-          </button>
+          </ActButton>
         )}
         {open.length > 0 && (
-          <button type="button" class="button" disabled={isStopping} onClick={() => void stop()}>
+          <ActButton
+            key={`stop ${open.map(({ requestId }) => requestId).join(" ")}`}
+            class="button"
+            disabled={isStopping}
+            onAct={() => void stop()}
+          >
             Stop
-          </button>
+          </ActButton>
         )}
       </div>
     </header>

@@ -1,5 +1,6 @@
 import type { RunView, TurnView } from "../../view/run-view.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { keepDraft } from "../data/drafts.ts";
 import type { Server } from "../data/server.ts";
 
 /** Where a run is forked to try a turn again. */
@@ -22,15 +23,6 @@ export function retryPoint({ turns }: RunView): RetryPoint | undefined {
 export async function forkBefore(server: Server, runId: string, { turn, after }: RetryPoint): Promise<RunId> {
   const { json } = await server.ask("POST", `/runs/${encodeURIComponent(runId)}/fork`, { body: { after } });
   const { run_id: forked } = json as { readonly run_id: RunId };
-  drafts.set(forked, typeof turn.input === "string" ? turn.input : JSON.stringify(turn.input));
+  keepDraft(`run ${forked}`, typeof turn.input === "string" ? turn.input : JSON.stringify(turn.input));
   return forked;
 }
-
-/** Takes the draft of the first message to a forked run. It is in no address, so that no link can fill the box. */
-export function takeDraft(runId: string): string {
-  const draft = drafts.get(runId) ?? "";
-  drafts.delete(runId);
-  return draft;
-}
-
-const drafts = new Map<string, string>();

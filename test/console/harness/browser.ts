@@ -1,5 +1,5 @@
 import { chromium } from "playwright-core";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { findBrowser } from "./find-browser.ts";
 import { skipWithout } from "../../machine/skip-without.ts";
 
@@ -77,6 +77,27 @@ export function useBrowser(): OpenTab {
       },
     };
   };
+}
+
+/** Clicks a button that acts when it takes the click: it has been shown in its place for 500 ms. */
+export async function press(button: Locator): Promise<void> {
+  await button.scrollIntoViewIfNeeded();
+  await settle(button);
+  await button.click();
+}
+
+/** Presses Enter in a field when its form takes the key. */
+export async function submit(field: Locator): Promise<void> {
+  await settle(field.page().locator("form", { has: field }).locator("[type=submit]"));
+  await field.press("Enter");
+}
+
+/** Waits until a button that acts takes an activation. */
+export async function settle(button: Locator): Promise<void> {
+  const page = button.page();
+  // What was done last may move the button in the next frame.
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+  await button.and(page.locator(":not([aria-disabled])")).waitFor();
 }
 
 async function launch(executablePath: string): Promise<Browser> {

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { defineAgent } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "../harness/browser.ts";
+import { press, settle, submit, useBrowser } from "../harness/browser.ts";
 import { startConsole } from "../harness/server.ts";
 import type { ConsoleServer } from "../harness/server.ts";
 
@@ -30,12 +30,12 @@ test("a person opens the server, finds an agent, and chats with it", async ({ sk
   await page.getByRole("link", { name: "Agents" }).click();
   await page.getByRole("link", { name: /^echo/ }).click();
   await page.getByLabel("Message to echo").fill("hello there");
-  await page.keyboard.press("Enter");
+  await submit(page.getByLabel("Message to echo"));
   await log(page).getByText("done").waitFor();
   await expect.poll(() => log(page).textContent()).toContain("hello there");
 
   await page.getByLabel("Message to echo").fill("and again");
-  await page.getByRole("button", { name: "Send" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
   await log(page).getByText("done").nth(1).waitFor();
   expect(await page.getByText("2 turns").count()).toBe(1);
   // The address shows the same to everybody.
@@ -65,8 +65,11 @@ test("a question has the focus, and an answer in one tab is seen in the other", 
   await using tab = await open(skip, address);
   await using other = await open(skip, address, { beside: tab });
   await other.page.getByText("Pay 3 to bob?").waitFor();
+  // The question has the focus, not its Yes.
+  await tab.page.locator(".question:focus").waitFor();
+  await tab.page.keyboard.press("Tab");
   const yes = tab.page.getByRole("button", { name: "Yes" });
-  await yes.and(tab.page.locator(":focus")).waitFor();
+  await settle(yes.and(tab.page.locator(":focus")));
   expect(await tab.page.getByLabel("Message to payments").count()).toBe(0);
   await tab.page.keyboard.press("Enter");
   for (const { page } of [tab, other]) {
@@ -81,14 +84,14 @@ test("two questions at once are two forms, and each names what is missing", asyn
   const { page } = tab;
   const answers = page.getByRole("button", { name: "Answer", exact: true });
   await answers.nth(1).waitFor();
-  await answers.first().click();
+  await press(answers.first());
   await page.getByText("is required").waitFor();
   const fields = page.getByRole("log").getByRole("textbox");
   await fields.first().fill("Ada");
-  await answers.first().click();
+  await press(answers.first());
   await expect.poll(() => answers.count()).toBe(1);
   await fields.first().fill("green");
-  await answers.first().click();
+  await press(answers.first());
   await log(page).getByText("done").waitFor();
 });
 
@@ -102,7 +105,7 @@ test("Stop cancels the turn within a second; closing the page does not", async (
   expect((await server.runtime.status(requestId)).status).toBe("running");
   await using tab = await open(skip, address);
   const stop = tab.page.getByRole("button", { name: "Stop" });
-  await stop.click();
+  await press(stop);
   await log(tab.page).getByText("canceled").waitFor();
   expect(await stop.count()).toBe(0);
 });
@@ -112,8 +115,8 @@ test("an operation is called with a form made from its schema, and answers besid
   const { page } = tab;
   await page.getByLabel("to", { exact: false }).first().fill("eve");
   await page.getByRole("textbox", { name: "amount" }).fill("5");
-  await page.getByRole("button", { name: "Send" }).click();
-  await page.getByRole("button", { name: "Yes" }).click();
+  await press(page.getByRole("button", { name: "Send" }));
+  await press(page.getByRole("button", { name: "Yes" }));
   await log(page).getByText("eve:5").waitFor();
   expect(await page.getByRole("link", { name: "Open the run" }).getAttribute("href")).toContain(
     "#/runs/run_",
@@ -135,12 +138,12 @@ test("what is typed while a message is sent stays, and a message whose answer wa
     await route.continue();
   });
   await box.fill("the second");
-  await box.press("Enter");
+  await submit(box);
   await reached.promise;
   await box.fill("the third");
   held.resolve();
   await log(page).getByText("done").nth(1).waitFor();
-  await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
+  await page.locator("form:not([aria-busy=true])", { has: box }).waitFor();
   expect(await box.inputValue()).toBe("the third");
 
   await page.unroute("**/process");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useBrowser } from "../harness/browser.ts";
+import { press, settle, submit, useBrowser } from "../harness/browser.ts";
 import { startConsole } from "../harness/server.ts";
 import type { ConsoleServer } from "../harness/server.ts";
 
@@ -18,12 +18,12 @@ test("a turn is tried again with another input, in a run of its own", async ({ s
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
   const { page } = tab;
   await page.getByText("2 turns").waitFor();
-  await page.getByRole("button", { name: "Try again" }).click();
+  await press(page.getByRole("button", { name: "Try again" }));
   const box = page.getByLabel("Message to echo");
   await expect.poll(() => box.inputValue()).toBe("the second");
   expect(page.url()).not.toContain(runId);
   await box.fill("another second");
-  await page.keyboard.press("Enter");
+  await submit(box);
   await page.getByText("2 turns").waitFor();
   await page.getByRole("log").getByText("another second").nth(1).waitFor();
   expect(await page.getByRole("log").getByText("the first").count()).toBe(2);
@@ -40,9 +40,9 @@ test("the first turn is tried again in an empty run", async ({ skip }) => {
   const { run_id: runId } = await server.start("echo", "the only one", atRest);
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
   const { page } = tab;
-  await page.getByRole("button", { name: "Try again" }).click();
+  await press(page.getByRole("button", { name: "Try again" }));
   await page.getByText("Nothing was said yet.").waitFor();
-  await page.getByLabel("Message to echo").press("Enter");
+  await submit(page.getByLabel("Message to echo"));
   await page.getByRole("log").getByText("the only one").nth(1).waitFor();
   expect(page.url()).not.toContain(runId);
 });
@@ -58,7 +58,9 @@ test("Try again that is clicked twice makes one run", async ({ skip }) => {
     await held.promise;
     await route.continue();
   });
-  await page.getByRole("button", { name: "Try again" }).dblclick();
+  const again = page.getByRole("button", { name: "Try again" });
+  await settle(again);
+  await again.dblclick();
   held.resolve();
   await page.getByText("Nothing was said yet.").waitFor();
   expect(forks).toBe(1);

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { flood, outer } from "../harness/agents.ts";
-import { useBrowser } from "../harness/browser.ts";
+import { press, useBrowser } from "../harness/browser.ts";
 import { startConsole } from "../harness/server.ts";
 import type { ConsoleServer } from "../harness/server.ts";
 
@@ -141,7 +141,7 @@ test("requests that wait for a turn are in the mailbox, and the timeline shows h
   const { page } = tab;
   await page.getByText("1 queued").waitFor();
   await page.getByRole("region", { name: "Mailbox" }).getByText(second).waitFor();
-  await page.getByRole("button", { name: "Yes" }).click();
+  await press(page.getByRole("button", { name: "Yes" }));
   await expect.poll(async () => (await server.runtime.status(second)).status).toBe("completed");
   expect((await server.runtime.status(first)).status).toBe("completed");
   await expect.poll(() => page.getByText("1 queued").count()).toBe(0);
