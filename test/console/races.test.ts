@@ -31,9 +31,9 @@ async function approve(payment: string, turn: Turn): Promise<void> {
   await turn.waitForInput(z.object({ approved: z.boolean().describe(payment) }));
 }
 
-test(`a person who races another client answers no question but the chosen one (seed ${SEED})`, async ({
-  skip,
-}) => {
+const TITLE = `a person who races another client answers no question but the chosen one (seed ${SEED})`;
+
+test(TITLE, { timeout: 300_000 + RACES * 3_000 }, async ({ skip }) => {
   let left = RACES;
   const tallies = await Promise.all(
     Array.from({ length: PERSONS }, async (_, person) => {
