@@ -13,6 +13,7 @@ import type { AgentCall, CallOptions, FollowOptions } from "./call-api.ts";
 import { createRunClient } from "./run-client.ts";
 import { randomId } from "./wire/random-id.ts";
 import type { Requests } from "./requests/requests.ts";
+import type { Wire } from "./wire/wire.ts";
 
 /** Creates a client of an agent. Its operations are checked by the server; their types exist only for the compiler. */
 export function createAgentClient<Definition extends Agent>(
@@ -66,8 +67,17 @@ export function createAgentClient<Definition extends Agent>(
       await requests.process(request, { wait: true, signal });
     },
   };
+  wires.set(client, requests.wire);
   return client;
 }
+
+/** A text that is equal for clients of the same agent with the same credentials, which it contains. */
+export function keyOf(client: object): string | undefined {
+  return wires.get(client)?.key;
+}
+
+/** The connections of the clients, which show only their address. */
+const wires = new WeakMap<object, Wire>();
 
 /** A request that was made before. At the address of a server, its agent is found by its status. */
 export function takeUp(

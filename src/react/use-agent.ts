@@ -1,4 +1,5 @@
 import { useMemo, useSyncExternalStore } from "react";
+import { keyOf } from "../client/agent-client.ts";
 import type { AgentClient } from "../client/client-api.ts";
 import { createConversation } from "../client/store/conversation.ts";
 import type { Conversation, ConversationState } from "../client/store/conversation.ts";
@@ -11,14 +12,14 @@ export type AgentConversation<Ops extends Operations> = ConversationState &
 
 /**
  * Has a conversation with an agent in one run: a new one, or the one with `runId`. It is followed while the component is
- * mounted. The conversation starts again with another address of the agent or another `runId`.
+ * mounted. The conversation starts again with another server, agent, `runId` or other credentials (`token`, `headers`, `fetch`).
  */
 export function useAgent<Ops extends Operations>(
   agent: AgentClient<Ops, never>,
   { runId }: { readonly runId?: RunId } = {},
 ): AgentConversation<Ops> {
-  // An agent is often made while rendering, so only its address counts.
-  const conversation = useMemo(() => createConversation(agent, runId), [agent.url, runId]);
+  // An agent is often made while rendering, so one that is made alike counts as the same.
+  const conversation = useMemo(() => createConversation(agent, runId), [keyOf(agent) ?? agent, runId]);
   const { subscribe, answer, call, cancel, send } = conversation;
   const getState = (): ConversationState => conversation.state;
   return { ...useSyncExternalStore(subscribe, getState, getState), answer, call, cancel, send };

@@ -3,11 +3,13 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
+import { Hono } from "hono";
 import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { createRuntime } from "troupe";
 import { createClient } from "troupe/client";
 import { createApp } from "troupe/http";
+import type { AppOptions } from "troupe/http";
 import { useAgent, useRun } from "troupe/react";
 import { expect, onTestFinished, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
@@ -17,6 +19,7 @@ import { useBrowser } from "../console/harness/browser.ts";
 import { findBlocks } from "../docs/blocks.ts";
 
 const CHAT = new URL("chat-page.ts", import.meta.url);
+const LOGIN = new URL("login-page.ts", import.meta.url);
 const openTab = useBrowser();
 
 test("a component has a conversation, and another one shows its run", async ({ skip }) => {
@@ -51,6 +54,26 @@ test("a component has a conversation, and another one shows its run", async ({ s
   expect(await page.getByLabel("State").textContent()).toBe("idle");
 });
 
+test("a conversation begins again with other credentials, also when its client is made while rendering", async ({
+  skip,
+}) => {
+  const token = "the-token-of-the-server";
+  const address = await startPage(await readFile(LOGIN, "utf8"), { token });
+  await using tab = await openTab(skip, address, { expected: /401/ });
+  const { page } = tab;
+  const shows = (label: string, text: string): Promise<void> =>
+    page.getByLabel(label, { exact: true }).filter({ hasText: text }).waitFor();
+  await page.getByRole("button", { name: "Send" }).click();
+  await shows("Error", "unauthorized");
+  await page.getByLabel("Token").fill(token);
+  await shows("Error", "none");
+  await page.getByRole("button", { name: "Send" }).click();
+  await shows("Chat", "hello");
+  // What one person said is not shown to the next.
+  await page.getByLabel("Token").fill("of another person");
+  await expect.poll(() => page.getByLabel("Chat").textContent()).toBe("");
+});
+
 test("a component is rendered on a server without a connection", () => {
   const offline: typeof fetch = () => {
     throw new Error("a server must not connect");
@@ -73,12 +96,13 @@ test("the component of the guide works with Preact", async ({ skip }) => {
 });
 
 /** Serves a page with a program, and the agents; returns its address. */
-async function startPage(program: string): Promise<string> {
+async function startPage(program: string, options: AppOptions = {}): Promise<string> {
   const code = await bundle(program);
   const runtime = createRuntime({ agents: [echo, payments] });
-  const app = createApp(runtime);
+  const app = new Hono();
   app.get("/page", (c) => c.html(PAGE));
   app.get("/page.js", (c) => c.body(code, 200, { "content-type": "text/javascript" }));
+  app.route("/", createApp(runtime, options));
   const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0, overrideGlobalObjects: false });
   await once(server, "listening");
   onTestFinished(async () => {

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode, ErrorDetails } from "../../errors.ts";
 import { readJson } from "./body.ts";
+import { canonical } from "../../protocol/requests/canonical.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { fromProblem, hasCode } from "./problem.ts";
@@ -51,6 +52,9 @@ export interface OpenReply {
 
 const TIMEOUT_MS = 30_000;
 
+const fetchIds = new WeakMap<typeof fetch, number>();
+let fetches = 0;
+
 /**
  * The connection to one agent or server. It throws only AgentErrors, or the reason of the caller's signal.
  */
@@ -60,6 +64,7 @@ export class Wire {
   /** How messages name the other side. */
   readonly subject: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #given: typeof fetch;
   readonly #fetch: typeof fetch;
 
   constructor(
@@ -72,8 +77,22 @@ export class Wire {
     this.clock = clock;
     this.subject = subject ?? host;
     this.#headers = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+    this.#given = fetch;
     // The `fetch` of a browser refuses to be called as a method.
     this.#fetch = (input, init) => fetch(input, init);
+  }
+
+  /**
+   * A text that is equal for connections that send the same: to the same address, with the same headers, by the same
+   * `fetch`. It contains the credentials.
+   */
+  get key(): string {
+    let fetchId = fetchIds.get(this.#given);
+    if (fetchId === undefined) {
+      fetchId = fetches += 1;
+      fetchIds.set(this.#given, fetchId);
+    }
+    return JSON.stringify([this.url, canonical(this.#headers), fetchId]);
   }
 
   /** The absolute URL of one that the server gave. */
