@@ -35,6 +35,8 @@ import type { RunEntry, RequestEntry, WaitPage, OutboxEntry, RunPage, Snapshot }
  *   up to 15 s to find out whether the append is in the log. The engine then refuses further appends
  *   (`health().writable` is false) until it is opened again or reports that it has recovered; the caller
  *   determines the outcome by claiming and reading. Reads still work.
+ * - What an engine cannot answer at present, because it does not reach its storage, fails with an AgentError `unavailable`:
+ *   the caller may ask again. `Unavailable` from a question is a fault, for example of a damaged run.
  * - `read` from any position returns the same events as any other `read`, live or later.
  *
  * Several nodes can share one log. All guarantees hold across them, and what one node has acknowledged, every other one

@@ -70,6 +70,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   });
 
   const { durability } = await open().catch(async (error: unknown) => {
+    health.close();
     await database.close();
     throw toOpenError(error, database.address);
   });
@@ -228,8 +229,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   function writable(cursor: Cursor): ClaimedRun {
-    const { writable, reason } = health.report;
-    if (!writable) throw new Unavailable(reason);
+    const { refusal } = health;
+    if (refusal !== undefined) throw new Unavailable(refusal);
     return claims.owned(cursor);
   }
 

@@ -20,6 +20,8 @@ export interface Proxy {
   silenceAt(text: string): Promise<void>;
   /** Ends `cut` and `silence`. */
   mend(): void;
+  /** Ends `silence` for new connections only: what the others wait for never comes. */
+  mendForNew(): void;
   /** Connects new clients to another server, and cuts the connections to the one before. */
   pointTo(server: string): void;
   close(): void;
@@ -114,6 +116,9 @@ export async function startProxy(server: string): Promise<Proxy> {
       isCut = false;
       isSilent = false;
       for (const socket of sockets) socket.resume();
+    },
+    mendForNew() {
+      isSilent = false;
     },
     pointTo(next) {
       target = new URL(next);

@@ -12,6 +12,8 @@ interface PoolLimits {
   readonly max: number;
   /** The time of a statement; the server ends it shortly before. */
   readonly statementMs: number;
+  /** The time of a new connection. Default 5 s. */
+  readonly connectMs?: number;
 }
 
 /** Makes the connections to a database, and closes them also if the database does not answer. */
@@ -54,13 +56,14 @@ export class Connections {
     return `${database ?? "the database"} at ${host}:${port} as ${user ?? "no user"}`;
   }
 
-  pool({ max, statementMs }: PoolLimits): Pool {
+  pool({ max, statementMs, connectMs = CONNECT_MS }: PoolLimits): Pool {
     const pool = new this.#pg.Pool({
       ...this.#config,
       stream: this.#open,
       Client: this.#client,
       max,
       query_timeout: statementMs,
+      connectionTimeoutMillis: connectMs,
       verify: callbackify((client: ClientBase) => setLimits(client, statementMs)),
     });
     // An idle connection that breaks is replaced with the next statement.
@@ -79,6 +82,17 @@ export class Connections {
       void client.end().catch(() => {});
       throw error;
     }
+  }
+
+  /**
+   * Closes the connections on which nothing arrives any more, after the database was silent: a network can have lost what
+   * they wait for, and an idle one can be broken without a sign.
+   */
+  refresh(): void {
+    const read = new Map(Array.from(this.#sockets, (socket) => [socket, socket.bytesRead]));
+    setTimeout(() => {
+      for (const [socket, bytes] of read) if (socket.bytesRead === bytes) socket.destroy();
+    }, REFRESH_MS).unref();
   }
 
   /** Resolves when all connections are closed. Cuts those that their owners have not closed after a time. */
@@ -159,6 +173,9 @@ const GIVE_UP_MS = 500;
 
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 5_000;
+
+/** How long a connection has for what it has missed. */
+const REFRESH_MS = 250;
 
 /** All numbers are below 2^53. */
 function toTypes({ types, TypeOverrides }: Pg): InstanceType<Pg["TypeOverrides"]> {

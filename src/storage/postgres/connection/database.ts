@@ -5,7 +5,7 @@ import type { PostgresConnection } from "../options.ts";
 import { Connections, loadPg } from "./connections.ts";
 import type { Pg } from "./connections.ts";
 import { readService } from "./service.ts";
-import { isInvalidValue, isTransient, stateOf, toReason } from "./trouble.ts";
+import { DatabaseAway, isInvalidValue, isTransient, NO_ANSWER, stateOf, toReason } from "./trouble.ts";
 
 /** A value of a statement. */
 export type Value = string | number | boolean | null | Uint8Array | readonly string[];
@@ -29,9 +29,15 @@ export class Database {
   #uploads = 0;
   /** One connection of its own, so that slow reads delay no beat: the other nodes would judge this one dead. */
   readonly #beats: Pool;
+  /** One connection that asks whether the database answers, while nothing else asks it anything. */
+  readonly #probes: Pool;
   readonly schema: string;
   /** The number of statements that were sent again. */
   retries = 0;
+  #answeredMs = performance.now();
+  #silentSinceMs: number | undefined;
+  /** What waits for the database, with the time when it stops waiting for one that is silent. */
+  readonly #waiting = new Set<{ readonly untilMs: number; refuse(): void }>();
   #closing: Promise<unknown> | undefined;
 
   constructor(pg: Pg, options: PostgresConnection & { readonly settleMs?: number }) {
@@ -49,6 +55,7 @@ export class Database {
     this.#uploaders = this.#connections.pool({ max, statementMs: QUERY_MS });
     this.#beats = this.#connections.pool({ max: 1, statementMs: BEAT_MS });
     this.#writers = this.#connections.pool({ max: WRITERS, statementMs: WRITE_MS });
+    this.#probes = this.#connections.pool({ max: 1, statementMs: PROBE_MS, connectMs: PROBE_MS });
   }
 
   static async connect(options: PostgresConnection & { readonly settleMs?: number }): Promise<Database> {
@@ -63,19 +70,16 @@ export class Database {
 
   /** A statement that may run twice; it is repeated after a lost connection. */
   ask<Row extends object>(text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
-    return this.#repeat(async () => {
-      try {
-        return await this.#run<Row>(this.#readers, text, values);
-      } catch (error) {
-        if (isInvalidValue(error)) throw toInvalid(error);
-        throw new Unavailable(`the log cannot be read here: ${toReason(error)}`, { cause: error });
-      }
-    });
+    return this.#repeat(() => this.#run<Row>(this.#readers, text, values).catch(toFailure));
   }
 
-  /** One attempt of a statement on a connection for appends. */
-  write<Row extends object>(text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    return this.#run(this.#writers, text, values);
+  /** One attempt of a statement on a connection for appends. A database that is silent has until a time to answer. */
+  write<Row extends object>(
+    text: string,
+    values: readonly Value[],
+    untilMs: number = Infinity,
+  ): Promise<readonly Row[]> {
+    return this.#bounded(untilMs, this.#run<Row>(this.#writers, text, values));
   }
 
   /** Resolves when a synchronous standby has all that a statement has found. */
@@ -101,6 +105,27 @@ export class Database {
     return this.#run(this.#beats, text, values);
   }
 
+  /** Asks whether the database answers. */
+  async probe(): Promise<void> {
+    await this.#run(this.#probes, "SELECT 1", []);
+  }
+
+  /** The time since the newest answer. */
+  get unansweredMs(): number {
+    return performance.now() - this.#answeredMs;
+  }
+
+  /** Whether the database has answered nothing for a while, not even a probe. */
+  get isSilent(): boolean {
+    return this.#silentSinceMs !== undefined;
+  }
+
+  /** A probe has got no answer. What has waited for long enough is refused, until the database answers again. */
+  fallSilent(): void {
+    this.#silentSinceMs ??= this.#answeredMs;
+    for (const waiting of this.#waiting) if (performance.now() >= waiting.untilMs) waiting.refuse();
+  }
+
   /** A transaction that may run twice; it is repeated after a lost connection. */
   transact<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#repeat(() => this.#transact(this.#readers, IDLE_MS, work));
@@ -123,10 +148,10 @@ export class Database {
       }
     };
     try {
-      return await this.#transact(this.#uploaders, IDLE_UPLOAD_MS, begin);
+      return await this.#bounded(this.deadline(), this.#transact(this.#uploaders, IDLE_UPLOAD_MS, begin));
     } catch (error) {
       const count = this.#uploads;
-      if (hasBegun || count < this.#uploaders.options.max) throw error;
+      if (hasBegun || this.isSilent || count < this.#uploaders.options.max) throw toFinal(error);
       const fact = `${count} files are already being stored on this node`;
       throw new AgentError("overloaded", fact, { retryAfterS: 1, cause: error });
     }
@@ -135,14 +160,15 @@ export class Database {
   /** Repeats what fails with `Unavailable`, if it can succeed a little later. */
   async #repeat<Result>(attempt: () => Promise<Result>): Promise<Result> {
     const until = this.deadline();
+    if (this.isSilent && performance.now() >= until) throw new DatabaseAway(new Error(NO_ANSWER));
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
       this.#checkOpen();
       try {
-        return await attempt();
+        return await this.#bounded(until, attempt());
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error;
         this.#checkOpen();
-        if (!isTransient(error.cause) || performance.now() + wait > until) throw error;
+        if (!isTransient(error.cause) || performance.now() + wait > until) throw toFinal(error);
         this.retries += 1;
         await delay(wait);
       }
@@ -161,8 +187,11 @@ export class Database {
       failure = error;
     };
     client.on("error", fail);
-    const query = async <Row extends object>(text: string, values: readonly Value[] = []) =>
-      (await client.query<Row>(this.sql(text), [...values]).catch(toFailure)).rows;
+    const query = async <Row extends object>(text: string, values: readonly Value[] = []) => {
+      const { rows } = await client.query<Row>(this.sql(text), [...values]).catch(toFailure);
+      this.#hear();
+      return rows;
+    };
     try {
       // The server ends the transaction of a node that has vanished, which would keep its locks.
       await query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`);
@@ -205,15 +234,15 @@ export class Database {
     return own;
   }
 
-  /** When a statement that starts now stops being repeated. */
+  /** When a statement that starts now stops being repeated. A database that is silent is given one such time for all. */
   deadline(): number {
-    return performance.now() + this.#settleMs;
+    return (this.#silentSinceMs ?? performance.now()) + this.#settleMs;
   }
 
   /** Closes all connections, after a time also those whose statements still run. */
   close(): Promise<unknown> {
     return (this.#closing ??= Promise.all([
-      ...[this.#readers, this.#writers, this.#uploaders, this.#beats].map((pool) => pool.end()),
+      ...[this.#readers, this.#writers, this.#uploaders, this.#beats, this.#probes].map((pool) => pool.end()),
       this.#connections.closed(),
     ]));
   }
@@ -223,7 +252,29 @@ export class Database {
     text: string,
     values: readonly Value[],
   ): Promise<readonly Row[]> {
-    return (await pool.query<Row>(this.sql(text), [...values])).rows;
+    const { rows } = await pool.query<Row>(this.sql(text), [...values]);
+    this.#hear();
+    return rows;
+  }
+
+  /** The database has answered. */
+  #hear(): void {
+    this.#answeredMs = performance.now();
+    if (this.#silentSinceMs === undefined) return;
+    this.#silentSinceMs = undefined;
+    this.#connections.refresh();
+  }
+
+  /** Stops waiting for a silent database at a time. What was sent may still arrive. */
+  async #bounded<Result>(untilMs: number, attempt: Promise<Result>): Promise<Result> {
+    const { promise: refused, reject } = Promise.withResolvers<never>();
+    const waiting = { untilMs, refuse: () => reject(toSilent()) };
+    this.#waiting.add(waiting);
+    try {
+      return await Promise.race([attempt, refused]);
+    } finally {
+      this.#waiting.delete(waiting);
+    }
   }
 
   #checkOpen(): void {
@@ -245,6 +296,16 @@ function toFailure(error: unknown): never {
   throw new Unavailable(`the database has failed: ${toReason(error)}`, { cause: error });
 }
 
+/** The failure of what is not repeated any more. What can succeed later is no fault, and its caller tries again. */
+function toFinal(error: unknown): unknown {
+  return error instanceof Unavailable && isTransient(error.cause) ? new DatabaseAway(error.cause) : error;
+}
+
+function toSilent(): Unavailable {
+  const cause = new Error(NO_ANSWER);
+  return new Unavailable(`the database has failed: ${toReason(cause)}`, { cause });
+}
+
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
@@ -259,6 +320,8 @@ export const MOST_WAIT_MS = 1_000;
 const QUERY_MS = 15_000;
 const WRITE_MS = 5_000;
 const SESSION_MS = 5_000;
+/** Short, so that a node knows within 4 s that the database answers nothing, and within 2 s that it does again. */
+const PROBE_MS = 1_500;
 /** Longer than a node lives without a beat; then a new connection is tried. */
 const BEAT_MS = 3_000;
 

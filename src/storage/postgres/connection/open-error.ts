@@ -1,5 +1,5 @@
 import { AgentError, fieldOf, messageOf } from "../../../errors.ts";
-import { stateOf } from "./trouble.ts";
+import { DatabaseAway, stateOf } from "./trouble.ts";
 
 /** What mends a role with too few rights. */
 export const RIGHTS_HINT =
@@ -10,7 +10,7 @@ export const SCHEMA_HINT = "use another database, or restore this one from a bac
 
 /** Says why the database at an address, which has no password, cannot be opened and what mends it. */
 export function toOpenError(thrown: unknown, address: string): unknown {
-  if (thrown instanceof AgentError) return thrown;
+  if (thrown instanceof AgentError && !(thrown instanceof DatabaseAway)) return thrown;
   const cause = fieldOf(thrown, "cause") ?? thrown;
   const reason = messageOf(cause);
   // The library fails before the server does if it has no password.

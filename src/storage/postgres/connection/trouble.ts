@@ -1,3 +1,12 @@
+import { AgentError } from "../../../errors.ts";
+
+/** The database was away for as long as a request waits for it. This is no fault, and its client tries again. */
+export class DatabaseAway extends AgentError {
+  constructor(cause: unknown) {
+    super("unavailable", `the log cannot be used at present: ${toReason(cause)}`, { retryAfterS: 1, cause });
+  }
+}
+
 /** The SQLSTATE of an error that the server reported; `undefined` for any other error. */
 export function stateOf(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };
@@ -34,8 +43,11 @@ export function toReason(error: unknown): string {
 
 /** Whether the library has given up a statement. */
 function isTimeout(error: unknown): boolean {
-  return stateOf(error) === undefined && error instanceof Error && error.message === "Query read timeout";
+  return stateOf(error) === undefined && error instanceof Error && error.message === NO_ANSWER;
 }
+
+/** What the library says of a statement without an answer. */
+export const NO_ANSWER = "Query read timeout";
 
 const TRANSIENT_CLASSES: ReadonlySet<string> = new Set(["08"]);
 

@@ -108,6 +108,7 @@ export class AppendQueue {
         const [row] = await this.#database.write<{ refusals: Readonly<Record<string, Refusal>> }>(
           appendStatement(jobs.length),
           [items, ...bodies],
+          until,
         );
         const settled = jobs.map((job, index) => ({
           job,
@@ -119,7 +120,8 @@ export class AppendQueue {
         for (const { body } of jobs) this.#figures.bytes += body.length;
         for (const { job, outcome } of settled) job.settle(typeof outcome === "string" ? undefined : outcome);
         return;
-      } catch (error) {
+      } catch (thrown) {
+        const error = thrown instanceof Unavailable ? thrown.cause : thrown;
         // The statement can be repeated: an append that has landed already has changed the number of appends.
         if (isTransient(error) && performance.now() + wait < until) {
           this.#database.retries += 1;
@@ -137,7 +139,9 @@ export class AppendQueue {
         }
         const reason = toReason(error);
         this.#onTrouble(reason);
-        for (const job of jobs) job.settle(new Unavailable(reason, { cause: error }));
+        // Those that wait would be refused one statement after the other.
+        const refused = this.#database.isSilent ? [...jobs, ...this.#jobs.splice(0)] : jobs;
+        for (const job of refused) job.settle(new Unavailable(reason, { cause: error }));
         return;
       }
     }
