@@ -4,6 +4,7 @@ import { closest } from "./closest.ts";
 import { completeCommand } from "./completion/completion.ts";
 import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
+import { behindCommand } from "./leading-options.ts";
 import { readVersion } from "./package-version.ts";
 import { toText } from "./thrown-text.ts";
 import { createLog } from "./print/log.ts";
@@ -25,7 +26,7 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     if (command.opts<Partial<ServerOptions>>().logFormat === "json") print = printJson;
   });
   try {
-    await program.parseAsync(argv);
+    await program.parseAsync(behindCommand(argv.slice(2), program), { from: "user" });
   } catch (thrown) {
     // Commander has already printed its message. Help and version also come here, with code 0.
     const isCommanders = isInstance(thrown, CommanderError);

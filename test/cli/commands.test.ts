@@ -198,6 +198,13 @@ describe("a terminal", () => {
     expect((await run(["artifact", photo.artifactId])).stdout).toBe("\u0089PNG");
   });
 
+  test("has no conversation under one request id", async ({ skip }) => {
+    if (!hasScript) skipWithoutScript(skip);
+    const terminal = startTerminal(["chat", "--request-id", "talk-1", "notebook"]);
+    await terminal.match(/troupe chat --request-id talk-1 notebook TEXT/);
+    expect(await terminal.exited).toBe(2);
+  });
+
   test("has a conversation in one run", async ({ skip }) => {
     if (!hasScript) skipWithoutScript(skip);
     const terminal = startTerminal(["chat", "notebook"]);
@@ -229,6 +236,48 @@ describe("chat", () => {
     const [address] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
     const failed = await run(["chat", "speaker", "hello"], "", { TROUPE_URL: address });
     expect(failed).toMatchObject({ code: 1, stdout: "half\n" });
+  });
+});
+
+describe("resume", () => {
+  test("prints the text of a chat alone on stdout", async () => {
+    const asked = await run(["chat", "--request-id", "told-1", "payments", "pay 5 to eve"]);
+    expect(asked).toMatchObject({ code: 4, stdout: "" });
+    const resumed = await run(["resume", "told-1", "approved=true"]);
+    const { stdout: events } = await run(["events", "told-1", "--json"]);
+    const [, said = ""] = /"result":"([^"]+)"/.exec(events.slice(events.indexOf("RequestCompleted"))) ?? [];
+    expect(said).toContain("eve");
+    expect(resumed).toMatchObject({ code: 0, stdout: `${said}\n` });
+  });
+});
+
+describe("options before the command", () => {
+  test("mean what they mean behind it", async () => {
+    const nowhere = { TROUPE_URL: "http://127.0.0.1:9" };
+    for (const args of [
+      ["--url", url, "agents"],
+      [`--url=${url}`, "runs", "--json"],
+    ])
+      expect(await run(args, "", nowhere)).toMatchObject({ code: 0, stderr: "" });
+    const called = await run([
+      "--json",
+      "--request-id",
+      "early-1",
+      "call",
+      "calculator",
+      "add",
+      '{"a":1,"b":2}',
+    ]);
+    expect(called.code).toBe(0);
+    expect(called.stdout).toContain('"request_id":"early-1"');
+  });
+
+  test("are refused by a command that does not have them", async () => {
+    const refused = await run(["--json", "fork", "run_1"]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("unknown option '--json'");
+    expect((await run(["--nothing", "agents"])).stderr).toContain("unknown option '--nothing'");
+    expect((await run(["--url", url])).stderr).toContain("troupe --help");
   });
 });
 
@@ -387,6 +436,8 @@ describe("completion", () => {
     // It waits 300 ms for the server, which a loaded machine may exceed.
     await expect.poll(() => complete("call", "pa")).toEqual(["payments"]);
     await expect.poll(() => complete("call", "payments", "")).toEqual(["chat", "pay"]);
+    await expect.poll(() => complete("--url", url, "call", "pa")).toEqual(["payments"]);
+    await expect.poll(() => complete("call", "--url", url, "payments", "")).toEqual(["chat", "pay"]);
     await expect.poll(() => complete("call", "payments", "pay", "--a")).toEqual(["--amount"]);
     await run(["chat", "echo", "hello"]);
     await expect.poll(() => complete("events", "run_")).toContainEqual(expect.stringMatching(/^run_/));

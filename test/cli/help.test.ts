@@ -20,3 +20,12 @@ test.each(commands.map((command) => ({ name: command.name(), command })))(
     }
   },
 );
+
+test("an option takes a value in all commands that have it, or in none", () => {
+  const flags = commands.flatMap(({ options }) => options);
+  for (const { long, required } of flags)
+    expect([long, flags.filter((other) => other.long === long).map((other) => other.required)]).toEqual([
+      long,
+      flags.filter((other) => other.long === long).map(() => required),
+    ]);
+});

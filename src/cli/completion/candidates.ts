@@ -1,13 +1,16 @@
 import type { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import { connect } from "../connect.ts";
+import { behindCommand, isNamed, takesValue } from "../leading-options.ts";
 
 /** What can stand in place of the last word, from the commands of the program and the running server. */
 export async function findCandidates(program: Command, words: readonly string[]): Promise<readonly string[]> {
   const typed = words.at(-1) ?? "";
-  const before = words.slice(0, -1);
-  const [name, ...given] = before.filter((word) => !word.startsWith("-"));
-  const command = program.commands.find((known) => known.name() === name);
+  const before = behindCommand(words.slice(0, -1), program);
+  const command = program.commands.find((known) => known.name() === before[0]);
+  const given = before.filter(
+    (word, at) => at > 0 && !word.startsWith("-") && !takesValue(command?.options ?? [], before[at - 1]),
+  );
   const candidates = await toCandidates(program, command, given, before, typed);
   return candidates.filter((candidate) => candidate.startsWith(typed) && PLAIN.test(candidate));
 }
@@ -27,11 +30,9 @@ async function toCandidates(
   }
   const options = command.options.flatMap(({ long }) => long ?? []);
   if (typed.startsWith("-")) return [...options, ...(command.name() === "call" ? await fieldsOf(given) : [])];
-  const option = command.options.find(({ long, short, flags }) => {
-    const last = before.at(-1);
-    return last !== undefined && (last === long || last === short) && flags.includes("<");
-  });
-  if (option !== undefined) return option.argChoices ?? [];
+  const last = before.at(-1);
+  if (takesValue(command.options, last))
+    return command.options.find((option) => isNamed(option, last))?.argChoices ?? [];
   const argument = command.registeredArguments[given.length];
   if (argument?.argChoices !== undefined) return argument.argChoices;
   const source = SOURCES[`${command.name()} ${given.length}`];

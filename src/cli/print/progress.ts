@@ -1,6 +1,6 @@
 import type { RunView } from "../../view/run-view.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { stderr, styled } from "./terminal.ts";
+import { stderr, stdout, styled } from "./terminal.ts";
 import type { Terminal } from "./terminal.ts";
 import { toDuration, toLine } from "./text.ts";
 
@@ -14,6 +14,11 @@ export class Progress {
   constructor(text: Terminal = stderr, margin = "  ") {
     this.#text = text;
     this.#margin = margin;
+  }
+
+  /** The text of a chat is its answer, so it goes to standard output, unless events go there. */
+  static ofChat(isJson: boolean): Progress {
+    return new Progress(isJson ? stderr : stdout, "");
   }
 
   event(event: Event): void {
@@ -39,6 +44,12 @@ export class Progress {
   note(text: string): void {
     this.endLine();
     stderr.cutLine(styled("dim", `  ${toLine(text)}`));
+  }
+
+  /** Prints a line that does not belong to the turn. In a file or a pipe the text continues in its line. */
+  aside(text: string): void {
+    if (this.#text === stderr || this.#text.isTTY) this.note(text);
+    else stderr.line(text);
   }
 
   /** Ends the line of a text. */

@@ -51,7 +51,7 @@ async function run(
   command: Command,
 ): Promise<void> {
   const progress = new Progress();
-  const client = connect(options, (text) => progress.note(text));
+  const client = connect(options, (text) => progress.aside(text));
   await talk(client, async () => {
     await checkAgent(client, agent);
     const operation = await findOperation(client, agent, operationName);

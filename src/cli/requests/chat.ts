@@ -38,14 +38,16 @@ Examples:
 }
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
-  const progress = new Progress(options.json ? stderr : stdout, "");
-  // In a file or a pipe the text continues in its line.
-  const client = connect(options, stdout.isTTY ? (text) => progress.note(text) : undefined);
+  const progress = Progress.ofChat(options.json);
+  const client = connect(options, (text) => progress.aside(text));
   await talk(client, async () => {
     await checkAgent(client, agent);
     if (words.length > 0) {
       const text = words.join(" ") === "-" ? await readAll() : words.join(" ");
       await say(client, agent, text, { ...options, progress });
+    } else if (options.requestId !== undefined) {
+      const fact = "a conversation has several requests, and --request-id names one";
+      throw new Exit(EXIT.usage, fact, `troupe chat --request-id ${options.requestId} ${agent} TEXT`);
     } else if (canAsk()) {
       await converse(client, agent, { ...options, progress });
     } else {

@@ -2,6 +2,7 @@ import { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import type { OpenWait } from "../../client/call-api.ts";
 import type { RequestId } from "../../protocol/ids.ts";
+import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { addConnectionOptions, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
@@ -35,11 +36,12 @@ interface Options extends ConnectionOptions {
 }
 
 async function run(id: string, pairs: readonly string[], options: Options): Promise<void> {
-  const progress = new Progress();
-  const client = connect(options, (text) => progress.note(text));
+  let progress = new Progress();
+  const client = connect(options, (text) => progress.aside(text));
   await talk(client, async () => {
     const call = client.request(await findRequest(client, id));
-    for await (const event of call) void event;
+    let isChat = false;
+    for await (const event of call) isChat ||= event.type === "RequestStarted" && event.operation === "chat";
     const wait = choose(id, call.waits, options.wait);
     const fields = toFields(wait.schema, wait.questions);
     if (pairs.length === 0 && !canAsk()) {
@@ -53,8 +55,10 @@ async function run(id: string, pairs: readonly string[], options: Options): Prom
     await wait.answer(pairs.length === 0 ? await askFields(fields) : readPairs(pairs, wait));
     if (!options.follow) return;
     const followed = client.request(call.requestId, { answer: answerHere });
+    if (isChat) progress = Progress.ofChat(options.json);
     const output = await runCall(followed, { json: options.json, cancelOnExit: false, progress });
-    if (!options.json) stdout.json(output ?? null);
+    // The text of a chat is printed; it can have a value besides.
+    if (!options.json && (!isChat || isObject(output))) stdout.json(output ?? null);
   });
 }
 
