@@ -5,12 +5,11 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Router, RouterFigures, RouterHandler, SendOptions } from "../ports/router.ts";
 import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
-import { answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
+import { RecentAnswers, answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
 import type { Answer, Envelope } from "./envelope.ts";
 import { greet, isGreeting, tellOthers } from "./greet.ts";
 import { Membership } from "./membership.ts";
 import { Placement } from "./placement.ts";
-import { RecentAnswers } from "./recent-answers.ts";
 import { TakeOverLoop } from "./take-over.ts";
 import type { Transport } from "./transport.ts";
 

@@ -4,7 +4,7 @@ import type { NodeDirectory, NodeEntry, NodePresence } from "../ports/node-direc
 import type { Member, RouterHealth } from "../ports/router.ts";
 import { Absences } from "./absences.ts";
 import { Beats } from "./beats.ts";
-import { pickFor } from "./rendezvous.ts";
+import { pickFor } from "./placement.ts";
 
 /** The time between two beats, in milliseconds. */
 const BEAT_MS = 300;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Answer } from "../../src/cluster/envelope.ts";
-import { RecentAnswers } from "../../src/cluster/recent-answers.ts";
+import { RecentAnswers } from "../../src/cluster/envelope.ts";
 
 test("large answers are kept up to a number of bytes, the newest ones", async () => {
   const recent = new RecentAnswers();

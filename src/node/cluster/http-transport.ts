@@ -5,7 +5,6 @@ import { AgentError } from "../../errors.ts";
 import { toProblem } from "../../http/messages/problem.ts";
 import type { Json } from "../../protocol/json.ts";
 import { CONNECTION_TIMEOUTS } from "../connection-timeouts.ts";
-import { readBody } from "./read-body.ts";
 import { MOST_APART_MS, SAME_SECRET, SAME_TIME, Signer, SIGNATURE } from "./signature.ts";
 
 /** The maximum size of a message between nodes, and of its answer. */
@@ -210,4 +209,16 @@ function stop(server: Server): Promise<void> {
     });
     server.closeIdleConnections();
   });
+}
+
+/** Reads the text of a message or an answer; `undefined` above the limit, and the rest is not read. */
+async function readBody(chunks: AsyncIterable<Uint8Array>, limitBytes: number): Promise<string | undefined> {
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > limitBytes) return undefined;
+    read.push(chunk);
+  }
+  return Buffer.concat(read).toString("utf8");
 }

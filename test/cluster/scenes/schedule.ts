@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { pickFor } from "../../../src/cluster/rendezvous.ts";
+import { pickFor } from "../../../src/cluster/placement.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
 import { SceneCluster } from "./cluster/scene-cluster.ts";
