@@ -1,4 +1,5 @@
 import { Command, Option } from "./vendor/commander.ts";
+import { LEASE_MS } from "../cluster/membership.ts";
 import { listPostgresNodes } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
@@ -43,7 +44,7 @@ async function run({ log, json }: Options): Promise<void> {
     node,
     url,
     // Nodes that are dead do not say so.
-    state !== "left" && ageMs > SILENT_MS ? "silent" : state,
+    state !== "left" && ageMs > LEASE_MS ? "silent" : state,
     `${(ageMs / 1_000).toFixed(1)} s ago`,
     String(runs),
     String(open),
@@ -53,6 +54,3 @@ async function run({ log, json }: Options): Promise<void> {
   ]);
   printTable(["NODE", "ADDRESS", "STATE", "BEAT", "RUNS", "OPEN", "AGENTS"], rows);
 }
-
-/** A node without a beat for this long is dead to the others, in milliseconds. */
-const SILENT_MS = 1_500;

@@ -7,10 +7,10 @@ import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { RecentAnswers, answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
 import type { Answer, Envelope } from "./envelope.ts";
-import { greet, isGreeting, tellOthers } from "./greet.ts";
-import { Membership } from "./membership.ts";
+import { Heartbeat, isGreeting } from "./heartbeat.ts";
+import type { Liveness } from "./membership.ts";
 import { Placement } from "./placement.ts";
-import { TakeOverLoop } from "./take-over.ts";
+import { Takeover } from "./takeover.ts";
 import type { Transport } from "./transport.ts";
 
 /** How long a message is sent again before its sender gets an error, in milliseconds. */
@@ -41,10 +41,9 @@ export function clusterRouter(options: ClusterRouterOptions): Router {
 class ClusterRouter implements Router {
   readonly #transport: Transport;
   readonly #environment: Environment;
-  readonly #membership: Membership;
+  readonly #heartbeat: Heartbeat;
   readonly #placement: Placement;
-  readonly #fault: NonNullable<ClusterRouterOptions["fault"]>;
-  readonly #takeOver: TakeOverLoop;
+  readonly #takeover: Takeover;
   readonly #recent = new RecentAnswers();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #figures = { takenOver: 0, forwarded: 0, redirected: 0, repeated: 0, fenced: 0 };
@@ -59,22 +58,23 @@ class ClusterRouter implements Router {
       });
     this.#transport = transport;
     this.#environment = environment;
-    this.#fault = fault;
-    this.#membership = new Membership({
+    this.#heartbeat = new Heartbeat({
       directory,
+      transport,
       node,
-      url: transport.url,
       environment,
-      changed: () => this.#takeOver.soon(),
+      fault,
+      changed: () => this.#takeover.soon(),
     });
-    this.#placement = new Placement(log, this.#membership);
-    this.#takeOver = new TakeOverLoop(environment, fault, async (change) => {
-      const { isAway, isSuspect } = this.#membership;
-      if (isAway) return false;
-      // A suspect node continues only released runs, and looks again when it may judge other nodes.
-      const hasChanged = change.hasChanged && !isSuspect;
+    this.#placement = new Placement(log, this.#heartbeat);
+    this.#takeover = new Takeover(environment, fault, async (change) => {
+      const { view } = this.#heartbeat;
+      if (view === "none") return false;
+      // In an unsteady view this node continues only released runs, and looks again when it may judge other nodes.
+      const isSteady = view === "steady";
+      const hasChanged = change.hasChanged && isSteady;
       this.#figures.takenOver += (await this.#handler?.takeOver({ hasChanged })) ?? 0;
-      return !isSuspect;
+      return isSteady;
     });
   }
 
@@ -103,19 +103,16 @@ class ClusterRouter implements Router {
     this.#handler = handler;
     const stopListening = await this.#transport.listen((data) => this.#receive(data));
     try {
-      await this.#membership.join(handler.agents);
-      await greet(this.#membership, this.#transport, this.#environment, this.#fault);
+      await this.#heartbeat.join(handler.agents);
     } catch (error) {
-      await this.#membership.say("left");
-      this.#membership.stop();
+      await this.#heartbeat.leave({ tell: false });
       await stopListening();
       throw error;
     }
-    this.#takeOver.start();
+    this.#takeover.start();
     return async () => {
-      this.#takeOver.stop();
-      await this.#say("left");
-      this.#membership.stop();
+      this.#takeover.stop();
+      await this.#heartbeat.leave({ tell: true });
       await stopListening();
       this.#handler = undefined;
       await Promise.allSettled(this.#underWay);
@@ -123,32 +120,36 @@ class ClusterRouter implements Router {
   }
 
   async drain(): Promise<void> {
-    this.#takeOver.stop();
-    if (this.#membership.self.state !== "left") await this.#say("draining");
+    this.#takeover.stop();
+    if (this.#heartbeat.self.state !== "left") await this.#heartbeat.drain();
   }
 
   async isMine(runId: RunId): Promise<boolean> {
-    return this.#membership.self.state === "active" && this.#placement.isMine(runId);
+    return this.#heartbeat.self.state === "active" && this.#placement.isMine(runId);
   }
 
   leads(task: string): boolean {
-    return this.#membership.leads(task);
+    return this.#placement.leads(task);
   }
 
   members(): ReturnType<Router["members"]> {
-    return this.#membership.members;
+    return this.#heartbeat.members;
   }
 
   health(): ReturnType<Router["health"]> {
-    return this.#membership.health;
+    return this.#heartbeat.health;
   }
 
   figures(): RouterFigures {
-    return { ...this.#figures, beatAgeMs: this.#membership.beatAgeMs };
+    return { ...this.#figures, heartbeatAgeMs: this.#heartbeat.ageMs };
   }
 
   get #self(): string {
-    return this.#membership.self.node;
+    return this.#heartbeat.self.node;
+  }
+
+  get #liveness(): Liveness {
+    return this.#heartbeat.livenessOf(this.#self);
   }
 
   get #serving(): RouterHandler {
@@ -161,12 +162,12 @@ class ClusterRouter implements Router {
     let target = known;
     try {
       target ??= await this.#placement.locate(envelope.runId);
-      if (this.#membership.wasAway) await this.#checkSender(envelope);
+      if (this.#liveness !== "alive") await this.#checkSender(envelope);
     } catch (error) {
       return { type: "error", error: notReadable(error) };
     }
     if (target === this.#self) return this.#deliver(envelope);
-    const member = target === undefined ? undefined : this.#membership.find(target);
+    const member = target === undefined ? undefined : this.#heartbeat.find(target);
     return member === undefined ? { type: "moved" } : this.#forward(member, envelope);
   }
 
@@ -184,7 +185,7 @@ class ClusterRouter implements Router {
   async #forward({ node, url }: { node: string; url: string }, envelope: Envelope): Promise<Answer> {
     this.#figures.forwarded += 1;
     const abort = new AbortController();
-    const stop = this.#membership.onceGone(node, () => abort.abort());
+    const stop = this.#heartbeat.onceDead(node, () => abort.abort());
     try {
       const answer = parseAnswer(await this.#transport.send(url, toWire(envelope), abort.signal));
       // The same node or another one may take it later.
@@ -200,7 +201,7 @@ class ClusterRouter implements Router {
   /** Answers a message of another node. */
   async #receive(data: Json): Promise<Json> {
     if (isGreeting(data)) {
-      this.#membership.look();
+      this.#heartbeat.look();
       return null;
     }
     const envelope = parseEnvelope(data);
@@ -213,13 +214,13 @@ class ClusterRouter implements Router {
     const { from } = envelope;
     // The message may have waited here during the absence of this node, and its sender may have another answer since
     // then. A sender that still waits sends it again.
-    if (this.#membership.wasAway && this.#recent.isFirst(envelope.id)) return { type: "moved" };
+    if (this.#liveness !== "alive" && this.#recent.isFirst(envelope.id)) return { type: "moved" };
     try {
-      if (from && !this.#membership.isSound(from.node)) await this.#checkSender(envelope);
+      if (from && !this.#heartbeat.ownsItsRuns(from.node)) await this.#checkSender(envelope);
       if (!this.#serving.holds(envelope.runId)) {
         const owner = await this.#placement.otherOwner(envelope.runId);
         if (owner !== undefined) return { type: "moved", owner };
-        if (this.#membership.self.state !== "active") return { type: "moved" };
+        if (this.#heartbeat.self.state !== "active") return { type: "moved" };
       }
     } catch (error) {
       return { type: "error", error: notReadable(error) };
@@ -227,9 +228,9 @@ class ClusterRouter implements Router {
     return this.#deliver(envelope);
   }
 
-  /** Delivers a message to a run of this node. A stalled node takes none until the engine has answered it. */
+  /** Delivers a message to a run of this node. A suspect node takes none until the engine has answered it. */
   async #deliver({ runId, message, isRepeated }: Envelope): Promise<Answer> {
-    if (this.#membership.isStalled) return { type: "moved" };
+    if (this.#liveness === "suspect") return { type: "moved" };
     try {
       const delivery = this.#serving.deliver(runId, message, { isRepeated });
       this.#underWay.add(delivery);
@@ -243,12 +244,6 @@ class ClusterRouter implements Router {
       this.#figures.fenced += 1;
       return { type: "moved", isUncertain: true };
     }
-  }
-
-  /** Changes the state of this node in the table of nodes, and makes the others read it. */
-  async #say(state: "draining" | "left"): Promise<void> {
-    await this.#membership.say(state);
-    await tellOthers(this.#membership, this.#transport, this.#environment);
   }
 
   #pause(ms: number): Promise<void> {

@@ -1,289 +1,232 @@
-import { AgentError } from "../errors.ts";
-import type { Environment } from "../ports/environment.ts";
-import type { NodeDirectory, NodeEntry, NodePresence } from "../ports/node-directory.ts";
-import type { Member, RouterHealth } from "../ports/router.ts";
-import { Absences } from "./absences.ts";
-import { Beats } from "./beats.ts";
-import { pickFor } from "./placement.ts";
+import type { NodePresence, NodeRow } from "../ports/node-directory.ts";
 
-/** The time between two beats, in milliseconds. */
-const BEAT_MS = 300;
+/** The time between two heartbeats, in milliseconds. */
+export const HEARTBEAT_MS = 300;
 
-/** A node without a beat for this long is dead, in milliseconds. */
-const DEAD_MS = 1_500;
+/** How long a heartbeat is the lease of a node on its runs, in milliseconds. */
+export const LEASE_MS = 1_500;
 
 /**
- * After a longer time without a beat, a node suspects itself: the beats of the others may have waited as long, and the
- * newest one of another node can be older by the time between two beats.
+ * After a longer time between two answers, in milliseconds, the view of this node is unsteady: the heartbeats of the others
+ * may have waited as long, and the newest one of another node can be older by the time between two heartbeats.
  */
-const LATE_MS = DEAD_MS - BEAT_MS;
+const LATE_MS = LEASE_MS - HEARTBEAT_MS;
 
-/** How long after its absence a node may hold messages from before it, in milliseconds: as long as a router sends one. */
-const AWAY_MS = 10_000;
+/** How long after its return this node is away, in milliseconds: as long as its router sends a message again. */
+const SELF_AWAY_MS = 10_000;
 
-export interface MembershipOptions {
-  readonly directory: NodeDirectory;
-  readonly node: string;
-  readonly url: string;
-  readonly environment: Environment;
-  /** Called after nodes have joined, died or left, or have begun to drain. */
-  readonly changed: () => void;
+/** How long after its return another node is away, in milliseconds: a transport delivers no older message. */
+const OTHER_AWAY_MS = 120_000;
+
+/** How long a row that is no longer in the table of nodes is kept, in milliseconds; as long as the table keeps one. */
+const KEPT_MS = 3_600_000;
+
+/**
+ * The state of a node, this one included. A node has a lease on its runs for `LEASE_MS` after each heartbeat; without a
+ * lease, others may take over its runs.
+ *
+ * | state   | when                                                     | what follows                                           |
+ * | ------- | -------------------------------------------------------- | ------------------------------------------------------ |
+ * | alive   | it has a lease, and has had one for some time            | it owns its runs, and its messages count               |
+ * | suspect | its lease may have run out, and this node cannot tell    | it keeps its runs; as a sender it is checked in the    |
+ * |         |                                                          | log; if it is this node, it takes no messages          |
+ * | away    | it has a lease again after one that had run out, for 10 s | it keeps the runs that nobody has taken; as a sender  |
+ * |         | (this node) or 2 min (another): so late may a message be | it is checked in the log                               |
+ * | dead    | its lease has run out in a steady view, or it has left   | others take over its runs; a new heartbeat revives it  |
+ *
+ * A node never judges itself dead.
+ */
+export type Liveness = "alive" | "suspect" | "away" | "dead";
+
+/**
+ * What this node sees of the table of nodes. `none`: its newest heartbeat failed, or none was answered for `LEASE_MS`.
+ * `unsteady`: an answer was late, or the first one came, less than `LEASE_MS` ago. Only a `steady` view judges a node dead,
+ * because otherwise all nodes may have paused together.
+ */
+export type View = "none" | "unsteady" | "steady";
+
+/** The nodes that share a log, as one of them knows them. All times are of its monotonic clock. */
+export interface Membership {
+  /** What this node says about itself. */
+  readonly self: NodePresence;
+  /** The nodes of the table, and this one. */
+  readonly nodes: ReadonlyMap<string, KnownNode>;
+  /** When the newest answered heartbeat was sent, and when its answer arrived. */
+  readonly sentMs: number;
+  readonly readMs: number;
+  /** Since when each answer has come in time; `undefined` while one is missing. */
+  readonly steadySinceMs: number | undefined;
+}
+
+/** A node as this one knows it. */
+export interface KnownNode {
+  readonly presence: NodePresence;
+  /** The name of its newest heartbeat, since when this node knows it, and how many it has seen after the first. */
+  readonly heartbeat: string;
+  readonly seenMs: number;
+  readonly heartbeats: number;
+  /** The newest heartbeat was sent after this. */
+  readonly sentAfterMs: number;
+  /** The age of its newest heartbeat when the answer arrived. */
+  readonly ageMs: number;
+  /** When this node last noticed that the lease had run out. */
+  readonly lapsedMs: number;
+  readonly isDead: boolean;
 }
 
 /**
- * The nodes that share the log, as this one knows them. After a pause of this process or of the engine, this node judges no
- * other node dead until its own beats have been answered in time for `DEAD_MS`: all nodes may have paused together.
+ * What a membership learns: that the table of nodes has answered the heartbeat that was sent at `sentMs`, that it has not, or
+ * what this node says about itself from now on.
  */
-export class Membership {
-  readonly #options: MembershipOptions;
-  #self: NodePresence;
-  #rows: readonly NodeEntry[] = [];
-  /** When the rows were read, by this node's monotonic clock. */
-  #readMs = -Infinity;
-  /** When the newest answered beat was sent, and when this node last noticed that it had been away. */
-  #sentMs: number;
-  #backMs = -Infinity;
-  /** Since when each beat has come in time; `undefined` while one is missing. */
-  #soundSinceMs: number | undefined;
-  #members: readonly Member[] = [];
-  #dead = new Set<string>();
-  readonly #beats = new Beats();
-  readonly #absences = new Absences(DEAD_MS);
-  readonly #waits = new Map<string, Set<() => void>>();
-  #stopTimer = (): void => {};
-  #stopped = false;
-  /** The newest beat. They run one after the other, so that an older one does not overwrite a newer one. */
-  #last: Promise<boolean> = Promise.resolve(true);
-  #endPause = (): void => {};
-  /** Whether `look` has requested a beat that has not begun. That beat serves all calls of `look` before it begins. */
-  #isLookWanted = false;
+export type MembershipFact =
+  | { readonly type: "answered"; readonly rows: readonly NodeRow[]; readonly sentMs: number }
+  | { readonly type: "failed" }
+  | { readonly type: "said"; readonly self: NodePresence };
 
-  constructor(options: MembershipOptions) {
-    const { node, url } = options;
-    this.#options = options;
-    this.#self = { node, url, state: "joining", agents: {} };
-    this.#sentMs = options.environment.monotonic();
-  }
+/** What follows from a fact: a node is dead, or other nodes than before may own runs. */
+export type MembershipAction =
+  | { readonly type: "dead"; readonly node: string }
+  | { readonly type: "changed" };
 
-  /** Joins the other nodes. Resolves when they are known and this node takes runs; rejects if it stops before. */
-  async join(agents: NodePresence["agents"]): Promise<void> {
-    this.#self = { ...this.#self, agents };
-    for (;;) {
-      if (!this.#isIn("joining")) throw stopping();
-      if (await this.#beat()) break;
-      if (this.#isIn("joining")) await this.#pause();
+/** What a node knows before its first heartbeat. */
+export function initialMembership(self: NodePresence): Membership {
+  return { self, nodes: new Map(), sentMs: -Infinity, readMs: -Infinity, steadySinceMs: undefined };
+}
+
+/** The membership after a fact at `now`, and what is to be done. */
+export function transition(
+  before: Membership,
+  fact: MembershipFact,
+  now: number,
+): { readonly membership: Membership; readonly actions: readonly MembershipAction[] } {
+  switch (fact.type) {
+    case "failed":
+      return { membership: { ...before, steadySinceMs: undefined }, actions: [] };
+    case "said":
+      return judge(before, { ...before, self: fact.self }, now);
+    case "answered":
+      return judge(before, read(before, fact, now), now);
+    default: {
+      const never: never = fact;
+      return never;
     }
-    if (this.#isIn("joining")) await this.say("active");
-    if (!this.#isIn("active")) throw stopping();
-    this.#schedule();
-  }
-
-  /** Reads the table of nodes at once: another node has changed what it says about itself. */
-  look(): void {
-    if (this.#isLookWanted) return;
-    this.#isLookWanted = true;
-    void this.#beat();
-  }
-
-  /** Changes the state of this node in the table of nodes; resolves when it is written, or after `DEAD_MS`. */
-  async say(state: NodePresence["state"]): Promise<void> {
-    this.#self = { ...this.#self, state };
-    this.#update();
-    this.#endPause();
-    let stopTimer = (): void => {};
-    const tooLate = new Promise<void>((resolve) => {
-      stopTimer = this.#options.environment.timer(DEAD_MS, resolve);
-    });
-    await Promise.race([this.#beat(), tooLate]);
-    stopTimer();
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    this.#stopTimer();
-    this.#endPause();
-    for (const node of this.#waits.keys()) this.#tellGone(node);
-  }
-
-  get self(): NodePresence {
-    return this.#self;
-  }
-
-  get members(): readonly Member[] {
-    return this.#members;
-  }
-
-  /** Whether this node cannot read the table of nodes at present, so that its view of the others is old. */
-  get isAway(): boolean {
-    return this.beatAgeMs > DEAD_MS || this.#soundSinceMs === undefined;
-  }
-
-  /** Whether this node is away, or was away or joined less than `DEAD_MS` ago. Then it judges no other node dead. */
-  get isSuspect(): boolean {
-    const soundMs = this.#options.environment.monotonic() - (this.#soundSinceMs ?? 0);
-    return this.isAway || soundMs < DEAD_MS;
-  }
-
-  get health(): RouterHealth {
-    if (this.#rows.length === 0) return { ready: false, reason: "the other nodes are not known yet" };
-    if (this.isAway) return { ready: false, reason: "the table of nodes cannot be reached at present" };
-    if (this.#self.state !== "active") return { ready: false, reason: "the node takes no more runs" };
-    return { ready: true };
-  }
-
-  isAlive(node: string): boolean {
-    return this.#members.some((member) => member.node === node && member.isAlive);
-  }
-
-  /**
-   * Whether a node has sent beats while this node watched. Two are needed: a process that has ended may have sent one
-   * that is stored later.
-   */
-  hasBeaten(node: string): boolean {
-    return this.#beats.changesOf(node) >= 2;
-  }
-
-  find(node: string): Member | undefined {
-    return this.#members.find((member) => member.node === node);
-  }
-
-  /** The nodes that take runs. */
-  get takers(): readonly Member[] {
-    return this.#members.filter(({ isAlive, state }) => isAlive && state === "active");
-  }
-
-  /** Whether this node is picked for a task. A suspect node does none. */
-  leads(task: string): boolean {
-    if (this.isSuspect) return false;
-    const names = this.takers.map(({ node }) => node);
-    return pickFor(task, names) === this.#self.node;
-  }
-
-  /** Whether this node was away a short time ago, so that others may have taken over its runs. */
-  get wasAway(): boolean {
-    const now = this.#options.environment.monotonic();
-    return this.isStalled || now - this.#backMs < AWAY_MS;
-  }
-
-  /**
-   * Whether this node was away and has had no answer of the engine since. A message that it handles now may be from
-   * before, and its sender may have another answer by now.
-   */
-  get isStalled(): boolean {
-    return this.#options.environment.monotonic() - this.#sentMs > DEAD_MS;
-  }
-
-  /**
-   * Whether a node still owns the runs that send its messages: it is active, and no other node can have judged it dead
-   * lately.
-   */
-  isSound(node: string): boolean {
-    const member = this.find(node);
-    if (member?.state !== "active" || this.#absences.has(node)) return false;
-    return member.ageMs + this.#options.environment.monotonic() - this.#sentMs < DEAD_MS;
-  }
-
-  /** Calls `gone` once, when a node is dead or has left. The returned function cancels that. */
-  onceGone(node: string, gone: () => void): () => void {
-    if (this.#stopped || !this.isAlive(node)) {
-      gone();
-      return () => {};
-    }
-    const waits = this.#waits.get(node) ?? new Set();
-    this.#waits.set(node, waits);
-    waits.add(gone);
-    return () => {
-      waits.delete(gone);
-      if (waits.size === 0) this.#waits.delete(node);
-    };
-  }
-
-  /** The age of the newest successful beat, in milliseconds. */
-  get beatAgeMs(): number {
-    return this.#options.environment.monotonic() - this.#readMs;
-  }
-
-  /** Sends a beat after the one before it. Returns whether it was answered. */
-  #beat(): Promise<boolean> {
-    this.#last = this.#last.then(() => this.#beatNow());
-    return this.#last;
-  }
-
-  async #beatNow(): Promise<boolean> {
-    const { directory, environment } = this.#options;
-    this.#isLookWanted = false;
-    if (this.#stopped) return false;
-    const sentMs = environment.monotonic();
-    try {
-      const answer = await directory.beat(this.#self);
-      const now = environment.monotonic();
-      const rows = this.#beats.read(answer, { askedMs: sentMs, now });
-      const lateMs = now - this.#readMs;
-      if (now - this.#sentMs > DEAD_MS) this.#backMs = now;
-      this.#absences.notice(answer, { before: this.#rows, askedMs: this.#sentMs, now });
-      this.#sentMs = sentMs;
-      this.#rows = rows;
-      this.#readMs = now;
-      // The answer may have waited for the engine, and the beats of the others with it.
-      if (lateMs > LATE_MS || this.#soundSinceMs === undefined) this.#soundSinceMs = now;
-      this.#update();
-      return true;
-    } catch {
-      this.#soundSinceMs = undefined;
-      return false;
-    }
-  }
-
-  #isIn(state: NodePresence["state"]): boolean {
-    return this.#self.state === state;
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return;
-    this.#stopTimer = this.#options.environment.timer(BEAT_MS, () => {
-      void this.#beat().then(() => this.#schedule());
-    });
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#stopTimer = this.#options.environment.timer(BEAT_MS, resolve);
-      this.#endPause = resolve;
-    });
-  }
-
-  #update(): void {
-    const { node: own } = this.#options;
-    const isSuspect = this.isSuspect;
-    const members: Member[] = [{ ...this.#self, isSelf: true, isAlive: true, ageMs: 0 }];
-    for (const row of this.#rows) {
-      if (row.node === own) continue;
-      const isDead = row.ageMs > DEAD_MS && (!isSuspect || this.#dead.has(row.node));
-      members.push({ ...row, isSelf: false, isAlive: row.state !== "left" && !isDead });
-    }
-    const before = this.#members;
-    this.#members = members;
-    this.#dead = new Set(members.filter(({ isAlive }) => !isAlive).map(({ node }) => node));
-    for (const { node } of before) if (!this.isAlive(node)) this.#tellGone(node);
-    if (serving(members) !== serving(before)) this.#options.changed();
-  }
-
-  #tellGone(node: string): void {
-    const waits = this.#waits.get(node);
-    this.#waits.delete(node);
-    for (const gone of waits ?? []) gone();
   }
 }
 
-/** The facts that decide which node gets a run, as a text: the living nodes, and whether they take runs. */
-function serving(members: readonly Member[]): string {
-  const alive = members.filter(({ isAlive, state }) => isAlive && state !== "joining");
-  return alive
+/** The state of a node; `dead` for one that is not known. */
+export function livenessOf({ self, nodes, sentMs }: Membership, node: string, now: number): Liveness {
+  const known = nodes.get(node);
+  const isSelf = node === self.node;
+  if (known === undefined) return isSelf ? "suspect" : "dead";
+  if (known.isDead) return "dead";
+  // The age is that at some moment after the heartbeat of this node was sent.
+  if (known.ageMs + now - sentMs > LEASE_MS) return "suspect";
+  return now - known.lapsedMs > (isSelf ? SELF_AWAY_MS : OTHER_AWAY_MS) ? "alive" : "away";
+}
+
+/** The view of this node. */
+export function viewOf({ readMs, steadySinceMs }: Membership, now: number): View {
+  if (steadySinceMs === undefined || now - readMs > LEASE_MS) return "none";
+  return now - steadySinceMs < LEASE_MS ? "unsteady" : "steady";
+}
+
+/** Takes the rows of an answer. */
+function read(
+  before: Membership,
+  { rows, sentMs }: MembershipFact & { readonly type: "answered" },
+  now: number,
+): Membership {
+  const nodes = new Map<string, KnownNode>();
+  for (const row of rows) nodes.set(row.node, toKnown(row, before, sentMs, now));
+  // A row can be missing although its node lives: the engine has forgotten it after a step of its clock, or has lost it in a
+  // crash. A living node writes its row again.
+  const elapsedMs = Math.max(0, sentMs - before.readMs);
+  for (const [node, known] of before.nodes) {
+    const ageMs = known.ageMs + elapsedMs;
+    if (!nodes.has(node) && ageMs < KEPT_MS) nodes.set(node, { ...known, ageMs });
+  }
+  const { steadySinceMs } = before;
+  const isInTime = now - before.readMs <= LATE_MS;
+  return {
+    ...before,
+    nodes,
+    sentMs,
+    readMs: now,
+    steadySinceMs: isInTime && steadySinceMs !== undefined ? steadySinceMs : now,
+  };
+}
+
+/**
+ * Takes a row. Its age comes from the engine's clock, and an administrator or NTP may set that clock. So the age is corrected
+ * to what the clock of this node allows: a heartbeat is at least as old as the time for which this node has seen it, and was
+ * sent after this node requested the rows without it.
+ */
+function toKnown(
+  { heartbeat, ageMs: rowMs, ...presence }: NodeRow,
+  before: Membership,
+  sentMs: number,
+  now: number,
+): KnownNode {
+  const isFirst = before.nodes.size === 0;
+  const known = before.nodes.get(presence.node);
+  const {
+    seenMs,
+    sentAfterMs,
+    heartbeats,
+    lapsedMs = -Infinity,
+    isDead = false,
+  } = known?.heartbeat === heartbeat
+    ? known
+    : {
+        ...known,
+        seenMs: now,
+        sentAfterMs: isFirst ? -Infinity : before.sentMs,
+        heartbeats: (known?.heartbeats ?? -1) + 1,
+      };
+  const ageMs = Math.max(sentMs - seenMs, Math.min(now - sentAfterMs, rowMs));
+  // How old the heartbeat before can have become until this one arrived.
+  const reachedMs = (known?.ageMs ?? 0) + now - before.sentMs - rowMs;
+  // A node that was away before this one joined checks itself whether it still owns its runs.
+  const hasLapsed = !isFirst && Math.max(rowMs, reachedMs) > LEASE_MS;
+  return {
+    presence,
+    heartbeat,
+    seenMs,
+    sentAfterMs,
+    heartbeats,
+    ageMs,
+    lapsedMs: hasLapsed ? now : lapsedMs,
+    isDead,
+  };
+}
+
+/** Judges the other nodes, and finds what has changed. */
+function judge(
+  before: Membership,
+  read: Membership,
+  now: number,
+): { readonly membership: Membership; readonly actions: readonly MembershipAction[] } {
+  const isSteady = viewOf(read, now) === "steady";
+  const nodes = new Map<string, KnownNode>();
+  for (const [node, known] of read.nodes) {
+    const isOut = known.ageMs > LEASE_MS && (isSteady || known.isDead);
+    const isDead = node !== read.self.node && (known.presence.state === "left" || isOut);
+    nodes.set(node, isDead === known.isDead ? known : { ...known, isDead });
+  }
+  const membership = { ...read, nodes };
+  const actions: MembershipAction[] = [];
+  for (const [node, { isDead }] of before.nodes)
+    if (!isDead && nodes.get(node)?.isDead !== false) actions.push({ type: "dead", node });
+  if (owners(membership) !== owners(before)) actions.push({ type: "changed" });
+  return { membership, actions };
+}
+
+/** The facts that decide which node gets a run, as a text: the nodes that are not dead, and whether they take runs. */
+function owners({ self, nodes }: Membership): string {
+  const others = [...nodes.values()].filter(({ presence, isDead }) => presence.node !== self.node && !isDead);
+  return [self, ...others.map(({ presence }) => presence)]
+    .filter(({ state }) => state !== "joining")
     .map(({ node, state }) => `${node} ${state}`)
     .toSorted()
     .join();
-}
-
-function stopping(): AgentError {
-  return new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
 }

@@ -5,16 +5,23 @@ import type { Member } from "../ports/router.ts";
 import { toEncoded } from "../protocol/events/texts.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { RunId } from "../protocol/ids.ts";
-import type { Membership } from "./membership.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 
-/** Decides which node a run belongs to. */
+/** Decides which node a run or a task belongs to. */
 export class Placement {
   readonly #log: EventLog;
-  readonly #membership: Membership;
+  readonly #nodes: Heartbeat;
 
-  constructor(log: EventLog, membership: Membership) {
+  constructor(log: EventLog, nodes: Heartbeat) {
     this.#log = log;
-    this.#membership = membership;
+    this.#nodes = nodes;
+  }
+
+  /** Whether this node is picked for a task. It does none while it does not know which nodes live. */
+  leads(task: string): boolean {
+    if (this.#nodes.view !== "steady") return false;
+    const names = this.#nodes.takers.map(({ node }) => node);
+    return pickFor(task, names) === this.#nodes.self.node;
   }
 
   /**
@@ -23,9 +30,9 @@ export class Placement {
    */
   async locate(runId: RunId): Promise<string | undefined> {
     const run = await this.#log.run(runId);
-    const { node: self } = this.#membership.self;
+    const { node: self } = this.#nodes.self;
     const { owner } = run ?? {};
-    if (owner !== undefined && (owner === self || this.#membership.isAlive(owner))) return owner;
+    if (owner !== undefined && (owner === self || !this.#isDead(owner))) return owner;
     const candidates = await this.#candidates(run);
     if (owner === undefined && candidates.some(({ isSelf }) => isSelf)) return self;
     return pickFor(
@@ -42,17 +49,17 @@ export class Placement {
   /** The living owner of a run, if that is another node. */
   async otherOwner(runId: RunId): Promise<string | undefined> {
     const owner = await this.ownerOf(runId);
-    if (owner === undefined || owner === this.#membership.self.node) return undefined;
-    return this.#membership.isAlive(owner) ? owner : undefined;
+    if (owner === undefined || owner === this.#nodes.self.node) return undefined;
+    return this.#isDead(owner) ? undefined : owner;
   }
 
   /** Whether this node is to continue a run: it owns the run, or is picked for one without a living owner. */
   async isMine(runId: RunId): Promise<boolean> {
     const run = await this.#log.run(runId);
-    const { node: self } = this.#membership.self;
+    const { node: self } = this.#nodes.self;
     const { owner } = run ?? {};
     if (owner === self) return true;
-    if (owner !== undefined && this.#membership.isAlive(owner)) return false;
+    if (owner !== undefined && !this.#isDead(owner)) return false;
     const candidates = await this.#candidates(run);
     return (
       pickFor(
@@ -62,9 +69,13 @@ export class Placement {
     );
   }
 
+  #isDead(node: string): boolean {
+    return this.#nodes.livenessOf(node) === "dead";
+  }
+
   /** The nodes that can have a run: those that can continue its turn, else those with its agent, else all. */
   async #candidates(run: RunEntry | undefined): Promise<readonly Member[]> {
-    const { takers } = this.#membership;
+    const { takers } = this.#nodes;
     if (run === undefined) return takers;
     const serving = takers.filter(({ agents }) => Object.hasOwn(agents, run.agent));
     if (serving.length === 0) return takers;

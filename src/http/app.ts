@@ -162,8 +162,8 @@ function watchNode(metrics: Metrics, runtime: Runtime): void {
     figure("redirected"),
   );
   metrics.watch("troupe_node_repeated", "Messages sent again.", figure("repeated"));
-  const ageSeconds = (): number => figure("beatAgeMs")() / 1_000;
-  metrics.watch("troupe_node_beat_age_seconds", "The age of the newest beat of this node.", ageSeconds);
+  const ageSeconds = (): number => figure("heartbeatAgeMs")() / 1_000;
+  metrics.watch("troupe_node_beat_age_seconds", "The age of the newest heartbeat of this node.", ageSeconds);
 }
 
 /** What the engine of the log does for this process. */

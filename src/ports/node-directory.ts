@@ -2,9 +2,9 @@
 export interface NodeDirectory {
   /**
    * Writes the row of a node with the time of the engine's clock, and returns the rows of all nodes. The engine removes
-   * rows without a beat for an hour.
+   * rows without a heartbeat for an hour.
    */
-  beat(self: NodePresence): Promise<readonly NodeRow[]>;
+  heartbeat(self: NodePresence): Promise<readonly NodeRow[]>;
 }
 
 /** What a node says about itself. */
@@ -15,7 +15,7 @@ export interface NodePresence {
   readonly url: string;
   /**
    * `joining`: it does not take runs yet. `draining`: it takes no more runs and ends or releases its own. `left`: it has
-   * released all its runs and sends no more beats.
+   * released all its runs and sends no more heartbeats.
    */
   readonly state: "joining" | "active" | "draining" | "left";
   /** The agents that it serves, by name. */
@@ -29,14 +29,14 @@ export interface NodeAgent {
   readonly compatible?: readonly string[];
 }
 
-/** A node and the age of its newest beat. */
+/** A node and the age of its newest heartbeat. */
 export interface NodeEntry extends NodePresence {
-  /** The time since its newest beat, in milliseconds. */
+  /** The time since its newest heartbeat, in milliseconds. */
   readonly ageMs: number;
 }
 
 /** The row of a node. Its age is by the engine's clock, and wrong for a while after a step of that clock. */
 export interface NodeRow extends NodeEntry {
-  /** Names the newest beat; each beat of a node has another name. */
-  readonly beat: string;
+  /** Names the newest heartbeat; each heartbeat of a node has another name. */
+  readonly heartbeat: string;
 }

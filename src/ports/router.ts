@@ -43,7 +43,7 @@ export interface Member extends NodePresence {
   readonly isSelf: boolean;
   /** Whether it can own runs. A node is not judged dead while this node does not hear of any node itself. */
   readonly isAlive: boolean;
-  /** The time since its last beat, in milliseconds. */
+  /** The time since its last heartbeat, in milliseconds. */
   readonly ageMs: number;
 }
 
@@ -66,8 +66,8 @@ export interface RouterFigures {
   readonly repeated: number;
   /** Messages to runs that another node had taken in the meantime. */
   readonly fenced: number;
-  /** The age of the newest beat of this node, in milliseconds. */
-  readonly beatAgeMs: number;
+  /** The age of the newest heartbeat of this node, in milliseconds. */
+  readonly heartbeatAgeMs: number;
 }
 
 /** How a message is sent. */
@@ -86,7 +86,7 @@ export interface DeliverOptions {
 }
 
 /** Why a node looks for runs without a living owner. */
-export interface TakeOverOptions {
+export interface TakeoverOptions {
   /** Whether nodes have joined, died or left since the last time. */
   readonly hasChanged: boolean;
 }
@@ -100,5 +100,5 @@ export interface RouterHandler {
   /** Whether the run is in memory. */
   holds(runId: RunId): boolean;
   /** Continues the runs without a living owner that are this node's to continue. Resolves with their number. */
-  takeOver(options: TakeOverOptions): Promise<number>;
+  takeOver(options: TakeoverOptions): Promise<number>;
 }

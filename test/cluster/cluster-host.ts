@@ -232,7 +232,7 @@ function whileAlive(log: MemoryLog, life: Lifetime, line: Line): EventLog {
     asleep: until(log.asleep),
     outbox: until(log.outbox),
     remove: until(log.remove),
-    nodes: () => ({ beat: until(async (self) => (await directory?.beat(self)) ?? []) }),
+    nodes: () => ({ heartbeat: until(async (self) => (await directory?.heartbeat(self)) ?? []) }),
     close: async () => {},
   };
 }

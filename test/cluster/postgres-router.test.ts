@@ -64,7 +64,7 @@ test("a node whose newest beat is in the future of the server's clock is dead as
   const dead = await openSchema(schemaOf(log as EventLog));
   onTestFinished(() => dead.close());
   const node = dead.node ?? "";
-  await dead.nodes?.().beat({ node, url: "http://127.0.0.1:9", state: "active", agents: {} });
+  await dead.nodes?.().heartbeat({ node, url: "http://127.0.0.1:9", state: "active", agents: {} });
   await query(`UPDATE ${schemaOf(dead)}.node SET beat = beat + interval '1 minute'`);
   const stop = await router.serve({
     agents: {},

@@ -23,9 +23,9 @@ class HeldBeats {
     const directory = log.nodes?.();
     Object.assign(log, {
       nodes: () => ({
-        beat: async (self) => {
+        heartbeat: async (self) => {
           await this.#isHeld;
-          return (await directory?.beat(self)) ?? [];
+          return (await directory?.heartbeat(self)) ?? [];
         },
       }),
     } satisfies Partial<EventLog>);

@@ -1,5 +1,5 @@
 import type { OwnerQuery } from "../../ports/log-queries.ts";
-import type { TakeOverOptions } from "../../ports/router.ts";
+import type { TakeoverOptions } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
@@ -67,7 +67,7 @@ export class Recovery {
    * Continues the runs that no living node owns and that are this node's to continue: their owner is gone, or has
    * released them. Called again and again while there are several nodes.
    */
-  async takeOver({ hasChanged }: TakeOverOptions): Promise<number> {
+  async takeOver({ hasChanged }: TakeoverOptions): Promise<number> {
     await this.#started.promise;
     if (this.#stopped) return 0;
     const { log, router } = this.#context;

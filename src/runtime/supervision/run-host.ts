@@ -3,7 +3,7 @@ import { NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import { Fenced, Owned } from "../../ports/event-log.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
-import type { DeliverOptions, RouterHandler, TakeOverOptions } from "../../ports/router.ts";
+import type { DeliverOptions, RouterHandler, TakeoverOptions } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toRunReceipt } from "../run/messages.ts";
@@ -119,7 +119,7 @@ export class RunHost implements RouterHandler, RunListener {
     return this.#entries.has(runId);
   }
 
-  takeOver(options: TakeOverOptions): Promise<number> {
+  takeOver(options: TakeoverOptions): Promise<number> {
     // A node that has joined gets its share of the runs that are idle.
     if (options.hasChanged) for (const { run } of this.#quiet) if (run?.quiet === true) this.drop(run);
     return this.#recovery.takeOver(options);

@@ -327,25 +327,25 @@ async function rejected(error: unknown): Promise<never> {
   throw error;
 }
 
-/** A row without a beat for this long is removed, in milliseconds. */
+/** A row without a heartbeat for this long is removed, in milliseconds. */
 const FORGET_MS = 3_600_000;
 
 /** The table of nodes in memory. */
 function memoryNodes(now: () => number): NodeDirectory {
   const rows = new Map<
     string,
-    { readonly self: NodePresence; readonly beat: string; readonly atMs: number }
+    { readonly self: NodePresence; readonly heartbeat: string; readonly atMs: number }
   >();
-  let beats = 0;
+  let heartbeats = 0;
   return {
-    async beat(self) {
+    async heartbeat(self) {
       const nowMs = now();
-      beats += 1;
-      rows.set(self.node, { self, beat: String(beats), atMs: nowMs });
+      heartbeats += 1;
+      rows.set(self.node, { self, heartbeat: String(heartbeats), atMs: nowMs });
       const entries: NodeRow[] = [];
-      for (const [node, { self: row, beat, atMs }] of rows) {
+      for (const [node, { self: row, heartbeat, atMs }] of rows) {
         if (nowMs - atMs > FORGET_MS) rows.delete(node);
-        else entries.push({ ...row, beat, ageMs: nowMs - atMs });
+        else entries.push({ ...row, heartbeat, ageMs: nowMs - atMs });
       }
       return entries;
     },

@@ -4,12 +4,12 @@ import type { Database } from "./connection/database.ts";
 /** The table of nodes, with the times of the server's clock. */
 export function postgresNodes(database: Database): NodeDirectory {
   return {
-    async beat({ node, ...facts }) {
-      const rows = await database.beat<NodeColumns & { readonly beat: string }>(BEAT, [
+    async heartbeat({ node, ...facts }) {
+      const rows = await database.heartbeat<NodeColumns & { readonly beat: string }>(BEAT, [
         node,
         JSON.stringify(facts),
       ]);
-      return rows.map(({ beat, ...row }): NodeRow => ({ ...toEntry(row), beat }));
+      return rows.map(({ beat, ...row }): NodeRow => ({ ...toEntry(row), heartbeat: beat }));
     },
   };
 }
@@ -22,7 +22,7 @@ export interface ListedNode extends NodeEntry {
   readonly open: number;
 }
 
-/** Lists the nodes of the last hour, those with the newest beat first. */
+/** Lists the nodes of the last hour, those with the newest heartbeat first. */
 export async function listNodes(database: Database): Promise<readonly ListedNode[]> {
   const rows = await database.once<NodeColumns & { readonly runs: number; readonly open: number }>(LIST);
   return rows.map(({ runs, open, ...row }) => ({ ...toEntry(row), runs, open }));

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { DeliverOptions, Router, RouterHandler, TakeOverOptions } from "../../ports/router.ts";
+import type { DeliverOptions, Router, RouterHandler, TakeoverOptions } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 
@@ -36,7 +36,7 @@ export interface Delivered {
 export class TestHandler implements RouterHandler {
   readonly agents: RouterHandler["agents"] = { echo: {} };
   readonly delivered: Delivered[] = [];
-  readonly lookedFor: TakeOverOptions[] = [];
+  readonly lookedFor: TakeoverOptions[] = [];
   /** The runs in its memory. */
   readonly held: Set<RunId> = new Set();
   /** What it does with a message before the answer. */
@@ -52,7 +52,7 @@ export class TestHandler implements RouterHandler {
     return this.held.has(runId);
   }
 
-  async takeOver(options: TakeOverOptions): Promise<number> {
+  async takeOver(options: TakeoverOptions): Promise<number> {
     this.lookedFor.push(options);
     return 0;
   }

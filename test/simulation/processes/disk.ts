@@ -95,7 +95,7 @@ export class Disk {
       durability: "full",
       claim: later((runId, options) => this.#claim(doer, log, runId, options)),
       append: (cursor, batch) => this.#reach(doer, () => this.#append(doer, cursor, batch)),
-      nodes: () => ({ beat: later((self) => this.#beat(log, self)) }),
+      nodes: () => ({ heartbeat: later((self) => this.#heartbeat(log, self)) }),
       release: (cursor) => log.release(cursor),
       read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
       tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
@@ -183,9 +183,9 @@ export class Disk {
     return answer;
   }
 
-  async #beat(log: EventLog, self: NodePresence): Promise<readonly NodeRow[]> {
+  async #heartbeat(log: EventLog, self: NodePresence): Promise<readonly NodeRow[]> {
     if (!this.#writable) throw new Unavailable("the disk is gone");
-    return (await log.nodes?.().beat(self)) ?? [];
+    return (await log.nodes?.().heartbeat(self)) ?? [];
   }
 
   async #claim(doer: Doer, log: EventLog, runId: RunId, options?: ClaimOptions): Promise<Claim> {

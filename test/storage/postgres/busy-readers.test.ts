@@ -20,7 +20,7 @@ test("a node beats also while slow reads have all its connections", async () => 
     read += 1;
   });
   const node = { node: log.node ?? "", url: "http://127.0.0.1:1", state: "active", agents: {} } as const;
-  for (let beat = 0; beat < 3; beat += 1) expect(await log.nodes?.().beat(node)).toMatchObject([node]);
+  for (let beat = 0; beat < 3; beat += 1) expect(await log.nodes?.().heartbeat(node)).toMatchObject([node]);
   expect(read).toBe(0);
   await other.query("COMMIT");
   await Promise.all(reads);

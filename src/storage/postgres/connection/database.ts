@@ -23,12 +23,12 @@ export class Database {
   readonly #settleMs: number;
   readonly #readers: Pool;
   readonly #writers: Pool;
-  /** Of their own, so that slow uploads leave the others to claims, queries and beats. */
+  /** Of their own, so that slow uploads leave the others to claims, queries and heartbeats. */
   readonly #uploaders: Pool;
   /** The number of running uploads. */
   #uploads = 0;
-  /** One connection of its own, so that slow reads delay no beat: the other nodes would judge this one dead. */
-  readonly #beats: Pool;
+  /** One connection of its own, so that slow reads delay no heartbeat: the other nodes would judge this one dead. */
+  readonly #heartbeats: Pool;
   /** One connection that asks whether the database answers, while nothing else asks it anything. */
   readonly #probes: Pool;
   readonly schema: string;
@@ -53,7 +53,7 @@ export class Database {
     this.#connections = new Connections(pg, options);
     this.#readers = this.#connections.pool({ max, statementMs: QUERY_MS });
     this.#uploaders = this.#connections.pool({ max, statementMs: QUERY_MS });
-    this.#beats = this.#connections.pool({ max: 1, statementMs: BEAT_MS });
+    this.#heartbeats = this.#connections.pool({ max: 1, statementMs: HEARTBEAT_MS });
     this.#writers = this.#connections.pool({ max: WRITERS, statementMs: WRITE_MS });
     this.#probes = this.#connections.pool({ max: 1, statementMs: PROBE_MS, connectMs: PROBE_MS });
   }
@@ -100,9 +100,9 @@ export class Database {
     return this.#run(this.#readers, text, values);
   }
 
-  /** One attempt of a beat. It is not repeated: a node that cannot reach the database has to know that. */
-  beat<Row extends object>(text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    return this.#run(this.#beats, text, values);
+  /** One attempt of a heartbeat. It is not repeated: a node that cannot reach the database has to know that. */
+  heartbeat<Row extends object>(text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    return this.#run(this.#heartbeats, text, values);
   }
 
   /** Asks whether the database answers. */
@@ -242,7 +242,9 @@ export class Database {
   /** Closes all connections, after a time also those whose statements still run. */
   close(): Promise<unknown> {
     return (this.#closing ??= Promise.all([
-      ...[this.#readers, this.#writers, this.#uploaders, this.#beats, this.#probes].map((pool) => pool.end()),
+      ...[this.#readers, this.#writers, this.#uploaders, this.#heartbeats, this.#probes].map((pool) =>
+        pool.end(),
+      ),
       this.#connections.closed(),
     ]));
   }
@@ -322,11 +324,11 @@ const WRITE_MS = 5_000;
 const SESSION_MS = 5_000;
 /** Short, so that a node knows within 4 s that the database answers nothing, and within 2 s that it does again. */
 const PROBE_MS = 1_500;
-/** Longer than a node lives without a beat; then a new connection is tried. */
-const BEAT_MS = 3_000;
+/** Longer than a node lives without a heartbeat; then a new connection is tried. */
+const HEARTBEAT_MS = 3_000;
 
 /**
- * How long a transaction may wait for its next statement: as long as a node lives without a beat, because the node that
+ * How long a transaction may wait for its next statement: as long as a node lives without a heartbeat, because the node that
  * takes over its runs needs the rows that it has locked. That of an upload waits for the client.
  */
 const IDLE_MS = 1_500;

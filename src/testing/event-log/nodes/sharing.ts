@@ -154,7 +154,7 @@ export function testSharing(subject: EventLogSubject): void {
       WAKE_MS,
     );
 
-    test("the table of nodes has what each node said last, how long ago, and a name for each beat", async () => {
+    test("the table of nodes has what each node said last, how long ago, and a name for each heartbeat", async () => {
       const [a, b] = await openTwo(subject);
       const presence = (node: string, state: NodePresence["state"]): NodePresence => ({
         node,
@@ -162,11 +162,11 @@ export function testSharing(subject: EventLogSubject): void {
         state,
         agents: { echo: {}, pay: { version: "2", compatible: ["1"] } },
       });
-      const [first] = (await a.nodes?.().beat(presence(a.node, "joining"))) ?? [];
+      const [first] = (await a.nodes?.().heartbeat(presence(a.node, "joining"))) ?? [];
       expect(first).toMatchObject(presence(a.node, "joining"));
-      await b.nodes?.().beat(presence(b.node, "active"));
-      await a.nodes?.().beat(presence(a.node, "draining"));
-      const rows = (await b.nodes?.().beat(presence(b.node, "active"))) ?? [];
+      await b.nodes?.().heartbeat(presence(b.node, "active"));
+      await a.nodes?.().heartbeat(presence(a.node, "draining"));
+      const rows = (await b.nodes?.().heartbeat(presence(b.node, "active"))) ?? [];
       expect(rows).toHaveLength(2);
       expect(rows.find(({ node }) => node === a.node)).toMatchObject(presence(a.node, "draining"));
       expect(rows.find(({ node }) => node === b.node)).toMatchObject({ state: "active" });
@@ -174,11 +174,11 @@ export function testSharing(subject: EventLogSubject): void {
         expect(ageMs).toBeGreaterThanOrEqual(0);
         expect(ageMs).toBeLessThan(60_000);
       }
-      const again = (await a.nodes?.().beat(presence(a.node, "draining"))) ?? [];
-      const beatOf = (node: string, read: typeof rows): unknown =>
-        read.find((row) => row.node === node)?.beat;
-      expect(beatOf(a.node, again)).not.toBe(beatOf(a.node, rows));
-      expect(beatOf(b.node, again)).toBe(beatOf(b.node, rows));
+      const again = (await a.nodes?.().heartbeat(presence(a.node, "draining"))) ?? [];
+      const heartbeatOf = (node: string, read: typeof rows): unknown =>
+        read.find((row) => row.node === node)?.heartbeat;
+      expect(heartbeatOf(a.node, again)).not.toBe(heartbeatOf(a.node, rows));
+      expect(heartbeatOf(b.node, again)).toBe(heartbeatOf(b.node, rows));
     });
   });
 }

@@ -1,5 +1,5 @@
 import type { Environment } from "../ports/environment.ts";
-import type { TakeOverOptions } from "../ports/router.ts";
+import type { TakeoverOptions } from "../ports/router.ts";
 
 /** The time between two looks for runs whose owners are gone, in milliseconds. */
 const LOOK_MS = 3_000;
@@ -8,10 +8,10 @@ const LOOK_MS = 3_000;
 const UNSURE_LOOK_MS = 300;
 
 /** Looks for runs whose owners are gone: every few seconds, and at once after a change of the nodes. */
-export class TakeOverLoop {
+export class Takeover {
   readonly #environment: Environment;
   readonly #fault: (message: string, thrown: unknown) => void;
-  readonly #look: (options: TakeOverOptions) => Promise<boolean>;
+  readonly #look: (options: TakeoverOptions) => Promise<boolean>;
   #stopTimer = (): void => {};
   #isRunning = false;
   #hasChanged = true;
@@ -21,7 +21,7 @@ export class TakeOverLoop {
   constructor(
     environment: Environment,
     fault: (message: string, thrown: unknown) => void,
-    look: (options: TakeOverOptions) => Promise<boolean>,
+    look: (options: TakeoverOptions) => Promise<boolean>,
   ) {
     this.#environment = environment;
     this.#fault = fault;
