@@ -21,6 +21,9 @@ const OTHER_AWAY_MS = 120_000;
 /** How long a row that is no longer in the table of nodes is kept, in milliseconds; as long as the table keeps one. */
 const KEPT_MS = 3_600_000;
 
+/** The name of the newest heartbeat of a node whose row is missing. */
+const MISSING = "";
+
 /**
  * The state of a node, this one included. A node has a lease on its runs for `LEASE_MS` after each heartbeat; without a
  * lease, others may take over its runs.
@@ -139,11 +142,13 @@ function read(
   const nodes = new Map<string, KnownNode>();
   for (const row of rows) nodes.set(row.node, toKnown(row, before, sentMs, now));
   // A row can be missing although its node lives: the engine has forgotten it after a step of its clock, or has lost it in a
-  // crash. A living node writes its row again.
+  // crash. A living node writes its row again; until then this node cannot know when it last did.
   const elapsedMs = Math.max(0, sentMs - before.readMs);
   for (const [node, known] of before.nodes) {
     const ageMs = known.ageMs + elapsedMs;
-    if (!nodes.has(node) && ageMs < KEPT_MS) nodes.set(node, { ...known, ageMs });
+    if (nodes.has(node) || ageMs >= KEPT_MS) continue;
+    const seenMs = known.isDead || known.heartbeat === MISSING ? known.seenMs : now;
+    nodes.set(node, { ...known, heartbeat: MISSING, seenMs, ageMs });
   }
   const { steadySinceMs } = before;
   const isInTime = now - before.readMs <= LATE_MS;
@@ -200,7 +205,10 @@ function toKnown(
   };
 }
 
-/** Judges the other nodes, and finds what has changed. */
+/**
+ * Judges the other nodes, and finds what has changed. A node is dead when this one has seen no new heartbeat for a lease, by
+ * its own clock: that of the engine may be set.
+ */
 function judge(
   before: Membership,
   read: Membership,
@@ -209,7 +217,7 @@ function judge(
   const isSteady = viewOf(read, now) === "steady";
   const nodes = new Map<string, KnownNode>();
   for (const [node, known] of read.nodes) {
-    const isOut = known.ageMs > LEASE_MS && (isSteady || known.isDead);
+    const isOut = read.sentMs - known.seenMs > LEASE_MS && (isSteady || known.isDead);
     const isDead = node !== read.self.node && (known.presence.state === "left" || isOut);
     nodes.set(node, isDead === known.isDead ? known : { ...known, isDead });
   }

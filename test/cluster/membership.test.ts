@@ -68,14 +68,15 @@ function judgements(
   };
 }
 
-test("a node is judged dead only after its lease has run out, and in a steady view", () => {
+test("a node is judged dead only after its lease has run out, in a steady view, whatever the engine's clock does", () => {
   let count = 0;
   fc.assert(
-    fc.property(fc.array(anyNode, { minLength: 2, maxLength: 3 }), (beats) => {
-      const world = new MembershipWorld(beats);
+    fc.property(fc.array(anyNode, { minLength: 2, maxLength: 3 }), steps, (beats, steps) => {
+      const world = new MembershipWorld(beats, steps);
       const check = judgements(world, (judge, judged, now) => {
         count += 1;
-        expect(judge.answeredMs - newestMs(judged, judge.answeredMs)).toBeGreaterThan(LEASE_MS);
+        // What is stored in the same millisecond may be stored after the answer is made.
+        expect(judge.answeredMs - newestMs(judged, judge.answeredMs - 1)).toBeGreaterThan(LEASE_MS);
         expect(viewOf(judge.membership, world.clockOf(judge, now))).toBe("steady");
       });
       world.play(beats, check);
@@ -101,11 +102,11 @@ test("a node that dies is judged dead within five seconds and for good, whatever
   );
 });
 
-test("a node that another one judges dead is suspect or away in its own eyes", () => {
+test("a node that another one judges dead is suspect or away in its own eyes, whatever the engine's clock does", () => {
   let count = 0;
   fc.assert(
-    fc.property(fc.array(anyNode, { minLength: 2, maxLength: 3 }), (beats) => {
-      const world = new MembershipWorld(beats);
+    fc.property(fc.array(anyNode, { minLength: 2, maxLength: 3 }), steps, (beats, steps) => {
+      const world = new MembershipWorld(beats, steps);
       const check = judgements(world, (_judge, judged, now) => {
         count += 1;
         const own = livenessOf(judged.membership, judged.id, world.clockOf(judged, now));
