@@ -10,7 +10,14 @@ import { isParked, openWaits, readHistory } from "./history.ts";
 import type { History } from "./history.ts";
 import { checkActors, checkOutboxes } from "./checks/actors.ts";
 import { checkEffects, checkInvariants, compareWithPrograms } from "./checks/verify-turn.ts";
-import { checkActorTurn, findAbandoned, isAtRest, readActors, readRuns } from "./checks/actor-runs.ts";
+import {
+  checkActorTurn,
+  findAbandoned,
+  hasHeldTurn,
+  isAtRest,
+  readActors,
+  readRuns,
+} from "./checks/actor-runs.ts";
 import { checkMessages, MESSAGES } from "./messages.ts";
 import { Model } from "./model.ts";
 import type { Kept } from "./model.ts";
@@ -238,12 +245,17 @@ class Client {
     await this.#revive();
   }
 
-  /** Starts a new process. After the second death its turns continue in groups, each until its trial is over. */
+  /**
+   * Starts a new process. After the second death its turns are held back, and then continue in groups, each until its trial
+   * is over.
+   */
   async #revive(): Promise<void> {
     const { environment, log } = this.#host;
     await this.#host.restart();
     this.#deaths += 1;
-    if (this.#deaths > 1 && !(await isAtRest(log))) await environment.advance(TRIALS_MS);
+    if (this.#deaths < 2) return;
+    if (!(await isAtRest(log))) await environment.advance(TRIALS_MS);
+    while (!this.#host.crashed && (await hasHeldTurn(log))) await environment.advance(250);
   }
 
   /** Takes the next action: an answer, or advancing the clock. */

@@ -42,6 +42,17 @@ export async function isAtRest(log: EventLog): Promise<boolean> {
   return true;
 }
 
+/** Whether a turn is held back until its trial. */
+export async function hasHeldTurn(log: EventLog): Promise<boolean> {
+  for (const { runId, status } of (await log.list({ limit: 500 })).runs) {
+    if (status === "idle") continue;
+    const { records } = await log.read(runId, { after: 0, records: true });
+    if (records.findLast(({ type }) => type === "Held" || type === "RecoveryStarted")?.type === "Held")
+      return true;
+  }
+  return false;
+}
+
 /** The turns of all actors. */
 export function readActors(runs: ReadonlyMap<string, ActorLog>): readonly ActorTurn[] {
   return [...runs.values()].flatMap(({ events, records }) =>
