@@ -8,6 +8,7 @@ export function nodeEnvironment(): Environment {
     now: () => Date.now(),
     monotonic: () => performance.now(),
     timer: (ms, fire) => startTimer(ms, fire),
+    alarm: (atMs, fire) => alarms.start(atMs, fire),
     macrotask: (run) => void setImmediate(run),
     newId: () => nanoid(),
     random: () => Math.random(),
@@ -42,3 +43,73 @@ function startTimer(ms: number, fire: () => void): () => void {
     else fire();
   }
 }
+
+/** How often the clock is compared with the timers while there are alarms, in milliseconds. */
+const LOOK_MS = 5_000;
+
+/** The difference from which the clock has jumped, in milliseconds. */
+const JUMP_MS = 1_000;
+
+interface Alarm {
+  readonly atMs: number;
+  readonly fire: () => void;
+  stop: () => void;
+}
+
+/**
+ * Timers that go by the clock. Each is a timer for the time that is left, and one look at the clock from time to time sets
+ * all of them again when the clock has jumped forward: the timers of Node stand still while the machine is suspended.
+ */
+class Alarms {
+  readonly #alarms = new Set<Alarm>();
+  #look: NodeJS.Timeout | undefined;
+  /** How far the clock was ahead of the timers when the alarms were set. */
+  #aheadMs = 0;
+
+  start(atMs: number, fire: () => void): () => void {
+    if (this.#alarms.size === 0) this.#watch();
+    const alarm: Alarm = { atMs, fire, stop() {} };
+    this.#alarms.add(alarm);
+    this.#set(alarm);
+    return () => this.#remove(alarm);
+  }
+
+  #set(alarm: Alarm): void {
+    alarm.stop = startTimer(alarm.atMs - Date.now(), () => {
+      this.#remove(alarm);
+      alarm.fire();
+    });
+  }
+
+  #remove(alarm: Alarm): void {
+    alarm.stop();
+    this.#alarms.delete(alarm);
+    if (this.#alarms.size > 0) return;
+    clearInterval(this.#look);
+    this.#look = undefined;
+  }
+
+  #watch(): void {
+    this.#aheadMs = ahead();
+    this.#look ??= setInterval(() => {
+      const before = this.#aheadMs;
+      const now = ahead();
+      if (Math.abs(now - before) < JUMP_MS) return;
+      this.#aheadMs = now;
+      // After a step back the alarms keep the duration that was left.
+      if (now < before) return;
+      for (const alarm of this.#alarms) {
+        alarm.stop();
+        this.#set(alarm);
+      }
+    }, LOOK_MS);
+    // The alarms keep the process alive, and this does not.
+    this.#look.unref();
+  }
+}
+
+function ahead(): number {
+  return Date.now() - performance.now();
+}
+
+const alarms = new Alarms();

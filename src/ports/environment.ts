@@ -14,6 +14,13 @@ export interface Environment {
    */
   timer(ms: number, fire: () => void): () => void;
 
+  /**
+   * Calls `fire` once at a time in milliseconds since 1970, by the clock of `now`. When the clock jumps forward over that
+   * time, for example because the machine was suspended, it fires within a minute. When the clock is set back, it fires at
+   * the latest after the duration that was left. Returns a function that stops it.
+   */
+  alarm(atMs: number, fire: () => void): () => void;
+
   /** Calls `run` in a later turn of the event loop, after all microtasks. */
   macrotask(run: () => void): void;
 

@@ -22,6 +22,11 @@ export interface ManualEnvironment extends Environment {
   idle(): Promise<void>;
   /** Advances the time: fires due timers one after the other, with all work that follows from each. */
   advance(ms: number): Promise<void>;
+  /**
+   * Sets the clock forward or back while no time passes, as when the machine was suspended. Alarms of times that are over
+   * fire with the next advance.
+   */
+  step(ms: number): void;
 }
 
 /**
@@ -37,6 +42,7 @@ export function manualEnvironment({
   const order = createRandom(seed);
   const numbers = createRandom(seed + 1);
   let nowMs = startMs;
+  let steppedMs = 0;
   let ids = 0;
   let pumping = false;
   let whenIdle: (() => void)[] = [];
@@ -76,10 +82,15 @@ export function manualEnvironment({
   }
 
   return {
-    now: () => nowMs,
+    now: () => nowMs + steppedMs,
     monotonic: () => nowMs - startMs,
     timer(ms, fire) {
-      const timer = { atMs: nowMs + Math.max(ms, 0), fire };
+      const timer = { atMs: nowMs + Math.max(ms, 0), fire, isAlarm: false };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    alarm(atMs, fire) {
+      const timer = { atMs: Math.max(atMs - steppedMs, nowMs), fire, isAlarm: true };
       timers.add(timer);
       return () => timers.delete(timer);
     },
@@ -112,6 +123,12 @@ export function manualEnvironment({
       }
       nowMs = endMs;
     },
+    step(ms) {
+      steppedMs += ms;
+      // After a step back the alarms keep the duration that was left.
+      if (ms <= 0) return;
+      for (const timer of timers) if (timer.isAlarm) timer.atMs = Math.max(timer.atMs - ms, nowMs);
+    },
   };
 }
 
@@ -119,6 +136,7 @@ const ID_LENGTH = 21;
 const RANGE = 2 ** 32;
 
 interface Timer {
-  readonly atMs: number;
+  atMs: number;
   readonly fire: () => void;
+  readonly isAlarm: boolean;
 }

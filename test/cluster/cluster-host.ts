@@ -184,6 +184,7 @@ export class ClusterHost {
       ...environment,
       now: () => environment.now() + aheadMs,
       timer: (ms, fire) => life.timer(environment, ms, fire),
+      alarm: (atMs, fire) => life.alarm(environment, atMs - aheadMs, fire),
       macrotask: (run) =>
         environment.macrotask(() => {
           if (life.alive) run();

@@ -96,3 +96,33 @@ test("asynchronous code of a turn is attributed to it", async () => {
   expect(currentTurn()).toBeUndefined();
   expect(await promise).toBe(turn);
 });
+
+test("alarms fire soon after the clock has jumped over their time, each once, and the others in time", async () => {
+  vi.useFakeTimers();
+  const hourMs = 3_600_000;
+  const { alarm } = nodeEnvironment();
+  const [over, later, stopped] = [vi.fn<() => void>(), vi.fn<() => void>(), vi.fn<() => void>()];
+  const startMs = Date.now();
+  alarm(startMs + hourMs, over);
+  alarm(startMs + 4 * hourMs, later);
+  const stop = alarm(startMs + hourMs, stopped);
+
+  vi.setSystemTime(startMs + 3 * hourMs);
+  stop();
+  vi.advanceTimersByTime(60_000);
+  expect([over, later, stopped].map((fire) => fire.mock.calls.length)).toEqual([1, 0, 0]);
+  vi.advanceTimersByTime(hourMs - 60_001);
+  expect(later).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(5_000);
+  expect([over, later].map((fire) => fire.mock.calls.length)).toEqual([1, 1]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a clock that is set back does not extend the time until an alarm", () => {
+  vi.useFakeTimers();
+  const fire = vi.fn<() => void>();
+  nodeEnvironment().alarm(Date.now() + 60_000, fire);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  vi.advanceTimersByTime(60_000);
+  expect(fire).toHaveBeenCalledOnce();
+});

@@ -12,12 +12,20 @@ export class Lifetime {
   }
 
   timer(environment: ManualEnvironment, ms: number, fire: () => void): () => void {
+    return this.#start(fire, (ring) => environment.timer(ms, ring));
+  }
+
+  alarm(environment: ManualEnvironment, atMs: number, fire: () => void): () => void {
+    return this.#start(fire, (ring) => environment.alarm(atMs, ring));
+  }
+
+  #start(fire: () => void, start: (ring: () => void) => () => void): () => void {
     if (!this.alive) return () => {};
     const stop = (): void => {
       this.#stops.delete(stop);
       stopTimer();
     };
-    const stopTimer = environment.timer(ms, () => {
+    const stopTimer = start(() => {
       this.#stops.delete(stop);
       fire();
     });

@@ -209,6 +209,7 @@ export class TestHost {
       ...environment,
       now: () => environment.now() + this.clockMs,
       timer: (ms, fire) => life.timer(environment, ms, fire),
+      alarm: (atMs, fire) => life.alarm(environment, atMs - this.clockMs, fire),
       macrotask: (run) =>
         environment.macrotask(() => {
           if (life.alive) run();

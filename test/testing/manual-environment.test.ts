@@ -58,3 +58,19 @@ test("a seed determines the order of macrotasks, and 0 keeps it", async () => {
   expect(await orderOf(7)).toEqual(await orderOf(7));
   expect(await orderOf(7)).not.toEqual(await orderOf(8));
 });
+
+test("an alarm follows the clock when it is set forward, and keeps its duration when it is set back", async () => {
+  const environment = manualEnvironment({ startMs: 0 });
+  const fired: string[] = [];
+  environment.timer(100, () => fired.push("timer"));
+  environment.alarm(1_000, () => fired.push("over"));
+  environment.alarm(2_500, () => fired.push("later"));
+  environment.step(2_000);
+  await environment.advance(0);
+  expect([environment.now(), fired]).toEqual([2_000, ["over"]]);
+  environment.step(-1_000);
+  await environment.advance(499);
+  expect(fired).toEqual(["over", "timer"]);
+  await environment.advance(1);
+  expect(fired).toEqual(["over", "timer", "later"]);
+});

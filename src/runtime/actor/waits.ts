@@ -129,7 +129,7 @@ export function wait(caller: Actor, asked: NewWait): void {
   };
   addWait(turn, live);
   if (!hasEnd || asked.expire !== undefined || turn.ended) return;
-  call.whenClosed(environment.timer(Math.max(until - environment.now(), 0), expire));
+  call.whenClosed(environment.alarm(until, expire));
 }
 
 /** Ends the wait of a call if its time limit has passed. Returns whether it has. */
@@ -199,7 +199,7 @@ export function sleep(
     recorder.record({ type: "Woke", call_id: callId });
     turn.calls.conclude(open, { ok: true, value: null });
   };
-  if (!turn.ended) stop = environment.timer(Math.max(until - now, 0), end);
+  if (!turn.ended) stop = environment.alarm(until, end);
   return end;
 }
 
@@ -251,7 +251,7 @@ function receive(
     recorder.record({ type: "Receive", call_id: callId, name, ...(until < Infinity && { until }) });
   receiveNext(turn, open, { kind: "message", name, ...(until < Infinity && { until }) });
   if (until === Infinity || !open.open || turn.ended) return;
-  stop = environment.timer(Math.max(until - now, 0), () => {
+  stop = environment.alarm(until, () => {
     if (turn.calls.accepts(open)) expireReceive(turn, open);
   });
 }

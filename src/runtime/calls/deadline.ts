@@ -35,7 +35,7 @@ export function startDeadline(
   const until = Math.min(logged ?? Infinity, Math.ceil(now + (timeoutMs ?? Infinity)));
   const isOver = until <= now;
   if (!isOver) {
-    open.whenClosed(environment.timer(until - now, expired));
+    open.whenClosed(environment.alarm(until, expired));
     turn.quiescence.expires(open, until);
   }
   return { expiresAt: toTimestamp(logged ?? until), isOver };

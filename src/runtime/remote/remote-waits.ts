@@ -89,7 +89,7 @@ export class RemoteWaits {
       due();
       stop = environment.timer(DUE_MS, look);
     };
-    stop = environment.timer(Math.max(expiresAt - environment.now(), 0), look);
+    stop = environment.alarm(expiresAt, look);
   }
 
   /** Resolves when the answer is delivered to the turn. */

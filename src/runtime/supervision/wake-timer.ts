@@ -105,7 +105,7 @@ export class WakeTimer {
     const { environment, telemetry } = this.#context;
     this.#stopTimer();
     this.#setMs = atMs;
-    this.#stopTimer = environment.timer(Math.max(atMs - environment.now(), 0), () => {
+    this.#stopTimer = environment.alarm(atMs, () => {
       this.#setMs = Infinity;
       // The time has passed, even if the clock was set back in the meantime.
       this.#wakeUntil(Math.max(atMs, environment.now())).catch((error: unknown) =>

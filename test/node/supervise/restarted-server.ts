@@ -14,20 +14,28 @@ export class RestartedServer implements AsyncDisposable {
   /** The output of all its processes. */
   output = "";
   readonly #agents: string;
+  readonly #imports: readonly string[];
   readonly #data = mkdtemp(join(tmpdir(), "troupe-restarted-"));
   #child: ChildProcess | undefined;
   #url = Promise.withResolvers<string>();
   #isStopped = false;
   #closed: Promise<void> = Promise.resolve();
 
-  constructor(agents: string) {
+  /** `loaded` are modules that each process loads first. */
+  constructor(agents: string, loaded: readonly string[] = []) {
     this.#agents = join(import.meta.dirname, agents);
+    this.#imports = loaded.map((path) => `--import=${path}`);
     void this.#start();
   }
 
   /** The address of the current process, once it serves. */
   get url(): Promise<string> {
     return this.#url.promise;
+  }
+
+  /** Sends a signal to the process that serves. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
   }
 
   /** Ends the process that serves, as somebody else would; resolves when the next one has been started. */
@@ -73,7 +81,18 @@ export class RestartedServer implements AsyncDisposable {
   async #start(): Promise<void> {
     const data = await this.#data;
     if (this.#isStopped) return;
-    const args = [...NODE, MAIN, "serve", "--agents", this.#agents, "--data", data, "--port", "0"];
+    const args = [
+      ...NODE,
+      ...this.#imports,
+      MAIN,
+      "serve",
+      "--agents",
+      this.#agents,
+      "--data",
+      data,
+      "--port",
+      "0",
+    ];
     const child = spawn(process.execPath, args, { cwd: data, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     let said = "";

@@ -151,14 +151,16 @@ export class Process implements Doer {
   #environment(): Environment {
     const { scheduler, clock, pick, newId, periods, isScheduled } = this.#options;
     const startMs = scheduler.nowMs;
+    const timer = (ms: number, fire: () => void): (() => void) => {
+      // Schedules wait for whole minutes, and their waits never end.
+      const isSchedule = isScheduled && (clock.nowMs + ms) % MINUTE_MS === 0;
+      return scheduler.timer(this, ms, fire, isSchedule || periods.has(ms));
+    };
     return {
       now: () => clock.nowMs,
       monotonic: () => scheduler.nowMs - startMs,
-      timer: (ms, fire) => {
-        // Schedules wait for whole minutes, and their waits never end.
-        const isSchedule = isScheduled && (clock.nowMs + ms) % MINUTE_MS === 0;
-        return scheduler.timer(this, ms, fire, isSchedule || periods.has(ms));
-      },
+      timer,
+      alarm: (atMs, fire) => timer(Math.max(atMs - clock.nowMs, 0), fire),
       macrotask: (run) => scheduler.post(this, run),
       newId,
       random: () => pick.below(RANGE) / RANGE,
