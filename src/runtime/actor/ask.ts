@@ -1,20 +1,23 @@
 import type { CallMode } from "../../protocol/actors.ts";
 import type { Callee, Event } from "../../protocol/events/events.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
-import type { AnnouncedCall } from "../calls/announce.ts";
-import { fail, stop } from "../calls/call-end.ts";
-import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
+import { makeCall } from "../calls/attempts.ts";
+import type { NewCall, TimedCall } from "../calls/attempts.ts";
+import { fail } from "../calls/call-end.ts";
 import { HOPS_LIMIT, toActorRequest, toRequestId } from "../replay/actor-request.ts";
 import type { ActorCallEvent } from "../replay/actor-request.ts";
 import type { Actor } from "./actor.ts";
-import { openCall } from "./call.ts";
+import { openCall, recordCall } from "./call.ts";
 
 /** A new ask or tell, made for the first time or again after a crash. */
-export interface NewAsk extends AnnouncedCall {
+export interface NewAsk extends NewCall, TimedCall {
+  readonly callee: Callee;
   readonly mode: CallMode;
+  readonly retryOf: CallId | undefined;
   readonly address: ActorAddress;
 }
 
@@ -30,30 +33,28 @@ export function toCallee({ agent, key, runId }: ActorAddress): Callee {
  * recovery never finds a ToolCall whose request must not be sent.
  */
 export function askActor(caller: Actor, ask: NewAsk): void {
-  const { turn, speaker } = caller;
-  const { callId, name, mode, logged } = ask;
+  const { turn } = caller;
+  const { callId, mode, logged, timeoutMs, retryOf } = ask;
   const open = openCall(caller, ask, mode, () => turn.asks.aborted(callId));
-  const late = (): void => stop(caller, open, "timeout", toTimeoutMessage(name, ask.timeoutMs));
-  const deadline = startDeadline(caller, open, ask, late);
-  if (logged) {
-    turn.asks.reached(open);
-    if (deadline?.isOver === true && open.open) late();
-    return;
-  }
-  const { text } = turn.recorder.event(speaker, {
-    type: "ToolCall",
-    function_name: name,
-    args: ask.args,
-    tool_call_id: callId,
-    callee: { ...ask.callee, request_id: toRequestId(turn.runId, callId) },
-    mode,
-    ...(deadline && { expires_at: deadline.expiresAt }),
-    ...(ask.retryOf !== undefined && { retry_of: ask.retryOf }),
+  if (logged) turn.asks.reached(open);
+  if (!open.open) return;
+  void makeCall(caller, {
+    open,
+    logged,
+    timeoutMs,
+    policy: "continue",
+    record(attempt, expiresAt) {
+      const callee = { ...ask.callee, request_id: toRequestId(turn.runId, callId) };
+      const { text } = recordCall(caller, ask, { callee, mode, attempt, expiresAt, retryOf });
+      const sent = JSON.parse(text) as Event as ActorCallEvent;
+      const refusal = refusalOf(caller, ask, sent);
+      if (refusal === undefined) turn.asks.begin(sent, open);
+      else fail(caller, open, refusal.code, refusal.message);
+    },
+    // It is sent as long as it is open.
+    perform() {},
+    fail: (code, message) => fail(caller, open, code, message),
   });
-  const sent = JSON.parse(text) as Event as ActorCallEvent;
-  const refusal = refusalOf(caller, ask, sent);
-  if (refusal === undefined) turn.asks.begin(sent, open);
-  else fail(caller, open, refusal.code, refusal.message);
 }
 
 interface Refusal {

@@ -1,4 +1,5 @@
 import { isInstance } from "../../errors.ts";
+import type { CallMode } from "../../protocol/actors.ts";
 import type { Callee } from "../../protocol/events/events.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
@@ -8,10 +9,9 @@ import { CHAT } from "../agent/agent.ts";
 import { isNotAccepted } from "../agent/accepted-operations.ts";
 import { isInterruption, isPassedOn } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
-import { announce } from "../calls/announce.ts";
-import type { AttemptNumber, NewCall, RepeatPolicy } from "../calls/announce.ts";
+import { makeCall } from "../calls/attempts.ts";
+import type { NewCall, RepeatPolicy, TimedCall } from "../calls/attempts.ts";
 import { fail, finish } from "../calls/call-end.ts";
-import type { TimedCall } from "../calls/deadline.ts";
 import type { RemoteActor } from "../agent/remote-port.ts";
 import { noChat } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
@@ -20,6 +20,7 @@ import { RemoteFailure } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { toJson } from "../journal/json-limits.ts";
+import type { Recorded } from "../journal/recorder.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
 /** A call of another agent. */
@@ -48,6 +49,14 @@ export function callName(
   return isPlain ? usedAs : `${usedAs}.${operationName}`;
 }
 
+/** Which attempt of a retried call it is. */
+export interface AttemptNumber {
+  /** From 1. */
+  readonly number: number;
+  /** The first attempt, for a later one. */
+  readonly retryOf: CallId | undefined;
+}
+
 /** An effect of the code of an actor. */
 export interface EffectCall extends NewCall, TimedCall, AttemptNumber {
   readonly effect: Effect;
@@ -61,25 +70,26 @@ export function callAgent(caller: Actor, call: AgentCall): OpenCall {
   if (call.retryOf !== undefined) open.key = call.retryOf;
   // A tool has the configuration of the agent that calls it.
   if (call.agent.kind === "agent") open.config = caller.turn.configs.of(call);
-  void perform(caller, open, call, work);
+  const { agent, remoteActor, retryOf } = call;
+  const callee = toCallee(call);
+  void makeCall(caller, {
+    open,
+    logged: call.logged,
+    timeoutMs: call.timeoutMs,
+    policy: repeatPolicyOf(call, caller),
+    queue: agent.queue,
+    record: (attempt, expiresAt) =>
+      recordCall(caller, call, { callee, mode: remoteActor?.mode, attempt, expiresAt, retryOf }),
+    perform: () => perform(caller, open, call, work),
+    fail: (code, message) => fail(caller, open, code, message),
+  });
   return open;
 }
 
-async function perform(
-  caller: Actor,
-  open: OpenCall,
-  call: AgentCall,
-  work: { stop: () => void },
-): Promise<void> {
+/** Starts the actor of a call. `work.stop` stops it from then on. */
+function perform(caller: Actor, open: OpenCall, call: AgentCall, work: { stop: () => void }): void {
   const { turn, depth } = caller;
   const { limits } = turn.context;
-  const announced = {
-    ...call,
-    callee: toCallee(call),
-    mode: call.remoteActor?.mode,
-    queue: call.agent.queue,
-  };
-  if (!(await announce(caller, open, announced, repeatPolicyOf(call, caller)))) return;
   if (turn.depth + depth + 1 > limits.depth) {
     fail(caller, open, "too_deep", `agent calls are nested more than ${limits.depth} deep`);
     return;
@@ -137,28 +147,66 @@ async function perform(
 }
 
 /** Runs an effect and journals its result. */
-export async function performEffect(caller: Actor, call: EffectCall): Promise<void> {
-  const { runId, accepted } = caller.turn;
+export function performEffect(caller: Actor, call: EffectCall): void {
+  const { runId, requestId } = caller.turn;
   const { environment } = caller.turn.context;
   const abort = new AbortController();
-  const address = { runId, requestId: accepted.requestId };
+  const address = { runId, requestId };
   const stop = (): void => environment.attribute(address, () => abort.abort());
   const open = openCall(caller, call, "effect", stop);
   const callee = { kind: "effect", name: call.name } as const;
-  const attempt = await announce(caller, open, { ...call, callee }, call.effect);
-  if (!attempt) return;
-  const { callId, retryOf = callId, number } = call;
-  const key = toCallKey(runId, retryOf);
-  const context = { callId: key, attempt: number - 1 + attempt, signal: abort.signal };
-  try {
-    const run = (): unknown => call.perform(context);
-    const returned = await environment.attribute(address, run);
-    const value = toJson(returned, `what ${call.name} returned`);
-    finish(caller, open, { value, summary: toSummary(value) }, []);
-  } catch (thrown) {
-    report(caller, open, { kind: "effect", name: call.name }, thrown);
-    fail(caller, open, "tool_error", errorMessage(thrown));
-  }
+  const { callId, retryOf, number } = call;
+  void makeCall(caller, {
+    open,
+    logged: call.logged,
+    timeoutMs: call.timeoutMs,
+    policy: call.effect,
+    record: (attempt, expiresAt) => recordCall(caller, call, { callee, attempt, expiresAt, retryOf }),
+    async perform(attempt) {
+      const key = toCallKey(runId, retryOf ?? callId);
+      const context = { callId: key, attempt: number - 1 + attempt, signal: abort.signal };
+      try {
+        const run = (): unknown => call.perform(context);
+        const returned = await environment.attribute(address, run);
+        const value = toJson(returned, `what ${call.name} returned`);
+        finish(caller, open, { value, summary: toSummary(value) }, []);
+      } catch (thrown) {
+        report(caller, open, { kind: "effect", name: call.name }, thrown);
+        fail(caller, open, "tool_error", errorMessage(thrown));
+      }
+    },
+    fail: (code, message) => fail(caller, open, code, message),
+  });
+}
+
+/** What the event of an attempt says, besides the call. */
+interface StartedAttempt {
+  readonly callee: Callee;
+  /** Present if an actor is asked or told. */
+  readonly mode?: CallMode | undefined;
+  readonly attempt: number;
+  readonly expiresAt: string | undefined;
+  /** The first attempt, if the call is a later one of a retried call. */
+  readonly retryOf: CallId | undefined;
+}
+
+/** Records the start of an attempt of a call. */
+export function recordCall(
+  { speaker, turn }: Actor,
+  { callId, name, args }: NewCall,
+  { callee, mode, attempt, expiresAt, retryOf }: StartedAttempt,
+): Recorded {
+  return turn.recorder.event(speaker, {
+    type: "ToolCall",
+    function_name: name,
+    args,
+    tool_call_id: callId,
+    callee,
+    ...(mode !== undefined && { mode }),
+    ...(attempt > 1 && { attempt }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    ...(retryOf !== undefined && { retry_of: retryOf }),
+  });
 }
 
 /** Opens a call under an actor. */

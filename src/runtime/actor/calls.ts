@@ -11,9 +11,8 @@ import { checkName, toJson } from "../journal/json-limits.ts";
 import { allSignature } from "../replay/signature.ts";
 import type { Actor } from "./actor.ts";
 import { callName } from "./call.ts";
-import { ONLY, agentAttempts, effectAttempts } from "./retry/attempt.ts";
-import type { Attempt, MakeAttempt } from "./retry/attempt.ts";
-import { RetriedCall } from "./retry/retry.ts";
+import { ONLY, RetriedCall, agentAttempts, effectAttempts } from "./retry.ts";
+import type { Attempt, MakeAttempt } from "./retry.ts";
 import type { Sequence, Step } from "./sequence.ts";
 
 /** Calls an operation of an agent or a tool; with `remoteActor`, of an actor on another server. */

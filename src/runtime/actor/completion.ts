@@ -10,9 +10,8 @@ import type { Sequence } from "./sequence.ts";
 import { checkQueueOptions, checkTimeoutOption } from "../agent/call-options.ts";
 import type { CompletionOptions } from "../agent/turn-api.ts";
 import { COMPLETION } from "../replay/signature.ts";
-import { startDeadline, toTimeoutMessage } from "../calls/deadline.ts";
-import type { TimedCall } from "../calls/deadline.ts";
-import { takeSlot, toOverloadMessage } from "../calls/slots.ts";
+import { backoffMs, makeCall } from "../calls/attempts.ts";
+import type { TimedCall } from "../calls/attempts.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
@@ -56,20 +55,15 @@ export async function completeWith(
  * Asks a model, streams its text, and journals its result. Repeating a completion costs money but does no
  * harm, so an interrupted one is repeated; its text then replaces the text of earlier attempts.
  */
-export async function complete(
-  caller: Actor,
-  { callId, logged, model, input, timeoutMs }: NewCompletion,
-): Promise<void> {
+export function complete(caller: Actor, { callId, logged, model, input, timeoutMs }: NewCompletion): void {
   const { turn, speaker, transcript } = caller;
-  const { recorder, journal } = turn;
-  const { environment, files, limits, queues } = turn.context;
+  const { environment, files, limits, prompts, telemetry } = turn.context;
   const abort = new AbortController();
-  const name = model.name;
+  const { name } = model;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
   const started = environment.monotonic();
-  const known = logged ? journal.calls.get(callId) : undefined;
-  const before = known?.attempts ?? 0;
-  const most = limits.attempts + (known?.spared ?? 0);
+  /** How long the model wants to be left alone, if that is too long. */
+  let awayMs: number | undefined;
   const end = (result: Json, usage: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;
     const outcome =
@@ -88,43 +82,26 @@ export async function complete(
       ...(code && { error_code: code }),
     });
   };
-  const expire = (): void => {
-    end(null, {}, toTimeoutMessage(name, timeoutMs), "timeout");
-    abort.abort();
-  };
-  const deadline = startDeadline(caller, open, { callId, timeoutMs }, expire);
-  if (deadline?.isOver === true) {
-    expire();
-    return;
-  }
-  const queue = queues.of(model);
-  // An attempt that waited for its slot is not a new one, because it did nothing.
-  let wasQueued = known?.isQueued ?? false;
-  if (turn.context.prompts)
-    turn.prompts.add(caller, { callId, attempt: wasQueued ? before : before + 1, input });
-  for (let attempt = wasQueued ? before : before + 1; ; attempt += 1) {
-    if (attempt > most) {
-      end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
-      return;
-    }
-    if (!wasQueued) {
-      recorder.event(speaker, {
+  void makeCall(caller, {
+    open,
+    logged,
+    timeoutMs,
+    policy: "idempotent",
+    queue: model,
+    prepare(attempt) {
+      if (prompts) turn.prompts.add(caller, { callId, attempt, input });
+    },
+    record(attempt, expiresAt) {
+      turn.recorder.event(speaker, {
         type: "CompletionCall",
         model: name,
         call_id: callId,
         attempt,
-        ...(deadline && { expires_at: deadline.expiresAt }),
+        ...(expiresAt !== undefined && { expires_at: expiresAt }),
       });
-    }
-    transcript.retract(callId);
-    try {
-      if (queue && (await takeSlot(caller, open, queue, wasQueued)) === "full") {
-        end(null, {}, toOverloadMessage(name), "overloaded");
-        return;
-      }
-      wasQueued = false;
-      await recorder.committed();
-      if (!open.open) return;
+      transcript.retract(callId);
+    },
+    async perform(attempt) {
       const parts = model.generate(input, {
         callId: toCallKey(turn.runId, callId),
         attempt,
@@ -132,34 +109,32 @@ export async function complete(
         readArtifact: async (id) => new Uint8Array(await (await toBlob(files.store.read(id))).arrayBuffer()),
       });
       const { result, usage } = await stream(caller, open, attempt, parts);
-      if (!open.open) return;
-      end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
-      return;
-    } catch (thrown) {
-      if (!open.open) return;
-      const again = isInstance(thrown, ModelError) && thrown.transient && attempt < most;
-      if (!again) {
-        const place = turn.place({ agent: caller.agent.name, model: name, tool_call_id: callId });
-        turn.context.telemetry.failed(`model ${name} failed`, thrown, place);
-        end(null, {}, errorMessage(thrown));
+      if (open.open) end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
+    },
+    pauseAfter(thrown, attempt) {
+      if (!isInstance(thrown, ModelError) || !thrown.transient) return undefined;
+      const pauseMs = thrown.retryAfterMs ?? backoffMs(BACKOFF_MS, attempt);
+      if (pauseMs <= PATIENCE_MS) return pauseMs;
+      awayMs = pauseMs;
+      return undefined;
+    },
+    failed(thrown) {
+      if (awayMs !== undefined) {
+        end(null, {}, `${errorMessage(thrown)} (it asks for a retry after ${Math.ceil(awayMs / 1_000)} s)`);
         return;
       }
-      open.slot?.release();
-      const pauseMs = thrown.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1);
-      if (pauseMs > PATIENCE_MS) {
-        end(null, {}, `${errorMessage(thrown)} (it asks for a retry after ${Math.ceil(pauseMs / 1_000)} s)`);
-        return;
-      }
-      await new Promise<void>((resolve) => {
-        const stop = environment.timer(pauseMs, resolve);
-        abort.signal.addEventListener("abort", () => {
-          stop();
-          resolve();
-        });
-      });
-      if (!open.open) return;
-    }
-  }
+      telemetry.failed(
+        `model ${name} failed`,
+        thrown,
+        turn.place({ agent: caller.agent.name, model: name, tool_call_id: callId }),
+      );
+      end(null, {}, errorMessage(thrown));
+    },
+    fail(code, message) {
+      if (code === "interrupted") end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
+      else end(null, {}, message, code);
+    },
+  });
 }
 
 /** Streams the model's text at the speed of the log, and of the code that iterates the call, until the result. */

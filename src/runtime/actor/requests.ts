@@ -16,7 +16,7 @@ import { actorCallName } from "../replay/actor-request.ts";
 import { actorSignature, callSignature } from "../replay/signature.ts";
 import { toCallee, toToldRequest } from "./ask.ts";
 import { attempted, call } from "./calls.ts";
-import { askAttempts } from "./retry/attempt.ts";
+import { askAttempts } from "./retry.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** Asks an actor. */

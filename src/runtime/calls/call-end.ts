@@ -32,13 +32,6 @@ export function fail({ turn }: ActorContext, open: OpenCall, code: ToolErrorCode
   turn.calls.settle(open, outcome, toToolEnd(open, outcome));
 }
 
-/** Ends a call that still works with an error, and stops its work. */
-export function stop({ turn }: ActorContext, open: OpenCall, code: ToolErrorCode, message: string): void {
-  if (!turn.calls.accepts(open)) return;
-  const outcome: Outcome = { ok: false, code, message };
-  turn.calls.stop(open, outcome, toToolEnd(open, outcome));
-}
-
 /** Cancels a call for the code that made it, with everything under it; a call that has ended is left alone. */
 export function cancel({ turn }: ActorContext, open: OpenCall): void {
   if (!open.open) return;

@@ -5,9 +5,8 @@ import { toCallFailure } from "../../actor/call-failure.ts";
 import { callAgent, callName, performEffect } from "../../actor/call.ts";
 import { complete } from "../../actor/completion.ts";
 import { askActor, toCallee } from "../../actor/ask.ts";
-import { ONLY, agentAttempts, askAttempts } from "../../actor/retry/attempt.ts";
-import type { MakeAttempt } from "../../actor/retry/attempt.ts";
-import { RetriedCall, branchOf } from "../../actor/retry/retry.ts";
+import { ONLY, RetriedCall, agentAttempts, askAttempts, branchOf } from "../../actor/retry.ts";
+import type { MakeAttempt } from "../../actor/retry.ts";
 import { toActorAddress } from "../../agent/actor-address.ts";
 import type { Effect } from "../../agent/agent.ts";
 import { toRetryPolicy } from "../../agent/call-options.ts";
@@ -115,7 +114,7 @@ function prepareCall(actor: Actor, asked: MachineCall): PreparedCall {
   switch (call?.kind) {
     case undefined: {
       const made = { name: src, args: input, effect, perform: start, timeoutMs: undefined };
-      return { once: (step) => void performEffect(actor, { ...step, ...ONLY, ...made }) };
+      return { once: (step) => performEffect(actor, { ...step, ...ONLY, ...made }) };
     }
     case "agent":
       return prepareAgent(actor, asked, call);
@@ -123,7 +122,7 @@ function prepareCall(actor: Actor, asked: MachineCall): PreparedCall {
       return prepareAsk(actor, asked, call);
     case "model": {
       const made = { model: call.model, input, timeoutMs: call.options.timeoutMs };
-      return { once: (step) => void complete(actor, { ...step, ...made }) };
+      return { once: (step) => complete(actor, { ...step, ...made }) };
     }
     default: {
       const never: never = call;

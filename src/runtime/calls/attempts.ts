@@ -1,0 +1,252 @@
+import type { QueueOptions } from "../../ports/model.ts";
+import { toTimestamp } from "../../protocol/events/encode.ts";
+import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Effect } from "../agent/agent.ts";
+import type { OpenCall } from "../scheduler/call-tree.ts";
+import { HeldSlot } from "../scheduler/slot-queue.ts";
+import type { SlotQueue } from "../scheduler/slot-queue.ts";
+import type { ActorContext } from "../turn/actor-context.ts";
+
+/** A new call, made for the first time or again after a crash. */
+export interface NewCall {
+  readonly callId: CallId;
+  /** The name in its events. */
+  readonly name: string;
+  readonly args: Json;
+  /** Whether it is already in the log (without an outcome). */
+  readonly logged: boolean;
+}
+
+/** A call that may have a deadline. */
+export interface TimedCall {
+  readonly callId: CallId;
+  /** The time limit that the code gives. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** What happens with a call whose outcome is unknown: it continues after its logged steps, or as its effect says. */
+export type RepeatPolicy = Effect | "continue";
+
+/** Why the runtime ends a call without its work. */
+export type Unfinished = "timeout" | "overloaded" | "interrupted";
+
+/** A call of an agent, a tool, an effect, an actor or a model: what differs between them. */
+export interface AttemptedCall {
+  readonly open: OpenCall;
+  readonly logged: boolean;
+  readonly timeoutMs: number | undefined;
+  readonly policy: RepeatPolicy;
+  /** The limits of its tool or model. */
+  readonly queue?: QueueOptions | undefined;
+  /** Called before the first attempt of this activation, with its number. */
+  prepare?(attempt: number): void;
+  /** Records the start of an attempt, with the deadline of the call. */
+  record(attempt: number, expiresAt: string | undefined): void;
+  /** Does the work of an attempt, and ends the call. Throws if the attempt has failed. */
+  perform(attempt: number): Promise<void> | void;
+  /** The pause after a failed attempt, in milliseconds; `undefined` if it was the last one. Default: it was. */
+  pauseAfter?(thrown: unknown, attempt: number): number | undefined;
+  /** Ends the call with the failure of its last attempt. */
+  failed?(thrown: unknown): void;
+  /** Ends the call without its work. */
+  fail(code: Unfinished, message: string): void;
+}
+
+/**
+ * Makes a call: counts its attempts, waits for a slot of its queue, limits its time, and tries again after a failure that
+ * may pass. An attempt begins when its start is committed, because nothing may happen outside that the log does not
+ * contain. A call of the log without an outcome was interrupted; that attempt counts, unless it still waited for its
+ * slot, or another turn may have ended the process.
+ */
+export async function makeCall(caller: ActorContext, call: AttemptedCall): Promise<void> {
+  const { open, logged, policy } = call;
+  const { context, journal, recorder } = caller.turn;
+  const { limits, queues } = context;
+  const known = logged ? journal.calls.get(open.callId) : undefined;
+  const { attempts: before = 0, spared = 0, isQueued: wasQueued = false } = known ?? {};
+  const expire = (): void => {
+    call.fail("timeout", toTimeoutMessage(call));
+    open.abort();
+  };
+  const deadline = startDeadline(caller, call, expire);
+  if (deadline?.isOver === true) {
+    // A microtask later, when the code that makes the call may have begun to iterate its events.
+    await Promise.resolve();
+    expire();
+    return;
+  }
+  const queue = call.queue && queues.of(call.queue);
+  const isContinued = policy === "continue" && before > 0;
+  const first = wasQueued || isContinued ? before : before + 1;
+  const most = limits.attempts + spared;
+  call.prepare?.(first);
+  if (!isContinued && !wasQueued && (first > most || (policy === "unsafe" && before > 0))) {
+    call.fail("interrupted", `${open.name} was interrupted; whether it took effect is unknown`);
+    return;
+  }
+  /** Begins an attempt. Returns whether its work may be done. */
+  const begin = async (number: number): Promise<boolean> => {
+    if (!open.open) return false;
+    const isLogged = number === before;
+    if (isLogged && isContinued) {
+      if (queue) retakeSlot(open, queue);
+      return true;
+    }
+    if (!isLogged) call.record(number, deadline?.expiresAt);
+    if (queue && (await takeSlot(caller, open, queue, isLogged)) === "full") {
+      const what = "all its slots are taken, and too much waits for them";
+      call.fail("overloaded", `${open.name} was not started: ${what}`);
+    }
+    try {
+      await recorder.committed();
+    } catch {
+      // A failed commit is reported to the run, which closes its calls.
+      return false;
+    }
+    return open.open;
+  };
+  const attempt = async (number: number): Promise<void> => {
+    if (await begin(number)) await call.perform(number);
+  };
+  const pauseAfter = (thrown: unknown, number: number): number | undefined =>
+    open.open ? call.pauseAfter?.(thrown, number) : undefined;
+  try {
+    await inAttempts({ first, most, attempt, pauseAfter, pause: (ms) => pause(caller, open, ms) });
+  } catch (thrown) {
+    if (open.open) call.failed?.(thrown);
+  }
+}
+
+/** Something that is tried again while it fails. */
+export interface Attempts<Value> {
+  /** The numbers of the next attempt and of the last one that is allowed. */
+  readonly first: number;
+  readonly most: number;
+  attempt(number: number): Promise<Value>;
+  /** The pause after a failed attempt, in milliseconds; `undefined` if the failure is final. */
+  pauseAfter(thrown: unknown, number: number): number | undefined;
+  /** Waits. Throws if there is no next attempt after all. */
+  pause(ms: number, thrown: unknown): Promise<void>;
+}
+
+/** Makes attempts until one succeeds. Throws the failure of the last one. */
+export async function inAttempts<Value>(attempts: Attempts<Value>): Promise<Value> {
+  const { first, most } = attempts;
+  for (let number = first; ; number += 1) {
+    try {
+      return await attempts.attempt(number);
+    } catch (thrown) {
+      const pauseMs = number < most ? attempts.pauseAfter(thrown, number) : undefined;
+      if (pauseMs === undefined) throw thrown;
+      await attempts.pause(pauseMs, thrown);
+    }
+  }
+}
+
+/** The pause after an attempt, in milliseconds: doubled with each, up to an hour. */
+export function backoffMs(firstMs: number, attempt: number): number {
+  return Math.min(firstMs * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+}
+
+const LONGEST_PAUSE_MS = 3_600_000;
+
+/** Waits in memory, without a slot, until the next attempt or the end of the call. */
+function pause({ turn }: ActorContext, open: OpenCall, ms: number): Promise<void> {
+  open.slot?.release();
+  return new Promise((resolve) => {
+    const stop = turn.context.environment.timer(ms, resolve);
+    open.whenClosed(() => {
+      stop();
+      resolve();
+    });
+  });
+}
+
+/** The deadline of a call as its events have it. */
+interface Deadline {
+  readonly expiresAt: string;
+  /** Whether it was over when the call was made again after a crash. */
+  readonly isOver: boolean;
+}
+
+/**
+ * Starts the deadline of a call, which is wall time from its first event; `expired` is called then if the call is
+ * still open. A restart does not move the deadline: the log has it. If the clock was set back in the meantime, it is
+ * the time that the code gives, at the latest.
+ */
+function startDeadline(
+  { turn }: ActorContext,
+  { open, timeoutMs }: AttemptedCall,
+  expired: () => void,
+): Deadline | undefined {
+  const logged = turn.journal.calls.get(open.callId)?.deadline;
+  if (timeoutMs === undefined && logged === undefined) return undefined;
+  const { environment } = turn.context;
+  const now = environment.now();
+  const until = Math.min(logged ?? Infinity, Math.ceil(now + (timeoutMs ?? Infinity)));
+  const isOver = until <= now;
+  if (!isOver) {
+    open.whenClosed(environment.alarm(until, expired));
+    turn.quiescence.expires(open, until);
+  }
+  return { expiresAt: toTimestamp(logged ?? until), isOver };
+}
+
+/** The message of a call that did not end before its deadline. */
+function toTimeoutMessage({ open: { name }, timeoutMs }: AttemptedCall): string {
+  return `${name} did not end ${timeoutMs === undefined ? "before its deadline" : `within ${timeoutMs} ms`}`;
+}
+
+/**
+ * Takes a slot for a call whose start is recorded just before, and waits for it if need be; `full` means that it must not
+ * wait. The log says whether a call waits: a record `Queued`, then `Begun` with the slot. So after a crash, a call that
+ * has not begun surely did nothing. `wasQueued` says that the log has it waiting.
+ */
+async function takeSlot(
+  { turn }: ActorContext,
+  open: OpenCall,
+  queue: SlotQueue,
+  wasQueued: boolean,
+): Promise<"begun" | "full" | "ended"> {
+  const { recorder, runId, context } = turn;
+  const { callId: call_id } = open;
+  if (queue.take()) {
+    hold(open, queue);
+    if (wasQueued) recorder.record({ type: "Begun", call_id });
+    return "begun";
+  }
+  // Below a held slot nothing waits, because two calls could then wait for each other.
+  if (holdsSlot(open.parent) || queue.size >= context.limits.queuedCalls) return "full";
+  if (!wasQueued) recorder.record({ type: "Queued", call_id });
+  const isGiven = await new Promise<boolean>((resolve) => {
+    const leave = queue.wait(runId, () => {
+      hold(open, queue);
+      resolve(true);
+    });
+    open.whenClosed(() => {
+      leave();
+      resolve(false);
+    });
+  });
+  if (!isGiven || !open.open) return "ended";
+  recorder.record({ type: "Begun", call_id });
+  return "begun";
+}
+
+/** Gives a call that continues from the log its slot, above the limit if need be. */
+function retakeSlot(open: OpenCall, queue: SlotQueue): void {
+  queue.retake();
+  hold(open, queue);
+}
+
+function hold(open: OpenCall, queue: SlotQueue): void {
+  const slot = new HeldSlot(queue);
+  open.slot = slot;
+  open.whenClosed(() => slot.release());
+}
+
+function holdsSlot(call: OpenCall | undefined): boolean {
+  for (let above = call; above; above = above.parent) if (above.slot) return true;
+  return false;
+}
