@@ -217,11 +217,13 @@ const ENTRIES = [
 ];
 
 export default defineConfig({
-  plugins: ["typescript", "import", "unicorn", "oxc", "promise", "vitest", "node"],
+  plugins: ["typescript", "import", "unicorn", "oxc", "promise", "vitest", "node", "react", "jsx-a11y"],
   jsPlugins: ["./test/house/lint-plugin.ts"],
   categories: { correctness: "error", suspicious: "error" },
   ignorePatterns: ["dist", "node_modules", ".troupe", "coverage", "**/*.gen.*"],
   options: { typeAware: true },
+  // Preact takes the names of HTML.
+  settings: { "jsx-a11y": { attributes: { for: ["for", "htmlFor"] } } },
   rules: {
     "import/no-cycle": "error",
     "import/no-default-export": "error",
@@ -261,6 +263,24 @@ export default defineConfig({
     "prefer-const": "error",
     "unicorn/prefer-node-protocol": "error",
     "unicorn/throw-new-error": "error",
+
+    "react/hooks": "error",
+    "react-hooks/exhaustive-deps": "error",
+    // A region that scrolls must be reached by the keyboard.
+    "jsx-a11y/no-noninteractive-tabindex": ["error", { roles: ["group", "log", "tabpanel"], tags: [] }],
+    // A region and a form may have shortcuts.
+    "jsx-a11y/no-noninteractive-element-interactions": [
+      "error",
+      { handlers: ["onClick", "onMouseDown", "onMouseUp"] },
+    ],
+    // A `status` is not the output of a form, and a `group` no address.
+    "jsx-a11y/prefer-tag-over-role": "off",
+    // Vite writes the imports of JSX.
+    "react/react-in-jsx-scope": "off",
+    // They are for the compiler of React, which the console does not use: a ref may hold what the newest render has seen.
+    "react/immutability": "off",
+    "react/purity": "off",
+    "react/refs": "off",
 
     // Options and engines are plain objects, which may be destructured.
     "typescript/unbound-method": "off",

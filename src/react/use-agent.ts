@@ -19,7 +19,9 @@ export function useAgent<Ops extends Operations>(
   { runId }: { readonly runId?: RunId } = {},
 ): AgentConversation<Ops> {
   // An agent is often made while rendering, so one that is made alike counts as the same.
-  const conversation = useMemo(() => createConversation(agent, runId), [keyOf(agent) ?? agent, runId]);
+  const key = keyOf(agent) ?? agent;
+  // oxlint-disable-next-line react-hooks/exhaustive-deps -- `key` stands for the agent.
+  const conversation = useMemo(() => createConversation(agent, runId), [key, runId]);
   const { subscribe, answer, call, cancel, send } = conversation;
   const getState = (): ConversationState => conversation.state;
   return { ...useSyncExternalStore(subscribe, getState, getState), answer, call, cancel, send };

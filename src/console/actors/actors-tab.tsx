@@ -34,8 +34,14 @@ export function ActorsTab({ whole: view, actor, queued, isPast, onAt, onActor }:
         class="timeline"
         role="tree"
         aria-label="Actors"
+        aria-activedescendant={actor === undefined ? undefined : idOf(actor)}
         tabIndex={0}
         ref={visible.ref}
+        onClick={({ target }) => {
+          const id = (target as Element).closest("[role=treeitem]")?.id;
+          const row = rows.find(({ call }) => idOf(call) === id);
+          if (row !== undefined) onActor(row.call.key);
+        }}
         onKeyDown={(event) => {
           const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
           if (step === undefined) return;
@@ -52,7 +58,6 @@ export function ActorsTab({ whole: view, actor, queued, isPast, onAt, onActor }:
                 view={view}
                 now={now}
                 isSelected={row.call.key === actor?.key}
-                onSelect={() => onActor(row.call.key)}
               />
             ))}
           </div>
@@ -69,19 +74,18 @@ interface ActorProps {
   readonly view: RunView;
   readonly now: number;
   readonly isSelected: boolean;
-  onSelect(): void;
 }
 
-function Actor({ row: { call, level }, view, now, isSelected, onSelect }: ActorProps): VNode {
+function Actor({ row: { call, level }, view, now, isSelected }: ActorProps): VNode {
   const state = stateOfCall(call, view);
   return (
     <div
       class="actor-row"
       role="treeitem"
+      id={idOf(call)}
       aria-level={level + 1}
       aria-selected={isSelected}
       data-call={call.callId}
-      onClick={onSelect}
     >
       <span class="one-line" style={{ paddingInlineStart: `${Math.min(level, 10) * 16}px` }}>
         <span class="second" aria-hidden="true">
@@ -95,6 +99,11 @@ function Actor({ row: { call, level }, view, now, isSelected, onSelect }: ActorP
       <span class="second number">{duration(callMs(call, now))}</span>
     </div>
   );
+}
+
+/** The id of the row of an actor on the page. */
+function idOf({ key }: CallView): string {
+  return `actor-${key}`;
 }
 
 interface ActorDetailProps {

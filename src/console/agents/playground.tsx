@@ -29,7 +29,7 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
   const { server, go } = useConsole();
   const { name, description } = operation;
   const isChat = name === "chat";
-  const schema = isChat ? CHAT : (operation.input_schema ?? {});
+  const schema = isChat ? CHAT : (operation.input_schema ?? ANY);
   const isKept = useMemo(() => !asksForSecret(schema), [schema]);
   const [{ draft, json }, setInput, dropInput] = useDraft<Input>(
     `agent ${agent} ${name}`,
@@ -168,6 +168,7 @@ interface Input {
   readonly json?: string;
 }
 
+const ANY = {};
 const CHAT = { type: "string", maxLength: 1_000 };
 
 interface JsonInputProps {

@@ -47,7 +47,7 @@ function ReplyBody({ text, isJson }: { readonly text: string; readonly isJson: b
   const value = isJson ? parseJson(text) : undefined;
   if (value !== undefined) return <JsonTree value={value} open={3} />;
   return (
-    <pre class="code api-text" tabIndex={0} dir="auto">
+    <pre class="code api-text" tabIndex={0} role="group" aria-label="Body" dir="auto">
       {text}
     </pre>
   );

@@ -20,10 +20,11 @@ export function Chart({ agent, chart, machine }: ChartProps): VNode {
   const active = useMemo(() => activePaths(machine?.value), [machine?.value]);
   const isLarge = useMemo(() => allStates(chart).length > LARGE, [chart]);
   // Of a large chart only the active states are unfolded; it is laid out again when others become active.
-  const unfolded = isLarge ? [...active].join(" ") : "";
+  const unfolded = isLarge ? JSON.stringify([...active]) : undefined;
   const drawing = useMemo(() => {
-    const isOpen = isLarge ? ({ id }: StatechartNode) => active.has(id) : undefined;
-    return bestDirection(chart, width, isOpen);
+    if (unfolded === undefined) return bestDirection(chart, width);
+    const open = new Set(JSON.parse(unfolded) as readonly string[]);
+    return bestDirection(chart, width, ({ id }: StatechartNode) => open.has(id));
   }, [chart, width, unfolded]);
   const taken = takenEdges(machine?.steps ?? []);
   const last = machine?.steps.at(-1);
@@ -35,7 +36,7 @@ export function Chart({ agent, chart, machine }: ChartProps): VNode {
   useEffect(() => {
     const states = box.current?.querySelectorAll("[data-active]") ?? [];
     [...states].at(-1)?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [unfolded, machine?.value, drawing]);
+  }, [machine?.value, drawing]);
 
   const deepest = [...active].filter((path) => ![...active].some((other) => other.startsWith(`${path}.`)));
   const label =

@@ -18,6 +18,7 @@ interface MessageProps {
 export function Message({ message, view, isPast }: MessageProps): VNode {
   // Calls, questions and answers are drawn from other parts of the view than the message.
   const basis = message.kind === "text" || message.kind === "reasoning" ? message : view;
+  // oxlint-disable-next-line react-hooks/exhaustive-deps -- `basis` stands for the view.
   return useMemo(() => draw(message, view, isPast), [message, basis, isPast]);
 }
 

@@ -40,7 +40,7 @@ export function Question({ wait, view, isPast, isChosen = false }: QuestionProps
     if (isChosen || (isFirst && document.activeElement?.matches("body, h1") === true)) {
       box.current?.focus({ preventScroll: true });
     }
-  }, [isAnswerable]);
+  }, [isAnswerable, isChosen, isFirst]);
   useEffect(() => {
     if (!isOpen) keepDraft(draftKey, undefined);
   }, [isOpen, draftKey]);

@@ -7,5 +7,6 @@ import type { RequestId } from "../../protocol/ids.ts";
  * was lost, sending the same again does not start a second turn.
  */
 export function useRequestId(...written: readonly unknown[]): RequestId {
+  // oxlint-disable-next-line react-hooks/exhaustive-deps -- The id changes with what was written, and needs nothing of it.
   return useMemo(() => randomId("req_"), written);
 }

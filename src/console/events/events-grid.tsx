@@ -38,6 +38,11 @@ export function EventsGrid({ events, rows, again, selected, isLive, onSelect }: 
       aria-activedescendant={selected === undefined ? undefined : `event-${events[selected]?.id ?? 0}`}
       tabIndex={0}
       ref={visible.ref}
+      onClick={({ target }) => {
+        const row = (target as Element).closest("[aria-rowindex]")?.getAttribute("aria-rowindex");
+        const at = rows[Number(row) - 1];
+        if (at !== undefined) onSelect(at);
+      }}
       onKeyDown={(event) => {
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key];
         if (step === undefined) return;
@@ -58,7 +63,6 @@ export function EventsGrid({ events, rows, again, selected, isLive, onSelect }: 
                   index={visible.start + index}
                   isSelected={at === selected}
                   isAgain={again.has(event.id)}
-                  onSelect={() => onSelect(at)}
                 />
               )
             );
@@ -75,10 +79,9 @@ interface RowProps {
   readonly isSelected: boolean;
   /** Whether the server was started again before it. */
   readonly isAgain: boolean;
-  onSelect(): void;
 }
 
-function Row({ event, index, isSelected, isAgain, onSelect }: RowProps): VNode {
+function Row({ event, index, isSelected, isAgain }: RowProps): VNode {
   return useMemo(
     () => (
       <div
@@ -87,14 +90,13 @@ function Row({ event, index, isSelected, isAgain, onSelect }: RowProps): VNode {
         id={`event-${event.id}`}
         aria-rowindex={index + 1}
         aria-selected={isSelected}
-        onClick={onSelect}
       >
         <span role="gridcell" class="number mono">
           {`${event.id} `}
         </span>
-        <time role="gridcell" class="second number mono" title={exactTime(event.ts)}>
-          {clockTime(event.ts)}
-        </time>
+        <span role="gridcell" class="second number mono">
+          <time title={exactTime(event.ts)}>{clockTime(event.ts)}</time>
+        </span>
         <span
           role="gridcell"
           class="one-line"

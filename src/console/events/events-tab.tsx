@@ -18,7 +18,7 @@ export function EventsTab({ store, view, actor, restarts, isPast, onAt }: RunTab
   const count = countUpTo(events, view.head);
   const rows = useMemo(
     () => findRows(events, count, { type, agent, text, actor }),
-    [events, count, type, agent, text, actor?.key],
+    [events, count, type, agent, text, actor],
   );
   const again = useMemo(() => new Set(restarts.map(({ after }) => after + 1)), [restarts]);
   const [selected, setSelected] = useState<number>();
@@ -83,10 +83,12 @@ function Filter({ name, value, values, onValue }: FilterProps): VNode {
 
 /** The values that a field has in the first events, in order. */
 function useNames(events: readonly Event[], count: number, field: "type" | "agent"): readonly string[] {
-  // Read again at each thousand events only: the list is a help, not the truth.
+  // Read again after many events only: the list is a help, not the truth.
+  const step = count < 1_000 ? 50 : 1_000;
+  const end = Math.ceil(count / step) * step;
   return useMemo(
-    () => [...new Set(events.slice(0, count).map((event) => event[field]))].sort(),
-    [events, Math.min(count, 50), Math.floor(count / 1_000)],
+    () => [...new Set(events.slice(0, end).map((event) => event[field]))].sort(),
+    [events, end, field],
   );
 }
 

@@ -76,7 +76,7 @@ function FilePreview({ file, kind }: FilePreviewProps): VNode {
       stop.abort();
       if (url !== undefined) URL.revokeObjectURL(url);
     };
-  }, [file.url, kind]);
+  }, [server, file.url, kind]);
   if (shown.fault !== undefined) return <p class="note failed">{shown.fault}</p>;
   if (shown.url !== undefined) return <img class="preview" src={shown.url} alt={file.name} />;
   return <pre class="code preview">{shown.text ?? ""}</pre>;

@@ -32,7 +32,7 @@ export function Field(props: FieldProps): VNode {
         </p>
       )}
       {own.map(({ message }) => (
-        <p class="fault" role="alert" id={`${id}-fault`}>
+        <p key={message} class="fault" role="alert" id={`${id}-fault`}>
           {message}
         </p>
       ))}

@@ -16,7 +16,7 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
         },
         () => setMissing(true),
       );
-    }, []);
+    }, [Part]);
     if (isMissing) {
       return <p class="note failed">This part of the page could not be loaded. Load the page again.</p>;
     }

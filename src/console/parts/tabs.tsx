@@ -25,16 +25,7 @@ export function Tabs<Name extends string>({ label, tabs, selected, onSelect }: T
     list.current?.querySelectorAll<HTMLElement>("[role=tab]")[tabs.indexOf(next)]?.focus();
   };
   return (
-    <div
-      class="tabs"
-      role="tablist"
-      aria-label={label}
-      ref={list}
-      onKeyDown={({ key }) => {
-        if (key === "ArrowRight") move(1);
-        if (key === "ArrowLeft") move(-1);
-      }}
-    >
+    <div class="tabs" role="tablist" aria-label={label} ref={list}>
       {tabs.map(({ name, label: text }) => (
         <button
           key={name}
@@ -44,6 +35,10 @@ export function Tabs<Name extends string>({ label, tabs, selected, onSelect }: T
           aria-selected={name === selected}
           tabIndex={name === selected ? 0 : -1}
           onClick={() => onSelect(name)}
+          onKeyDown={({ key }) => {
+            if (key === "ArrowRight") move(1);
+            if (key === "ArrowLeft") move(-1);
+          }}
         >
           {text}
         </button>

@@ -33,6 +33,10 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   const status = useRunStatus(place.runId);
   const agent = live.agent === "" ? (status?.agent ?? "") : live.agent;
   const queued = status?.requests.filter((request) => request.status === "queued") ?? [];
+  const isPast = at !== undefined && at < live.head;
+  const view = isPast ? store.at(at) : live;
+  const actor = view.calls.get(place.query["actor"] ?? "");
+  const own = useMemo(() => (actor === undefined ? view : narrowTo(view, actor)), [view, actor]);
   if (connection.state === "closed" && live.head === 0) {
     return (
       <Empty title={error?.code === "gone" ? "This run was removed" : "There is no such run"}>
@@ -45,14 +49,10 @@ export function RunPlace({ place }: { readonly place: Place & { readonly name: "
   }
   // An empty fork has no events, so only its row says that there is nothing to wait for.
   const isReading = live.head === 0 && (status?.last_event_id ?? 1) > 0 && connection.state !== "closed";
-  const isPast = at !== undefined && at < live.head;
-  const view = isPast ? store.at(at) : live;
   // Beside the chat, the address of the chat shows one of the other tabs.
   const first: RunTab = live.machines.size > 0 ? "statechart" : "timeline";
   const tab = isWide && place.tab === "chat" ? first : place.tab;
   const tabs = RUN_TABS.filter((name) => !isWide || name !== "chat");
-  const actor = view.calls.get(place.query["actor"] ?? "");
-  const own = useMemo(() => (actor === undefined ? view : narrowTo(view, actor)), [view, actor]);
   const onActor = (key: string | undefined): void => go(withQuery(place, { actor: key }), { replace: true });
   const props: RunTabProps = {
     store,

@@ -8,12 +8,14 @@ export function StoreBand({ store }: { readonly store: RunStore }): VNode {
   const { connection, view, error } = store;
   const [back, setBack] = useState<number>();
   const wasLost = useRef(false);
+  const head = useRef(view.head);
+  head.current = view.head;
   const isLost = connection.state === "lost";
   useEffect(() => {
     if (isLost) wasLost.current = true;
     if (connection.state !== "live" || !wasLost.current) return undefined;
     wasLost.current = false;
-    setBack(view.head);
+    setBack(head.current);
     const timer = setTimeout(() => setBack(undefined), BACK_MS);
     return () => clearTimeout(timer);
   }, [connection.state, isLost]);
