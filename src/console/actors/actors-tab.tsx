@@ -5,15 +5,15 @@ import { CallDetail } from "../chat/call-card.tsx";
 import { useNow } from "../parts/hooks/clock.ts";
 import { useMedia } from "../parts/hooks/media.ts";
 import { State } from "../parts/state.tsx";
-import { duration } from "../parts/time.ts";
+import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import { callSigns } from "../../view/call-signs.ts";
 import { kindWord, nameOfCall } from "../run/kinds.ts";
-import { Mailbox } from "./mailbox.tsx";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toRows } from "../timeline/axis.ts";
 import type { TimelineRow } from "../timeline/axis.ts";
+import type { RunRequest } from "../../protocol/answers/status.ts";
 
 /** The actors of a run as a tree: each turn, and the agents and tools that were called in it. */
 export function ActorsTab({ whole: view, actor, queued, isPast, onAt, onActor }: RunTabProps): VNode {
@@ -132,4 +132,26 @@ function ActorDetail({ call, onAt, onClose }: ActorDetailProps): VNode {
 
 function isActor(kind: CallKind): boolean {
   return kind !== "model" && kind !== "wait" && kind !== "sleep";
+}
+
+/** The mailbox of a run: the requests that wait for the turns before them. */
+function Mailbox({ queued }: { readonly queued: readonly RunRequest[] }): VNode {
+  return (
+    <section class="detail" aria-label="Mailbox">
+      <h2>Mailbox of the run</h2>
+      <ol class="list">
+        {queued.toReversed().map(({ request_id: requestId, created_at: acceptedAt }) => (
+          <li key={requestId} class="mailbox-row">
+            <State name="queued" />
+            <code class="one-line" title={requestId}>
+              {requestId}
+            </code>
+            <span class="second number" title={exactTime(acceptedAt)}>
+              {timeAgo(acceptedAt)}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
 }

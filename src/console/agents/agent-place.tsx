@@ -9,8 +9,13 @@ import { Refusal } from "../parts/refusal.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { withQuery } from "../places/place.ts";
 import { About } from "./about.tsx";
-import { Answer } from "./answer.tsx";
 import { Playground } from "./playground.tsx";
+import { chatItems } from "../chat/chat-items.ts";
+import { Message } from "../chat/message.tsx";
+import { stateOfRun } from "../run/run-facts.ts";
+import { TurnEnd } from "../chat/turn-end.tsx";
+import { useRun } from "../run/use-run.ts";
+import { State } from "../parts/state.tsx";
 
 /** One agent: what it is for, its operations to try, whom it works with. */
 export function AgentPlace({ agent }: { readonly agent: string }): VNode {
@@ -62,6 +67,34 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
       <section aria-label="Answer">
         {sent === undefined ? <About agent={described.name} /> : <Answer key={sent.requestId} sent={sent} />}
       </section>
+    </div>
+  );
+}
+
+/** What an operation answered, as it comes. */
+function Answer({ sent }: { readonly sent: Sent }): VNode {
+  const { server } = useConsole();
+  const { view } = useRun(server, sent.requestId);
+  const state = stateOfRun(view);
+  return (
+    <div class="form">
+      <div class="actions">
+        <h2>Answer</h2>
+        {state !== undefined && <State {...state} />}
+        <span class="second number">
+          {view.head} {view.head === 1 ? "event" : "events"}
+        </span>
+        <a href={`#/runs/${sent.runId}`}>Open the run →</a>
+      </div>
+      <div class="chat-lines" role="log" aria-label="Conversation">
+        {chatItems(view).map((item) =>
+          item.kind === "end" ? (
+            <TurnEnd key={`end ${item.id}`} turn={item.turn} view={view} />
+          ) : (
+            <Message key={item.id} message={item.message} view={view} isPast={false} />
+          ),
+        )}
+      </div>
     </div>
   );
 }

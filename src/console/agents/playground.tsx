@@ -16,7 +16,7 @@ import { toFault } from "../forms/question-form.tsx";
 import { ActButton, pressSubmit } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { toCurl } from "../parts/curl.ts";
-import { toShellRequest, toTypeScript } from "./snippets.ts";
+import type { ShellRequest } from "../parts/curl.ts";
 
 interface PlaygroundProps {
   readonly agent: string;
@@ -196,4 +196,44 @@ function JsonInput({ text, faults, onText }: JsonInputProps): VNode {
       ))}
     </div>
   );
+}
+
+/** The address and body of a request that waits for its answer. */
+function toShellRequest(
+  url: string,
+  agent: string,
+  operation: string,
+  input: Json,
+): Pick<ShellRequest, "method" | "url" | "body"> {
+  const text = JSON.stringify(toBody(operation, input));
+  return {
+    method: "POST",
+    url: `${url}/${agent}/process?wait=completed`,
+    body: { type: "application/json", text },
+  };
+}
+
+/** A request as a program with the client. */
+function toTypeScript(url: string, agent: string, operation: string, input: Json): string {
+  return [
+    `import { createClient } from "troupe/client";`,
+    ``,
+    `const client = createClient(${JSON.stringify(url)});`,
+    `const call = client.agent(${JSON.stringify(agent)}).${toCall(operation, input)};`,
+    `for await (const event of call) console.log(event);`,
+    `console.log(await call);`,
+    ``,
+  ].join("\n");
+}
+
+function toCall(operation: string, input: Json): string {
+  return operation === "chat" && typeof input === "string"
+    ? `chat(${JSON.stringify(input)})`
+    : `call(${JSON.stringify(operation)}, ${JSON.stringify(input)})`;
+}
+
+function toBody(operation: string, input: Json): Json {
+  return operation === "chat" && typeof input === "string"
+    ? { type: "ChatRequest", input }
+    : { type: "OperationRequest", operation, input };
 }

@@ -8,16 +8,18 @@ import { parseJson } from "../forms/draft.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { toCurl } from "../parts/curl.ts";
-import { toBody, toShellBody } from "./body.ts";
+import type { ShellBody } from "../parts/curl.ts";
 import { exampleOf } from "./example.ts";
-import { BodyField, ParameterField } from "./fields.tsx";
 import { resolveSchema } from "./operations.ts";
-import type { ApiOperation, ApiParameter } from "./operations.ts";
-import { ReplyPart } from "./reply-part.tsx";
+import type { ApiOperation, ApiParameter, ApiContent } from "./operations.ts";
 import { missingIn, toRequest } from "./request.ts";
 import { SchemaLinks } from "./schema-part.tsx";
 import { sendRequest } from "./send.ts";
-import type { ApiReply } from "./send.ts";
+import type { ApiReply, ApiBody } from "./send.ts";
+import { JsonTree } from "../json/json-tree.tsx";
+import { sizeText } from "../parts/size.ts";
+import { State } from "../parts/state.tsx";
+import { duration } from "../parts/time.ts";
 
 interface OperationPartProps {
   readonly operation: ApiOperation;
@@ -177,4 +179,159 @@ function namesOf(schema: unknown, schemas: Fields): readonly string[] {
   if (name !== undefined) return [name];
   const { items, anyOf } = (found ?? {}) as { readonly items?: unknown; readonly anyOf?: readonly unknown[] };
   return [items, ...(anyOf ?? [])].filter(Boolean).flatMap((part) => namesOf(part, schemas));
+}
+
+/** The body of a request: the JSON text, or the file that was chosen. */
+function toBody(content: ApiOperation["body"], text: string, file: File | undefined): ApiBody {
+  if (content === undefined) return undefined;
+  if (content.schema !== undefined) return { type: "application/json", content: text };
+  return file && { type: typeOf(file), content: file };
+}
+
+/** The same for a command in a shell. */
+function toShellBody(
+  content: ApiOperation["body"],
+  text: string,
+  file: File | undefined,
+): ShellBody | undefined {
+  if (content === undefined) return undefined;
+  if (content.schema !== undefined) return { type: "application/json", text: toLine(text) };
+  return { type: typeOf(file), file: file?.name ?? "FILE" };
+}
+
+function typeOf(file: File | undefined): string {
+  return file === undefined || file.type === "" ? "application/octet-stream" : file.type;
+}
+
+/** A JSON text on one line; a text that is no JSON stays as it is. */
+function toLine(text: string): string {
+  const value = parseJson(text);
+  return value === undefined ? text : JSON.stringify(value);
+}
+
+interface ParameterFieldProps {
+  readonly parameter: ApiParameter;
+  readonly value: string;
+  onValue(value: string): void;
+}
+
+/** A parameter of a route. An empty one is not sent. */
+function ParameterField({ parameter, value, onValue }: ParameterFieldProps): VNode {
+  const { name, description, isRequired, choices } = parameter;
+  const id = `api-${name}`;
+  return (
+    <div class="field">
+      <label for={id}>
+        <code>{name}</code>
+        <span class="hint">{isRequired ? "required" : parameter.in === "header" ? "header" : ""}</span>
+      </label>
+      {choices === undefined ? (
+        <input
+          id={id}
+          class="input mono"
+          dir="auto"
+          autocomplete="off"
+          value={value}
+          onInput={({ currentTarget }) => onValue(currentTarget.value)}
+        />
+      ) : (
+        <select
+          id={id}
+          class="input"
+          value={value}
+          onChange={({ currentTarget }) => onValue(currentTarget.value)}
+        >
+          <option value="">not sent</option>
+          {choices.map((choice) => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      )}
+      {description !== "" && <p class="hint">{description}</p>}
+    </div>
+  );
+}
+
+interface BodyFieldProps {
+  readonly content: ApiContent;
+  readonly schemas: Fields;
+  readonly text: string;
+  onText(text: string): void;
+  onFile(file: File | undefined): void;
+}
+
+/** The body of a request: JSON, or a file. */
+function BodyField({ content, schemas, text, onText, onFile }: BodyFieldProps): VNode {
+  const { name } = resolveSchema(content.schema, schemas);
+  return (
+    <div class="field">
+      <label for="api-body">
+        Body
+        {name !== undefined && (
+          <span class="hint">
+            <SchemaLinks names={[name]} />
+          </span>
+        )}
+      </label>
+      {content.schema === undefined ? (
+        <input id="api-body" type="file" onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])} />
+      ) : (
+        <textarea
+          id="api-body"
+          class="input mono"
+          rows={6}
+          spellcheck={false}
+          value={text}
+          onInput={({ currentTarget }) => onText(currentTarget.value)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** The answer to a request that was tried. */
+function ReplyPart({ reply }: { readonly reply: ApiReply }): VNode {
+  const { status, statusText, type, headers, text, bytes, isComplete, tookMs } = reply;
+  const word = `${status} ${statusText}`.trim();
+  return (
+    <section class="api-reply" aria-label="Answer">
+      <div class="actions">
+        <State name={!isComplete ? "running" : status < 400 ? "done" : "failed"} word={word} />
+        <span class="second number" role="status">
+          {type === "" ? "no body" : type}, {sizeText(bytes)}, {duration(tookMs)}
+        </span>
+        {text !== undefined && text !== "" && <Copy text={text} name="the answer" />}
+      </div>
+      {headers.length > 0 && (
+        <dl class="facts">
+          {headers.map(([name, value]) => (
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>
+                <code>{value}</code>
+              </dd>
+            </Fragment>
+          ))}
+        </dl>
+      )}
+      {text !== undefined && text !== "" && (
+        <ReplyBody text={text} isJson={isComplete && /json/.test(type)} />
+      )}
+      {text === undefined && (
+        <p class="second">The answer is a file. Files are shown and downloaded in its run.</p>
+      )}
+    </section>
+  );
+}
+
+function ReplyBody({ text, isJson }: { readonly text: string; readonly isJson: boolean }): VNode {
+  const value = isJson ? parseJson(text) : undefined;
+  if (value !== undefined) return <JsonTree value={value} open={3} />;
+  return (
+    <pre class="code api-text" tabIndex={0} role="group" aria-label="Body" dir="auto">
+      {text}
+    </pre>
+  );
 }

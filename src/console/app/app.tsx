@@ -2,7 +2,6 @@ import type { VNode } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createServer } from "../data/server.ts";
 import type { Reach } from "../data/server.ts";
-import { forgetToken, keepToken, readToken } from "../data/token.ts";
 import { useWaits } from "../data/waits.ts";
 import type { OpenWait } from "../data/waits.ts";
 import { InboxPlace } from "../inbox/inbox-place.tsx";
@@ -12,11 +11,11 @@ import { parsePlace, toFragment } from "../places/place.ts";
 import type { Place } from "../places/place.ts";
 import { RunPlace } from "../run/run-place.tsx";
 import { RunsPlace } from "../runs/runs-place.tsx";
-import { ConsoleContext } from "./context.ts";
+import { ConsoleContext, useConsole } from "./context.ts";
 import type { Console } from "./context.ts";
 import { Header } from "./header.tsx";
-import { LostBand } from "./lost-band.tsx";
-import { TokenGate } from "./token-gate.tsx";
+import { forgetToken, keepToken, readToken, TokenGate } from "./token-gate.tsx";
+import { clockTime } from "../parts/time.ts";
 
 /** The whole page. `url` is the address of the server. */
 export function App({ url }: { readonly url: string }): VNode {
@@ -140,3 +139,24 @@ function useToast(): [string | undefined, (sentence: string) => void] {
 }
 
 const TOAST_MS = 5_000;
+
+/** Says that the server does not answer, and finds out when it answers again. */
+function LostBand({ since }: { readonly since: number | undefined }): VNode {
+  const { server } = useConsole();
+  useEffect(() => {
+    if (since === undefined) return undefined;
+    const timer = setInterval(() => void server.ask("GET", "/healthz").catch(() => undefined), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [since, server]);
+  return (
+    <div role="status">
+      {since !== undefined && (
+        <div class="band lost">
+          No connection since {clockTime(since)}. Nothing is lost: the log is on the server.
+        </div>
+      )}
+    </div>
+  );
+}
+
+const AGAIN_MS = 1_000;

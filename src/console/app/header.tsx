@@ -3,7 +3,6 @@ import { useState } from "preact/hooks";
 import icon from "../icon.svg";
 import type { Place } from "../places/place.ts";
 import { useConsole } from "./context.ts";
-import { applyTheme, nextTheme, readTheme, setTheme } from "./theme.ts";
 
 interface HeaderProps {
   readonly isLost: boolean;
@@ -91,5 +90,35 @@ function ThemeButton(): VNode {
 }
 
 const THEME_SIGNS = { system: "◐", light: "○", dark: "●" } as const;
+
+/** The theme of the page: that of the system, unless the person chose one. */
+type Theme = "system" | "light" | "dark";
+
+const NAME = "troupe-theme";
+
+function readTheme(): Theme {
+  const kept = localStorage.getItem(NAME);
+  return kept === "light" || kept === "dark" ? kept : "system";
+}
+
+/** Shows the page in a theme and keeps the choice. */
+function setTheme(theme: Theme): void {
+  if (theme === "system") localStorage.removeItem(NAME);
+  else localStorage.setItem(NAME, theme);
+  applyTheme(theme);
+}
+
+function applyTheme(theme: Theme): void {
+  const { dataset } = document.documentElement;
+  if (theme === "system") delete dataset["theme"];
+  else dataset["theme"] = theme;
+}
+
+/** The theme that follows in the order in which the button changes it. */
+function nextTheme(theme: Theme): Theme {
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const order: readonly Theme[] = isDark ? ["system", "light", "dark"] : ["system", "dark", "light"];
+  return order[(order.indexOf(theme) + 1) % order.length] ?? "system";
+}
 
 applyTheme(readTheme());

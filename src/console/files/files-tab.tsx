@@ -5,8 +5,6 @@ import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
 import { FileLine } from "../chat/file-line.tsx";
 import type { RunTabProps } from "../run/tab-props.ts";
-import { previewOf } from "./preview.ts";
-import type { Preview } from "./preview.ts";
 
 /** The files of a run: preview and download. */
 export function FilesTab({ view }: RunTabProps): VNode {
@@ -81,3 +79,22 @@ function FilePreview({ file, kind }: FilePreviewProps): VNode {
   if (shown.url !== undefined) return <img class="preview" src={shown.url} alt={file.name} />;
   return <pre class="code preview">{shown.text ?? ""}</pre>;
 }
+
+/** How a file is previewed: as text, or as an image of this type. */
+type Preview = "text" | "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+
+/** The preview of a file; `undefined` if it can only be downloaded. SVG and HTML are shown as their source. */
+function previewOf({ mimeType, sizeBytes }: Pick<FileView, "mimeType" | "sizeBytes">): Preview | undefined {
+  const type = mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const image = IMAGES.find((known) => known === type);
+  if (image !== undefined) return image;
+  const isText =
+    type.startsWith("text/") || TEXTS.has(type) || type.endsWith("+json") || type.endsWith("+xml");
+  return isText && sizeBytes <= TEXT_BYTES ? "text" : undefined;
+}
+
+const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
+
+const TEXTS: ReadonlySet<string> = new Set(["application/json", "application/xml", "application/yaml"]);
+
+const TEXT_BYTES = 1_048_576;

@@ -9,8 +9,6 @@ import { useResource } from "../data/resource.ts";
 import { Refusal } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import { duration, exactTime } from "../parts/time.ts";
-import { parseMetrics, perSecond } from "./metrics.ts";
-import type { Metrics } from "./metrics.ts";
 
 /** The answer of `GET /healthz`. */
 interface Health {
@@ -105,4 +103,31 @@ function usePrevious(value: Reading | undefined): Reading | undefined {
   const seen = useRef<{ newest?: Reading | undefined; before?: Reading | undefined }>({});
   if (value !== seen.current.newest) seen.current = { newest: value, before: seen.current.newest };
   return seen.current.before;
+}
+
+/** The values of a page of metrics by name; values with labels are added up. */
+type Metrics = ReadonlyMap<string, number>;
+
+/** Reads metrics in the text format of Prometheus. */
+function parseMetrics(text: string): Metrics {
+  const values = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    const [, name, value] = /^([a-z_:][\w:]*)(?:\{.*\})? (\S+)$/i.exec(line) ?? [];
+    const number = Number(value);
+    if (name === undefined || Number.isNaN(number)) continue;
+    values.set(name, (values.get(name) ?? 0) + number);
+  }
+  return values;
+}
+
+/** How much a value grew a second between two readings; `undefined` before the second one, and after a restart. */
+function perSecond(
+  name: string,
+  before: { readonly metrics: Metrics; readonly at: number } | undefined,
+  now: { readonly metrics: Metrics; readonly at: number },
+): number | undefined {
+  const [from, to] = [before?.metrics.get(name), now.metrics.get(name)];
+  if (before === undefined || from === undefined || to === undefined || to < from) return undefined;
+  const seconds = (now.at - before.at) / 1_000;
+  return seconds > 0 ? (to - from) / seconds : undefined;
 }

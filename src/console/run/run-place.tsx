@@ -1,5 +1,5 @@
 import type { ComponentType, VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useEffect, useRef, useState } from "preact/hooks";
 import type { RunStatus, RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { useRunChanges } from "../data/changes.ts";
@@ -16,11 +16,10 @@ import { Chat } from "../chat/chat.tsx";
 import { nameOfCall } from "./kinds.ts";
 import { narrowTo } from "./narrow.ts";
 import { RunHeader } from "./run-header.tsx";
-import { Scrubber } from "../scrubber/scrubber.tsx";
-import { useAt } from "../scrubber/use-at.ts";
-import { StoreBand } from "./store-band.tsx";
+import { Scrubber, useAt } from "../scrubber/scrubber.tsx";
 import type { RunTabProps } from "./tab-props.ts";
 import { useRun } from "./use-run.ts";
+import type { RunStore } from "../../client/store/run-store.ts";
 
 /** One run. Everything that is shown of it is its view as of an event. */
 export function RunPlace({ place }: { readonly place: Place & { readonly name: "run" } }): VNode {
@@ -166,3 +165,38 @@ const LABELS: Readonly<Record<RunTab, string>> = {
   events: "Events",
   state: "State",
 };
+
+/** Says that the connection to a run was lost, and for some seconds that it is back. */
+function StoreBand({ store }: { readonly store: RunStore }): VNode {
+  const { connection, view, error } = store;
+  const [back, setBack] = useState<number>();
+  const wasLost = useRef(false);
+  const head = useRef(view.head);
+  head.current = view.head;
+  const isLost = connection.state === "lost";
+  useEffect(() => {
+    if (isLost) wasLost.current = true;
+    if (connection.state !== "live" || !wasLost.current) return undefined;
+    wasLost.current = false;
+    setBack(head.current);
+    const timer = setTimeout(() => setBack(undefined), BACK_MS);
+    return () => clearTimeout(timer);
+  }, [connection.state, isLost]);
+  const isOver = connection.state === "closed" && error !== undefined;
+  return (
+    <div role="status">
+      {isLost && (
+        <div class="band lost">
+          No connection since {clockTime(connection.since)}. Nothing is lost; reading continues after event{" "}
+          {view.head}.
+        </div>
+      )}
+      {isOver && <div class="band lost">{error.message}</div>}
+      {!isLost && back !== undefined && (
+        <div class="band">The server was started again. Read on from event {back}.</div>
+      )}
+    </div>
+  );
+}
+
+const BACK_MS = 8_000;

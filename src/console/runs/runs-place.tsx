@@ -7,10 +7,10 @@ import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Refusal } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
+import type { StateName } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
 import type { Place } from "../places/place.ts";
-import { lastTurnMs, stateOf, toGist } from "./run-state.ts";
 
 /** All runs, the newest first. */
 export function RunsPlace({ place }: { readonly place: Place & { readonly name: "runs" } }): VNode {
@@ -139,4 +139,55 @@ function NoRuns(): VNode {
       />
     </Empty>
   );
+}
+
+/** A run's state as a sign shows it, with a word instead of the usual one. */
+interface ShownState {
+  readonly name: StateName;
+  readonly word?: string;
+}
+
+/** The state of a run in the list. */
+function stateOf(run: RunSummary): ShownState | undefined {
+  switch (run.status) {
+    case "running":
+      return { name: "running" };
+    case "waiting":
+      return { name: "waiting" };
+    case "idle":
+      return endOf(run);
+    default: {
+      const never: never = run.status;
+      return never;
+    }
+  }
+}
+
+/** How the newest turn ended; unknown for a run that has had none. */
+function endOf({ last_turn: last }: RunSummary): ShownState | undefined {
+  switch (last?.finish_reason) {
+    case "success":
+      return { name: "done" };
+    case "canceled":
+      return { name: "canceled" };
+    case "error":
+      return { name: "failed", ...(last?.error_code !== undefined && { word: last.error_code }) };
+    case undefined:
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The time that the newest turn took; until now if it is open. */
+function lastTurnMs({ last_turn: last }: RunSummary, now: number): number | undefined {
+  if (last === undefined) return undefined;
+  const end = last.ended_at === undefined ? now : Date.parse(last.ended_at);
+  return Math.max(0, end - Date.parse(last.started_at));
+}
+
+/** The first line of a run's first input, for the list. */
+function toGist(input: unknown): string {
+  const text = typeof input === "string" ? input : (JSON.stringify(input) ?? "");
+  return text.slice(0, 300);
 }

@@ -8,10 +8,10 @@ import { readInspectedRun } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
 import { JsonTree } from "../json/json-tree.tsx";
 import { Refusal } from "../parts/refusal.tsx";
-import { useThrottled } from "../parts/hooks/throttled.ts";
 import { exactTime } from "../parts/time.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { PromptPart } from "./prompt-part.tsx";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 /** The state of a run as of the chosen event: what its agents remember, where its machines are, what it is asked. */
 export function StateTab(props: RunTabProps): VNode {
@@ -200,4 +200,24 @@ function Part({ title, children }: TitledProps): VNode {
       {children}
     </section>
   );
+}
+
+/** A value that changes at most once in a time in milliseconds. The last value is always reached. */
+function useThrottled<Value>(value: Value, ms: number): Value {
+  const [shown, setShown] = useState(value);
+  const changedAt = useRef(0);
+  useEffect(() => {
+    const show = (): void => {
+      changedAt.current = performance.now();
+      setShown(value);
+    };
+    const leftMs = changedAt.current + ms - performance.now();
+    if (leftMs <= 0) {
+      show();
+      return undefined;
+    }
+    const timer = setTimeout(show, leftMs);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return shown;
 }

@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { RunView } from "../../view/run-view.ts";
 import { useNow } from "../parts/hooks/clock.ts";
 import { useMedia } from "../parts/hooks/media.ts";
-import { duration } from "../parts/time.ts";
+import { duration, clockTime } from "../parts/time.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
 import { callSigns } from "../../view/call-signs.ts";
@@ -12,7 +12,6 @@ import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { toAxis, toEventAxis, toRows } from "./axis.ts";
 import type { Axis, TimelineRow } from "./axis.ts";
-import { AxisLine, Legend, RestartLines } from "./axis-line.tsx";
 
 /** Where the time of a run went: a bar for each turn, call, completion, question and sleep. */
 export function TimelineTab({ view, store, restarts, isPast, onAt }: RunTabProps): VNode {
@@ -175,4 +174,68 @@ function Row({ row, view, place, now, isSelected, onSelect }: RowProps): VNode {
 
 function toStyle({ left, width }: Bar): { readonly left: string; readonly width: string } {
   return { left: `${left * 100}%`, width: `${width * 100}%` };
+}
+
+interface RestartLinesProps {
+  readonly restarts: readonly { readonly at: string; readonly share: number }[];
+}
+
+/** Lines across all bars where the server was started again. */
+function RestartLines({ restarts }: RestartLinesProps): VNode {
+  return (
+    <div class="timeline-restarts">
+      {restarts.map(({ at, share }) => (
+        <span
+          key={at}
+          style={{ left: `${share * 100}%` }}
+          title={`The server was started again and continued here, ${clockTime(at)}`}
+        >
+          started again
+        </span>
+      ))}
+    </div>
+  );
+}
+
+/** The times of the axis, and the pauses that are cut out of it. */
+function AxisLine({ axis }: { readonly axis: Axis }): VNode {
+  const { cuts } = axis;
+  // A time that the length of a pause would cover is left out.
+  const ticks = axis.ticks.filter((tick) => cuts.every((cut) => Math.abs(cut.share - tick.share) > NEAR));
+  return (
+    <div class="timeline-axis" aria-hidden="true">
+      <div class="timeline-ticks">
+        {ticks.map(({ share, ms }) => (
+          <span key={ms} class="tick" style={{ left: `${share * 100}%` }}>
+            {duration(ms)}
+          </span>
+        ))}
+        {cuts.map(({ share, ms }) => (
+          <span
+            key={share}
+            class="cut"
+            title={`${duration(ms)} in which nothing worked`}
+            style={{ left: `${share * 100}%` }}
+          >
+            {"//"} {duration(ms)}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** The width of a label, as a share of the axis. */
+const NEAR = 0.16;
+
+/** What the bars mean. */
+function Legend(): VNode {
+  return (
+    <span class="legend second" aria-hidden="true">
+      <span class="swatch done" /> worked
+      <span class="swatch waiting" /> waited
+      <span class="swatch sleeping" /> slept
+      <span class="swatch queued" /> queued
+    </span>
+  );
 }
