@@ -39,18 +39,20 @@ export type { Conversation, ConversationOptions, ConversationState } from "./sto
 export { createRunStore } from "./store/run-store.ts";
 export type { Connection, RunStore } from "./store/run-store.ts";
 export type { Followed } from "./stream/followed.ts";
-export { callKey } from "../view/fold.ts";
-export { project } from "../view/project.ts";
+export { project } from "../view/fold.ts";
+export { callKey } from "../view/run-view.ts";
 export type {
   CallKind,
   CallView,
   FileView,
   MachineStep,
   MachineView,
-  MessageView,
   OpenCalls,
+  OpenText,
+  PartView,
   Phase,
   RunView,
+  TextPart,
   Times,
   TurnView,
   WaitView,

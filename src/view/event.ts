@@ -2,7 +2,7 @@ import type { Callee, Questions, TurnError, Usage } from "../protocol/events/eve
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import { callKey } from "./fold.ts";
+import { callKey } from "./run-view.ts";
 
 /** An event as a server may send it: other servers leave fields out. */
 export interface SentEvent {
@@ -29,6 +29,7 @@ export interface SentFields {
   readonly RequestCompleted: {
     readonly finish_reason?: FinishReason;
     readonly result?: string | null;
+    readonly result_truncated?: boolean;
     readonly output?: Json;
     readonly error?: TurnError;
     readonly usage?: Usage;
@@ -73,7 +74,11 @@ export interface SentFields {
     readonly expires_at?: string;
     readonly approval?: Json;
   };
-  readonly ResumeWithInput: { readonly wait_id?: number; readonly request_keys?: JsonObject };
+  readonly ResumeWithInput: {
+    readonly wait_id?: number;
+    readonly request_keys?: JsonObject;
+    readonly resume_id?: string;
+  };
   readonly WaitExpired: { readonly wait_id?: number };
   readonly ArtifactGenerated: SentFile;
   readonly ArtifactUploaded: SentFile;
@@ -125,6 +130,11 @@ export interface Place {
 export function placeOf({ request_id, agent = "", depth = 0, ts = "", parent_call_id }: SentEvent): Place {
   const requestId = request_id ?? null;
   return { requestId, agent, depth, at: ts, actor: callKey(requestId ?? "", parent_call_id) };
+}
+
+/** The id and place of a part that an event adds. */
+export function baseOf(event: SentEvent): Place & { readonly id: number } {
+  return { ...placeOf(event), id: event.id };
 }
 
 /** The fields that a server has sent: those that are not undefined. */

@@ -1,108 +1,113 @@
-import type { RequestId } from "../protocol/ids.ts";
-import type { CallView, MachineView, MessageView, RunView, TurnView, WaitView } from "./run-view.ts";
+import type { Event } from "../protocol/events/events.ts";
+import { endSleeps, noTimes } from "./call-tree.ts";
+import {
+  addProgress,
+  beginSleep,
+  callModel,
+  callTool,
+  endModel,
+  endTool,
+  failTool,
+  learnKind,
+  momentOf,
+} from "./calls.ts";
+import { ViewDraft } from "./draft.ts";
+import type { Sent, SentEvent, SentFields } from "./event.ts";
+import { addFile, addText, changeState, receive } from "./parts.ts";
+import type { Change, RunView } from "./run-view.ts";
+import { beginTurn, createRun, endTurn, isOfUnknownTurn, renewRun, startTurn } from "./turns.ts";
+import { answerWait, beginWait, expireWait } from "./waits.ts";
 
-/** A part of a view that a fold may change. */
-export type Draft<Part> = { -readonly [Name in keyof Part]: Part[Name] };
-
-/** The key of a call in `RunView.calls`; without a call id that of the turn itself. */
-export function callKey(requestId: string, callId: string = ""): string {
-  return `${requestId}/${callId}`;
+/**
+ * The state of a run after some of its events, in the order of the log. `from` is the view of the events before them:
+ * `project([...a, ...b])` equals `project(b, project(a))`. Events of an unknown type change only `head`.
+ */
+export function project(events: readonly Event[], from: RunView = emptyView): RunView {
+  if (events.length === 0) return from;
+  const fold = new RunFold(from);
+  for (const event of events) fold.add(event);
+  return fold.view;
 }
 
 /**
- * The next view while it is made. Each part is copied before its first change and then changed in place, so one
- * event costs the same in a small and in a large view, and the view it began with stays as it was.
+ * Folds the events of a run into its view, one at a time. An event costs the same in a small and in a large view, and
+ * nothing is copied: the view changes in place. The view that the fold continues stays as it was.
  */
-export class Fold {
-  readonly view: Draft<RunView>;
-  /** The parts that this fold has made. */
-  readonly #own: Set<object> = new Set();
+export class RunFold {
+  readonly #draft: ViewDraft;
 
-  constructor(from: RunView) {
-    this.view = { ...from };
+  constructor(from: RunView = emptyView) {
+    this.#draft = new ViewDraft(from);
   }
 
-  /** Adds to a list; returns the list to keep. */
-  added<Item>(list: readonly Item[], item: Item): readonly Item[] {
-    const own = this.#list(list);
-    own.push(item);
-    return own;
+  /** The view after the newest event. It changes with the next one. */
+  get view(): RunView {
+    return this.#draft.view;
   }
 
-  turn(requestId: RequestId | null): Draft<TurnView> | undefined {
-    const { turns } = this.view;
-    const index = turns.findLastIndex((turn) => turn.requestId === requestId);
-    if (index < 0) return undefined;
-    this.view.turns = this.#list(turns);
-    return this.#item(this.view.turns, index);
+  /** Adds the next event of the log, and returns what it has changed. */
+  take(event: Event): readonly Change[] {
+    const changes: Change[] = [];
+    this.#draft.changes = changes;
+    this.add(event);
+    this.#draft.changes = undefined;
+    return changes;
   }
 
-  message(id: number): Draft<MessageView> | undefined {
-    const { messages } = this.view;
-    const index = messages.findLastIndex((message) => message.id <= id);
-    if (messages[index]?.id !== id) return undefined;
-    this.view.messages = this.#list(messages);
-    return this.#item(this.view.messages, index);
-  }
-
-  wait(waitId: number): Draft<WaitView> | undefined {
-    const { waits } = this.view;
-    const index = waits.findLastIndex((wait) => wait.waitId === waitId);
-    if (index < 0) return undefined;
-    this.view.waits = this.#list(waits);
-    return this.#item(this.view.waits, index);
-  }
-
-  call(key: string): Draft<CallView> | undefined {
-    const call = this.view.calls.get(key);
-    if (call === undefined || this.#own.has(call)) return call;
-    return this.setCall({ ...call });
-  }
-
-  setCall(call: CallView): Draft<CallView> {
-    this.#own.add(call);
-    const calls = this.#map(this.view.calls);
-    calls.set(call.key, call);
-    this.view.calls = calls;
-    return call;
-  }
-
-  setMachine(key: string, machine: MachineView): void {
-    const machines = this.#map(this.view.machines);
-    machines.set(key, machine);
-    this.view.machines = machines;
-  }
-
-  /** Sets the message that the next text of a speaker continues; `undefined` begins a new one. */
-  setSpeaking(speaker: string, id: number | undefined): void {
-    if (id === undefined && !this.view.speaking.has(speaker)) return;
-    const speaking = this.#map(this.view.speaking);
-    if (id === undefined) speaking.delete(speaker);
-    else speaking.set(speaker, id);
-    this.view.speaking = speaking;
-  }
-
-  #list<Item>(list: readonly Item[]): Item[] {
-    if (this.#own.has(list)) return list as Item[];
-    const own = [...list];
-    this.#own.add(own);
-    return own;
-  }
-
-  #map<Value>(map: ReadonlyMap<string, Value>): Map<string, Value> {
-    if (this.#own.has(map)) return map as Map<string, Value>;
-    const own = new Map(map);
-    this.#own.add(own);
-    return own;
-  }
-
-  /** An item of a list that this fold has made. */
-  #item<Item extends object>(list: readonly Item[], index: number): Draft<Item> | undefined {
-    const item = list[index];
-    if (item === undefined || this.#own.has(item)) return item;
-    const own = { ...item };
-    this.#own.add(own);
-    (list as Item[])[index] = own;
-    return own;
+  /** Adds the next event of the log. */
+  add(event: Event): void {
+    const draft = this.#draft;
+    const sent = event as SentEvent;
+    draft.view.head = sent.id;
+    draft.view.runId ||= sent.run_id ?? "";
+    const apply = FOLDS[sent.type as keyof SentFields] as
+      | ((draft: ViewDraft, event: SentEvent) => void)
+      | undefined;
+    if (apply === undefined) return;
+    if (isOfUnknownTurn(draft, sent) && sent.type !== "RequestStarted")
+      beginTurn(draft, { ...sent, type: "RequestStarted" }, sent.request_id);
+    if (sent.request_id) endSleeps(draft, sent.request_id, momentOf(sent));
+    learnKind(draft, sent);
+    apply(draft, sent);
   }
 }
+
+/** The view of a run without events. */
+const emptyView: RunView = {
+  runId: "",
+  agent: "",
+  head: 0,
+  status: "idle",
+  turns: [],
+  parts: [],
+  calls: new Map(),
+  waits: [],
+  machines: new Map(),
+  files: [],
+  usage: {},
+  times: noTimes,
+  speaking: new Map(),
+};
+
+const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Sent<Type>) => void } = {
+  RunCreated: createRun,
+  Renewed: renewRun,
+  RequestStarted: startTurn,
+  RequestCompleted: endTurn,
+  TextOutput: (draft, event) => addText("text", draft, event),
+  ReasoningOutput: (draft, event) => addText("reasoning", draft, event),
+  ToolCall: callTool,
+  ToolTextOutput: addProgress,
+  ToolResult: endTool,
+  ToolError: failTool,
+  CompletionCall: callModel,
+  CompletionResult: endModel,
+  WaitForInput: beginWait,
+  ResumeWithInput: answerWait,
+  WaitExpired: expireWait,
+  ArtifactGenerated: addFile,
+  ArtifactUploaded: addFile,
+  Sleeping: beginSleep,
+  StateChanged: changeState,
+  MessageReceived: receive,
+};

@@ -18,8 +18,8 @@ export interface RunView {
   readonly renewedTo?: RunId;
   /** In the order of their starts. */
   readonly turns: readonly TurnView[];
-  /** The conversation at all depths, in order. */
-  readonly messages: readonly MessageView[];
+  /** What happened, at all depths, in order. */
+  readonly parts: readonly PartView[];
   /** All calls by `callKey`: the turns themselves, calls, completions, waits and sleeps. */
   readonly calls: ReadonlyMap<string, CallView>;
   /** All waits, oldest first, also those that are closed. */
@@ -32,8 +32,8 @@ export interface RunView {
   readonly files: readonly FileView[];
   readonly usage: Usage;
   readonly times: Times;
-  /** The text messages that may grow: message ids by speaker. */
-  readonly speaking: ReadonlyMap<string, number>;
+  /** The texts that may grow, by the `callKey` of the actor that speaks. */
+  readonly speaking: ReadonlyMap<string, readonly OpenText[]>;
 }
 
 /** Where the time of ended phases went, in milliseconds. The current phase of an open turn is not in it. */
@@ -69,6 +69,8 @@ export interface TurnView {
   readonly outcome?: FinishReason;
   readonly error?: TurnError;
   readonly result?: string | null;
+  /** Whether the result is only the beginning of a longer text. */
+  readonly isResultCut?: boolean;
   readonly output?: Json;
   readonly usage: Usage;
   readonly times: Times;
@@ -133,8 +135,8 @@ export interface CallView {
   readonly usage?: Usage;
 }
 
-/** The fields that all messages have. */
-interface MessageBase {
+/** The fields that all parts have. */
+interface PartBase {
   /** The id of its first event. */
   readonly id: number;
   /** `null` for an upload, and for a message to an idle run. */
@@ -147,8 +149,12 @@ interface MessageBase {
   readonly at: string;
 }
 
-/** A part of the conversation: a text, a call, a question, an answer or a file. */
-export type MessageView = MessageBase &
+/**
+ * A part of what a run shows: an input, a text, reasoning, a call of a tool or of a child, a question, its answer or its
+ * expiry, a file, a message that was received, or the end of a turn. Parts name calls, waits and turns, whose state is
+ * in the view.
+ */
+export type PartView = PartBase &
   (
     | { readonly kind: "input"; readonly operation: string; readonly input: Json }
     | {
@@ -160,8 +166,9 @@ export type MessageView = MessageBase &
         readonly attempt: number;
       }
     | { readonly kind: "call"; readonly call: string }
-    | { readonly kind: "question"; readonly waitId: number }
+    | { readonly kind: "wait"; readonly waitId: number }
     | { readonly kind: "answer"; readonly waitId: number; readonly values: JsonObject }
+    | { readonly kind: "expiry"; readonly waitId: number }
     | { readonly kind: "file"; readonly file: FileView }
     | {
         readonly kind: "received";
@@ -170,7 +177,45 @@ export type MessageView = MessageBase &
         readonly body: Json;
         readonly sender?: Json;
       }
+    | { readonly kind: "end"; readonly outcome: FinishReason }
   );
+
+/** A text or a piece of reasoning. */
+export type TextPart = Extract<PartView, { readonly kind: "text" | "reasoning" }>;
+
+/** A text that grows with the next event of its kind, branch and completion. */
+export interface OpenText {
+  readonly kind: TextPart["kind"];
+  readonly branch: string | undefined;
+  readonly completion: CallId | undefined;
+  /** The id of the part. */
+  readonly part: number;
+}
+
+/**
+ * What an event changed in a view. Its objects are those of the view after the event, and may change with the next one.
+ * Calls, waits and texts inside a call or turn that ends are over with it and are not reported one by one.
+ */
+export type Change =
+  /** A turn began. */
+  | { readonly type: "input"; readonly turn: TurnView }
+  /** A text or reasoning began, if the id of the part is that of the event, or grew by `text`. */
+  | { readonly type: "text"; readonly part: TextPart; readonly text: string }
+  /** A call of a tool, child or model, or a sleep, began. */
+  | { readonly type: "call"; readonly call: CallView }
+  /** A call was made again after an interruption. What its earlier attempts said is no longer in the view. */
+  | { readonly type: "attempt"; readonly call: CallView }
+  /** A tool reported `text` while it works. */
+  | { readonly type: "progress"; readonly call: CallView; readonly text: string }
+  /** A call of a tool, child or model ended, with a result or an error. */
+  | { readonly type: "result"; readonly call: CallView }
+  | { readonly type: "wait"; readonly wait: WaitView }
+  | { readonly type: "answer"; readonly wait: WaitView }
+  | { readonly type: "expiry"; readonly wait: WaitView }
+  | { readonly type: "file"; readonly part: Extract<PartView, { readonly kind: "file" }> }
+  | { readonly type: "received"; readonly part: Extract<PartView, { readonly kind: "received" }> }
+  /** A turn ended. */
+  | { readonly type: "end"; readonly turn: TurnView };
 
 /** A question as of an event. */
 export interface WaitView {
@@ -196,6 +241,8 @@ export interface WaitView {
   readonly answer?: JsonObject;
   /** The event that answered it. */
   readonly answeredId?: number;
+  /** The id that the client chose for its answer. */
+  readonly resumeId?: string;
 }
 
 /** The statechart of one actor, or of a machine inside its machine. */
@@ -233,3 +280,27 @@ export interface FileView {
   readonly isGenerated: boolean;
   readonly eventId: number;
 }
+
+/** The key of a call in `RunView.calls`; without a call id that of the turn itself. */
+export function callKey(requestId: string, callId: string = ""): string {
+  if (requestId !== last.requestId || callId !== last.callId)
+    last = { requestId, callId, key: `${requestId}/${callId}` };
+  return last.key;
+}
+
+/** The newest key. Most events have the one of the event before, and a known text is found faster in a map. */
+let last = { requestId: "", callId: "", key: "/" };
+
+/** The sign of each kind of call, in texts and pictures. */
+export const callSigns: Readonly<Record<CallKind, string>> = {
+  turn: "●",
+  agent: "●",
+  actor: "●",
+  call: "○",
+  tool: "○",
+  model: "◇",
+  effect: "□",
+  remote: "⇄",
+  wait: "?",
+  sleep: "◌",
+};

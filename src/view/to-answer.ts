@@ -2,7 +2,7 @@ import { AgentError } from "../errors.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { checkParsed } from "./check-parsed.ts";
-import type { AskedWait } from "./segment.ts";
+import type { WaitView } from "./run-view.ts";
 
 /**
  * What a human typed as the answer to a wait: for one key the value that its schema asks for, for several keys a JSON
@@ -10,7 +10,7 @@ import type { AskedWait } from "./segment.ts";
  * values fit the schema is checked with the answer.
  */
 export function toAnswer(
-  { questions, schema }: Pick<AskedWait, "questions" | "schema">,
+  { questions, schema }: Pick<WaitView, "questions" | "schema">,
   text: string,
 ): JsonObject {
   const keys = Object.keys(questions);
@@ -26,7 +26,7 @@ export function toAnswer(
 }
 
 /** The text that asks a human for the answer to a wait. */
-export function toQuestion({ questions }: Pick<AskedWait, "questions">): string {
+export function toQuestion({ questions }: Pick<WaitView, "questions">): string {
   const entries = Object.entries(questions);
   const [only, ...others] = entries;
   if (only !== undefined && others.length === 0) return only[1] === "" ? only[0] : only[1];

@@ -1,29 +1,29 @@
+import type { Usage } from "../protocol/events/events.ts";
 import type { RequestId } from "../protocol/ids.ts";
-import { callKey } from "./fold.ts";
-import type { Fold } from "./fold.ts";
-import { given, placeOf } from "./event.ts";
+import type { ViewDraft } from "./draft.ts";
+import { baseOf, given, placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
-import { addTime, closeCall, msBetween, noTimes, nothingOpen, openCall } from "./open-calls.ts";
-import { addMessage, endTexts } from "./texts.ts";
-import { addUsage } from "./usage.ts";
+import { addTime, closeCall, msBetween, noTimes, nothingOpen, openCall, setStatus } from "./call-tree.ts";
+import { addPart, endTextsIn } from "./parts.ts";
+import { callKey } from "./run-view.ts";
 
 /** Begins a turn. */
-export function startTurn(fold: Fold, event: Sent<"RequestStarted">): void {
+export function startTurn(draft: ViewDraft, event: Sent<"RequestStarted">): void {
   const { operation = "", input = null } = event;
   if (!event.request_id) return;
-  beginTurn(fold, event, event.request_id);
-  addMessage(fold, { ...placeOf(event), id: event.id, kind: "input", operation, input });
+  beginTurn(draft, event, event.request_id);
+  addPart(draft, { ...baseOf(event), kind: "input", operation, input });
 }
 
 /** Begins a turn whose start may be missing, because the events begin later. */
-export function beginTurn(fold: Fold, event: Sent<"RequestStarted">, requestId: RequestId): void {
-  const { view } = fold;
+export function beginTurn(draft: ViewDraft, event: Sent<"RequestStarted">, requestId: RequestId): void {
+  const { view } = draft;
   const { agent, at } = placeOf(event);
   const { operation = "", input = null, attachments = [], accepted_at: acceptedAt } = event;
   const root = callKey(requestId);
   if (view.calls.has(root)) return;
   if (view.agent === "") view.agent = agent;
-  view.turns = fold.added(view.turns, {
+  view.turns = draft.added(view.turns, {
     requestId,
     agent,
     operation,
@@ -39,7 +39,7 @@ export function beginTurn(fold: Fold, event: Sent<"RequestStarted">, requestId: 
     times: noTimes,
     open: nothingOpen,
   });
-  openCall(fold, {
+  openCall(draft, {
     key: root,
     requestId,
     callId: "",
@@ -56,51 +56,64 @@ export function beginTurn(fold: Fold, event: Sent<"RequestStarted">, requestId: 
     startedAt: at,
     progress: "",
   });
-  const turn = fold.turn(requestId);
-  if (turn && acceptedAt !== undefined) addTime(fold, turn, "queuedMs", msBetween(acceptedAt, at));
+  const turn = draft.turn(requestId);
+  if (turn === undefined) return;
+  if (acceptedAt !== undefined) addTime(draft, turn, "queuedMs", msBetween(acceptedAt, at));
+  setStatus(draft);
+  draft.changes?.push({ type: "input", turn });
 }
 
 /** Ends a turn; a RequestCompleted at a greater depth is that of an agent on another server. */
-export function endTurn(fold: Fold, event: Sent<"RequestCompleted">): void {
+export function endTurn(draft: ViewDraft, event: Sent<"RequestCompleted">): void {
   const { finish_reason: outcome = "success", result, output, error, usage } = event;
   const { requestId, at, depth } = placeOf(event);
   if (depth > 0 || requestId === null) return;
-  closeCall(
-    fold,
-    callKey(requestId),
-    {
-      outcome,
-      ...given({ error: error?.message, errorCode: error?.code, result: output, text: result ?? undefined }),
-    },
-    { id: event.id, ts: at },
-  );
-  for (const speaker of fold.view.speaking.keys())
-    if (speaker.startsWith(callKey(requestId))) endTexts(fold, speaker.slice(0, speaker.indexOf(" ")));
-  const turn = fold.turn(requestId);
+  const root = callKey(requestId);
+  const failure = { error: error?.message, errorCode: error?.code };
+  const end = { outcome, ...given({ ...failure, result: output, text: result ?? undefined }) };
+  if (closeCall(draft, root, end, { id: event.id, ts: at }) === undefined) return;
+  endTextsIn(draft, requestId);
+  const turn = draft.turn(requestId);
   if (turn === undefined) return;
   if (usage) {
-    fold.view.usage = addUsage(fold.view.usage, usage, turn.usage);
+    draft.view.usage = addUsage(draft.view.usage, usage, turn.usage);
     turn.usage = usage;
   }
-  Object.assign(turn, { endedId: event.id, endedAt: at, outcome, ...given({ error, result, output }) });
+  const isResultCut = event.result_truncated;
+  const ended = given({ error, result, isResultCut, output });
+  Object.assign(turn, { endedId: event.id, endedAt: at, outcome, ...ended });
+  addPart(draft, { ...baseOf(event), kind: "end", outcome });
+  draft.changes?.push({ type: "end", turn });
 }
 
 /** Keeps what a run was created with. */
-export function createRun(fold: Fold, event: Sent<"RunCreated">): void {
+export function createRun(draft: ViewDraft, event: Sent<"RunCreated">): void {
   const { input = null, metadata = {}, continues } = event;
-  fold.view.created = { input, metadata, ...given({ continues }) };
-  if (fold.view.agent === "") fold.view.agent = event.agent ?? "";
+  draft.view.created = { input, metadata, ...given({ continues }) };
+  if (draft.view.agent === "") draft.view.agent = event.agent ?? "";
 }
 
 /** Keeps the run in which the actor continues. */
-export function renewRun(fold: Fold, { to }: Sent<"Renewed">): void {
-  if (to !== undefined) fold.view.renewedTo = to;
+export function renewRun(draft: ViewDraft, { to }: Sent<"Renewed">): void {
+  if (to !== undefined) draft.view.renewedTo = to;
 }
 
 /** Whether an event is of a turn of which no event is known. */
 export function isOfUnknownTurn(
-  fold: Fold,
+  draft: ViewDraft,
   event: SentEvent,
 ): event is SentEvent & { request_id: RequestId } {
-  return !!event.request_id && !fold.view.calls.has(callKey(event.request_id));
+  return !!event.request_id && !draft.view.calls.has(callKey(event.request_id));
+}
+
+/** The sum of two usages, without a part of it that is already counted. */
+export function addUsage(to: Usage, added: Usage, without: Usage = {}): Usage {
+  const sum: Record<string, number> = { ...to };
+  for (const [name, count] of countsOf(added)) sum[name] = (sum[name] ?? 0) + count;
+  for (const [name, count] of countsOf(without)) sum[name] = (sum[name] ?? 0) - count;
+  return sum;
+}
+
+function countsOf(usage: Usage): readonly (readonly [string, number])[] {
+  return Object.entries(usage as Readonly<Record<string, number>>);
 }

@@ -1,19 +1,20 @@
+import type { JsonObject } from "../protocol/json.ts";
 import { beginCall, freeKey, momentOf } from "./calls.ts";
-import { given, placeOf } from "./event.ts";
+import { baseOf, given, placeOf } from "./event.ts";
 import type { Sent, SentEvent } from "./event.ts";
-import type { Draft, Fold } from "./fold.ts";
-import { closeCall } from "./open-calls.ts";
+import type { Mutable, ViewDraft } from "./draft.ts";
+import { closeCall } from "./call-tree.ts";
+import { addPart, endTextsIn } from "./parts.ts";
 import type { WaitView } from "./run-view.ts";
-import { addMessage } from "./texts.ts";
 
-export function beginWait(fold: Fold, event: Sent<"WaitForInput">): void {
+export function beginWait(draft: ViewDraft, event: Sent<"WaitForInput">): void {
   const { requestId, agent, depth, actor, at } = placeOf(event);
   const { wait_id: waitId = event.id, request_keys: questions = {}, schema, approval } = event;
   const { call_id: callId = `?${event.id}`, expires_at: expiresAt } = event;
   if (requestId === null) return;
-  const call = freeKey(fold, event, callId);
-  beginCall(fold, event, call, callId, { kind: "wait", name: agent });
-  fold.view.waits = fold.added(fold.view.waits, {
+  const call = freeKey(draft, event, callId);
+  beginCall(draft, event, call, callId, { kind: "wait", name: agent });
+  const wait: WaitView = {
     waitId,
     requestId,
     agent,
@@ -24,42 +25,53 @@ export function beginWait(fold: Fold, event: Sent<"WaitForInput">): void {
     ...given({ schema, approval, expiresAt }),
     state: "open",
     from: at,
-  });
-  addMessage(fold, { ...placeOf(event), id: event.id, kind: "question", waitId });
+  };
+  draft.view.waits = draft.added(draft.view.waits, wait);
+  addPart(draft, { ...baseOf(event), kind: "wait", waitId });
+  draft.changes?.push({ type: "wait", wait });
 }
 
-export function answerWait(fold: Fold, event: Sent<"ResumeWithInput">): void {
-  const values = event.request_keys ?? {};
-  const wait = openWait(fold, event, event.wait_id);
+export function answerWait(draft: ViewDraft, event: Sent<"ResumeWithInput">): void {
+  const { request_keys: values = {}, resume_id: resumeId } = event;
+  const wait = closeWait(draft, event, "answered", { kind: "answer", values });
   if (wait === undefined) return;
-  closeWait(fold, wait, event, "answered");
-  wait.answer = values;
-  wait.answeredId = event.id;
-  const { waitId, agent, depth, actor } = wait;
-  addMessage(fold, { ...placeOf(event), agent, depth, actor, id: event.id, kind: "answer", waitId, values });
+  Object.assign(wait, { answer: values, answeredId: event.id, ...given({ resumeId }) });
+  draft.changes?.push({ type: "answer", wait });
 }
 
-export function expireWait(fold: Fold, event: Sent<"WaitExpired">): void {
-  const wait = openWait(fold, event, event.wait_id);
-  if (wait) closeWait(fold, wait, event, "expired");
+export function expireWait(draft: ViewDraft, event: Sent<"WaitExpired">): void {
+  const wait = closeWait(draft, event, "expired", { kind: "expiry" });
+  if (wait !== undefined) draft.changes?.push({ type: "expiry", wait });
 }
 
-function closeWait(fold: Fold, wait: Draft<WaitView>, event: SentEvent, state: WaitView["state"]): void {
+/** Closes a wait that is open. What the turn says from now on belongs to its next segment. */
+function closeWait(
+  draft: ViewDraft,
+  event: Sent<"ResumeWithInput" | "WaitExpired">,
+  state: WaitView["state"],
+  fields: { readonly kind: "answer"; readonly values: JsonObject } | { readonly kind: "expiry" },
+): WaitView | undefined {
+  const wait = openWait(draft, event, event.wait_id);
+  if (wait === undefined) return undefined;
   const moment = momentOf(event);
   wait.state = state;
   wait.to = moment.ts;
-  closeCall(fold, wait.call, { outcome: "success" }, moment);
+  closeCall(draft, wait.call, { outcome: "success" }, moment);
+  endTextsIn(draft, wait.requestId);
+  const { waitId, agent, depth, actor } = wait;
+  addPart(draft, { ...baseOf(event), agent, depth, actor, waitId, ...fields });
+  return wait;
 }
 
 /** The named wait, if it is open; without a name the oldest open one of the request. */
 function openWait(
-  fold: Fold,
+  draft: ViewDraft,
   { request_id }: SentEvent,
   waitId: number | undefined,
-): Draft<WaitView> | undefined {
-  const { waits } = fold.view;
+): Mutable<WaitView> | undefined {
+  const { waits } = draft.view;
   const named =
     waitId ?? waits.find((wait) => wait.requestId === request_id && wait.state === "open")?.waitId ?? -1;
   const wait = waits.findLast((one) => one.waitId === named);
-  return wait?.state === "open" ? fold.wait(named) : undefined;
+  return wait?.state === "open" ? draft.wait(named) : undefined;
 }

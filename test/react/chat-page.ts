@@ -19,9 +19,7 @@ function Chat(): ReactNode {
   );
   const [shown, setShown] = useState(true);
   const [text, setText] = useState("");
-  const texts = view.messages.map((message) =>
-    message.kind === "text" ? message.text : `(${message.kind})`,
-  );
+  const texts = view.parts.map((message) => (message.kind === "text" ? message.text : `(${message.kind})`));
   const run = (work: Promise<void>): void => void work.catch(() => {});
   return h(
     "main",

@@ -15,7 +15,7 @@ function Chat(): ReactNode {
   const [token, setToken] = useState("");
   const client = createClient(browser.location.origin, { token });
   const { view, error, send } = useAgent(client.agent("echo"));
-  const texts = view.messages.map((message) => (message.kind === "text" ? message.text : ""));
+  const texts = view.parts.map((message) => (message.kind === "text" ? message.text : ""));
   return h(
     "main",
     null,

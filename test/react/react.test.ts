@@ -33,10 +33,10 @@ test("a component has a conversation, and another one shows its run", async ({ s
   await page.getByLabel("Text").fill("pay 3 to bob");
   await click("Send");
   await shows("State", "waiting");
-  await shows("Chat", "(input)|(question)");
+  await shows("Chat", "(input)|(wait)");
   await shows("Copy", "1 turns, live");
   await click("Yes");
-  await shows("Chat", "(input)|(question)|(answer)|Paid 3 to bob.");
+  await shows("Chat", "(input)|(wait)|(answer)|Paid 3 to bob.");
   await shows("State", "idle");
 
   await click("Toggle");

@@ -1,11 +1,13 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Agent, Runtime } from "troupe";
+import type { Event } from "troupe/protocol";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { interviewer } from "../../agents/interviewer.ts";
-import { projectRun } from "../../src/view/run-projection.ts";
+import { project } from "../../src/view/fold.ts";
 import { RunReader } from "../../src/view/run-reader.ts";
-import type { Segment } from "../../src/view/segment.ts";
+import { filesOf, segmentsOf, textOf } from "../../src/view/segments.ts";
+import type { Segment } from "../../src/view/segments.ts";
 
 const maker = defineAgent({
   name: "maker",
@@ -31,11 +33,11 @@ async function ask(runtime: Runtime, agent: string, request: Parameters<Runtime[
   return { requestId: receipt.requestId, runId: receipt.runId ?? "" };
 }
 
-const shown = ({ id, text, waits, end, isAnswered, answer }: Segment): unknown => ({
+const shown = ({ id, parts, waits, end, isAnswered, answer }: Segment): unknown => ({
   id,
-  text,
+  text: textOf(parts),
   waits: waits.map(({ waitId }) => waitId),
-  end: end?.reason,
+  end: end?.outcome,
   isAnswered,
   ...(answer && { answer: answer.values }),
 });
@@ -46,7 +48,7 @@ test("a request has a segment for its start and one for each answer", async () =
   const { runId, requestId } = await ask(runtime, "maker", { type: "ChatRequest", input: "art" });
   const first = await reader.read(runId);
   expect(first.isParked).toBe(true);
-  expect(first.projection.segments.map(shown)).toEqual([
+  expect(segmentsOf(first.view).map(shown)).toEqual([
     { id: 1, text: "about art: ", waits: [3], end: undefined, isAnswered: false },
   ]);
   await ask(runtime, "maker", {
@@ -54,25 +56,26 @@ test("a request has a segment for its start and one for each answer", async () =
     request_id: requestId,
     request_keys: { word: "moon" },
   });
-  const { projection, isParked, run } = await reader.read(runId);
+  const { view, isParked, run } = await reader.read(runId);
   expect(isParked).toBe(false);
   expect(run).toMatchObject({ status: "idle", agent: "maker" });
-  expect(projection.segments.map(shown)).toEqual([
+  expect(segmentsOf(view).map(shown)).toEqual([
     { id: 1, text: "about art: ", waits: [3], end: undefined, isAnswered: true },
     { id: 4, text: "moon", waits: [], end: "success", isAnswered: false, answer: { word: "moon" } },
   ]);
-  expect(projection.segments[0]).toMatchObject({ operation: "chat", input: "art", requestId });
-  expect(projection.segments[1]?.files).toMatchObject([
+  const [started, answered] = segmentsOf(view);
+  expect(started?.turn).toMatchObject({ operation: "chat", input: "art", requestId });
+  expect(filesOf(answered?.parts ?? [])).toMatchObject([
     { name: "word.txt", isGenerated: true, sizeBytes: 4 },
   ]);
-  expect(projection.request(requestId)?.end).toMatchObject({ reason: "success", result: "about art: moon" });
+  expect(answered?.end).toMatchObject({ outcome: "success", result: "about art: moon" });
 });
 
 test("an answer to one of two waits parks the run again, although it asks nothing new", async () => {
   const runtime = start([interviewer]);
   const reader = new RunReader(runtime);
   const { runId, requestId } = await ask(runtime, "interviewer", { type: "ChatRequest", input: "" });
-  const [name, colour] = (await reader.read(runId)).projection.segments[0]?.waits ?? [];
+  const [name, colour] = segmentsOf((await reader.read(runId)).view)[0]?.waits ?? [];
   const resume = (waitId: number | undefined, values: Record<string, string>) =>
     ask(runtime, "interviewer", {
       type: "ResumeWithInput",
@@ -83,14 +86,14 @@ test("an answer to one of two waits parks the run again, although it asks nothin
   await resume(colour?.waitId, { colour: "red" });
   const half = await reader.read(runId);
   expect(half.isParked).toBe(true);
-  expect(half.projection.segments.map(({ waits }) => waits.map(({ questions }) => questions))).toEqual([
+  expect(segmentsOf(half.view).map(({ waits }) => waits.map(({ questions }) => questions))).toEqual([
     [name?.questions, colour?.questions],
     [name?.questions],
   ]);
   await resume(name?.waitId, { name: "Ada" });
   const whole = await reader.read(runId);
   expect(whole.isParked).toBe(false);
-  expect(whole.projection.segments.at(-1)).toMatchObject({ text: "Ada likes red.", waits: [] });
+  expect(segmentsOf(whole.view).map(shown).at(-1)).toMatchObject({ text: "Ada likes red.", waits: [] });
 });
 
 test("a request that is canceled in the queue has its own segment, in the middle of another one's", async () => {
@@ -108,8 +111,10 @@ test("a request that is canceled in the queue has its own segment, in the middle
     request_id: requestId,
     request_keys: { word: "x" },
   });
-  const { projection } = await new RunReader(runtime).read(runId);
-  expect(projection.requests.map((request) => [request.requestId, request.segments.map(shown)])).toEqual([
+  const { view } = await new RunReader(runtime).read(runId);
+  const segmentsIn = (id: string): unknown =>
+    segmentsOf(view).flatMap((segment) => (segment.turn.requestId === id ? [shown(segment)] : []));
+  expect(view.turns.map((turn) => [turn.requestId, segmentsIn(turn.requestId)])).toEqual([
     [
       requestId,
       [
@@ -141,9 +146,9 @@ test("the waits of a call that has ended are closed", async () => {
   });
   const runtime = start([patient]);
   const { runId, requestId } = await ask(runtime, "patient", { type: "ChatRequest", input: "" });
-  const { projection } = await new RunReader(runtime).read(runId);
+  const { view } = await new RunReader(runtime).read(runId);
   const status = await runtime.status(requestId);
-  const [wait, ...others] = projection.segments[0]?.waits ?? [];
+  const [wait, ...others] = segmentsOf(view)[0]?.waits ?? [];
   expect(wait).toMatchObject({ waitId: status.wait_id, questions: { stop: "Stop?" } });
   expect(others).toEqual([]);
   const { events } = await runtime.read({ kind: "run", runId, agent: "patient" }, { after: 0 });
@@ -155,11 +160,11 @@ test("files of clients, and what a run was created with, are part of it", async 
   const runId = await runtime.createRun("maker", { input: "hi", metadata: { user: "ada" } });
   const body = new Blob(["hello"]).stream();
   await runtime.upload({ name: "a.txt", mimeType: "text/plain", body, limitBytes: 100, runId });
-  const { projection, run } = await new RunReader(runtime).read(runId);
-  expect(projection.created).toEqual({ input: "hi", metadata: { user: "ada" } });
+  const { view, run } = await new RunReader(runtime).read(runId);
+  expect(view.created).toEqual({ input: "hi", metadata: { user: "ada" } });
   expect(run.metadata).toEqual({ user: "ada" });
-  expect(projection.files).toMatchObject([{ name: "a.txt", isGenerated: false, sizeBytes: 5, eventId: 2 }]);
-  expect(projection.segments).toEqual([]);
+  expect(view.files).toMatchObject([{ name: "a.txt", isGenerated: false, sizeBytes: 5, eventId: 2 }]);
+  expect(segmentsOf(view)).toEqual([]);
 });
 
 test("a reader continues from its cursor, and keeps a limited number of runs", async () => {
@@ -206,6 +211,7 @@ test("the state is the same however the events are read", async () => {
   const address = { kind: "run", runId, agent: "interviewer" } as const;
   const { events } = await runtime.read(address, { after: 0 });
   const reader = new RunReader(runtime);
-  const { projection } = await reader.read(runId);
-  expect(projectRun(events).segments.map(shown)).toEqual(projection.segments.map(shown));
+  const { view } = await reader.read(runId);
+  const parsed = events.map((text) => JSON.parse(text) as Event);
+  expect(segmentsOf(project(parsed)).map(shown)).toEqual(segmentsOf(view).map(shown));
 });

@@ -4,7 +4,8 @@ import type { AppEnv } from "../../http/messages/app-env.ts";
 import { readJson } from "../../http/messages/body.ts";
 import { reply } from "../../http/messages/reply.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { AskedWait } from "../../view/segment.ts";
+import type { WaitView } from "../../view/run-view.ts";
+import { openWaitsOf } from "../../view/segments.ts";
 import { toAnswer } from "../../view/to-answer.ts";
 import type { Receipt } from "../../runtime/api.ts";
 import { parseProcess, parseResume, parseThread, wrongFields } from "./bodies.ts";
@@ -30,9 +31,9 @@ export async function resume(c: Context<AppEnv>, { host, agent, reader }: Served
   const { runtime, bodyLimitBytes } = host;
   const { values, threadId } = parseResume(await readJson(c, bodyLimitBytes));
   const { run_id: runId } = await findThread(runtime, agent, threadId);
-  const { projection } = await reader.read(runId);
-  const open = projection.requests.find(({ end }) => end === undefined);
-  const waits = open?.segments.at(-1)?.waits ?? [];
+  const { view } = await reader.read(runId);
+  const open = view.turns.find(({ outcome }) => outcome === undefined);
+  const waits = openWaitsOf(view, open?.requestId);
   if (open === undefined || waits.length === 0)
     throw new AgentError("conflict", `thread ${threadId} waits for no input`);
   const wait = pickWait(waits, Object.keys(values));
@@ -64,8 +65,8 @@ function accepted(c: Context<AppEnv>, { requestId, runId }: Receipt): Response {
   return reply(c, JSON.stringify({ request_id: requestId, thread_id: runId }));
 }
 
-function pickWait(waits: readonly AskedWait[], keys: readonly string[]): AskedWait {
-  const asks = ({ questions }: AskedWait): boolean =>
+function pickWait(waits: readonly WaitView[], keys: readonly string[]): WaitView {
+  const asks = ({ questions }: WaitView): boolean =>
     keys.length > 0 && keys.every((key) => Object.hasOwn(questions, key));
   const wait = waits.find(asks);
   if (wait !== undefined) return wait;
@@ -74,7 +75,7 @@ function pickWait(waits: readonly AskedWait[], keys: readonly string[]): AskedWa
 }
 
 /** Answers of their clients are texts; each becomes the value that the question's schema asks for. */
-function toTyped({ questions, schema }: AskedWait, values: JsonObject): JsonObject {
+function toTyped({ questions, schema }: WaitView, values: JsonObject): JsonObject {
   const typed = Object.entries(values).map(([key, value]): [string, Json] => {
     if (typeof value !== "string") return [key, value];
     const only = { questions: { [key]: questions[key] ?? "" }, ...(schema && { schema }) };

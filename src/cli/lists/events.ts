@@ -1,6 +1,6 @@
 import { Command, Option } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
-import { project } from "../../view/project.ts";
+import { project } from "../../view/fold.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
@@ -9,7 +9,7 @@ import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import type { Json } from "../../protocol/json.ts";
 import { stdout, styled } from "../print/terminal.ts";
 import { toDuration, toLine, toTime } from "../print/text.ts";
-import { callSigns } from "../../view/call-signs.ts";
+import { callSigns } from "../../view/run-view.ts";
 import type { CallView, RunView, WaitView } from "../../view/run-view.ts";
 
 interface Options extends ConnectionOptions {

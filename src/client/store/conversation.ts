@@ -5,7 +5,7 @@ import type { Operations } from "../../runtime/agent/agent.ts";
 import type { OperationInput } from "../../runtime/agent/turn-api.ts";
 import type { AgentClient } from "../client-api.ts";
 import type { AgentCall, CallOptions } from "../call-api.ts";
-import { project } from "../../view/project.ts";
+import { project } from "../../view/fold.ts";
 import type { RunView, TurnView, WaitView } from "../../view/run-view.ts";
 import { createRunStore } from "./run-store.ts";
 import type { Connection, RunStore } from "./run-store.ts";

@@ -1,5 +1,5 @@
 import type { Event } from "../../protocol/events/events.ts";
-import { project } from "../../view/project.ts";
+import { project } from "../../view/fold.ts";
 import type { RunView } from "../../view/run-view.ts";
 
 /** The events of a run that were read so far, with the view of each of them. */

@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { CallView, MessageView, RunView } from "../../view/run-view.ts";
+import type { CallView, PartView, RunView } from "../../view/run-view.ts";
 import { useConsole } from "../app/context.ts";
 import { toFragment, withQuery } from "../places/place.ts";
 import { useNow } from "../parts/hooks/clock.ts";
@@ -9,14 +9,14 @@ import { SIGNS } from "../parts/state.tsx";
 import { duration } from "../parts/time.ts";
 import { messagesOf } from "./chat-items.ts";
 import { callMs, stateOfCall, usageText } from "../run/run-facts.ts";
-import { callSigns } from "../../view/call-signs.ts";
+import { callSigns } from "../../view/run-view.ts";
 import { kindWord } from "../run/kinds.ts";
 
 interface CallCardProps {
   readonly call: CallView;
   readonly view: RunView;
   /** Draws a message of the called agent. */
-  readonly renderMessage: (message: MessageView) => VNode;
+  readonly renderMessage: (message: PartView) => VNode;
 }
 
 /** A call as one line, which opens to what went in and came out. */
@@ -52,7 +52,7 @@ export function CallCard({ call, view, renderMessage }: CallCardProps): VNode {
 function Inside({ call, view, renderMessage }: CallCardProps): VNode {
   // Questions and files are in the conversation itself.
   const inner = messagesOf(view, call.key).filter(
-    ({ kind }) => !["question", "answer", "file"].includes(kind),
+    ({ kind }) => !["wait", "answer", "expiry", "file"].includes(kind),
   );
   return (
     <div class="call-inside">

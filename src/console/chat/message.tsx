@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { MessageView, RunView } from "../../view/run-view.ts";
+import type { PartView, RunView } from "../../view/run-view.ts";
 import { JsonTree } from "../json/json-tree.tsx";
 import { Markdown } from "../parts/markdown/markdown.tsx";
 import { clockTime, exactTime } from "../parts/time.ts";
@@ -9,7 +9,7 @@ import { FileLine } from "./file-line.tsx";
 import { Question } from "./question.tsx";
 
 interface MessageProps {
-  readonly message: MessageView;
+  readonly message: PartView;
   readonly view: RunView;
   readonly isPast: boolean;
 }
@@ -22,7 +22,7 @@ export function Message({ message, view, isPast }: MessageProps): VNode {
   return useMemo(() => draw(message, view, isPast), [message, basis, isPast]);
 }
 
-function draw(message: MessageView, view: RunView, isPast: boolean): VNode {
+function draw(message: PartView, view: RunView, isPast: boolean): VNode {
   switch (message.kind) {
     case "input":
       return (
@@ -54,17 +54,19 @@ function draw(message: MessageView, view: RunView, isPast: boolean): VNode {
       );
     case "call": {
       const call = view.calls.get(message.call);
-      const renderMessage = (inner: MessageView): VNode => (
+      const renderMessage = (inner: PartView): VNode => (
         <Message key={inner.id} message={inner} view={view} isPast={isPast} />
       );
       return call === undefined ? <></> : <CallCard call={call} view={view} renderMessage={renderMessage} />;
     }
-    case "question": {
+    case "wait": {
       const wait = view.waits.find(({ waitId }) => waitId === message.waitId);
       return wait === undefined ? <></> : <Question wait={wait} view={view} isPast={isPast} />;
     }
     case "answer":
-      // The question shows its answer.
+    case "expiry":
+    case "end":
+      // The question shows its answer, and the conversation the end of each turn.
       return <></>;
     case "file":
       return <FileLine file={message.file} agent={message.agent} />;
@@ -84,7 +86,7 @@ function draw(message: MessageView, view: RunView, isPast: boolean): VNode {
 
 interface SaidProps {
   readonly who: string;
-  readonly message: MessageView;
+  readonly message: PartView;
   readonly isOwn?: boolean;
   readonly children: unknown;
 }

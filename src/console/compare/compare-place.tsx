@@ -5,7 +5,7 @@ import { useConsole } from "../app/context.ts";
 import { Empty } from "../parts/empty.tsx";
 import { State } from "../parts/state.tsx";
 import type { Place } from "../places/place.ts";
-import { callSigns } from "../../view/call-signs.ts";
+import { callSigns } from "../../view/run-view.ts";
 import { stateOfCall } from "../run/run-facts.ts";
 import { useRun } from "../run/use-run.ts";
 import { compareRuns, firstDifference } from "./compare.ts";
@@ -93,9 +93,7 @@ function Step({ step, a, b, isFirst }: StepProps): VNode {
 
 function Side({ call, view }: { readonly call: CallView | undefined; readonly view: RunView }): VNode {
   if (call === undefined) return <span class="second">not called</span>;
-  const said = view.messages.flatMap((one) =>
-    one.kind === "text" && one.actor === call.key ? [one.text] : [],
-  );
+  const said = view.parts.flatMap((one) => (one.kind === "text" && one.actor === call.key ? [one.text] : []));
   const { result, text, error, args } = call;
   const came =
     error ?? (result === undefined || result === null ? (text ?? said.join("")) : JSON.stringify(result));

@@ -62,8 +62,8 @@ function inputOf({ name, functionName, args }: CallView): string {
 }
 
 /** Everything that makes a call the same one, except its times and ids. */
-function toFacts(call: CallView, { messages, waits }: RunView): string {
-  const said = messages.flatMap((one) => (one.kind === "text" && one.actor === call.key ? [one.text] : []));
+function toFacts(call: CallView, { parts, waits }: RunView): string {
+  const said = parts.flatMap((one) => (one.kind === "text" && one.actor === call.key ? [one.text] : []));
   const { outcome, errorCode, error, result, text } = call;
   const answer = call.kind === "wait" ? waits.find((wait) => wait.call === call.key)?.answer : undefined;
   return JSON.stringify([inputOf(call), outcome, errorCode, error, result, text, said.join(""), answer]);

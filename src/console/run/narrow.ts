@@ -6,17 +6,17 @@ import type { CallView, RunView, TurnView } from "../../view/run-view.ts";
 export function narrowTo(view: RunView, actor: CallView): RunView {
   const { key, depth } = actor;
   const turn = view.turns.find(({ requestId }) => requestId === actor.requestId);
-  const messages = view.messages.filter((message) => isIn(message.actor, key));
-  const messageIds = new Set(messages.map(({ id }) => id));
+  const parts = view.parts.filter((part) => isIn(part.actor, key));
+  const partIds = new Set(parts.map(({ id }) => id));
   return {
     ...view,
     turns: turn === undefined ? [] : [actor.kind === "turn" ? turn : toTurn(turn, actor)],
     // What the actor says is the conversation; what its callees say is inside the calls.
-    messages: messages.map((message) => ({ ...message, depth: message.depth - depth })),
+    parts: parts.map((part) => ({ ...part, depth: part.depth - depth })),
     calls: new Map([...view.calls].filter(([other]) => isIn(other, key))),
     waits: view.waits.filter((wait) => isIn(wait.call, key)),
     machines: new Map([...view.machines].filter(([other]) => isIn(other, key))),
-    files: view.files.filter(({ eventId }) => messageIds.has(eventId)),
+    files: view.files.filter(({ eventId }) => partIds.has(eventId)),
   };
 }
 

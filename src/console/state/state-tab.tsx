@@ -1,5 +1,5 @@
 import type { ComponentChildren, VNode } from "preact";
-import { callKey } from "../../view/fold.ts";
+import { callKey } from "../../view/run-view.ts";
 import type { RunView } from "../../view/run-view.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { InspectedMachine, InspectedRun } from "../../runtime/inspection.ts";

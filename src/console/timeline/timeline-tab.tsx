@@ -6,7 +6,7 @@ import { useMedia } from "../parts/hooks/media.ts";
 import { duration, clockTime } from "../parts/time.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import { CallDetail } from "../chat/call-card.tsx";
-import { callSigns } from "../../view/call-signs.ts";
+import { callSigns } from "../../view/run-view.ts";
 import { kindWord, nameOfCall } from "../run/kinds.ts";
 import { callMs, stateOfCall } from "../run/run-facts.ts";
 import type { RunTabProps } from "../run/tab-props.ts";

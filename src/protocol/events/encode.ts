@@ -1,5 +1,5 @@
 import { roleOf } from "./roles.ts";
-import type { EventAddress, EventBody, EventType } from "./events.ts";
+import type { Event, EventAddress, EventBody, EventType } from "./events.ts";
 import type { RunId } from "../ids.ts";
 
 /** The part of the event address that all events of one speaker share. */
@@ -163,13 +163,56 @@ export function typeOf(text: string): EventType {
 /**
  * The content of an encoded TextOutput at depth 0 without optional fields; `undefined` for any other event.
  */
-export function plainTextOf(text: string): string | undefined {
+function plainTextOf(text: string): string | undefined {
   const at = text.indexOf(CONTENT) + CONTENT.length;
   // Inside a JSON string a quote is escaped, so this sequence means that another field follows.
   if (at < CONTENT.length || text.includes(NEXT_FIELD, at) || text.includes(PARENT)) return undefined;
   // Parsed, because a slice would keep the whole page in memory.
   return JSON.parse(text.slice(at, -1)) as string;
 }
+
+/**
+ * Decodes the events of a log, in their order. Most of them are texts of one speaker; of such a text only what differs
+ * from the text before it is parsed, which takes a third of the time of JSON.parse.
+ */
+export class EventDecoder {
+  /** The newest text at depth 0, and its encoded form between the id and the time. */
+  #last: { readonly event: TextEvent; readonly address: string } | undefined;
+
+  decode(text: string): Event {
+    return this.#next(text) ?? this.#parse(text);
+  }
+
+  /** The event, if it is a text of the speaker of the last one without optional fields. */
+  #next(text: string): TextEvent | undefined {
+    if (this.#last === undefined) return undefined;
+    const { event, address } = this.#last;
+    const start = text.indexOf(",");
+    const timeAt = start + address.length;
+    const contentAt = timeAt + event.ts.length + PLAIN_CONTENT.length;
+    if (text.slice(start, timeAt) !== address) return undefined;
+    if (text.slice(contentAt - PLAIN_CONTENT.length, contentAt) !== PLAIN_CONTENT) return undefined;
+    if (text.includes(NEXT_FIELD, contentAt)) return undefined;
+    const { run_id, request_id, agent, type, role, depth } = event;
+    const time = text.slice(timeAt, contentAt - PLAIN_CONTENT.length);
+    // Parsed, because a slice would keep the whole page in memory.
+    const ts = time === event.ts ? event.ts : (JSON.parse(`"${time}"`) as string);
+    const content = JSON.parse(text.slice(contentAt, -1)) as string;
+    return { id: idOf(text), run_id, request_id, agent, type, role, depth, ts, content };
+  }
+
+  #parse(text: string): Event {
+    const event = JSON.parse(text) as Event;
+    if (event.type === "TextOutput" && plainTextOf(text) !== undefined) {
+      const address = text.slice(text.indexOf(","), text.indexOf(TIME) + TIME.length);
+      // Joined, because a slice would keep the whole page in memory.
+      this.#last = { event, address: Array.from(address).join("") };
+    }
+    return event;
+  }
+}
+
+type TextEvent = Extract<Event, { readonly type: "TextOutput" }>;
 
 export function depthOf(text: string): number {
   const at = text.indexOf(DEPTH) + DEPTH.length;
@@ -183,6 +226,7 @@ const REQUEST_ID = ',"request_id":';
 const AGENT = ',"agent":';
 const TYPE = ',"type":"';
 const DEPTH = ',"depth":';
+const TIME = ',"ts":"';
 const PARENT = ',"parent_call_id":';
 const CONTENT = ',"content":';
 const NEXT_FIELD = '","';

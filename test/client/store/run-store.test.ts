@@ -38,7 +38,7 @@ test("a store shows a run from its first event, and its changes", async () => {
   await call.waits[0]?.answer({ approved: true });
   (await shows(store, ({ view }) => view.status === "idle"))();
   expect(store.view.turns[0]).toMatchObject({ outcome: "success", output: { receipt: "bob:3" } });
-  expect(store.view.messages.map(({ kind }) => kind)).toEqual(["input", "question", "answer", "text"]);
+  expect(store.view.parts.map(({ kind }) => kind)).toEqual(["input", "wait", "answer", "text", "end"]);
   expect(store.view).toEqual(project(store.events));
   end();
   expect(store.connection.state).toBe("idle");

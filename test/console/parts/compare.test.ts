@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRuntime, defineAgent } from "troupe";
 import { collect } from "troupe/testing";
-import { project } from "../../../src/view/project.ts";
+import { project } from "../../../src/view/fold.ts";
 import type { RunView } from "../../../src/view/run-view.ts";
 import { compareRuns, firstDifference } from "../../../src/console/compare/compare.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { project } from "../../../src/view/project.ts";
+import { project } from "../../../src/view/fold.ts";
 import { chatItems } from "../../../src/console/chat/chat-items.ts";
 import { isOfActor, narrowTo } from "../../../src/console/run/narrow.ts";
 import { toRows } from "../../../src/console/timeline/axis.ts";

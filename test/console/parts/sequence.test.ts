@@ -1,7 +1,7 @@
 import { createRuntime } from "troupe";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
-import { project } from "../../../src/view/project.ts";
+import { project } from "../../../src/view/fold.ts";
 import { toSequence } from "../../../src/console/sequence/messages.ts";
 import { outer } from "../harness/agents.ts";
 

@@ -1,14 +1,9 @@
-import type { Event } from "../../../protocol/events/events.ts";
+import type { FileView } from "../../../view/run-view.ts";
 import type { ContentValue } from "../objects.ts";
 
 /** A file of an agent as content, by its media type. */
-export function toFileContent({
-  url,
-  name,
-  artifact_id,
-  mime_type,
-}: Extract<Event, { readonly type: "ArtifactGenerated" }>): ContentValue {
-  const [kind = "", subtype = ""] = (mime_type.split(";", 1)[0] ?? "").trim().toLowerCase().split("/");
+export function toFileContent({ url, name, artifactId, mimeType }: FileView): ContentValue {
+  const [kind = "", subtype = ""] = (mimeType.split(";", 1)[0] ?? "").trim().toLowerCase().split("/");
   switch (kind) {
     case "image":
       return { type: "image", image_url: url };
@@ -17,6 +12,6 @@ export function toFileContent({
     case "audio":
       return { type: "audio", data: url, format: subtype };
     default:
-      return { type: "file", file_url: url, file_id: artifact_id, filename: name, file_data: null };
+      return { type: "file", file_url: url, file_id: artifactId, filename: name, file_data: null };
   }
 }

@@ -1,13 +1,14 @@
-import type { Event, TurnError } from "../../../protocol/events/events.ts";
+import { EventDecoder } from "../../../protocol/events/encode.ts";
+import type { TurnError, Usage } from "../../../protocol/events/events.ts";
+import { RunFold } from "../../../view/fold.ts";
+import type { CallView, Change, PartView, TurnView } from "../../../view/run-view.ts";
+import { addUsage } from "../../../view/turns.ts";
 import { ResponseBuilder } from "../builders/response.ts";
-import type { AgentScopeObject, ObjectError, UsageObject } from "../objects.ts";
-import { addEvent } from "./add-event.ts";
-import type { OpenResponse } from "./add-event.ts";
+import type { AgentScopeObject, ContentValue, ObjectError } from "../objects.ts";
 import type { Ending } from "./end-message.ts";
-import { Texts } from "./texts.ts";
-import { Calls, Tools } from "./tools.ts";
-import { OpenWaits } from "./open-waits.ts";
-import { addUsage, toUsage } from "./usage.ts";
+import { toFileContent } from "./file-content.ts";
+import { Texts, toUsage } from "./texts.ts";
+import { Tools } from "./tools.ts";
 import { askQuestion } from "./wait-message.ts";
 
 /** The response to show. */
@@ -17,6 +18,17 @@ export interface ProjectedResponse {
   readonly began?: number | undefined;
 }
 
+/** The response that is being built. */
+interface OpenResponse {
+  /** The id of the event that began it. */
+  readonly began: number;
+  readonly response: ResponseBuilder;
+  readonly texts: Texts;
+  readonly tools: Tools;
+  /** The questions that it has, by the ids of their waits. */
+  readonly asked: Set<number>;
+}
+
 /**
  * Turns the events of one request into the objects of one of its responses. The first response begins with
  * RequestStarted; each answer to a question begins another one. It needs all events of the request from its start,
@@ -24,15 +36,14 @@ export interface ProjectedResponse {
  */
 export class Projection {
   readonly #wanted: ProjectedResponse;
-  readonly #calls = new Calls();
-  readonly #waits = new OpenWaits();
+  readonly #decoder = new EventDecoder();
+  readonly #fold = new RunFold();
   /** The usage of the turn until now. */
-  #usage: UsageObject | null = null;
+  #usage: Usage = {};
   /** The texts of earlier responses of the request. */
   #saidBefore = "";
   #current: OpenResponse | undefined;
   #timeMs: number | null = null;
-  #cursor = 0;
   #hasEnded = false;
 
   constructor(wanted: ProjectedResponse) {
@@ -46,21 +57,23 @@ export class Projection {
 
   /** The id of the newest event that was taken. */
   get cursor(): number {
-    return this.#cursor;
+    return this.#fold.view.head;
   }
 
   /** Takes the next event of the request and returns the objects that it adds to the response. */
   take(text: string): readonly AgentScopeObject[] {
     if (this.#hasEnded) return [];
-    const event = JSON.parse(text) as Event;
+    const event = this.#decoder.decode(text);
     // An answer or an expired wait ends a response before its own time begins.
     const isNext = event.type === "ResumeWithInput" || event.type === "WaitExpired";
     const ended = isNext ? this.#end({ status: "completed" }) : [];
     if (this.#hasEnded) return ended;
-    this.#cursor = event.id;
     this.#timeMs = Date.parse(event.ts);
-    this.#waits.saw(event);
-    const objects = this.#objectsOf(event);
+    const changes = this.#fold.take(event);
+    const [first] = changes;
+    // Most events change one thing.
+    const objects =
+      changes.length === 1 && first ? this.#objectsOf(first) : changes.flatMap((one) => this.#objectsOf(one));
     return this.#isWanted ? objects : [];
   }
 
@@ -88,31 +101,82 @@ export class Projection {
     return this.#current !== undefined && (began === undefined || this.#current.began === began);
   }
 
-  #objectsOf(event: Event): AgentScopeObject[] {
-    switch (event.type) {
-      case "RequestStarted":
-        return this.#begin(event.request_id, event.run_id);
-      case "WaitExpired":
-        return this.#begin(`${event.request_id}_${event.id}`, event.run_id);
-      case "ResumeWithInput":
-        return this.#begin(event.resume_id ?? `${event.request_id}_${event.id}`, event.run_id);
-      case "RequestCompleted":
-        return this.#complete(event);
-      case "ToolCall":
-        if (!this.#calls.add(event) || event.depth > 0) return [];
-        break;
-      case "CompletionResult":
-        this.#usage = addUsage(this.#usage, toUsage(event.usage));
+  #objectsOf(change: Change): readonly AgentScopeObject[] {
+    switch (change.type) {
+      case "input":
+        return this.#begin(change.turn.requestId);
+      case "answer":
+      case "expiry": {
+        const { resumeId, requestId } = change.wait;
+        return this.#begin(resumeId ?? `${requestId}_${this.cursor}`);
+      }
+      case "end":
+        return this.#complete(change.turn);
+      case "result":
+        if (change.call.kind === "model") this.#usage = addUsage(this.#usage, change.call.usage ?? {});
         break;
       default:
         break;
     }
-    return this.#current === undefined ? [] : addEvent(this.#current, event);
+    return this.#current === undefined ? [] : this.#add(this.#current, change);
   }
 
-  #begin(id: string, runId = ""): AgentScopeObject[] {
+  /** The objects that a change inside a response adds to it. What called agents do is the output of their call. */
+  #add({ response, texts, tools, asked }: OpenResponse, change: Change): readonly AgentScopeObject[] {
+    switch (change.type) {
+      case "text":
+        if (change.part.depth > 0) return this.#addInside(tools, change.part, change.text);
+        if (change.part.kind === "text") return texts.add(change.text, "message", change.part.completion);
+        return [...texts.closeOwn(), ...texts.add(change.text, "reasoning", change.part.completion)];
+      case "wait":
+        asked.add(change.wait.waitId);
+        return [...texts.closeOwn(), ...askQuestion(response, change.wait)];
+      case "file": {
+        const { file } = change.part;
+        return file.isGenerated ? [...texts.closeOwn(), ...addWhole(response, toFileContent(file))] : [];
+      }
+      case "progress":
+        return tools.progress(this.#rootOf(change.call), change.text);
+      case "call":
+      case "attempt":
+        return change.call.depth > 1 ? [] : addCall(texts, tools, change);
+      case "result":
+        if (change.call.depth > 1) return [];
+        if (change.call.kind === "model") return texts.closeCompletion(change.call);
+        return tools.result(change.call);
+      case "input":
+      case "answer":
+      case "expiry":
+      case "received":
+      case "end":
+        return [];
+      default: {
+        const never: never = change;
+        return never;
+      }
+    }
+  }
+
+  /** What a called agent says is part of the output of its call. */
+  #addInside(tools: Tools, { kind, actor }: PartView, text: string): readonly AgentScopeObject[] {
+    const call = kind === "text" ? this.#fold.view.calls.get(actor) : undefined;
+    return call === undefined ? [] : tools.progress(this.#rootOf(call), text);
+  }
+
+  /** The call of the asked agent itself under which a call was made. */
+  #rootOf(call: CallView): CallView {
+    let root = call;
+    while (root.depth > 1) {
+      const parent = root.parent === undefined ? undefined : this.#fold.view.calls.get(root.parent);
+      if (parent === undefined) break;
+      root = parent;
+    }
+    return root;
+  }
+
+  #begin(id: string): AgentScopeObject[] {
     const { sessionId } = this.#wanted;
-    const began = this.#cursor;
+    const { head: began, runId } = this.#fold.view;
     const response = new ResponseBuilder({
       id,
       sessionId,
@@ -124,22 +188,17 @@ export class Projection {
       began,
       response,
       texts: new Texts(response),
-      tools: new Tools(response, this.#calls),
+      tools: new Tools(response),
       asked: new Set(),
     };
     return [response.created(), response.inProgress()];
   }
 
-  #complete({
-    finish_reason: reason,
-    result,
-    result_truncated,
-    error,
-  }: Extract<Event, { readonly type: "RequestCompleted" }>): AgentScopeObject[] {
-    if (reason === "canceled") return this.#end({ status: "canceled" });
-    if (reason === "error") return this.#end({ status: "failed", error: toError(error) });
+  #complete({ outcome, result = null, isResultCut = false, error }: TurnView): AgentScopeObject[] {
+    if (outcome === "canceled") return this.#end({ status: "canceled" });
+    if (outcome === "error") return this.#end({ status: "failed", error: toError(error) });
     // An agent can return its text instead of sending it.
-    const isNew = result !== this.#saidBefore && result_truncated !== true;
+    const isNew = result !== this.#saidBefore && !isResultCut;
     const isUnsaid = isNew && this.#current?.texts.said === undefined;
     return this.#end({ status: "completed" }, isUnsaid ? result : null);
   }
@@ -160,12 +219,11 @@ export class Projection {
     const objects = [...texts.closeAll(ending), ...tools.closeAll(ending)];
     if (text !== null && text !== "")
       objects.push(...texts.add(text, "message", undefined), ...texts.closeOwn());
-    const usage = this.#usage;
+    const usage = toUsage(this.#usage);
     switch (ending.status) {
       case "completed": {
-        const { oldest } = this.#waits;
-        if (oldest !== undefined && !asked.has(oldest.wait_id))
-          objects.push(...askQuestion(response, oldest));
+        const oldest = this.#fold.view.waits.find(({ state }) => state === "open");
+        if (oldest !== undefined && !asked.has(oldest.waitId)) objects.push(...askQuestion(response, oldest));
         // Clients wait forever for the text of an empty response.
         if (response.messages.length === 0) {
           objects.push(...texts.add("", "message", undefined), ...texts.closeOwn());
@@ -182,6 +240,22 @@ export class Projection {
       }
     }
   }
+}
+
+/** A call of the asked agent itself. Only a completion shows that it was made again. */
+function addCall(
+  texts: Texts,
+  tools: Tools,
+  { type, call }: Extract<Change, { readonly type: "call" | "attempt" }>,
+): readonly AgentScopeObject[] {
+  if (call.kind === "model")
+    return [...texts.closeOwn(), ...(call.attempt > 1 ? texts.withdraw(call.callId) : [])];
+  return call.kind === "sleep" || type === "attempt" ? [] : [...texts.closeOwn(), ...tools.call(call)];
+}
+
+function addWhole(response: ResponseBuilder, value: ContentValue): AgentScopeObject[] {
+  const message = response.message();
+  return [message.inProgress(), message.addContent(value), message.completed()];
 }
 
 /** The error of a turn; its codes are written in upper case. */

@@ -1,3 +1,5 @@
+import type { Usage } from "../../../protocol/events/events.ts";
+import type { CallView } from "../../../view/run-view.ts";
 import type { ContentBuilder } from "../builders/content.ts";
 import type { MessageBuilder } from "../builders/message.ts";
 import type { ResponseBuilder } from "../builders/response.ts";
@@ -59,7 +61,8 @@ export class Texts {
   }
 
   /** Ends the messages of a completion; the last one has its usage. */
-  closeCompletion(callId: string, usage: UsageObject | null): AgentScopeObject[] {
+  closeCompletion({ callId, usage: used = {} }: CallView): AgentScopeObject[] {
+    const usage = toUsage(used);
     this.#thoughts.delete(callId);
     const text = this.#open.has(keyOf("message", callId));
     return [
@@ -115,4 +118,9 @@ const REPEATED: ObjectError = {
 
 function keyOf(kind: Kind, callId: string | undefined): string {
   return callId === undefined ? kind : `${kind} ${callId}`;
+}
+
+/** The usage of completions; null if their models report none. */
+export function toUsage(usage: Usage): UsageObject | null {
+  return Object.keys(usage).length === 0 ? null : { ...usage };
 }

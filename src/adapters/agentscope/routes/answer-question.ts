@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import type { AskedWait } from "../../../view/segment.ts";
+import type { WaitView } from "../../../view/run-view.ts";
 import { toAnswer } from "../../../view/to-answer.ts";
 import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
@@ -10,14 +10,14 @@ import { checkNative } from "../request/native.ts";
 import { wrongFields } from "../request/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { approvalKeyOf, REASON } from "../response/wait-message.ts";
-import type { WaitEvent } from "../response/wait-message.ts";
+import type { Question } from "../response/wait-message.ts";
 import type { Session } from "./sessions.ts";
 
 /** An answer, and the open questions that it can be for. */
 export interface GivenAnswer {
   readonly session: Session;
   /** Oldest first. */
-  readonly waits: readonly WaitEvent[];
+  readonly waits: readonly WaitView[];
   readonly answer: InputAnswer;
   /** The id that the client chose for the response. */
   readonly id: string | undefined;
@@ -32,14 +32,14 @@ export async function answerQuestion(
   const wait = await findWait(runtime, agent, { session, waits, answer, id });
   const resume: ResumeWithInput = {
     type: "ResumeWithInput",
-    request_id: wait.request_id,
-    wait_id: wait.wait_id,
+    request_id: wait.requestId,
+    wait_id: wait.waitId,
     request_keys: toValues(wait, answer),
     ...(id !== undefined && { resume_id: id }),
   };
   const { requestId, replayed, after } = await runtime.process(agent, checkNative(resume));
   // The runtime accepts an equal answer twice, for clients that repeat a request.
-  if (replayed) throw alreadyAnswered(wait.wait_id);
+  if (replayed) throw alreadyAnswered(wait.waitId);
   return { ...session, agent, requestId, began: after + 1 };
 }
 
@@ -47,10 +47,10 @@ async function findWait(
   runtime: Runtime,
   agent: string,
   { session: { runId }, waits, answer }: GivenAnswer,
-): Promise<WaitEvent> {
+): Promise<WaitView> {
   if (answer.type === "approval" || (answer.type === "values" && answer.waitId !== undefined)) {
     const { waitId } = answer;
-    const open = waits.find((wait) => wait.wait_id === waitId);
+    const open = waits.find((wait) => wait.waitId === waitId);
     if (open !== undefined) return open;
     if (waitId !== undefined && (await isWait(runtime, agent, { runId, waitId })))
       throw alreadyAnswered(waitId);
@@ -60,7 +60,7 @@ async function findWait(
   if (oldest === undefined) throw new AgentError("conflict", "the session has no open question");
   if (answer.type === "text") return oldest;
   const given = Object.keys(answer.values);
-  return waits.find(({ request_keys: keys }) => given.some((key) => Object.hasOwn(keys, key))) ?? oldest;
+  return waits.find(({ questions }) => given.some((key) => Object.hasOwn(questions, key))) ?? oldest;
 }
 
 async function isWait(
@@ -74,17 +74,17 @@ async function isWait(
 }
 
 /** The values of an answer by the keys of its question; `unprocessable` if it does not fit. */
-function toValues(wait: WaitEvent, answer: InputAnswer): JsonObject {
+function toValues(wait: WaitView, answer: InputAnswer): JsonObject {
   switch (answer.type) {
     case "approval": {
       const key = approvalKeyOf(wait);
       if (key === undefined) throw misfit(wait);
       const { approve, reason } = answer;
-      const hasReason = reason !== undefined && Object.hasOwn(wait.request_keys, REASON);
+      const hasReason = reason !== undefined && Object.hasOwn(wait.questions, REASON);
       return { [key]: approve, ...(hasReason && { [REASON]: reason }) };
     }
     case "values": {
-      const asked = Object.entries(answer.values).filter(([key]) => Object.hasOwn(wait.request_keys, key));
+      const asked = Object.entries(answer.values).filter(([key]) => Object.hasOwn(wait.questions, key));
       if (asked.length === 0) throw misfit(wait);
       return Object.fromEntries(asked);
     }
@@ -101,16 +101,14 @@ function alreadyAnswered(waitId: number): AgentError {
   return new AgentError("conflict", `question ${waitId} is already answered`);
 }
 
-function misfit({ request_keys: keys }: WaitEvent): AgentError {
+function misfit({ questions }: WaitView): AgentError {
   return wrongFields(
-    Object.entries(keys).map(([path, question]) => ({ path, message: `is asked for: ${question}` })),
+    Object.entries(questions).map(([path, question]) => ({ path, message: `is asked for: ${question}` })),
   );
 }
 
 /** What a text answers: of a question for yes or no, that alone. */
-function askedBy(wait: WaitEvent): Pick<AskedWait, "questions" | "schema"> {
-  const { request_keys: questions, schema } = wait;
+function askedBy(wait: WaitView): Question {
   const key = approvalKeyOf(wait);
-  const asked = key === undefined ? questions : { [key]: questions[key] ?? "" };
-  return { questions: asked, ...(schema && { schema }) };
+  return key === undefined ? wait : { ...wait, questions: { [key]: wait.questions[key] ?? "" } };
 }

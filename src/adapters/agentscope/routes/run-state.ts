@@ -3,15 +3,17 @@ import type { Event, EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { Address } from "../../../runtime/feeds.ts";
-import { OpenWaits } from "../response/open-waits.ts";
-import type { WaitEvent } from "../response/wait-message.ts";
+import { RunFold } from "../../../view/fold.ts";
+import type { WaitView } from "../../../view/run-view.ts";
+import { segmentsOf } from "../../../view/segments.ts";
+import type { Segment } from "../../../view/segments.ts";
 
 /** What a run is doing. */
 export interface RunState {
   /** The id of the newest event that was read. */
   readonly cursor: number;
   /** The open questions, oldest first. */
-  readonly waits: readonly WaitEvent[];
+  readonly waits: readonly WaitView[];
   /** The requests that have begun and not ended. */
   readonly open: readonly RequestId[];
   /** The newest response: of the request that is open, else of the last one. */
@@ -52,58 +54,34 @@ async function newestRequest(runtime: Runtime, run: Address): Promise<RequestId 
 }
 
 /** The events that open and close questions. Those that begin and end requests are always read. */
-const TYPES: readonly EventType[] = ["WaitForInput", "ToolResult", "ToolError"];
-
-interface RequestState {
-  readonly waits: OpenWaits;
-  began: number;
-  isOpen: boolean;
-}
+const TYPES: readonly EventType[] = ["WaitForInput", "ToolCall", "ToolResult", "ToolError"];
 
 async function readState(runtime: Runtime, address: Address): Promise<RunState> {
-  const requests = new Map<RequestId, RequestState>();
-  const answers = new Map<string, Began>();
+  const fold = new RunFold();
   let cursor = 0;
   for (let more = true; more;) {
     const page = await runtime.read(address, { after: cursor, filter: { types: TYPES } });
-    for (const text of page.events) {
-      addEvent(requests, answers, JSON.parse(text) as Event);
-    }
+    for (const text of page.events) fold.add(JSON.parse(text) as Event);
     cursor = page.cursor;
     more = page.more;
   }
-  const all = [...requests].sort(([, a], [, b]) => b.began - a.began);
-  const open = all.filter(([, { isOpen }]) => isOpen);
+  const { view } = fold;
+  const last = new Map(segmentsOf(view).map((segment) => [segment.turn.requestId, segment]));
+  const all = [...last.values()].sort((a, b) => b.id - a.id);
+  const open = all.filter(({ end }) => end === undefined);
   const [newest] = [...open, ...all];
+  const answers = view.waits.flatMap(({ resumeId, requestId, answeredId }): [string, Began][] =>
+    resumeId === undefined || answeredId === undefined ? [] : [[resumeId, { requestId, began: answeredId }]],
+  );
   return {
     cursor,
-    waits: open.flatMap(([, { waits }]) => waits.all),
-    open: open.map(([requestId]) => requestId),
-    newest: newest && { requestId: newest[0], began: newest[1].began },
-    answers,
+    waits: open.flatMap(({ waits }) => waits),
+    open: open.map(({ turn }) => turn.requestId),
+    newest: newest && toBegan(newest),
+    answers: new Map(answers),
   };
 }
 
-function addEvent(requests: Map<RequestId, RequestState>, answers: Map<string, Began>, event: Event): void {
-  if (event.request_id === null) return;
-  const { request_id: requestId, id: began } = event;
-  const known = requests.get(requestId);
-  known?.waits.saw(event);
-  switch (event.type) {
-    case "RequestStarted":
-      requests.set(requestId, { waits: new OpenWaits(), began, isOpen: true });
-      break;
-    case "WaitExpired":
-      if (known) known.began = began;
-      break;
-    case "ResumeWithInput":
-      if (known) known.began = began;
-      if (event.resume_id !== undefined) answers.set(event.resume_id, { requestId, began });
-      break;
-    case "RequestCompleted":
-      if (known) known.isOpen = false;
-      break;
-    default:
-      break;
-  }
+function toBegan({ id, turn }: Segment): Began {
+  return { requestId: turn.requestId, began: id };
 }

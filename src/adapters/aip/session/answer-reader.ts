@@ -1,7 +1,9 @@
 import { AgentError } from "../../../errors.ts";
-import type { RunReader } from "../../../view/run-reader.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
+import { RunFold } from "../../../view/fold.ts";
+import type { RunReader } from "../../../view/run-reader.ts";
+import type { FileView, TurnView } from "../../../view/run-view.ts";
 import { CONTENT_BYTES, toItem } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { ContentItem } from "../wire/messages.ts";
@@ -40,25 +42,16 @@ export class AnswerReader {
   ): AsyncGenerator<AnswerPart> {
     const { requestId, runId } = receipt;
     const filter = { types: stream ? (["TextOutput", ...TYPES] as const) : TYPES };
-    const files: ContentItem[] = [];
-    let streamed = "";
+    const said: Said = { fold: new RunFold(), files: [], text: "" };
     let { after } = receipt;
     for (;;) {
       const feed = await this.#runtime.answers({ ...receipt, after }, { filter, signal });
       for await (const { events, cursor } of feed.pages) {
         after = cursor;
         for (const text of events) {
-          const event = JSON.parse(text) as Event;
-          if (event.depth > 0) continue;
-          if (event.type === "RequestCompleted") {
-            yield { eventId: event.id, ...toEnd(event, files, { streamed, structured }) };
-            return;
-          }
-          if (event.type === "ArtifactGenerated") files.push(await this.#toItem(event));
-          if (event.type !== "TextOutput") continue;
-          streamed += event.content;
-          const content = [...files.splice(0), { text: event.content }];
-          yield { eventId: event.id, status: TASK.executing, content };
+          const part = await this.#add(said, JSON.parse(text) as Event, structured);
+          if (part !== undefined) yield part;
+          if (part !== undefined && part.status !== TASK.executing) return;
         }
       }
       if (signal.aborted) return;
@@ -66,26 +59,36 @@ export class AnswerReader {
       const standing = runId === null ? undefined : await readStanding(this.#runs, runId);
       const wait = standing?.requestId === requestId ? standing.waits[0] : undefined;
       if (wait !== undefined) {
-        const content = [...files, { text: toPrompt(wait) }];
+        const content = [...said.files, { text: toPrompt(wait) }];
         yield { eventId: Math.max(after, wait.waitId), status: TASK.waiting, content };
         return;
       }
     }
   }
 
+  /** Adds an event to what the agent has said. Returns the part that it ends, if any. */
+  async #add(said: Said, event: Event, structured: boolean): Promise<AnswerPart | undefined> {
+    for (const change of said.fold.take(event)) {
+      if (change.type === "end") return { eventId: event.id, ...toEnd(change.turn, said, structured) };
+      if ((change.type !== "file" && change.type !== "text") || change.part.depth > 0) continue;
+      if (change.type === "text") {
+        said.text += change.text;
+        const content = [...said.files.splice(0), { text: change.text }];
+        return { eventId: event.id, status: TASK.executing, content };
+      }
+      said.files.push(await this.#toItem(change.part.file));
+    }
+    return undefined;
+  }
+
   /** The content for a file; a large one is named by its address. */
-  async #toItem({
-    artifact_id: id,
-    mime_type: type,
-    size_bytes: size,
-    url,
-  }: ArtifactGenerated): Promise<ContentItem> {
-    if (size > CONTENT_BYTES) return { text: url };
+  async #toItem({ artifactId, mimeType, sizeBytes, url }: FileView): Promise<ContentItem> {
+    if (sizeBytes > CONTENT_BYTES) return { text: url };
     try {
-      const { body } = await this.#runtime.artifact(id);
+      const { body } = await this.#runtime.artifact(artifactId);
       const chunks: Uint8Array[] = [];
       for await (const chunk of body) chunks.push(chunk);
-      return toItem(type, Buffer.concat(chunks));
+      return toItem(mimeType, Buffer.concat(chunks));
     } catch (thrown) {
       if (thrown instanceof AgentError) return { text: url };
       throw thrown;
@@ -93,19 +96,25 @@ export class AnswerReader {
   }
 }
 
-type ArtifactGenerated = Extract<Event, { readonly type: "ArtifactGenerated" }>;
-type RequestCompleted = Extract<Event, { readonly type: "RequestCompleted" }>;
+/** What an agent has said until now. */
+interface Said {
+  readonly fold: RunFold;
+  /** The files that no part has yet. */
+  readonly files: ContentItem[];
+  /** The texts of all parts. */
+  text: string;
+}
 
 const TYPES = ["ArtifactGenerated", "RequestCompleted", "WaitForInput"] as const;
 
 /** The end of a turn. A text that was streamed is not repeated, because callers join all texts. */
 function toEnd(
-  { finish_reason: reason, result, output, error }: RequestCompleted,
-  files: readonly ContentItem[],
-  { streamed, structured }: { readonly streamed: string; readonly structured: boolean },
+  { outcome, result, output = null, error }: TurnView,
+  { files, text: streamed }: Said,
+  structured: boolean,
 ): Pick<AnswerPart, "status" | "content"> {
-  if (reason === "canceled") return { status: TASK.broken, content: [...files, { text: "canceled" }] };
-  if (reason === "error")
+  if (outcome === "canceled") return { status: TASK.broken, content: [...files, { text: "canceled" }] };
+  if (outcome === "error")
     return { status: TASK.broken, content: [...files, { text: error?.message ?? "the turn failed" }] };
   const json = output === null ? undefined : typeof output === "string" ? output : JSON.stringify(output);
   const text = (structured ? (json ?? result) : (result ?? json)) ?? "";

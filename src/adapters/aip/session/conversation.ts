@@ -1,6 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import type { RunReader } from "../../../view/run-reader.ts";
-import type { AskedWait } from "../../../view/segment.ts";
+import type { WaitView } from "../../../view/run-view.ts";
 import { toAnswer } from "../../../view/to-answer.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
@@ -56,7 +56,7 @@ export class Conversation {
 
   /** Gives a quest to the agent and replies with what it says. The last reply says how its turn stands. */
   async *ask(quest: AgentMessage, options: AskOptions): AsyncGenerator<Reply> {
-    let wait: AskedWait | undefined;
+    let wait: WaitView | undefined;
     let receipt: Receipt | undefined;
     for (let isAgain = false; receipt === undefined; isAgain = true) {
       try {
@@ -156,7 +156,7 @@ export class Conversation {
     });
   }
 
-  #resume(quest: AgentMessage, requestId: RequestId, wait: AskedWait): Promise<Receipt> {
+  #resume(quest: AgentMessage, requestId: RequestId, wait: WaitView): Promise<Receipt> {
     return this.#runtime.process(this.#first.receiver_id, {
       type: "ResumeWithInput",
       request_id: requestId,
@@ -166,7 +166,7 @@ export class Conversation {
   }
 
   /** The reply to a quest that was not accepted. A wait that it does not fit stays open and is asked again. */
-  #toRefusal(quest: AgentMessage, { message, details }: AgentError, wait: AskedWait | undefined): Reply {
+  #toRefusal(quest: AgentMessage, { message, details }: AgentError, wait: WaitView | undefined): Reply {
     const issues = (details.issues ?? []).map(({ path, message }) => `${path}: ${message}`);
     const hint = details.hint === undefined ? [] : [details.hint];
     const prompt = wait === undefined ? [] : [toPrompt(wait)];

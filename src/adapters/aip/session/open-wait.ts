@@ -1,6 +1,7 @@
 import { toQuestion } from "../../../view/to-answer.ts";
 import type { RunReader } from "../../../view/run-reader.ts";
-import type { AskedWait } from "../../../view/segment.ts";
+import type { WaitView } from "../../../view/run-view.ts";
+import { openWaitsOf } from "../../../view/segments.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 
@@ -9,19 +10,18 @@ export interface Standing {
   /** Absent if no turn has started. */
   readonly requestId: RequestId | undefined;
   /** The open waits, oldest first; none if the request is not parked. */
-  readonly waits: readonly AskedWait[];
+  readonly waits: readonly WaitView[];
 }
 
 /** Reads how the newest request of a run stands. */
 export async function readStanding(reader: RunReader, runId: RunId): Promise<Standing> {
-  const { projection, isParked } = await reader.read(runId);
-  const request = projection.requests.at(-1);
-  const waits = isParked ? (request?.segments.at(-1)?.waits ?? []) : [];
-  return { requestId: request?.requestId, waits };
+  const { view, isParked } = await reader.read(runId);
+  const requestId = view.turns.at(-1)?.requestId;
+  return { requestId, waits: isParked ? openWaitsOf(view, requestId) : [] };
 }
 
 /** The wait that a text answers: the oldest one, unless the text is a JSON object with the keys of another one. */
-export function chooseWait(waits: readonly AskedWait[], text: string): AskedWait | undefined {
+export function chooseWait(waits: readonly WaitView[], text: string): WaitView | undefined {
   const given = parse(text);
   const named = isObject(given)
     ? waits.find(({ questions }) => Object.keys(questions).every((key) => Object.hasOwn(given, key)))
@@ -30,7 +30,7 @@ export function chooseWait(waits: readonly AskedWait[], text: string): AskedWait
 }
 
 /** The text that asks a person for an answer. */
-export function toPrompt(wait: AskedWait): string {
+export function toPrompt(wait: WaitView): string {
   const hint = Object.keys(wait.questions).length > 1 ? "\n(answer with a JSON object of these keys)" : "";
   return toQuestion(wait) + hint;
 }

@@ -1,4 +1,4 @@
-import type { RunFile } from "../../../view/segment.ts";
+import type { FileView } from "../../../view/run-view.ts";
 import type { ArtifactObject } from "../objects.ts";
 import { splitName } from "../request/file-name.ts";
 
@@ -7,7 +7,7 @@ export function toArtifact({
   artifactId,
   name,
   isGenerated,
-}: Pick<RunFile, "artifactId" | "name" | "isGenerated">): ArtifactObject {
+}: Pick<FileView, "artifactId" | "name" | "isGenerated">): ArtifactObject {
   const { fileName, relativePath } = splitName(name);
   return {
     artifact_id: artifactId,

@@ -17,15 +17,15 @@ const UPLOADS_LIMIT = 100;
 
 export async function listArtifacts(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
   const page = parsePage(queryOf(c));
-  const { files } = (await tasks.read(taskIdOf(c))).projection;
+  const { files } = (await tasks.read(taskIdOf(c))).view;
   const artifacts = itemsOn(page, files).map(toArtifact);
   return reply(c, JSON.stringify({ artifacts, pagination: toPagination(page, files.length) }));
 }
 
 /** Stores a file in a task. Its bytes are never held as a whole. */
 export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
-  const { run, projection } = await tasks.read(taskIdOf(c));
-  if (uploadsOf(projection).length >= UPLOADS_LIMIT) {
+  const { run, view } = await tasks.read(taskIdOf(c));
+  if (uploadsOf(view).length >= UPLOADS_LIMIT) {
     throw new AgentError("unprocessable", `task ${run.run_id} has ${UPLOADS_LIMIT} files for its next turn`, {
       hint: "start it before you upload more",
     });
@@ -45,9 +45,9 @@ export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: Served
 }
 
 export async function downloadArtifact(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
-  const { run, projection } = await tasks.read(taskIdOf(c));
+  const { run, view } = await tasks.read(taskIdOf(c));
   const artifactId = c.req.param("artifact_id") ?? "";
-  const file = projection.files.find((known) => known.artifactId === artifactId);
+  const file = view.files.find((known) => known.artifactId === artifactId);
   if (file === undefined)
     throw new AgentError("not_found", `task ${run.run_id} has no artifact ${artifactId.slice(0, 128)}`);
   return replyFile(c, {

@@ -4,9 +4,11 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { readJson } from "../../../http/messages/body.ts";
 import { queryOf } from "../../../http/messages/event-query.ts";
 import { reply } from "../../../http/messages/reply.ts";
+import { segmentsOf } from "../../../view/segments.ts";
 import { toStep } from "../answer/to-step.ts";
 import { parseInput } from "../request/body.ts";
 import { itemsOn, parsePage, toPagination } from "../request/page.ts";
+import { newestOf } from "../task/task.ts";
 import { act } from "../steps/execute.ts";
 import { settleNewest, settleReceipt } from "../steps/settle.ts";
 import type { Served } from "./served.ts";
@@ -14,18 +16,19 @@ import { taskIdOf } from "./task-routes.ts";
 
 export async function listSteps(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
   const page = parsePage(queryOf(c));
-  const view = await tasks.read(taskIdOf(c));
-  const { segments } = view.projection;
-  const steps = itemsOn(page, segments).map((segment) => toStep(view, segment));
+  const reading = await tasks.read(taskIdOf(c));
+  const segments = segmentsOf(reading.view);
+  const newest = newestOf(reading.view, segments);
+  const steps = itemsOn(page, segments).map((segment) => toStep(reading, segment, newest));
   return reply(c, JSON.stringify({ steps, pagination: toPagination(page, segments.length) }));
 }
 
 export async function getStep(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
-  const view = await tasks.read(taskIdOf(c));
+  const reading = await tasks.read(taskIdOf(c));
   const stepId = c.req.param("step_id") ?? "";
-  const segment = view.projection.segments.find(({ id }) => String(id) === stepId);
-  if (segment !== undefined) return reply(c, JSON.stringify(toStep(view, segment)));
-  throw new AgentError("not_found", `task ${view.run.run_id} has no step ${stepId.slice(0, 128)}`);
+  const segment = segmentsOf(reading.view).find(({ id }) => String(id) === stepId);
+  if (segment !== undefined) return reply(c, JSON.stringify(toStep(reading, segment)));
+  throw new AgentError("not_found", `task ${reading.run.run_id} has no step ${stepId.slice(0, 128)}`);
 }
 
 /** Executes a step and answers when it has settled. A caller who disconnects changes nothing. */
@@ -43,10 +46,10 @@ export async function postStep(
     const done = await caller.perform(() => act(runtime, tasks, { taskId, body, again }));
     const text = await waits.until(c, async (signal) => {
       const waiting = { runtime, tasks, signal };
-      const { view, segment } = await (done === undefined
+      const { reading, segment } = await (done === undefined
         ? settleNewest(waiting, taskId)
         : settleReceipt(waiting, done));
-      return JSON.stringify(toStep(view, segment));
+      return JSON.stringify(toStep(reading, segment));
     });
     return reply(c, text);
   } finally {

@@ -1,5 +1,5 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
-import type { AskedWait } from "../../../view/segment.ts";
+import type { WaitView } from "../../../view/run-view.ts";
 import { toAnswer } from "../../../view/to-answer.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { wrongFields } from "../request/body.ts";
@@ -7,7 +7,7 @@ import type { Input } from "../request/body.ts";
 
 /** An answer to a question. */
 export interface Answer {
-  readonly wait: AskedWait;
+  readonly wait: WaitView;
   readonly values: JsonObject;
 }
 
@@ -15,7 +15,7 @@ export interface Answer {
  * The answers that a step gives: the keys of `additional_input` answer the questions that ask for them, each the oldest
  * one; without such a key `input` answers the oldest question. Throws `unprocessable` if there is no answer.
  */
-export function toAnswers(waits: readonly AskedWait[], { input, additionalInput }: Input): readonly Answer[] {
+export function toAnswers(waits: readonly WaitView[], { input, additionalInput }: Input): readonly Answer[] {
   const left = new Map(Object.entries(additionalInput));
   const answers: Answer[] = [];
   for (const wait of waits) {
@@ -32,7 +32,7 @@ export function toAnswers(waits: readonly AskedWait[], { input, additionalInput 
 }
 
 /** The error for an answer that does not fit its question; it names the keys. */
-export function misfit({ questions }: AskedWait, thrown?: unknown): AgentError {
+export function misfit({ questions }: WaitView, thrown?: unknown): AgentError {
   const issues = thrown === undefined ? [] : (toAgentError(thrown).details.issues ?? []);
   const named = new Set(issues.map(({ path }) => path));
   const asked = Object.entries(questions).filter(([path]) => !named.has(path));
@@ -45,7 +45,7 @@ export function misfit({ questions }: AskedWait, thrown?: unknown): AgentError {
   ]);
 }
 
-function fitting<Value>(wait: AskedWait, make: () => Value): Value {
+function fitting<Value>(wait: WaitView, make: () => Value): Value {
   try {
     return make();
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import { toAgentError } from "../../../errors.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
-import type { RunView } from "../../../view/run-reader.ts";
+import type { RunReading } from "../../../view/run-reader.ts";
 import type { Input } from "../request/body.ts";
 import { inputOf, newestOf, uploadsOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
@@ -23,14 +23,14 @@ export async function act(
   tasks: TasksReader,
   { taskId, body, again }: AskedStep,
 ): Promise<Act> {
-  const view = await tasks.read(taskId);
-  const { run, projection } = view;
-  const hasEnded = run.status === "idle" && projection.requests.length > 0;
+  const reading = await tasks.read(taskId);
+  const { run, view } = reading;
+  const hasEnded = run.status === "idle" && view.turns.length > 0;
   if (run.status === "running" || (hasEnded && !again)) return undefined;
   try {
     return await (run.status === "waiting"
-      ? answer(runtime, tasks.agent, view, body)
-      : start(runtime, tasks.agent, view, body));
+      ? answer(runtime, tasks.agent, reading, body)
+      : start(runtime, tasks.agent, reading, body));
   } catch (thrown) {
     // A caller in another process was faster.
     if (toAgentError(thrown).code === "conflict") return undefined;
@@ -39,26 +39,30 @@ export async function act(
 }
 
 /** Starts a turn. Its request id is that of the next turn of the task, so callers at the same time start one. */
-function start(runtime: Runtime, agent: string, { run, projection }: RunView, body: Input): Promise<Receipt> {
-  const uploads = uploadsOf(projection);
+function start(runtime: Runtime, agent: string, { run, view }: RunReading, body: Input): Promise<Receipt> {
+  const uploads = uploadsOf(view);
   return runtime.process(agent, {
     type: "ChatRequest",
     run_id: run.run_id,
-    request_id: `${run.run_id}_${projection.requests.length + 1}`,
+    request_id: `${run.run_id}_${view.turns.length + 1}`,
     on_busy: "reject",
-    input: body.input ?? inputOf(run, projection) ?? "",
+    input: body.input ?? inputOf(run, view) ?? "",
     request_metadata: { ...run.metadata, ...body.additionalInput },
     ...(uploads.length > 0 && { attachments: uploads }),
   });
 }
 
 /** Answers the questions that the body has values for, oldest first. Returns the receipt of the last answer. */
-async function answer(runtime: Runtime, agent: string, { projection }: RunView, body: Input): Promise<Act> {
-  const { requestId = "", waits = [] } = newestOf(projection) ?? {};
+async function answer(runtime: Runtime, agent: string, { view }: RunReading, body: Input): Promise<Act> {
+  const { turn, waits = [] } = newestOf(view) ?? {};
   const receipts: Receipt[] = [];
   for (const { wait, values } of toAnswers(waits, body)) {
     try {
-      const resume = { type: "ResumeWithInput", request_id: requestId, wait_id: wait.waitId } as const;
+      const resume = {
+        type: "ResumeWithInput",
+        request_id: turn?.requestId ?? "",
+        wait_id: wait.waitId,
+      } as const;
       receipts.push(await runtime.process(agent, { ...resume, request_keys: values }));
     } catch (thrown) {
       throw toAgentError(thrown).code === "unprocessable" ? misfit(wait, thrown) : thrown;

@@ -4,14 +4,15 @@ import type { EventType } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import type { Feed } from "../../../runtime/feeds.ts";
-import type { RunView } from "../../../view/run-reader.ts";
-import type { Segment } from "../../../view/segment.ts";
+import type { RunReading } from "../../../view/run-reader.ts";
+import { segmentsOf } from "../../../view/segments.ts";
+import type { Segment } from "../../../view/segments.ts";
 import { isRunning, newestOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
 
 /** A step, and its task at the moment at which it was read. */
 export interface Step {
-  readonly view: RunView;
+  readonly reading: RunReading;
   readonly segment: Segment;
 }
 
@@ -27,8 +28,8 @@ export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise
   const { runtime, tasks, signal } = waiting;
   const { requestId, runId, kind, after } = receipt;
   await drain(await runtime.answers(receipt, { signal, filter: WAITS }), requestId, after + 1);
-  const { projection } = await tasks.read(runId ?? "");
-  const segments = projection.request(requestId)?.segments ?? [];
+  const { view } = await tasks.read(runId ?? "");
+  const segments = segmentsOf(view).filter(({ turn }) => turn.requestId === requestId);
   const segment = kind === "turn" ? segments[0] : segments.find(({ id }) => id === after + 1);
   if (segment !== undefined) return settle(waiting, runId ?? "", segment);
   throw stopping();
@@ -38,8 +39,8 @@ export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise
 export async function settleNewest(waiting: Waiting, runId: RunId): Promise<Step> {
   const { runtime, tasks, signal } = waiting;
   for (;;) {
-    const { run, projection } = await tasks.read(runId);
-    const newest = newestOf(projection);
+    const { run, view } = await tasks.read(runId);
+    const newest = newestOf(view);
     const isBegun = newest !== undefined && newest.end === undefined;
     if (isBegun || run.status !== "running") {
       if (newest !== undefined) return settle(waiting, runId, newest);
@@ -57,14 +58,13 @@ export async function settleNewest(waiting: Waiting, runId: RunId): Promise<Step
 async function settle(
   { runtime, tasks, signal }: Waiting,
   runId: RunId,
-  { id, requestId }: Segment,
+  { id, turn: { requestId } }: Segment,
 ): Promise<Step> {
   for (;;) {
-    const view = await tasks.read(runId);
-    const segments = view.projection.request(requestId)?.segments ?? [];
-    const segment = segments.find((known) => known.id === id);
+    const reading = await tasks.read(runId);
+    const segment = segmentsOf(reading.view).find((known) => known.id === id);
     if (segment === undefined) throw new AgentError("not_found", `there is no task ${runId}`);
-    if (!isRunning(view, segment)) return { view, segment };
+    if (!isRunning(reading, segment)) return { reading, segment };
     if (signal.aborted) throw stopping();
     const address = { kind: "request", runId, requestId, agent: tasks.agent } as const;
     // The current segment has all open questions, so the stream ends when the request is parked.

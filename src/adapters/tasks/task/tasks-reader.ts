@@ -1,6 +1,6 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
 import { RunReader } from "../../../view/run-reader.ts";
-import type { RunView } from "../../../view/run-reader.ts";
+import type { RunReading } from "../../../view/run-reader.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { RunDetails } from "../../../runtime/lists.ts";
@@ -25,8 +25,8 @@ export class TasksReader {
     return run;
   }
 
-  /** A task. It must be used at once, because its projection changes with the next reading. */
-  async read(taskId: string): Promise<RunView> {
+  /** A task. It must be used at once, because its view changes with the next reading. */
+  async read(taskId: string): Promise<RunReading> {
     await this.run(taskId);
     const view = await unlessGone(this.#reader.read(taskId));
     if (view === undefined) throw unknownTask(taskId);
@@ -45,7 +45,7 @@ export class TasksReader {
   }
 
   /** A run of the list; `undefined` if nothing has happened since it was created, or if it is removed. */
-  async view({ run_id: runId, turns, last_event_id: head }: RunDetails): Promise<RunView | undefined> {
+  async view({ run_id: runId, turns, last_event_id: head }: RunDetails): Promise<RunReading | undefined> {
     return turns === 0 && head <= 1 ? undefined : unlessGone(this.#reader.read(runId));
   }
 }

@@ -1,6 +1,6 @@
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../protocol/ids.ts";
-import type { Draft, Fold } from "./fold.ts";
+import type { Mutable, ViewDraft } from "./draft.ts";
 import type { CallView, OpenCalls, Phase, Times, TurnView } from "./run-view.ts";
 
 /** What a view keeps of the end of a call. */
@@ -19,56 +19,59 @@ export const noTimes: Times = { workedMs: 0, waitedMs: 0, sleptMs: 0, queuedMs: 
 export const nothingOpen: OpenCalls = { working: 0, waits: 0, asks: 0, sleeps: [] };
 
 /** Adds a call to the tree of its turn. */
-export function openCall(fold: Fold, call: CallView): void {
-  fold.setCall(call);
-  const turn = fold.turn(call.requestId);
-  const parent = call.parent === undefined ? undefined : fold.call(call.parent);
+export function openCall(draft: ViewDraft, call: CallView): void {
+  draft.setCall(call);
+  const turn = draft.turn(call.requestId);
+  const parent = call.parent === undefined ? undefined : draft.call(call.parent);
   if (parent) {
     if (parent.openCalls === 0 && parent.outcome === undefined) count(turn, parent, -1);
     parent.openCalls += 1;
-    parent.children = fold.added(parent.children, call.key);
+    parent.children = draft.added(parent.children, call.key);
   }
   count(turn, call, 1);
-  if (turn) setPhase(fold, turn, call.startedAt);
+  if (turn) setPhase(draft, turn, call.startedAt);
 }
 
-/** Ends an open call and the calls that are open in it. */
-export function closeCall(fold: Fold, key: string, end: CallEnd, moment: Moment): void {
-  const requestId = close(fold, key, end, moment);
-  const turn = requestId && fold.turn(requestId);
-  if (turn) setPhase(fold, turn, moment.ts);
+/** Ends an open call and the calls that are open in it; `undefined` if it is not open. */
+export function closeCall(draft: ViewDraft, key: string, end: CallEnd, moment: Moment): CallView | undefined {
+  const requestId = close(draft, key, end, moment);
+  if (requestId === undefined) return undefined;
+  const turn = draft.turn(requestId);
+  if (turn) setPhase(draft, turn, moment.ts);
+  return draft.view.calls.get(key);
 }
 
 /** Ends the sleeps of a turn whose time is over. Sleeps have no event for their end. */
-export function endSleeps(fold: Fold, requestId: RequestId, moment: Moment): void {
-  const sleeps = fold.view.turns.findLast((turn) => turn.requestId === requestId)?.open.sleeps ?? [];
+export function endSleeps(draft: ViewDraft, requestId: RequestId, moment: Moment): void {
+  const sleeps = draft.view.turns.findLast((turn) => turn.requestId === requestId)?.open.sleeps ?? [];
   if (sleeps.length === 0) return;
   const due = sleeps
-    .map((key) => ({ key, until: fold.view.calls.get(key)?.until ?? "" }))
+    .map((key) => ({ key, until: draft.view.calls.get(key)?.until ?? "" }))
     .filter(({ until }) => !(Date.parse(until) > Date.parse(moment.ts)))
     .sort((one, other) => Date.parse(one.until) - Date.parse(other.until));
   for (const { key, until } of due)
-    closeCall(fold, key, { outcome: "success" }, { id: moment.id, ts: until === "" ? moment.ts : until });
+    closeCall(draft, key, { outcome: "success" }, { id: moment.id, ts: until === "" ? moment.ts : until });
 }
 
-function close(fold: Fold, key: string, end: CallEnd, moment: Moment): RequestId | undefined {
-  const call = fold.call(key);
+function close(draft: ViewDraft, key: string, end: CallEnd, moment: Moment): RequestId | undefined {
+  const call = draft.call(key);
   if (call === undefined || call.outcome !== undefined) return undefined;
-  if (call.openCalls > 0) for (const child of call.children) close(fold, child, INSIDE, moment);
-  const turn = fold.turn(call.requestId);
+  if (call.openCalls > 0) for (const child of call.children) close(draft, child, INSIDE, moment);
+  const turn = draft.turn(call.requestId);
   count(turn, call, -1);
   Object.assign(call, end);
   call.endedId = moment.id;
   call.endedAt = moment.ts;
+  draft.setSpeaking(key, []);
   if (call.kind === "wait" && end === INSIDE) {
-    const wait = fold.view.waits.findLast((wait) => wait.call === key);
-    const ended = wait && fold.wait(wait.waitId);
+    const wait = draft.view.waits.findLast((wait) => wait.call === key);
+    const ended = wait && draft.wait(wait.waitId);
     if (ended) {
       ended.state = "ended";
       ended.to = moment.ts;
     }
   }
-  const parent = call.parent === undefined ? undefined : fold.call(call.parent);
+  const parent = call.parent === undefined ? undefined : draft.call(call.parent);
   if (parent) {
     parent.openCalls -= 1;
     if (parent.openCalls === 0 && parent.outcome === undefined) count(turn, parent, 1);
@@ -80,7 +83,7 @@ function close(fold: Fold, key: string, end: CallEnd, moment: Moment): RequestId
 const INSIDE: CallEnd = { outcome: "canceled" };
 
 /** Counts a call that has no open calls itself. */
-function count(turn: Draft<TurnView> | undefined, { kind, key }: CallView, by: 1 | -1): void {
+function count(turn: Mutable<TurnView> | undefined, { kind, key }: CallView, by: 1 | -1): void {
   if (turn === undefined) return;
   const { working, waits, asks, sleeps } = turn.open;
   if (kind === "wait") turn.open = { working, waits: waits + by, asks, sleeps };
@@ -93,19 +96,26 @@ function count(turn: Draft<TurnView> | undefined, { kind, key }: CallView, by: 1
 }
 
 /** Ends the current phase of a turn if its open calls make another one. */
-function setPhase(fold: Fold, turn: Draft<TurnView>, ts: string): void {
+function setPhase(draft: ViewDraft, turn: Mutable<TurnView>, ts: string): void {
   const phase = toPhase(turn);
   if (phase === turn.phase) return;
   const name = SPENT[turn.phase];
-  if (name !== undefined) addTime(fold, turn, name, msBetween(turn.since, ts));
+  if (name !== undefined) addTime(draft, turn, name, msBetween(turn.since, ts));
   turn.phase = phase;
   turn.since = ts;
+  setStatus(draft);
+}
+
+/** Sets the status of the run, which is that of its newest open turn. */
+export function setStatus({ view }: ViewDraft): void {
+  const open = view.turns.findLast(({ phase }) => phase !== "ended");
+  view.status = open === undefined ? "idle" : open.phase === "waiting" ? "waiting" : "running";
 }
 
 /** Adds to a time of a turn and of the run. */
-export function addTime(fold: Fold, turn: Draft<TurnView>, name: keyof Times, ms: number): void {
+export function addTime(draft: ViewDraft, turn: Mutable<TurnView>, name: keyof Times, ms: number): void {
   turn.times = { ...turn.times, [name]: turn.times[name] + ms };
-  fold.view.times = { ...fold.view.times, [name]: fold.view.times[name] + ms };
+  draft.view.times = { ...draft.view.times, [name]: draft.view.times[name] + ms };
 }
 
 /** The time from one moment to a later one; 0 if a clock was set back or a time is unknown. */

@@ -1,7 +1,7 @@
 // The laws of the view of a run, over random logs.
 import fc from "fast-check";
-import { project } from "troupe/client";
-import type { RunView } from "troupe/client";
+import { project, RunFold, segmentsOf, textOf } from "troupe/projection";
+import type { PartView, RunView, TextPart } from "troupe/projection";
 import type { Event } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { randomLog } from "./random-log.ts";
@@ -91,11 +91,54 @@ describe("the view of a log", () => {
     fc.assert(
       fc.property(logs, ({ events, texts }) => {
         const said = new Map<string, string>();
-        for (const message of project(events).messages) {
+        for (const message of project(events).parts) {
           if (message.kind !== "text" || message.completion === undefined) continue;
           said.set(message.completion, (said.get(message.completion) ?? "") + message.text);
         }
         for (const [completion, text] of texts) expect(said.get(completion) ?? "").toBe(text);
+      }),
+      runs,
+    );
+  });
+
+  test("is the same whether or not somebody asks what each event has changed", () => {
+    fc.assert(
+      fc.property(logs, ({ events }) => {
+        const fold = new RunFold();
+        for (const event of events) fold.take(event);
+        expect(fold.view).toEqual(project(events));
+      }),
+      runs,
+    );
+  });
+
+  test("is told by its changes: every text as it grew, every call, wait, file and turn once", () => {
+    fc.assert(
+      fc.property(logs, ({ events }) => {
+        const fold = new RunFold();
+        const texts = new Map<number, string>();
+        const told = new Map<string, number>();
+        for (const event of events) {
+          for (const change of fold.take(event)) {
+            if (change.type === "text")
+              texts.set(change.part.id, (texts.get(change.part.id) ?? "") + change.text);
+            else told.set(change.type, (told.get(change.type) ?? 0) + 1);
+          }
+        }
+        const { view } = fold;
+        const isText = (part: PartView): part is TextPart =>
+          part.kind === "text" || part.kind === "reasoning";
+        for (const { id, text } of view.parts.filter(isText)) expect(texts.get(id)).toBe(text);
+        const calls = [...view.calls.values()].filter(({ kind }) => kind !== "turn" && kind !== "wait");
+        const ended = view.turns.filter(({ outcome }) => outcome !== undefined);
+        const closed = (state: string): number => view.waits.filter((wait) => wait.state === state).length;
+        expect(told.get("call") ?? 0).toBe(calls.length);
+        expect(told.get("wait") ?? 0).toBe(view.waits.length);
+        expect(told.get("answer") ?? 0).toBe(closed("answered"));
+        expect(told.get("expiry") ?? 0).toBe(closed("expired"));
+        expect(told.get("file") ?? 0).toBe(view.files.length);
+        expect(told.get("input") ?? 0).toBe(view.turns.length);
+        expect(told.get("end") ?? 0).toBe(ended.length);
       }),
       runs,
     );
@@ -155,6 +198,37 @@ describe("the view of a log", () => {
   });
 });
 
+test("what completions say at the same time are two texts, and an answer begins new ones", () => {
+  const address = { run_id: "r", request_id: "q", agent: "a", role: "assistant", depth: 0, ts: "" };
+  const at = (id: number, fields: object): Event => ({ ...address, id, ...fields }) as unknown as Event;
+  const said = (id: number, content: string, call_id: string): Event =>
+    at(id, { type: "TextOutput", content, call_id, attempt: 1 });
+  const view = project([
+    at(1, { type: "RequestStarted", operation: "chat", input: "" }),
+    at(2, { type: "CompletionCall", model: "m", call_id: "c1.1", attempt: 1 }),
+    at(3, { type: "CompletionCall", model: "m", call_id: "c1.2", attempt: 1 }),
+    said(4, "a", "c1.1"),
+    said(5, "b", "c1.2"),
+    said(6, "a", "c1.1"),
+    at(7, { type: "WaitForInput", request_keys: { ok: "?" }, call_id: "c1.3", wait_id: 7 }),
+    said(8, "a", "c1.1"),
+    at(9, { type: "ResumeWithInput", wait_id: 7, request_keys: { ok: true }, resume_id: "res_1" }),
+    said(10, "b", "c1.2"),
+  ]);
+  const texts = view.parts.flatMap((part) => (part.kind === "text" ? [[part.id, part.text]] : []));
+  expect(texts).toEqual([
+    [4, "aa"],
+    [5, "b"],
+    [8, "a"],
+    [10, "b"],
+  ]);
+  expect(segmentsOf(view).map(({ id, parts }) => [id, textOf(parts)])).toEqual([
+    [1, "aaba"],
+    [9, "b"],
+  ]);
+  expect(view.waits).toMatchObject([{ state: "answered", answeredId: 9, resumeId: "res_1" }]);
+});
+
 test("10,000 texts are folded in less than a second", () => {
   const { events } = logOf(1, 1);
   const text = { ...events.at(-1), type: "TextOutput", content: "word " } as unknown as Event;
@@ -162,7 +236,7 @@ test("10,000 texts are folded in less than a second", () => {
   const began = performance.now();
   const view: RunView = project([...events, ...many]);
   expect(performance.now() - began).toBeLessThan(1_000);
-  expect(view.messages.at(-1)).toMatchObject({ kind: "text", text: "word ".repeat(10_000) });
+  expect(view.parts.at(-1)).toMatchObject({ kind: "text", text: "word ".repeat(10_000) });
 });
 
 function logOf(seed: number, steps: number): RandomLog {
