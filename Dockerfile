@@ -6,6 +6,7 @@ COPY test/openapi/package.json ./test/openapi/
 # The dev dependency `node` would download a Node that the image already has.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json vite.config.ts ./
+COPY .ci/prune-dist.ts ./.ci/
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 # What ./agents import beside the dependencies of troupe itself, and what --log needs.

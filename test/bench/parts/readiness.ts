@@ -9,7 +9,7 @@ import { atMost, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { median } from "../harness/statistics.ts";
 
-/** The time from `npm start` after the build until it serves the demo agents. */
+/** The time from the start of `troupe dev` until it serves the demo agents. */
 export async function measureReadiness(): Promise<Result[]> {
   const times: number[] = [];
   for (let time = 0; time < 3; time += 1) times.push(await start());
