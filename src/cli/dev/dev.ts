@@ -9,7 +9,7 @@ import { toNoAgent, toUnreadable } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { Facts } from "../print/log.ts";
 import { stdout } from "../print/terminal.ts";
-import { addServerOptions, toArguments } from "../serve/server-options.ts";
+import { addServerOptions } from "../serve/server-options.ts";
 import type { ServerOptions } from "../serve/server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
 import type { ServerEnd, ServerProcess } from "./supervise-child.ts";
@@ -31,14 +31,14 @@ export function devCommand(): Command {
     .action(run);
 }
 
-async function run({ open, ...given }: DevOptions): Promise<void> {
+async function run({ open, ...given }: DevOptions, command: Command): Promise<void> {
   const options = { ...given, console: true };
   let serving: ServerProcess | undefined;
   let loading: ServerProcess | undefined;
   let changed = nextChange();
   let leaving = false;
-  let greeted = false;
-  let { port } = options;
+  let place: string | undefined;
+  let port: number | undefined;
   let withoutAgent: readonly string[] = [];
   const log = createLog(options.logFormat);
   const say = (message: string, facts?: Facts): void =>
@@ -75,15 +75,20 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
       const isEdited = serving !== undefined;
       readEnvAgain(say);
       // The new process loads the changed files while the old one serves, and takes over only if they load.
-      loading = startServerProcess(toArguments({ ...options, port }), (report) => {
-        // A free port that was found once is kept. A URL does not name port 80.
-        port = Number(new URL(report.url).port) || options.port;
-        if (greeted) say(`ready again after ${Math.round(performance.now() - startedAt)} ms`);
-        else printBanner(report, options, log);
-        if (open && !greeted)
-          openBrowser(report.url, () => say(`no browser could be opened for ${report.url}`));
-        if (isEdited && report.open > 0) say(toNotice(report.open));
-        greeted = true;
+      loading = startServerProcess(toArguments(command, port), (report) => {
+        const { url, data, open: openRequests } = report;
+        // A free port that was found once is kept.
+        if (options.port === 0) port = Number(new URL(url).port);
+        const before = place;
+        place = `at ${url}, data ${data}`;
+        if (before === undefined) {
+          printBanner(report, options, log);
+          if (open) openBrowser(url, () => say(`no browser could be opened for ${url}`));
+        } else {
+          const ms = Math.round(performance.now() - startedAt);
+          say(`ready again after ${ms} ms${before === place ? "" : ` ${place}`}`);
+        }
+        if (isEdited && openRequests > 0) say(toNotice(openRequests));
       });
       // A file may never come to its end, so a change ends the load.
       const report = await Promise.race([loading.loaded, changed.promise]);
@@ -108,7 +113,7 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
         serving.start();
       } else {
         const end = await loading.ended;
-        if (serving === undefined && isFinal(end)) {
+        if (place === undefined && isFinal(end)) {
           process.exitCode = end.failure;
           return;
         }
@@ -122,7 +127,7 @@ async function run({ open, ...given }: DevOptions): Promise<void> {
       const end = await Promise.race([changed.promise, ...(serving === undefined ? [] : [serving.ended])]);
       if (leaving || changed.happened() || end === undefined) continue;
       serving = undefined;
-      if (isFinal(end)) {
+      if (place === undefined && isFinal(end)) {
         process.exitCode = end.failure;
         return;
       }
@@ -151,6 +156,16 @@ function watchAgents(directory: string, data: string, changed: (file: string) =>
   }
 }
 
+/**
+ * The arguments of the server process: those of this command. What they do not give, the process reads from the
+ * environment as it is then.
+ */
+function toArguments(command: Command, port: number | undefined): readonly string[] {
+  const [, ...given] = command.parent?.args ?? [];
+  const words = given.filter((word) => word !== "--open");
+  return [...words, "--console", ...(port === undefined ? [] : [`--port=${port}`])];
+}
+
 /** Reads `.env` for the next server process; if that fails, its variables stay as they were. */
 function readEnvAgain(say: (message: string) => void): void {
   try {
@@ -172,7 +187,7 @@ function toNotice(open: number): string {
   return `${requests} with the changed code; a request whose log does not fit that code ends with an error`;
 }
 
-/** Exit codes of failures that no change of an agent file can repair. */
+/** Exit codes of failures of the first start that no change of an agent file can repair. */
 function isFinal({ failure }: ServerEnd): boolean {
   return failure !== undefined && FINAL.has(failure);
 }

@@ -3,8 +3,8 @@ import type { FSWatcher } from "node:fs";
 import { join, sep, basename, dirname } from "node:path";
 
 /**
- * Calls `changed` with a file name when files in a directory or its subdirectories change; once for changes
- * in quick succession. Returns a function that stops watching. Throws if the directory cannot be read. A data
+ * Calls `changed` with a file name when files in a directory or its subdirectories change, and with the name of the
+ * directory when it is removed, made again or replaced; once for changes in quick succession. Returns a function that stops watching. Throws if the directory cannot be read. A data
  * directory below it is left out: a server writes there.
  */
 export function watchDirectory(
@@ -18,18 +18,36 @@ export function watchDirectory(
   const watchers = new Map<string, FSWatcher>();
 
   enter("");
+  const above = watchAbove();
   return () => {
     clearTimeout(timer);
+    above?.close();
     for (const watcher of watchers.values()) watcher.close();
   };
+
+  /** A watcher follows its directory and not its path, so the one that is made again is noticed from above. */
+  function watchAbove(): FSWatcher | undefined {
+    try {
+      const watcher = watch(dirname(directory), (event, name) => {
+        if (event !== "rename" || name !== basename(directory)) return;
+        leave("");
+        tryToEnter("");
+        notice(name);
+      });
+      return watcher.on("error", () => watcher.close());
+    } catch {
+      // The folder above cannot be read.
+      return undefined;
+    }
+  }
 
   function enter(folder: string): void {
     const path = join(directory, folder);
     const watcher = watch(path, (event, name) => {
       if (name !== null) react(join(folder, name), event === "rename");
     });
-    // A removed directory is noticed when its files are loaded again.
-    watcher.on("error", () => notice(path));
+    // A removed directory is noticed from above.
+    watcher.on("error", () => watcher.close());
     watchers.set(folder, watcher);
     // Only after the watcher exists, so that no change is missed.
     for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -53,7 +71,7 @@ export function watchDirectory(
 
   function leave(folder: string): void {
     for (const [inner, watcher] of watchers) {
-      if (inner !== folder && !inner.startsWith(folder + sep)) continue;
+      if (folder !== "" && inner !== folder && !inner.startsWith(folder + sep)) continue;
       watcher.close();
       watchers.delete(inner);
     }

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { drainOnSignals } from "../../node/signals.ts";
-import { printBanner } from "./banner.ts";
+import { printBanner, toDataPlace } from "./banner.ts";
 import { loadAgents, toNoAgent } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -19,7 +19,7 @@ export async function serveAlone(options: ServerOptions): Promise<void> {
   const { runtime, server } = await startServer(options, agents, log);
   drainOnSignals(server, runtime);
   const { agents: names, defaultAgent } = runtime;
-  printBanner({ ...server, agents: names, defaultAgent }, options, log);
+  printBanner({ ...server, data: toDataPlace(options), agents: names, defaultAgent }, options, log);
 }
 
 /**
@@ -58,6 +58,7 @@ export async function serveForParent(options: ServerOptions): Promise<void> {
   await tell({
     type: "ready",
     url: server.url,
+    data: toDataPlace(options),
     listeners: server.listeners,
     agents: names,
     defaultAgent,

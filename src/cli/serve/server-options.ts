@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { Command } from "../vendor/commander.ts";
 import type { LogFormat } from "../print/log.ts";
@@ -113,36 +112,6 @@ export function addServerOptions(command: Command): Command {
     .option("--accept-loss", "start even if the log has lost entries", false)
     .option("--retain-days <number>", "remove runs that have been idle for this many days", parseAmount)
     .option("--retain-mb <number>", "remove the longest idle runs above this total size", parseAmount);
-}
-
-/** Converts the options back to arguments with absolute paths, for a child process. */
-export function toArguments(options: ServerOptions): string[] {
-  return [
-    `--port=${options.port}`,
-    `--host=${options.host}`,
-    `--agents=${resolve(options.agents)}`,
-    `--data=${resolve(options.data)}`,
-    `--durability=${options.durability}`,
-    // The process inherits the variable, which may have a password.
-    ...(options.log === undefined || options.log === process.env["TROUPE_LOG"]
-      ? []
-      : [`--log=${options.log}`]),
-    ...(options.cluster === undefined ? [] : [`--cluster=${options.cluster}`]),
-    ...(options.single ? ["--single"] : []),
-    `--log-format=${options.logFormat}`,
-    ...options.allowedHost.map((name) => `--allowed-host=${name}`),
-    ...options.allowedOrigin.map((origin) => `--allowed-origin=${origin}`),
-    `--wires=${options.wires.join(",") || NO_WIRES}`,
-    ...(options.agentic === undefined ? [] : [`--agentic=${options.agentic}`]),
-    ...(options.aip === undefined ? [] : [`--aip=${options.aip}`]),
-    ...(options.aipJoin === undefined ? [] : [`--aip-join=${options.aipJoin}`]),
-    ...(options.aipInsecure ? ["--aip-insecure"] : []),
-    ...(options.trustProxy ? ["--trust-proxy"] : []),
-    ...(options.console ? ["--console"] : []),
-    ...(options.acceptLoss ? ["--accept-loss"] : []),
-    ...(options.retainDays === undefined ? [] : [`--retain-days=${options.retainDays}`]),
-    ...(options.retainMb === undefined ? [] : [`--retain-mb=${options.retainMb}`]),
-  ];
 }
 
 /** Lets an environment variable give an option that is not on the command line; an empty one counts as absent. */

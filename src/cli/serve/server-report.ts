@@ -13,6 +13,8 @@ export interface LoadedReport {
 export interface ReadyReport {
   readonly type: "ready";
   readonly url: string;
+  /** Where the runs are kept: a directory, or the URL of a database without its password. */
+  readonly data: string;
   readonly agents: readonly string[];
   readonly defaultAgent: string;
   /** Where the protocols with sockets of their own are served. */

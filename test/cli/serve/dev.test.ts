@@ -1,10 +1,13 @@
 import { once } from "node:events";
-import { readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentSaying, chat, createProject, main, startCommand, startProgram } from "../command.ts";
 import type { RunningCommand } from "../command.ts";
+import { findPrograms } from "../../machine/postgres-server.ts";
+import { skipWithoutPostgres } from "../../machine/skip-without.ts";
+import { newDatabase } from "../../storage/postgres/databases.ts";
 
 test("serves the agents of a directory and prints address, agents and data directory", async () => {
   const cwd = await createProject({
@@ -64,6 +67,51 @@ test("a change of .env is followed; if it cannot be read, that is reported and t
   await command.match(/^cannot read \.env: EISDIR; its variables stay as they were$/m, from);
   await command.match(/ready again/, from);
   expect((await chat(url, "speaker")).result).toBe("changed");
+});
+
+test("options that .env gives are followed, and the new address is named", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello"), ".env": "HOST=127.0.0.1\n" });
+  const { command } = await startDev(cwd);
+  const from = command.output().length;
+  await writeFile(join(cwd, ".env"), "HOST=localhost\n");
+  const [, url = ""] = await command.match(
+    /^ready again .* at (http:\/\/localhost:\d+), data \.troupe/m,
+    from,
+  );
+  expect((await chat(url, "speaker")).result).toBe("hello");
+});
+
+test("a database that .env gives later has the runs from then on", async ({ skip }) => {
+  if (findPrograms() === undefined) skipWithoutPostgres(skip);
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const { command, url } = await startDev(cwd);
+  const { run_id: before } = await chat(url, "speaker");
+
+  const from = command.output().length;
+  await writeFile(join(cwd, ".env"), `TROUPE_LOG=${await newDatabase()}\n`);
+  await command.match(/^ready again .*, data postgres/m, from);
+  expect((await fetch(`${url}/runs/${before}`)).status).toBe(404);
+  const { run_id: during } = await chat(url, "speaker");
+
+  const back = command.output().length;
+  await rm(join(cwd, ".env"));
+  await command.match(/^ready again .*, data \.troupe/m, back);
+  expect((await fetch(`${url}/runs/${before}`)).status).toBe(200);
+  expect((await fetch(`${url}/runs/${during}`)).status).toBe(404);
+});
+
+test("agents are served again when their directory was removed and made again", async () => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+  const { command, url } = await startDev(cwd);
+  let from = command.output().length;
+  await rm(join(cwd, "agents"), { recursive: true });
+  await command.match(/still serving the agents as they were/, from);
+  expect((await chat(url, "speaker")).result).toBe("before");
+  from = command.output().length;
+  await mkdir(join(cwd, "agents"));
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+  await command.match(/ready again/, from);
+  expect((await chat(url, "speaker")).result).toBe("after");
 });
 
 test("a file that exports no agent is named once, with what to do", async () => {

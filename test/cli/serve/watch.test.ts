@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { watchDirectory } from "../../../src/cli/dev/watch.ts";
 
@@ -33,6 +33,30 @@ test("a file in a subdirectory is noticed, also when that directory is new or wa
     await rm(join(directory, "new"), { recursive: true });
     while ((await nextChange()) !== "new");
   }
+});
+
+test("a file is noticed also when the whole directory was removed and made again, or replaced by another", async () => {
+  const { directory, nextChange } = await watched({ "a.ts": "first", "old/b.ts": "first" });
+
+  for (const time of ["second", "third"]) {
+    await rm(directory, { recursive: true });
+    while ((await nextChange()) !== basename(directory));
+    await mkdir(directory);
+    while ((await nextChange()) !== basename(directory));
+    await mkdir(join(directory, "old"));
+    while ((await nextChange()) !== "old");
+    await writeFile(join(directory, "old/b.ts"), time);
+    while ((await nextChange()) !== join("old", "b.ts"));
+  }
+
+  await mkdir(`${directory}.new`);
+  await rename(directory, `${directory}.old`);
+  await rename(`${directory}.new`, directory);
+  while ((await nextChange()) !== basename(directory));
+  await writeFile(join(directory, "c.ts"), "first");
+  let noticed = await nextChange();
+  while (noticed === basename(directory)) noticed = await nextChange();
+  expect(noticed).toBe("c.ts");
 });
 
 test("temporary files of editors, hidden files and packages are not noticed", async () => {
