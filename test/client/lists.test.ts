@@ -1,10 +1,12 @@
 // The lists of a server: open waits, and the stream of runs.
 import { createClient } from "troupe/client";
 import type { RunChange } from "troupe/client";
+import type { Event } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
 import { payments } from "../../agents/payments.ts";
 import { event, json, open, startHostile } from "./hostile-server.ts";
+import type { Handler } from "./hostile-server.ts";
 import { start } from "./servers.ts";
 
 test("the open waits of all runs are answered from their list", async () => {
@@ -35,6 +37,36 @@ test("an open wait is read as the server has it in its log", async () => {
   ]);
   await page?.waits[0]?.answer({ ok: true }).catch(() => {});
   expect(far.asked.at(-1)).toContain("POST /fiend/asker/process");
+});
+
+test("a list whose next page is always the same one ends with an error", async () => {
+  const again =
+    (items: readonly object[], next: string): Handler =>
+    (response, request) => {
+      response.setHeader("link", `<?${next}>; rel="next"`);
+      json(items)(response, request);
+    };
+  await using far = await startHostile({
+    getevents: again([event(1, "RequestStarted")], "since=1"),
+    runs: again([{ run_id: "run_1" }], "cursor=abc"),
+    waits: again([], "cursor=abc"),
+  });
+  const client = createClient(far.url);
+  const fault = {
+    code: "call_failed",
+    message: expect.stringContaining("names the same page as the next one") as string,
+  };
+  const read: Event[] = [];
+  await expect(
+    (async () => {
+      for await (const event of client.run("run_1").events({ soFar: true })) read.push(event);
+    })(),
+  ).rejects.toMatchObject(fault);
+  expect(read).toHaveLength(1);
+
+  const { next = "" } = await client.runs();
+  await expect(client.runs({ cursor: next })).rejects.toMatchObject(fault);
+  await expect(client.waits({ cursor: next })).rejects.toMatchObject(fault);
 });
 
 test("the stream of runs begins again with the first page when the connection breaks", async () => {

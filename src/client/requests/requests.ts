@@ -56,6 +56,10 @@ export class Requests {
     const link = /\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
     const query = new URLSearchParams(link?.[1]);
     const next = query.get("cursor") ?? query.get("since");
+    const { cursor, since } = given?.query ?? {};
+    // Whoever reads all pages would never come to an end.
+    if (next !== null && next === String(cursor ?? since))
+      throw this.wire.fault("call_failed", "names the same page as the next one");
     return { items: json as readonly Item[], ...(next !== null && { next }) };
   }
 
