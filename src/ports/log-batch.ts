@@ -72,7 +72,8 @@ export interface RequestMark {
   /** The id of the newest event at completion: its RequestCompleted. */
   readonly completed?: number;
   /**
-   * When a request at rest must continue, in milliseconds since 1970; 0 for no such time. A completed request has none.
+   * When a request at rest must continue, in milliseconds since 1970; 0 for no such time. A completed request has none. An
+   * engine rounds a fraction up.
    */
   readonly wakeAt?: number;
   /**

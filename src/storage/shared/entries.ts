@@ -16,7 +16,7 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
   if (mark.phase === "completed") return others;
   return {
     ...others,
-    ...(wakeAt > 0 && { wakeAt }),
+    ...(wakeAt > 0 && { wakeAt: Math.ceil(wakeAt) }),
     ...(waitingFor && { waitingFor }),
     ...(rests.length > 0 && { rests }),
   };

@@ -127,7 +127,7 @@ function mergeMarks(marks: readonly RequestMark[]): readonly RequestMark[] {
 /** A completed request has no wake time, rests on nothing and waits for nothing. */
 function encodeMark(mark: RequestMark): RequestChange {
   const isOver = mark.phase === "completed";
-  const { wakeAt = null, rests, waitingFor } = mark;
+  const { wakeAt, rests, waitingFor } = mark;
   return [
     mark.requestId,
     REQUEST_PHASES.indexOf(mark.phase),
@@ -137,7 +137,7 @@ function encodeMark(mark: RequestMark): RequestChange {
     mark.started ?? null,
     mark.segment ?? null,
     mark.completed ?? null,
-    isOver ? 0 : wakeAt,
+    isOver ? 0 : wakeAt === undefined ? null : Math.ceil(wakeAt),
     isOver ? "[]" : rests === undefined ? null : JSON.stringify(rests),
     isOver || waitingFor === null ? "" : waitingFor === undefined ? null : JSON.stringify(waitingFor),
   ];

@@ -6,7 +6,10 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toRemovedEntry, toRemovedRequest } from "../shared/entries.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 
-/** A run as a statement returns it. Times are milliseconds since 1970; JSON is a text. */
+/**
+ * A run as a statement returns it. Times are milliseconds since 1970; JSON is a text. An earlier version has stored fractions
+ * of milliseconds as wake times.
+ */
 export interface RunColumns {
   readonly id: RunId;
   readonly owner: string | null;
@@ -46,7 +49,7 @@ export function toRun(row: RunColumns): RunEntry {
     status: RUN_PHASES[row.status] ?? "idle",
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    ...(row.wake_at !== null && { wakeAt: row.wake_at }),
+    ...(row.wake_at !== null && { wakeAt: Math.ceil(row.wake_at) }),
     ...(row.owner !== null && { owner: row.owner }),
   };
 }
@@ -81,7 +84,7 @@ export function toRequest(row: RequestColumns): RequestEntry {
     ...(row.completed !== null && { completed: row.completed }),
     ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
     ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
-    ...(row.wake_at !== null && { wakeAt: row.wake_at }),
+    ...(row.wake_at !== null && { wakeAt: Math.ceil(row.wake_at) }),
   };
 }
 

@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { copyLog } from "../../../src/node/copy/copy-log.ts";
 import type { Copied, Store } from "../../../src/node/copy/copy-log.ts";
 import { Unavailable } from "../../../src/ports/event-log.ts";
@@ -6,7 +8,9 @@ import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { nextEvents, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
+import { temporaryDirectory } from "../../storage/directories.ts";
 import { contentOf, fill } from "./content.ts";
 import { KINDS, memoryStore } from "./stores.ts";
 
@@ -56,6 +60,38 @@ describe.each(pairs)("a copy from %s to %s", (source, target) => {
     await expect(copyAll(from, to)).rejects.toMatchObject(refusal);
     expect(await to.log.read(runId("b"), { after: 0 })).toMatchObject({ head: 3 });
   });
+});
+
+describe("a log of a version that stored fractions of milliseconds", () => {
+  needsPostgres();
+
+  test.for<Kind>(["memory", "SQLite", "PostgreSQL"])(
+    "is copied to %s, with the next whole one",
+    async (target) => {
+      const data = join(temporaryDirectory(), "data");
+      const earlier = sqliteLog(data);
+      const requests = [
+        { requestId: "sleeps", phase: "running", createdAt: 1, accepted: { n: 1, after: 0 }, wakeAt: 88_000 },
+      ] as const;
+      const { cursor } = await earlier.claim(runId("older"));
+      await earlier.append(cursor, {
+        ...nextEvents(cursor, 1),
+        run: row({ status: "running", started: "sleeps" }),
+        requests,
+      });
+      await earlier.close();
+      const database = new DatabaseSync(join(data, "log.db"));
+      database.exec("UPDATE request SET wake = 88000.4");
+      database.close();
+
+      const log = sqliteLog(data);
+      onTestFinished(() => log.close());
+      const to = await KINDS[target]();
+      await copyAll({ log, artifacts: log.artifacts(), secrets: log.secrets() }, to);
+      expect(await to.log.asleep({})).toMatchObject([{ requestId: "sleeps", wakeAt: 88_001 }]);
+      expect(await to.log.run(runId("older"))).toMatchObject({ wakeAt: 88_001 });
+    },
+  );
 });
 
 const differences: Readonly<Record<string, Partial<Batch>>> = {

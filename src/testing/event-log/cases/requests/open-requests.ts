@@ -82,6 +82,15 @@ export function testOpenRequests(subject: EventLogSubject): void {
       expect(await log.asleep({})).toMatchObject([{ requestId: "waits", phase: "waiting", wakeAt: 9_000 }]);
     });
 
+    test("a fraction of a millisecond in a wake time is rounded up", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const mark = accepted("sleeps", { createdAt: 1, phase: "running", started: 1, wakeAt: 9_000.4 });
+      await log.append(cursor, { events: [], records: [], requests: [mark] });
+      expect(await log.asleep({})).toMatchObject([{ requestId: "sleeps", wakeAt: 9_001 }]);
+      expect(await log.lookup(requestId("sleeps"))).toMatchObject({ wakeAt: 9_001 });
+    });
+
     test("asleep lists the sleeping requests by wake time", async () => {
       const log = await openFor(subject);
       const times = [7_000, 5_000, 2 ** 42, 6_000];
