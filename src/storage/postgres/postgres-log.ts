@@ -28,7 +28,7 @@ import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { Change } from "./wakes/wake-channel.ts";
 import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
-import { claimRun, LostAppends, Releases } from "./writer/claims.ts";
+import { claimRun, LostAppends, Releases, removeRun } from "./writer/claims.ts";
 import type { ClaimedRun } from "./writer/claims.ts";
 
 /** A log in PostgreSQL, for several nodes. */
@@ -172,13 +172,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     const settled = hold(run);
     try {
       const things = await ask(queries.references(run.runId));
-      const [row] = await database.ask<{ done: boolean }>("SELECT troupe.remove_1($1, $2, $3) AS done", [
-        run.runId,
-        run.epoch,
-        run.appends,
-      ]);
       // After a lost answer the repeated statement finds the run removed.
-      if (row?.done !== true) {
+      if (!(await removeRun(database, run))) {
         if ((await ask(queries.run(run.runId)))?.removed !== true) throw toFenced(run.runId);
         await database.confirm();
       }

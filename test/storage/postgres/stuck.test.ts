@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { Fenced } from "../../../src/ports/event-log.ts";
 import type { Cursor, EventLog } from "../../../src/ports/event-log.ts";
 import { events, nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
@@ -103,6 +104,37 @@ test("a statement that a node has given up ends on the server too", async () => 
   await expect.poll(waiting).toEqual([expect.not.objectContaining(first as object)]);
   await operator.query("COMMIT");
   expect(await appended).toMatchObject({ head: 3 });
+});
+
+test("a run with more appends than a statement deletes in its time is removed in pieces, all of them or none", async () => {
+  const log = await open({});
+  const schema = schemaOf(log);
+  log.release(await startRun(log, "run", 1));
+  // As 3,000 appends have written them.
+  await query(`INSERT INTO ${schema}.batch (run, head, n, count, records_end, body)
+    SELECT 'run', 1 + n / 2, 1 + n, n % 2, 0, '{}' FROM generate_series(1, 3000) AS n`);
+  await query(`UPDATE ${schema}.run SET appends = 3001, head = 1501`);
+  await query(`CREATE TABLE ${schema}.deleted (n bigint)`);
+  await query(`CREATE FUNCTION ${schema}.count_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO ${schema}.deleted SELECT count(*) FROM gone; RETURN NULL; END $$`);
+  await query(`CREATE TRIGGER count_deleted AFTER DELETE ON ${schema}.batch REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.count_deleted()`);
+  const { cursor } = await log.claim(runId("run"));
+
+  // Another node takes the run while its content is being deleted: everything stays.
+  await query(`CREATE FUNCTION ${schema}.take() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN UPDATE ${schema}.run SET epoch = nextval('${schema}.epoch'); RETURN NULL; END $$`);
+  await query(`CREATE TRIGGER take AFTER DELETE ON ${schema}.batch EXECUTE FUNCTION ${schema}.take()`);
+  await expect(log.remove(cursor)).rejects.toBeInstanceOf(Fenced);
+  expect(await query(`SELECT count(*)::int AS n FROM ${schema}.batch`)).toEqual([{ n: 3001 }]);
+  await query(`DROP TRIGGER take ON ${schema}.batch`);
+
+  await log.remove((await log.claim(runId("run"))).cursor);
+  expect(await log.run(runId("run"))).toMatchObject({ removed: true });
+  expect(await query(`SELECT count(*)::int AS n FROM ${schema}.batch`)).toEqual([{ n: 0 }]);
+  const [deleted] = await query(`SELECT sum(n)::int AS all, max(n)::int AS most FROM ${schema}.deleted`);
+  expect(deleted).toEqual({ all: 3001, most: expect.any(Number) as number });
+  expect(deleted?.["most"]).toBeLessThanOrEqual(500);
 });
 
 test("a node that vanishes in the middle of a transaction does not keep its locks", async () => {

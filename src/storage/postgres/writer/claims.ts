@@ -1,6 +1,7 @@
 import { Fenced } from "../../../ports/event-log.ts";
 import type { RunEntry, Snapshot } from "../../../ports/log-entries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
+import { toFenced } from "../../sql/claims.ts";
 import type { OwnedRun } from "../../sql/claims.ts";
 import type { RunColumns } from "../../sql/rows.ts";
 import { toRun } from "../../sql/rows.ts";
@@ -73,6 +74,48 @@ export async function claimRun(
     snapshot: toSnapshot(claimed),
   };
 }
+
+/**
+ * Removes a claimed run; returns whether the claim held. What a large run has is deleted in pieces, each within the time of
+ * a statement, but in one transaction: a run is removed as a whole or not at all.
+ */
+export async function removeRun(database: Database, { runId, epoch, appends }: ClaimedRun): Promise<boolean> {
+  const values = [runId, epoch, appends];
+  if (appends <= PIECE_APPENDS) {
+    const [row] = await database.ask<{ done: boolean }>(REMOVE, values);
+    return row?.done === true;
+  }
+  try {
+    await database.transact(async ({ query }) => {
+      let last: { readonly head: number; readonly n: number } | undefined = { head: -1, n: -1 };
+      while (last !== undefined) {
+        const place: readonly number[] = [last.head, last.n, PIECE_APPENDS];
+        [last] = await query<typeof last>(DELETE_PIECE, [runId, ...place]);
+      }
+      const [row] = await query<{ done: boolean }>(REMOVE, values);
+      // Rolls the deletions back.
+      if (row?.done !== true) throw toFenced(runId);
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof Fenced) return false;
+    throw error;
+  }
+}
+
+const REMOVE = "SELECT troupe.remove_1($1, $2, $3) AS done";
+
+/** Deletes some appends behind a place, and returns the place of the last one. */
+const DELETE_PIECE = `
+  WITH piece AS (
+    SELECT head, n FROM troupe.batch WHERE run = $1 AND (head, n) > ($2, $3) ORDER BY head, n LIMIT $4
+  ), deleted AS (
+    DELETE FROM troupe.batch USING piece WHERE batch.run = $1 AND batch.head = piece.head AND batch.n = piece.n
+  )
+  SELECT head, n FROM piece ORDER BY head DESC, n DESC LIMIT 1`;
+
+/** Few enough for a fraction of a second, also if all of them are large. */
+const PIECE_APPENDS = 500;
 
 /** Releases claims in the database, many at once. What fails is left: the next claim of the run replaces it. */
 export class Releases {
