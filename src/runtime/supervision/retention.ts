@@ -3,6 +3,7 @@ import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
+import { inLanes } from "./in-lanes.ts";
 
 /** The parts that retention needs. */
 export interface RetentionOptions {
@@ -21,6 +22,9 @@ const LOOKS_MS = { least: 1_000, most: 3_600_000 };
 const WEIGH_MS = 60_000;
 
 const PAGE_SIZE = 100;
+
+/** The runs that are removed at once: a database commits several removals together, and turns use it too. */
+const AT_ONCE = 8;
 
 /**
  * Periodically removes runs that have been idle too long or exceed the size limit, until the returned
@@ -45,27 +49,40 @@ export function startRetention(options: RetentionOptions): () => void {
   async function removeOld(): Promise<void> {
     if (!router.leads("retention")) return;
     const old = environment.now() - retainMs;
-    let excess = retainBytes === Infinity ? 0 : (await size()) - retainBytes;
+    let excess = await findExcess();
     for (let cursor: string | undefined; ;) {
       const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
       const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
-      for (const run of page.runs) {
-        if (stopped || (run.updatedAt > old && excess <= 0)) return;
-        if (!isHidden(run)) excess -= await remove(run.runId);
+      const known = page.runs.filter((run) => !isHidden(run));
+      // Those that are too old are the first ones.
+      const others = known.findIndex(({ updatedAt }) => updatedAt > old);
+      const tooOld = others < 0 ? known : known.slice(0, others);
+      await inLanes(tooOld, ({ runId }) => tryRemove(runId), AT_ONCE);
+      if (tooOld.length > 0) excess = await findExcess();
+      // One after the other: what each frees decides whether the next one is removed.
+      for (const { runId } of known.slice(tooOld.length)) {
+        if (stopped || excess <= 0) return;
+        const bytes = await size(runId);
+        if (await tryRemove(runId)) excess -= bytes;
       }
-      if (page.next === undefined) return;
+      if (stopped || page.next === undefined) return;
       cursor = page.next;
     }
   }
 
-  /** Removes a run. Returns the freed bytes; 0 if they are not needed. */
-  async function remove(runId: RunId): Promise<number> {
-    const bytes = retainBytes === Infinity ? 0 : await size(runId);
+  /** Removes a run, unless it is needed again. Returns whether it is removed. */
+  async function tryRemove(runId: RunId): Promise<boolean> {
+    if (stopped) return false;
     return runs.remove(runId, "retention").then(
-      () => bytes,
+      () => true,
       // A run that is busy again, has unread messages or the start of a schedule refuses; the next check asks it again.
-      () => 0,
+      () => false,
     );
+  }
+
+  /** The bytes above the limit. */
+  async function findExcess(): Promise<number> {
+    return retainBytes === Infinity ? 0 : (await size()) - retainBytes;
   }
 
   async function size(runId?: RunId): Promise<number> {

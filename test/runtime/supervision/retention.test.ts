@@ -3,6 +3,7 @@ import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { payments } from "../../../agents/payments.ts";
 import { pdfWriter } from "../../../agents/pdf-writer.ts";
+import type { EventLog } from "../../../src/ports/event-log.ts";
 import { message, reader } from "../messages/agents.ts";
 import { scheduled } from "../schedules/agents.ts";
 
@@ -49,6 +50,30 @@ test("above the size limit the longest idle runs are removed until the rest fits
   expect(left.slice(0, -1)).toEqual(runs.slice(1 - left.length).toReversed());
   await environment.advance(HOUR_MS);
   expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(left.length);
+  await runtime.close();
+});
+
+test("runs that are too old are removed several at a time", async () => {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const all = Promise.withResolvers<void>();
+  const removals = new Set<string>();
+  // Each removal waits for the others.
+  const together: EventLog = {
+    ...log,
+    async remove(cursor) {
+      removals.add(cursor.runId);
+      if (removals.size === 8) all.resolve();
+      await all.promise;
+      return log.remove(cursor);
+    },
+  };
+  const runtime = createRuntime({ agents: [payments], environment, log: together, retainMs: HOUR_MS });
+  for (let run = 0; run < 8; run += 1) await runtime.createRun("payments", {});
+  await environment.advance(10 * HOUR_MS);
+  await all.promise;
+  await environment.advance(MINUTE_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
 });
 
