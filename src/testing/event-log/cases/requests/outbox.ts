@@ -33,5 +33,19 @@ export function testOutbox(subject: EventLogSubject): void {
       expect(await log.outbox({ runId: runId("run") })).toEqual([]);
       expect(await log.outbox({})).toEqual([{ ...reply, runId: "other" }]);
     });
+
+    test("of two messages about a request the one that is not done stays", async () => {
+      const log = await openFor(subject);
+      const about = { requestId: requestId("first"), event: 1 };
+      const kinds = ["reply", "cancel"] as const;
+      for (const [index, kind] of kinds.entries()) {
+        const run = await startRun(log, kind, 1);
+        const outbox = kinds.map((each) => ({ ...about, kind: each }));
+        const added = await log.append(run, { events: [], records: [], outbox });
+        await log.append(added, { events: [], records: [], outbox: [{ ...about, kind, done: true }] });
+        const other = kinds[1 - index];
+        expect(await log.outbox({ runId: run.runId })).toEqual([{ ...about, kind: other, runId: kind }]);
+      }
+    });
   });
 }
