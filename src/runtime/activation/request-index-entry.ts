@@ -37,7 +37,7 @@ export class RequestIndexEntry {
   /** Whether the turn is at rest in the index. */
   get atRest(): boolean {
     const { wakeAt, waitingFor } = this.#marked;
-    return this.#ledger.phase === "waiting" || waitingFor !== undefined || wakeAt !== undefined;
+    return waitingFor !== undefined || wakeAt !== undefined || this.#ledger.phase === "waiting";
   }
 
   /** The wake time in the index, in milliseconds since 1970. */
@@ -58,9 +58,10 @@ export class RequestIndexEntry {
   /** Adds the changes of the entry to the batch that is about to be committed. */
   beforeCommit(turn: ActiveTurn): void {
     const { segment, wakeAt, waitingFor } = this.#marked;
-    const next = this.#next(turn);
+    const phase = this.#phase;
+    const next = this.#next(turn, phase);
     const isSame =
-      next.phase === this.#phase &&
+      next.phase === phase &&
       next.segment === segment &&
       next.wakeAt === wakeAt &&
       next.waitingFor === waitingFor;
@@ -69,12 +70,13 @@ export class RequestIndexEntry {
 
   /** Updates the entry after a change of what the turn waits for. */
   follow(turn: ActiveTurn): void {
-    const next = this.#next(turn);
+    const phase = this.#phase;
+    const next = this.#next(turn, phase);
     const isAtRest = next.phase === "waiting" || next.waitingFor !== undefined;
     const isRestNew = isAtRest && next.wakeAt !== this.#marked.wakeAt;
     const isKindNew = next.waitingFor !== undefined && next.waitingFor !== this.#marked.waitingFor;
     // Only coming to rest needs a commit now; waking up is written with the next one.
-    if (next.phase !== this.#phase || isRestNew || isKindNew) this.#write(next);
+    if (next.phase !== phase || isRestNew || isKindNew) this.#write(next);
   }
 
   get #phase(): StartedPhase {
@@ -82,18 +84,18 @@ export class RequestIndexEntry {
   }
 
   /** What the entry should be. */
-  #next(turn: ActiveTurn): NextEntry {
+  #next(turn: ActiveTurn, phase: StartedPhase): NextEntry {
     const before = this.#marked;
     const { rests } = turn;
     const { atRest } = turn.quiescence;
     const segment = segmentOf(turn);
     if (atRest === undefined) {
-      const isWaiting = this.#phase === "waiting";
+      const isWaiting = phase === "waiting";
       // A deadline that is new must not be missed if the process dies now.
       return {
         ...before,
         segment,
-        phase: this.#phase,
+        phase,
         ...(isWaiting && { wakeAt: earlier(before.wakeAt, rests.firstEnd) }),
       };
     }
@@ -101,8 +103,8 @@ export class RequestIndexEntry {
     const wakeAt = rests.firstEnd;
     const now = this.#context.environment.now();
     // The turn is about to continue.
-    if (wakeAt !== undefined && wakeAt <= now) return { ...before, segment, phase: this.#phase };
-    if (rests.waits > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
+    if (wakeAt !== undefined && wakeAt <= now) return { ...before, segment, phase };
+    if (turn.counts.waits > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
     const { oldest } = rests;
     const asks = rests.asks;
     const isKept =

@@ -1,4 +1,5 @@
 import type { CallId } from "../../protocol/ids.ts";
+import type { TurnCounts } from "./turn-counts.ts";
 
 /** Called when a sequence may have started or stopped working. */
 export interface ActivityListener {
@@ -13,16 +14,15 @@ export interface ActivityListener {
 export class Activity {
   /** Set while the turn may become quiescent. */
   listener: ActivityListener | undefined;
+  readonly #counts: TurnCounts;
   /** The sequences by their scope. */
   readonly #sequences = new Map<string, SequenceActivity>();
   /** The sequences activated since the last look. */
   readonly #noted = new Set<SequenceActivity>();
-  #activeCount = 0;
   #count = 0;
 
-  /** Whether a sequence can make progress. */
-  get any(): boolean {
-    return this.#activeCount > 0;
+  constructor(counts: TurnCounts) {
+    this.#counts = counts;
   }
 
   /** Whether a scope has a sequence that has not ended. */
@@ -108,7 +108,7 @@ export class Activity {
   }
 
   #activate(sequence: SequenceActivity): void {
-    if (sequence.activatedAt === 0) this.#activeCount += 1;
+    if (sequence.activatedAt === 0) this.#counts.active += 1;
     sequence.activatedAt = this.#count;
     this.#noted.add(sequence);
   }
@@ -116,7 +116,7 @@ export class Activity {
   #deactivate(sequence: SequenceActivity): void {
     if (sequence.activatedAt === 0) return;
     sequence.activatedAt = 0;
-    this.#activeCount -= 1;
+    this.#counts.active -= 1;
   }
 
   #end(sequence: SequenceActivity): void {

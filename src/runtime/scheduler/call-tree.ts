@@ -5,6 +5,8 @@ import type { Schema } from "../agent/agent.ts";
 import type { Wait } from "../replay/turn-journal.ts";
 import type { Rest } from "./open-rests.ts";
 import type { HeldSlot } from "./slot-queue.ts";
+import { newCounts } from "./turn-counts.ts";
+import type { TurnCounts } from "./turn-counts.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
@@ -38,7 +40,7 @@ export class OpenCall {
   /** False once it is closed, or its turn is passivated. Changed only by `close`. */
   open: boolean;
   #children: Set<OpenCall> | undefined;
-  readonly #busy: BusyCount;
+  readonly #counts: TurnCounts;
   #queued = false;
   #rests: boolean;
   #isCounted = false;
@@ -63,6 +65,8 @@ export class OpenCall {
     readonly name: string;
     readonly speaker: Speaker;
     readonly parent?: OpenCall;
+    /** The counts of its turn, for the root. */
+    readonly counts?: TurnCounts;
     /** Default: the configuration of its parent. */
     readonly config?: JsonObject;
     readonly abort?: () => void;
@@ -82,10 +86,10 @@ export class OpenCall {
     this.abort = options.abort ?? (() => {});
     this.#rests = RESTS.has(options.kind);
     if (this.parent) {
-      this.#busy = this.parent.#busy;
+      this.#counts = this.parent.#counts;
       this.parent.#adopt(this);
     } else {
-      this.#busy = { working: 0, running: 0 };
+      this.#counts = options.counts ?? newCounts();
     }
     this.#count();
   }
@@ -101,16 +105,6 @@ export class OpenCall {
     if (this.#rests) return;
     this.#rests = true;
     this.#count();
-  }
-
-  /** Whether every open call of the tree waits for something from outside the turn. */
-  get onlyRests(): boolean {
-    return this.#busy.working === 0;
-  }
-
-  /** Whether no open call of the tree runs code here: each waits for something from outside the turn, or is sent there. */
-  get onlyOutside(): boolean {
-    return this.#busy.running === 0;
   }
 
   /** Frees the slots of the calls above until this call, which waits for something from outside, is closed. */
@@ -166,17 +160,9 @@ export class OpenCall {
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
     const change = isCounted ? 1 : -1;
-    this.#busy.working += change;
-    if (!SENT.has(this.kind)) this.#busy.running += change;
+    this.#counts.working += change;
+    if (!SENT.has(this.kind)) this.#counts.running += change;
   }
-}
-
-/** Counts the working calls of a tree. A tree can have thousands of calls, too many to visit each time. */
-interface BusyCount {
-  /** The calls during which the time of the turn runs. */
-  working: number;
-  /** Those of them that run code in this process. */
-  running: number;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
 import type { Activity } from "./activity.ts";
+import type { TurnCounts } from "./turn-counts.ts";
 
 /** The number of new events from which on the code that records them waits, until half of them are delivered. */
 const EVENTS_AHEAD = 1_000;
@@ -18,8 +19,7 @@ export class DeliveryQueue {
   readonly #queue: Delivery[];
   /** The code that waits for deliveries, by their call. */
   #waiting: Map<CallId, WaitingCode> | undefined;
-  /** The number of deliveries whose commit is pending. */
-  #uncommitted = 0;
+  readonly #counts: TurnCounts;
   /** The calls whose logged deliveries are skipped. Absent when the logged deliveries are over. */
   #forgotten: Set<CallId> | undefined;
   /** The calls under which the code makes no more calls, so that logged deliveries under them are skipped. */
@@ -34,21 +34,18 @@ export class DeliveryQueue {
   #stopped = false;
   #next = 0;
 
-  constructor(logged: readonly Delivery[], macrotask: (run: () => void) => void, activity: Activity) {
+  constructor(
+    logged: readonly Delivery[],
+    macrotask: (run: () => void) => void,
+    activity: Activity,
+    counts: TurnCounts,
+  ) {
+    this.#counts = counts;
+    counts.queued = logged.length;
     this.#queue = [...logged];
     this.#logged = logged.length;
     this.#macrotask = macrotask;
     this.#activity = activity;
-  }
-
-  /** Whether the commit of a delivery is pending. */
-  get awaitsCommit(): boolean {
-    return this.#uncommitted > 0;
-  }
-
-  /** Whether there is nothing to deliver. */
-  get isEmpty(): boolean {
-    return this.#next === this.#queue.length;
   }
 
   /** The number of events of followed calls that were recorded since the replay and are not delivered. */
@@ -79,7 +76,7 @@ export class DeliveryQueue {
 
   /** Announces a delivery that is pushed after its commit. */
   announce(): void {
-    this.#uncommitted += 1;
+    this.#counts.uncommitted += 1;
   }
 
   /** Announces an event of a followed call. */
@@ -103,7 +100,8 @@ export class DeliveryQueue {
   /** Adds a delivery that is committed. */
   push(delivery: Delivery): void {
     if (this.#stopped) return;
-    this.#uncommitted -= 1;
+    this.#counts.uncommitted -= 1;
+    this.#counts.queued += 1;
     this.#queue.push(delivery);
     this.#skip();
     if (!this.#isPaused) this.#deliver();
@@ -187,6 +185,7 @@ export class DeliveryQueue {
     const delivery = this.#queue[this.#next];
     const isNew = !this.#isReplaying;
     this.#next += 1;
+    this.#counts.queued -= 1;
     if (!isNew || delivery === undefined || !("event" in delivery)) return;
     this.#newEvents -= 1;
     if (this.#newEvents > EVENTS_AHEAD / 2) return;

@@ -5,6 +5,7 @@ import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
 import type { LiveWait, OpenCall } from "./call-tree.ts";
+import type { TurnCounts } from "./turn-counts.ts";
 
 /**
  * What an open call waits for from outside its turn; `until` is its deadline in milliseconds since 1970. A new kind of
@@ -43,59 +44,18 @@ export class OpenRests {
   #awaited: Map<CallId, PromiseWithResolvers<LiveWait | undefined>> | undefined;
   /** Other calls that have a deadline. */
   #limited: Set<OpenCall> | undefined;
-  #unreplayed = 0;
-  #sleeps = 0;
-  #messages = 0;
-  #long = 0;
+  readonly #counts: TurnCounts;
 
-  constructor({ open, resumeIds, lastResume }: TurnJournal) {
+  constructor({ open, resumeIds, lastResume }: TurnJournal, counts: TurnCounts) {
+    this.#counts = counts;
     this.lastResume = lastResume;
     if (resumeIds.size > 0) this.#resumeIds = new Set(resumeIds);
     for (const { callId, wait } of open) {
       if (wait === undefined) continue;
       (this.#waits ??= new Map()).set(callId, wait);
-      this.#unreplayed += 1;
+      counts.waits += 1;
+      counts.unreplayed += 1;
     }
-  }
-
-  /** Whether nothing is waited for. */
-  get none(): boolean {
-    return this.#unreplayed === 0 && !this.any;
-  }
-
-  /** Whether a call rests. */
-  get any(): boolean {
-    return this.#calls !== undefined && this.#calls.size > 0;
-  }
-
-  /** How many calls sleep. */
-  get sleeps(): number {
-    return this.#sleeps;
-  }
-
-  /** How many calls wait for a message. */
-  get messages(): number {
-    return this.#messages;
-  }
-
-  /** Whether one of them, which is no wait for input, was long when it began or was replayed. */
-  get anyLong(): boolean {
-    return this.#long > 0;
-  }
-
-  /** How many waits for input are open. */
-  get waits(): number {
-    return this.#waits?.size ?? 0;
-  }
-
-  /** Whether a wait for input can be answered at once. */
-  get anyLiveWait(): boolean {
-    return this.waits > this.#unreplayed;
-  }
-
-  /** Whether there is a wait for input that the code has not reached. */
-  get anyUnreplayed(): boolean {
-    return this.#unreplayed > 0;
   }
 
   /** All waits for input, oldest first. */
@@ -132,7 +92,7 @@ export class OpenRests {
 
   /** The oldest call that waits for a message with a name. */
   receiver(name: string): OpenCall | undefined {
-    if (this.#messages === 0) return undefined;
+    if (this.#counts.messages === 0) return undefined;
     for (const call of this.#calls ?? []) {
       const { waitsFor: rest } = call;
       if (rest?.kind === "message" && rest.name === name) return call;
@@ -146,7 +106,7 @@ export class OpenRests {
     (this.#calls ??= new Set()).add(call);
     this.#count(rest, 1);
     call.isLong = rest.kind !== "input" && isLong(rest.until, now);
-    if (call.isLong) this.#long += 1;
+    if (call.isLong) this.#counts.long += 1;
   }
 
   /** Adds a call with a deadline that does not rest itself; the deadline does not depend on the calls below it. */
@@ -161,8 +121,8 @@ export class OpenRests {
     const { waitsFor: rest } = call;
     if (rest === undefined || this.#calls?.delete(call) !== true) return;
     this.#count(rest, -1);
-    if (call.isLong) this.#long -= 1;
-    if (rest.kind === "input") this.#waits?.delete(call.callId);
+    if (call.isLong) this.#counts.long -= 1;
+    if (rest.kind === "input" && this.#waits?.delete(call.callId) === true) this.#counts.waits -= 1;
   }
 
   /** The wait of a call, if the code has reached it. */
@@ -175,7 +135,8 @@ export class OpenRests {
   addWait(wait: LiveWait): void {
     const { callId } = wait;
     const before = this.#waits?.get(callId);
-    if (before && !("call" in before)) this.#unreplayed -= 1;
+    if (before === undefined) this.#counts.waits += 1;
+    else if (!("call" in before)) this.#counts.unreplayed -= 1;
     (this.#waits ??= new Map()).set(callId, wait);
     this.#reached(callId, wait);
   }
@@ -192,13 +153,14 @@ export class OpenRests {
 
   /** Drops the waits under a call that the code will never reach, and returns them. */
   dropUnreplayed(above: CallId): readonly Wait[] {
-    if (this.#unreplayed === 0) return [];
+    if (this.#counts.unreplayed === 0) return [];
     const dropped: Wait[] = [];
     for (const [callId, wait] of this.#waits ?? []) {
       if ("call" in wait || !isUnder(callId, above)) continue;
       dropped.push(wait);
       this.#waits?.delete(callId);
-      this.#unreplayed -= 1;
+      this.#counts.waits -= 1;
+      this.#counts.unreplayed -= 1;
       this.#reached(callId, undefined);
     }
     return dropped;
@@ -219,9 +181,12 @@ export class OpenRests {
     this.#calls = undefined;
     this.#limited = undefined;
     this.#waits = undefined;
-    this.#unreplayed = 0;
-    this.#sleeps = 0;
-    this.#messages = 0;
+    const counts = this.#counts;
+    counts.resting = 0;
+    counts.sleeps = 0;
+    counts.messages = 0;
+    counts.waits = 0;
+    counts.unreplayed = 0;
     for (const awaited of this.#awaited?.values() ?? []) awaited.resolve(undefined);
     this.#awaited = undefined;
   }
@@ -232,8 +197,10 @@ export class OpenRests {
   }
 
   #count({ kind }: Rest, step: number): void {
-    if (kind === "sleep") this.#sleeps += step;
-    if (kind === "message") this.#messages += step;
+    const counts = this.#counts;
+    counts.resting += step;
+    if (kind === "sleep") counts.sleeps += step;
+    if (kind === "message") counts.messages += step;
   }
 }
 

@@ -9,6 +9,7 @@ import type { LiveWait, OpenCall } from "./call-tree.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
 import { toRest } from "./open-rests.ts";
 import type { OpenRests, Rest } from "./open-rests.ts";
+import type { TurnCounts } from "./turn-counts.ts";
 
 /** The turn whose state is watched. */
 export interface QuiescenceListener {
@@ -20,7 +21,7 @@ export interface QuiescenceListener {
 
 /** What the state of a turn depends on. */
 export interface QuiescenceOptions {
-  readonly root: OpenCall;
+  readonly counts: TurnCounts;
   readonly rests: OpenRests;
   readonly recorder: Recorder;
   readonly environment: Environment;
@@ -52,6 +53,7 @@ export class Quiescence implements ActivityListener {
   readonly activity: Activity;
   readonly deliveries: DeliveryQueue;
   readonly #options: QuiescenceOptions;
+  readonly #counts: TurnCounts;
   readonly #listener: QuiescenceListener;
   /** The open calls that wait for something from outside the turn. */
   readonly rests: OpenRests;
@@ -69,9 +71,11 @@ export class Quiescence implements ActivityListener {
   constructor(options: QuiescenceOptions, listener: QuiescenceListener) {
     this.#options = options;
     this.#listener = listener;
-    this.rests = options.rests;
-    this.activity = new Activity();
-    this.deliveries = new DeliveryQueue(options.deliveries, options.environment.macrotask, this.activity);
+    const { counts, rests, deliveries, environment } = options;
+    this.#counts = counts;
+    this.rests = rests;
+    this.activity = new Activity(counts);
+    this.deliveries = new DeliveryQueue(deliveries, environment.macrotask, this.activity, counts);
     if (options.recorder.watched) this.#watch();
   }
 
@@ -80,17 +84,17 @@ export class Quiescence implements ActivityListener {
    * has only just asked.
    */
   get atRest(): boolean | undefined {
-    const { rests } = this;
-    if (rests.none || this.deliveries.awaitsCommit) return false;
-    if (rests.anyUnreplayed) return undefined;
+    const { resting, unreplayed, uncommitted, waits } = this.#counts;
+    if ((resting === 0 && unreplayed === 0) || uncommitted > 0) return false;
+    if (unreplayed > 0) return undefined;
     if (!this.#isQuiescent) return false;
-    if (rests.waits === 0) return this.#wasSeenAtRest;
+    if (waits === 0) return this.#wasSeenAtRest;
     return this.#settling === 0 ? true : undefined;
   }
 
   /** Whether the turn is suspended. */
   get suspended(): boolean {
-    return this.rests.any && this.#options.root.onlyRests;
+    return this.#counts.resting > 0 && this.#counts.working === 0;
   }
 
   /** Calls a function once, when no code of the turn runs here. */
@@ -131,7 +135,7 @@ export class Quiescence implements ActivityListener {
   /** Registers what an open call, other than a wait, waits for from outside the turn. */
   resting(call: OpenCall, rest: Rest): void {
     this.#rest(call, rest);
-    if (this.rests.anyLong) this.#settle();
+    if (this.#counts.long > 0) this.#settle();
   }
 
   /** Registers the deadline of a call, at which a turn at rest must continue. */
@@ -142,7 +146,8 @@ export class Quiescence implements ActivityListener {
 
   activityChanged(): void {
     this.#wasSeenAtRest = false;
-    const mayBeQuiescent = this.rests.anyLiveWait || this.rests.anyLong;
+    const { long, unreplayed, waits } = this.#counts;
+    const mayBeQuiescent = waits > unreplayed || long > 0;
     const isWatched = mayBeQuiescent || this.#whenOutside !== undefined;
     if (isWatched || this.deliveries.missing !== undefined) this.#lookSoon();
   }
@@ -155,11 +160,13 @@ export class Quiescence implements ActivityListener {
   }
 
   get #isQuiescent(): boolean {
-    return !this.activity.any && this.deliveries.isEmpty && this.#options.root.onlyRests;
+    const { active, queued, working } = this.#counts;
+    return active === 0 && queued === 0 && working === 0;
   }
 
   get #isOutside(): boolean {
-    return !this.activity.any && this.deliveries.isEmpty && this.#options.root.onlyOutside;
+    const { active, queued, running } = this.#counts;
+    return active === 0 && queued === 0 && running === 0;
   }
 
   #rest(call: OpenCall, rest: Rest): void {
@@ -183,7 +190,7 @@ export class Quiescence implements ActivityListener {
     this.#options.environment.macrotask(() => {
       this.#settling -= 1;
       if (this.#stopped) return;
-      if (this.rests.anyLong) this.#lookSoon();
+      if (this.#counts.long > 0) this.#lookSoon();
       this.#listener.quiescenceChanged();
     });
   }
@@ -207,7 +214,7 @@ export class Quiescence implements ActivityListener {
     const { activity, deliveries } = this;
     activity.deactivateSince(since);
     if (activity.count > since) this.#lookSoon();
-    this.#watchStall(activity.any ? undefined : deliveries.missing);
+    this.#watchStall(this.#counts.active > 0 ? undefined : deliveries.missing);
     this.#wasSeenAtRest = this.#settling === 0 && this.#isQuiescent;
     if (this.#isOutside) {
       const whenOutside = this.#whenOutside;
@@ -225,7 +232,7 @@ export class Quiescence implements ActivityListener {
     if (missing === undefined) return;
     const stop = this.#options.environment.timer(STALL_MS, () => {
       this.#stall = undefined;
-      if (this.deliveries.missing === missing && !this.activity.any) this.#listener.stalled(missing);
+      if (this.deliveries.missing === missing && this.#counts.active === 0) this.#listener.stalled(missing);
     });
     this.#stall = { missing, stop };
   }

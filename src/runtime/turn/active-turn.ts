@@ -27,6 +27,8 @@ import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { RunSystem } from "../scheduler/run-system.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
+import { newCounts } from "../scheduler/turn-counts.ts";
+import type { TurnCounts } from "../scheduler/turn-counts.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { OpenCalls } from "./open-calls.ts";
 import type { TurnEnd } from "./turn-end.ts";
@@ -85,6 +87,8 @@ export class ActiveTurn implements QuiescenceListener {
   readonly speaker: Speaker;
   readonly deliveries: DeliveryQueue;
   readonly activity: Activity;
+  /** What runs and what is open in the turn. */
+  readonly counts: TurnCounts = newCounts();
   /** What calls wait for from outside the turn. */
   readonly rests: OpenRests;
   readonly quiescence: Quiescence;
@@ -128,13 +132,15 @@ export class ActiveTurn implements QuiescenceListener {
       kind: "root",
       name: agent.name,
       speaker,
+      counts: this.counts,
       ...(config && { config: secrets.reveal(config.args) }),
     });
     this.#usage = journal.usage;
-    this.rests = new OpenRests(journal);
-    const { root, rests } = this;
+    const { counts } = this;
+    const rests = new OpenRests(journal, counts);
+    this.rests = rests;
     const quiescence = new Quiescence(
-      { root, rests, recorder, environment, deliveries: journal.deliveries },
+      { counts, rests, recorder, environment, deliveries: journal.deliveries },
       this,
     );
     const { activity, deliveries } = quiescence;
@@ -247,7 +253,7 @@ export class ActiveTurn implements QuiescenceListener {
   slept(call: OpenCall, until: number): void {
     const { limits } = this.context;
     this.quiescence.resting(call, { kind: "sleep", until });
-    if (this.rests.sleeps <= limits.openSleeps) return;
+    if (this.counts.sleeps <= limits.openSleeps) return;
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
   }
 

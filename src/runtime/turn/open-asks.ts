@@ -11,7 +11,7 @@ import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
-import type { OpenRests } from "../scheduler/open-rests.ts";
+import type { TurnCounts } from "../scheduler/turn-counts.ts";
 import { cutResult, toToolEnd } from "../scheduler/tool-end.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
@@ -24,7 +24,7 @@ export interface AskingTurn {
   readonly journal: TurnJournal;
   readonly calls: OpenCalls;
   readonly quiescence: Quiescence;
-  readonly rests: OpenRests;
+  readonly counts: TurnCounts;
 }
 
 /** How long an accepted ask is open before the turn rests on it, in milliseconds: most are answered before. */
@@ -154,8 +154,8 @@ export class OpenAsks {
   #restSoon(ask: OpenAsk): void {
     const { call } = ask;
     if (call?.open !== true || ask.isResting) return;
-    const { context, rests } = this.#turn;
-    if (rests.waits > 0) this.#rest(ask);
+    const { context, counts } = this.#turn;
+    if (counts.waits > 0) this.#rest(ask);
     else call.whenClosed(context.environment.timer(REST_AFTER_MS, () => this.#rest(ask)));
   }
 

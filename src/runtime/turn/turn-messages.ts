@@ -18,7 +18,7 @@ export function receiveNext(
     return;
   }
   turn.quiescence.resting(call, rest);
-  if (turn.rests.messages <= limits.openSleeps) return;
+  if (turn.counts.messages <= limits.openSleeps) return;
   turn.fail("overloaded", `agent ${turn.agent.name} waits for more than ${limits.openSleeps} messages`);
 }
 

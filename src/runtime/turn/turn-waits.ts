@@ -27,7 +27,7 @@ export function addWait(turn: ActiveTurn, wait: LiveWait): void {
   const { limits } = turn.context;
   turn.quiescence.waiting(wait);
   turn.openAsks?.rest();
-  if (turn.rests.waits <= limits.openWaits) return;
+  if (turn.counts.waits <= limits.openWaits) return;
   turn.fail("overloaded", `agent ${turn.agent.name} has more than ${limits.openWaits} open questions`);
 }
 
