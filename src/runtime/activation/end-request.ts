@@ -1,8 +1,7 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { RunContext } from "../run-context.ts";
-import type { RequestEnd } from "./current-row.ts";
-import type { RunLedger } from "./run-ledger.ts";
+import type { RequestEnd, RunLedger } from "./run-ledger.ts";
 
 /** Writes the end of a started request, and reports it. Returns the encoded RequestCompleted. */
 export function endRequest(

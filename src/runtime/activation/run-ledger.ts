@@ -1,14 +1,17 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
-import type { RecordPosition } from "../../ports/log-batch.ts";
+import type { RecordPosition, RunRow } from "../../ports/log-batch.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
-import type { RunPhase } from "../../protocol/answers/status.ts";
+import type { LastTurn, RunPhase } from "../../protocol/answers/status.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
 import { byteLength } from "../journal/json-limits.ts";
+import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
+import { addUsage } from "../replay/turn-journal.ts";
+import type { Usage } from "../../protocol/events/events.ts";
 import type { Recorded, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
 import { toPromptMark } from "../replay/prompts.ts";
@@ -19,8 +22,6 @@ import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
 import { RunSystem } from "../scheduler/run-system.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
-import { CurrentRow } from "./current-row.ts";
-import type { RequestEnd } from "./current-row.ts";
 
 /** A message for the agent of a run. */
 export interface GivenMessage {
@@ -28,6 +29,9 @@ export interface GivenMessage {
   readonly body: Json;
   readonly sender?: SenderRef;
 }
+
+/** The end of a request; one that joined the turn of another has no memory of its own. */
+export type RequestEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;
 
 /** The end of a canceled turn. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
@@ -46,7 +50,12 @@ export class RunLedger {
   readonly #now: () => number;
   #lifecycle: LifecycleState = "idle";
   #state: RunState;
-  readonly #row: CurrentRow;
+  #started: OpenRequest | undefined;
+  /** The row in the list of runs; absent until the first message of the run. */
+  #row: RunRow | undefined;
+  #lastTurn: LastTurn | undefined;
+  /** The usage of all turns that have ended. */
+  #usage: Usage | undefined;
   /** The number of events and records that the newest snapshot covers. */
   #covered: number;
   #key: string | undefined;
@@ -63,7 +72,10 @@ export class RunLedger {
     this.recorder = recorder;
     this.system = inspect && new RunSystem(runId, TRANSITIONS, { inspect, telemetry });
     this.#state = state;
-    this.#row = new CurrentRow(run);
+    this.#started = startedOf(state);
+    this.#row = run;
+    this.#lastTurn = run?.lastTurn;
+    this.#usage = run?.usage;
     this.#key = run?.alias;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
@@ -91,7 +103,7 @@ export class RunLedger {
 
   /** The agent of the run; `undefined` for a run without a row. */
   get agent(): string | undefined {
-    return this.#row.value?.agent;
+    return this.#row?.agent;
   }
 
   /** The key of the run, if it has one. */
@@ -119,12 +131,12 @@ export class RunLedger {
 
   /** Whether the run has its row, which it gets with its first message. */
   get begun(): boolean {
-    return this.#row.value !== undefined;
+    return this.#row !== undefined;
   }
 
   /** The request whose turn has started and not ended. */
   get started(): OpenRequest | undefined {
-    return startedOf(this.#state);
+    return this.#started;
   }
 
   /** The speaker of the events of a request, or of those that belong to none. */
@@ -134,15 +146,17 @@ export class RunLedger {
 
   /** Creates the row of a new run, with the configuration for new runs of its agent. */
   begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
-    this.#row.begin(agent, this.#now(), initialInput, metadata);
+    const now = this.#now();
+    this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
     if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
   }
 
-  /** Hides the run from the list of runs and from all clients. */
+  /** Hides the run from all clients: its row belongs to no agent, so that no list of runs has it. */
   hide(): void {
     this.#isLeaving = true;
-    const hidden = this.#row.hide();
-    if (hidden) this.recorder.row(hidden);
+    if (this.#row === undefined) return;
+    this.#row = { ...this.#row, agent: NO_AGENT, metadata: REMOVING };
+    this.recorder.row(this.#row);
   }
 
   /** Throws `gone` if the removal of the run has begun. */
@@ -222,7 +236,7 @@ export class RunLedger {
       ...(isQueued && { accepted_at: new Date(acceptedAt).toISOString() }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
-    this.#row.start({ request_id: requestId, operation, started_at: toTimestamp(this.#now()) });
+    this.#lastTurn = { request_id: requestId, operation, started_at: toTimestamp(this.#now()) };
     return started;
   }
 
@@ -242,7 +256,13 @@ export class RunLedger {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
-    this.#row.end(toTimestamp(this.#now()), end);
+    this.#lastTurn &&= {
+      ...this.#lastTurn,
+      ended_at: toTimestamp(this.#now()),
+      finish_reason: finishReason,
+      ...(error && { error_code: error.code }),
+    };
+    if (usage) this.#usage = addUsage(this.#usage ?? {}, usage);
     return text;
   }
 
@@ -269,12 +289,7 @@ export class RunLedger {
    * Writes the run's row, and a snapshot: `now`, or if enough entries have been added since the last one (`due`).
    */
   save(snapshot?: "due" | "now"): void {
-    const row = this.#row.update({
-      status: this.phase,
-      updatedAt: this.#now(),
-      turns: this.#state.turns,
-      started: this.started?.accepted.requestId,
-    });
+    const row = this.#updateRow();
     if (row === undefined) return;
     const entries = snapshot && this.recorder.head + this.recorder.records;
     if (entries === undefined || (snapshot === "due" && entries - this.#covered < SNAPSHOT_EVERY)) {
@@ -283,6 +298,29 @@ export class RunLedger {
     }
     this.#covered = entries;
     this.recorder.row(row, () => toSnapshot(this.#state));
+  }
+
+  /** Brings the row up to date. */
+  #updateRow(): RunRow | undefined {
+    if (this.#row === undefined) return undefined;
+    const { agent, createdAt, initialInput, metadata } = this.#row;
+    const started = this.#started?.accepted.requestId;
+    const lastTurn = this.#lastTurn;
+    const usage = this.#usage;
+    // Written out: a copy without some fields is ten times slower, and this is done for each request and each turn.
+    this.#row = {
+      agent,
+      status: this.phase,
+      createdAt,
+      updatedAt: this.#now(),
+      turns: this.#state.turns,
+      initialInput,
+      metadata,
+      ...(started !== undefined && { started }),
+      ...(lastTurn && { lastTurn }),
+      ...(usage && { usage }),
+    };
+    return this.#row;
   }
 
   #message(
@@ -302,6 +340,7 @@ export class RunLedger {
 
   #evolve(change: RunChange): void {
     this.#state = evolve(this.#state, change);
+    this.#started = startedOf(this.#state);
   }
 }
 

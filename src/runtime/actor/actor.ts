@@ -159,7 +159,7 @@ export class Actor implements ActorContext {
     }
     this.transcript.add(content);
     const id = this.#record(content, scope);
-    scope.backlog.add(id, content.length);
+    scope.said(id, content.length);
     this.turn.activity.activate(scope.path);
     return this.turn.committed(this.speaker);
   }
@@ -183,11 +183,11 @@ export class Actor implements ActorContext {
       tool_call_id: this.call.callId,
       progress: true,
     });
-    this.scope.backlog.add(id, content.length);
+    this.scope.said(id, content.length);
   }
 
-  #hasRoom({ backlog }: ReplayScope): boolean {
-    return backlog.isBelow(this.turn.context.limits, this.turn.recorder);
+  #hasRoom(scope: ReplayScope): boolean {
+    return scope.hasRoom(this.turn.context.limits, this.turn.recorder);
   }
 
   /** Runs the handler. Returns a function that reports its end. */

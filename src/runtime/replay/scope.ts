@@ -26,7 +26,10 @@ export class ReplayScope {
   readonly #items: Item[];
   readonly #logged: number;
   #count = 0;
-  readonly backlog: UncommittedTexts = new UncommittedTexts();
+  /** The uncommitted texts: the ids of their events, and their lengths. Two lists, because one of pairs would need an object per text. */
+  #textIds: number[] | undefined;
+  #textLengths: number[] | undefined;
+  #characters = 0;
   /** True while branches of this scope run; the scope itself can do nothing then. */
   branching = false;
   /** True after the handler or branch has ended; nothing more is allowed. */
@@ -82,6 +85,30 @@ export class ReplayScope {
     this.#items.length = 0;
   }
 
+  /** Adds an uncommitted text by the id of its event. */
+  said(id: number, characters: number): void {
+    (this.#textIds ??= []).push(id);
+    (this.#textLengths ??= []).push(characters);
+    this.#characters += characters;
+  }
+
+  /** Whether fewer texts and characters than the limits are uncommitted. */
+  hasRoom(
+    { uncommittedTexts: texts, uncommittedCharacters: characters }: Limits,
+    recorder: Recorder,
+  ): boolean {
+    const ids = this.#textIds ?? NONE;
+    const lengths = this.#textLengths ?? NONE;
+    // Checked only now and then: most sequences await their texts and never come near a limit.
+    if (ids.length < texts && this.#characters <= characters) return true;
+    const open = ids.findIndex((id) => id > recorder.cursor.head);
+    const done = open < 0 ? ids.length : open;
+    this.#textIds = ids.slice(done);
+    this.#textLengths = lengths.slice(done);
+    this.#characters = this.#textLengths.reduce((sum, length) => sum + length, 0);
+    return this.#textIds.length < texts && this.#characters <= characters;
+  }
+
   /** Ends the scope. Returns a divergence if it ends too early. */
   end(): Divergence | undefined {
     this.ended = true;
@@ -98,32 +125,4 @@ export class ReplayScope {
   }
 }
 
-/** The uncommitted texts of one sequence. */
-export class UncommittedTexts {
-  // Two lists of numbers, because a list of pairs would need an object per text.
-  #ids: number[] = [];
-  #lengths: number[] = [];
-  #characters = 0;
-
-  /** Adds a text by the id of its event. */
-  add(id: number, characters: number): void {
-    this.#ids.push(id);
-    this.#lengths.push(characters);
-    this.#characters += characters;
-  }
-
-  /** Whether fewer texts and characters than the limits are uncommitted. */
-  isBelow(
-    { uncommittedTexts: texts, uncommittedCharacters: characters }: Limits,
-    recorder: Recorder,
-  ): boolean {
-    // Checked only now and then: most sequences await their texts and never come near a limit.
-    if (this.#ids.length < texts && this.#characters <= characters) return true;
-    const open = this.#ids.findIndex((id) => id > recorder.cursor.head);
-    const done = open < 0 ? this.#ids.length : open;
-    this.#ids = this.#ids.slice(done);
-    this.#lengths = this.#lengths.slice(done);
-    this.#characters = this.#lengths.reduce((sum, length) => sum + length, 0);
-    return this.#ids.length < texts && this.#characters <= characters;
-  }
-}
+const NONE: readonly number[] = [];
