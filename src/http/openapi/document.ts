@@ -10,8 +10,10 @@ import {
   listOf,
   object,
   operation,
+  orStream,
   ref,
   refusal,
+  stream,
   text,
   toPaths,
   whole,
@@ -233,7 +235,7 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
     responses: {
       "200": {
         description: "One frame for each event: its id, and the event as data.",
-        content: { "text/event-stream": { schema: text } },
+        content: stream("an event"),
       },
       "204": nothingNew,
     },
@@ -268,7 +270,12 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery("key", text, "Only the run with this key; at the root with agent."),
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],
-    responses: { "200": { ...json(listOf(ref("RunSummary")), "A page of runs."), headers: more } },
+    responses: {
+      "200": orStream(
+        { ...json(listOf(ref("RunSummary")), "A page of runs, or a stream."), headers: more },
+        "a run, or `{run_id, removed: true}`",
+      ),
+    },
   }),
   waits: operation({
     summary: "Lists the open waits, oldest first, also those beside other work of their requests.",
@@ -297,15 +304,17 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
   }),
 };
 
-// A client that is generated from the document reads one type for a status, so the stream is only in words.
 function readEvents(parameters: readonly JsonObject[]): JsonObject {
   return operation({
     summary: "Returns the events of a request or a run.",
     description:
-      "With `stream=true` the answer is `text/event-stream`: one frame for each event, with its id and the event as data.",
+      "With `stream=true` the answer is `text/event-stream`, one frame for each event, with its id.",
     parameters: [...parameters, ...eventParameters, lastEventId],
     responses: {
-      "200": { ...json(listOf(ref("Event")), "Events, oldest first."), headers: more },
+      "200": orStream(
+        { ...json(listOf(ref("Event")), "Events, oldest first, as a page or a stream."), headers: more },
+        "an event",
+      ),
       "204": nothingNew,
     },
   });

@@ -88,6 +88,17 @@ export function json(schema: JsonObject, description: string): JsonObject {
   return { description, content: { "application/json": { schema } } };
 }
 
+/** The content of a stream of server-sent events. */
+export function stream(data: string): JsonObject {
+  const description = `Server-sent events; the data of a frame is ${data}, as JSON.`;
+  return { "text/event-stream": { schema: { ...text, description } } };
+}
+
+/** A JSON answer that is a stream if the request asks for one. */
+export function orStream(answer: JsonObject, data: string): JsonObject {
+  return { ...answer, content: { ...(answer["content"] as JsonObject), ...stream(data) } };
+}
+
 /** An answer without a body. */
 export function empty(description: string): JsonObject {
   return { description };

@@ -18,8 +18,10 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-const clientOf = (baseUrl: string): ReturnType<typeof createClient<paths>> =>
-  createClient<paths>({
+// Some routes answer with JSON or with a stream.
+type Client = ReturnType<typeof createClient<paths, `application/${string}`>>;
+const clientOf = (baseUrl: string): Client =>
+  createClient<paths, `application/${string}`>({
     baseUrl,
     fetch: async (request) => check.answer(request, await app.fetch(request)),
   });
@@ -35,6 +37,16 @@ test("the generated types equal those that this test is compiled with", async ()
 
 test("an OpenAPI linter reports nothing", async () => {
   expect(await lint(JSON.stringify(check.document))).toEqual([]);
+});
+
+test("the document says where the answer can be a stream", () => {
+  const types = (path: string, method: "get" | "post" = "get"): string[] => {
+    const answer = check.document.paths[path]?.[method]?.responses["200"] ?? {};
+    return Object.keys("content" in answer ? answer.content : {});
+  };
+  expect(types("/stream_request", "post")).toEqual(["text/event-stream"]);
+  for (const path of ["/getevents", "/getevents/{id}", "/events", "/events/{id}", "/runs"])
+    expect([path, types(path)]).toEqual([path, ["application/json", "text/event-stream"]]);
 });
 
 test("every route is called by the generated client, and every answer fits the document", async () => {

@@ -1742,6 +1742,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Event"][];
+                    "text/event-stream": string;
                 };
             };
             204: {
@@ -1783,6 +1784,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Event"][];
+                    "text/event-stream": string;
                 };
             };
             204: {
@@ -1824,6 +1826,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Event"][];
+                    "text/event-stream": string;
                 };
             };
             204: {
@@ -1865,6 +1868,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Event"][];
+                    "text/event-stream": string;
                 };
             };
             204: {
@@ -1925,6 +1929,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunSummary"][];
+                    "text/event-stream": string;
                 };
             };
             "4XX": components["responses"]["Refusal"];
