@@ -184,12 +184,45 @@ test("a request at the root with the type or operation of a native one is native
   expect(await chat.json()).toHaveProperty("detail");
 });
 
-test("a request with a text at the root is native, one with a list is ours, refusals too", async () => {
+test.each([
+  [{ input: [7] }],
+  [{ input: [1, 2, 3], session_id: "s1" }],
+  [{ input: ["hello"] }],
+  [{ input: [{ name: "bob" }] }],
+  [{ input: [{ content: [] }, 7] }],
+  [{ input: [] }],
+  [{ input: [], request_metadata: {} }],
+])(
+  "the list in %j at the root has no messages, so it belongs to no protocol and is refused",
+  async (body) => {
+    await using server = await TestServer.start([echo]);
+    const answer = await server.post("/process", body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      code: "invalid_request",
+      errors: [{ path: "input", message: expect.stringContaining("string") as string }],
+    });
+    expect((await server.runtime.runs({ limit: 1 })).runs).toEqual([]);
+  },
+);
+
+test.each([
+  [{ input: [], session_id: "s1" }],
+  [{ input: [], userId: "ada" }],
+  [{ input: [{ role: "user", content: [] }] }],
+  [{ input: [{ content: [{ type: "text", text: "hello" }] }] }],
+])("the request %j at the root has what only this protocol has", async (body) => {
+  await using server = await TestServer.start([echo]);
+  const answer = await server.post("/process", { ...body, stream: false });
+  expect(await answer.json()).toMatchObject({ object: "response" });
+});
+
+test("a request with a text at the root is native, one with messages is ours, refusals too", async () => {
   await using server = await TestServer.start([echo]);
   const native = await server.post("/process?wait=completed", { input: "hello" });
   expect(await native.json()).toMatchObject({ type: "RequestCompleted", result: "hello" });
   expect(lastOf(await (await server.open(say("hello"), "/process")).all()).status).toBe("completed");
-  expect(await (await server.post("/process", { input: [7] })).json()).toMatchObject({
+  expect(await (await server.post("/process", { input: [{ role: "nobody" }] })).json()).toMatchObject({
     error: { code: "UNPROCESSABLE" },
   });
   expect((await (await server.post("/process", {})).json()) as object).toHaveProperty("detail");

@@ -26,7 +26,7 @@ export async function processRequest(c: Context<AppEnv>, served: Served): Promis
   });
 }
 
-/** The same at a path that the native protocol also has: a body with a list as `input` is ours unless it is native. */
+/** The same at a path that the native protocol also has. */
 export async function processShared(
   c: Context<AppEnv>,
   next: Next,
@@ -34,10 +34,20 @@ export async function processShared(
   name: string,
 ): Promise<Response | void> {
   const body = await readJson(c, served.host.bodyLimitBytes);
-  if (!isObject(body) || !Array.isArray(body["input"]) || isNative(body)) return next();
+  if (!isObject(body) || isNative(body) || !isOurs(body)) return next();
   c.set("wire", name);
   return processRequest(c, served);
 }
+
+/** Whether a body has what only this protocol has: a list of messages, or an empty one and the name of a session. */
+function isOurs({ input, ...fields }: { readonly [name: string]: unknown }): boolean {
+  if (!Array.isArray(input)) return false;
+  const messages: readonly unknown[] = input;
+  if (messages.length === 0) return SESSION_NAMES.some((name) => typeof fields[name] === "string");
+  return messages.every((item) => isObject(item) && ("role" in item || "content" in item));
+}
+
+const SESSION_NAMES = ["session_id", "sessionId", "user_id", "userId"];
 
 /** Whether a body has what names a request of the native protocol; requests of this protocol have neither field. */
 function isNative({ type, operation }: { readonly [name: string]: unknown }): boolean {
