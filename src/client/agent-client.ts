@@ -49,7 +49,7 @@ export function createAgentClient<Definition extends Agent>(
         key,
         request_id: requestId ?? randomId("req_"),
       };
-      await requests.process(request as MessageRequest, { signal });
+      await requests.process(request as MessageRequest, signal);
     },
     actor: (key) => ({
       key,
@@ -64,7 +64,7 @@ export function createAgentClient<Definition extends Agent>(
     describe: async (options) => (await requests.ask("GET", "/describe", options)).json as AgentDescriptor,
     async configure(args, { runId, key, signal } = {}) {
       const request = { type: "ConfigureRequest", args, run_id: runId, key } as ConfigureRequest;
-      await requests.process(request, { wait: true, signal });
+      await requests.process(request, signal);
     },
   };
   wires.set(client, requests.wire);
@@ -98,7 +98,7 @@ type TurnBody =
   | { readonly type: "ChatRequest"; readonly input: string }
   | { readonly type: "OperationRequest"; readonly operation: string; readonly input: Json };
 
-function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): TurnRequest {
+function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): NamedRequest {
   const { runId, key, metadata, onBusy, loggingLevel, attachments } = options;
   // JSON leaves out what is undefined.
   return {
@@ -110,15 +110,17 @@ function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): 
     on_busy: onBusy,
     logging_level: loggingLevel,
     attachments,
-  } as TurnRequest;
+  } as NamedRequest;
 }
+
+type NamedRequest = TurnRequest & { readonly request_id: RequestId };
 
 /** Sends a request. The signal does not stop it half-way, because the client would not know whether it was accepted. */
 async function accept(
   requests: Requests,
-  request: TurnRequest,
+  request: NamedRequest,
   signal: AbortSignal | undefined,
 ): Promise<AcceptedRequest> {
   signal?.throwIfAborted();
-  return { ...(await requests.process(request)), requests };
+  return { ...(await requests.begin(request)), requests };
 }

@@ -25,7 +25,7 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
     agent<Definition extends Agent = Agent>(name = ""): ClientOf<Definition> {
       return createAgentClient<Definition>(name, name === "" ? requests : requests.of(name));
     },
-    agents: async (options) => (await requests.list<AgentEntry>("/", options)).items,
+    agents: async (options) => (await requests.list<AgentEntry | AgentPair>("/", options)).items.map(toEntry),
     async runs({ signal, finishReason, ...query } = {}) {
       const { agent, key } = query;
       // Only the list of an agent can be searched by key.
@@ -76,6 +76,13 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
     const { agent } = await requests.status(requestId);
     await requests.of(agent).resume(requestId, waitId, values);
   }
+}
+
+/** An agent as the draft of the protocol lists it. */
+type AgentPair = readonly [name: string, path: string];
+
+function toEntry(listed: AgentEntry | AgentPair): AgentEntry {
+  return "name" in listed ? listed : { name: listed[0], path: listed[1] };
 }
 
 const UPLOAD_MS = 10 * 60_000;

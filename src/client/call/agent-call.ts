@@ -29,7 +29,7 @@ export class RequestCall<Output> implements AgentCall<Output> {
     this.runId = accepted.then(({ requestId: id, runId }) => {
       // A server of the draft may choose the id itself.
       this.#requestId = id;
-      return runId;
+      return runId ?? this.#request.runId;
     });
     // An error is thrown to those who await the call.
     this.runId.catch(() => {});

@@ -1,5 +1,6 @@
 import type { Event } from "../../protocol/events/events.ts";
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestStatus } from "../../protocol/answers/status.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { FollowOptions, OpenWait } from "../call-api.ts";
 import { eventsPath } from "../requests/requests.ts";
@@ -25,11 +26,19 @@ export class FollowedRequest {
   #end: TurnEnd | undefined;
   #reading: Promise<void> | undefined;
   #news: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly #run: PromiseWithResolvers<RunId> = Promise.withResolvers();
 
   constructor(accepted: Promise<AcceptedRequest>, options: FollowOptions) {
     this.accepted = accepted;
     this.#options = options;
     this.#answers = new Answers(options.answer);
+    // Those who need the run get it from `runId`.
+    this.#run.promise.catch(() => {});
+  }
+
+  /** The run as the first event names it. */
+  get runId(): Promise<RunId> {
+    return this.#run.promise;
   }
 
   /** How the turn ended, if it has. */
@@ -52,17 +61,30 @@ export class FollowedRequest {
 
   /** Reads until the turn has ended, or waits for the answer of another client. */
   read(): Promise<void> {
-    this.#reading ??= this.#readOn().finally(() => {
-      this.#reading = undefined;
-    });
+    this.#reading ??= this.#readOn()
+      .catch((thrown: unknown) => {
+        this.#run.reject(thrown);
+        throw thrown;
+      })
+      .finally(() => {
+        this.#reading = undefined;
+      });
     return this.#reading;
   }
 
   async #readOn(): Promise<void> {
     const { signal } = this.#options;
     while (this.#end === undefined) {
-      const { requests, requestId } = await unlessAborted(this.accepted, signal);
-      await this.#readStream(requests, requestId);
+      const accepted = await unlessAborted(this.accepted, signal);
+      const { requests, requestId } = accepted;
+      const { given } = this.#answers;
+      await this.#readStream(accepted).catch((thrown: unknown) => {
+        if (accepted.runId !== undefined || !hasCode(thrown, "not_found")) throw thrown;
+        throw requests.wire.fault(
+          "call_failed",
+          `answers with a status only, and does not know ${requestId}`,
+        );
+      });
       if (this.#end !== undefined) return;
       this.#answers.check();
       const { next } = this.#answers;
@@ -71,27 +93,30 @@ export class FollowedRequest {
         continue;
       }
       if (this.waits.length > 0) return;
+      // The stream has ended at a question that was answered in this moment.
+      if (this.#answers.given > given) continue;
       // A stream without an end of the turn; a server can also deliver fewer events than were asked for.
-      const status = await requests.status(requestId, signal);
-      if (status.status !== "completed")
+      const status = await requests.progress(requestId, signal);
+      if (!isCompleted(status))
         throw requests.wire.fault("call_failed", `ended the events of ${requestId} too early`);
       this.#end = status;
     }
   }
 
   /** Reads one stream, until it ends. */
-  async #readStream(requests: Requests, requestId: RequestId): Promise<void> {
+  async #readStream({ requests, requestId }: AcceptedRequest): Promise<void> {
     const { signal, patient = false } = this.#options;
     const stream = requests.follow(eventsPath(requestId), {
       query: { follow: patient || undefined },
       after: this.events.last,
       signal,
       openWaits: () => (patient ? 0 : this.waits.length),
-      progress: () => requests.status(requestId, signal),
+      progress: () => requests.progress(requestId, signal),
     });
     for await (const followed of stream) {
       if (followed.type !== "events") continue;
       const events = followed.events as unknown as readonly Event[];
+      if (events[0] !== undefined) this.#run.resolve(events[0].run_id);
       for (const event of events) this.#waits.add(event);
       this.events.add(events);
       this.#end = events.findLast(isEnd) as TurnEnd | undefined;
@@ -108,6 +133,10 @@ export class FollowedRequest {
     // The turn continues; what is thrown here, the next await throws again.
     this.read().catch(() => {});
   }
+}
+
+function isCompleted(status: Partial<RequestStatus>): status is RequestStatus {
+  return status.status === "completed";
 }
 
 function isEnd(event: Event): boolean {
@@ -132,6 +161,11 @@ class Answers {
   /** Whether a wait is answered. */
   has(waitId: number): boolean {
     return this.#given.has(waitId);
+  }
+
+  /** The number of waits that are answered. */
+  get given(): number {
+    return this.#given.size;
   }
 
   /** Resolves when one of the coming answers was given or withheld; `undefined` if none is coming. */

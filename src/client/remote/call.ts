@@ -94,7 +94,8 @@ export class RemoteCall {
     // A cancel does not abort it, because only an accepted request can be canceled on the server.
     const taken = retry({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
       const { json } = await this.#wire.ask("POST", "/process", ask);
-      return toIds(json, name);
+      // A server of the draft may answer with a status only.
+      return json === undefined ? { requestId } : toIds(json, name);
     });
     this.#abandon = (): void => {
       const cancel = (ids: RemoteIds): void => void abandon(this.#wire, ids.requestId, limits.cancelMs);

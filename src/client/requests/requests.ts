@@ -1,8 +1,10 @@
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Request } from "../../protocol/requests/requests.ts";
+import type { Request, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
+import { withTextId } from "../stream/received-events.ts";
+import { hasCode } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { Wire } from "../wire/wire.ts";
@@ -16,8 +18,8 @@ import { follow } from "../stream/reconnect.ts";
 /** What a server says when it has accepted a request. */
 export interface Accepted {
   readonly requestId: RequestId;
-  /** Empty only for the configuration of an agent. */
-  readonly runId: RunId;
+  /** Absent if the server answers with a status only, as the draft of the protocol allows: its events have the run. */
+  readonly runId?: RunId;
 }
 
 /** A part of a list. */
@@ -71,39 +73,38 @@ export class Requests {
     return follow(this.wire, { ...settings, path, limits: { ...this.#options.limits, ...settings.limits } });
   }
 
-  /** Sends a request of the protocol, which must be safe to repeat. */
-  async process(
-    request: Request,
-    { wait, signal }: { readonly wait?: true; readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<Accepted> {
-    const { json } = await this.ask("POST", "/process", {
-      query: { wait },
-      body: request,
-      signal,
-      timeoutMs: ANSWER_MS,
-    });
-    const { request_id: requestId, run_id: runId } = (json ?? {}) as Partial<Event>;
+  /** Sends a request of the protocol, which must be safe to repeat. Resolves when it is in the log. */
+  process(request: Request, signal?: AbortSignal): Promise<Reply> {
+    // A message is in the log before any answer.
+    const query = request.type === "Message" ? {} : { wait: true };
+    return this.ask("POST", "/process", { query, body: request, signal, timeoutMs: ANSWER_MS });
+  }
+
+  /** Sends a request for a turn, which must be safe to repeat. Resolves when it is accepted, also if it is queued. */
+  async begin(request: TurnRequest & { readonly request_id: RequestId }): Promise<Accepted> {
+    // Without `wait`, a server of the draft answers with a status and keeps the ids to itself.
+    const query = { wait: true, wait_ms: 0 };
+    const { json } = await this.ask("POST", "/process", { query, body: request, timeoutMs: ANSWER_MS });
+    if (json === undefined) return { requestId: request.request_id };
+    const { request_id: requestId, run_id: runId } = withTextId(json ?? {}) as Partial<Event>;
     if (typeof requestId !== "string") throw this.wire.fault("call_failed", "answers without a request_id");
-    return { requestId, runId: runId ?? "" };
+    return { requestId, ...(typeof runId === "string" && { runId }) };
   }
 
   /** Answers a wait; resolves when the answer is in the log. */
   async resume(requestId: RequestId, waitId: number, values: JsonObject): Promise<void> {
-    await this.process(
-      {
-        type: "ResumeWithInput",
-        request_id: requestId,
-        wait_id: waitId,
-        request_keys: values,
-        resume_id: randomId("res_"),
-      },
-      { wait: true },
-    );
+    await this.process({
+      type: "ResumeWithInput",
+      request_id: requestId,
+      wait_id: waitId,
+      request_keys: values,
+      resume_id: randomId("res_"),
+    });
   }
 
   /** Cancels a request; resolves when that is in the log. */
   async cancel(requestId: RequestId): Promise<void> {
-    await this.process({ type: "CancelRequest", request_id: requestId }, { wait: true });
+    await this.process({ type: "CancelRequest", request_id: requestId });
   }
 
   async status(requestId: RequestId, signal?: AbortSignal): Promise<RequestStatus> {
@@ -111,11 +112,21 @@ export class Requests {
     return (json ?? {}) as RequestStatus;
   }
 
+  /** The state of a request; empty if the server does not tell it. */
+  async progress(requestId: RequestId, signal?: AbortSignal): Promise<Partial<RequestStatus>> {
+    try {
+      return await this.status(requestId, signal);
+    } catch (thrown) {
+      if (hasCode(thrown, "not_found", "method_not_allowed")) return {};
+      throw thrown;
+    }
+  }
+
   /** The events behind one, page by page, up to the newest. A page is empty if a filter drops all its events. */
   async *pages(id: string, after: number, signal?: AbortSignal): AsyncGenerator<readonly Event[], void> {
     for (let since: number | string | undefined = after; since !== undefined;) {
       const page: Page<Event> = await this.list(eventsPath(id), { query: { since }, signal });
-      yield page.items;
+      yield page.items.map(withTextId);
       since = page.next;
     }
   }

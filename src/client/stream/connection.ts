@@ -31,13 +31,19 @@ export async function connect(
   throw wire.fault("call_failed", "did not answer with an event stream");
 }
 
-/** Whether the request only waits for an answer and all its events are read. */
+/**
+ * Whether the request only waits for an answer and all its events are read. Where the server does not tell, a stream that
+ * says nothing beside an open question does.
+ */
 export async function isParked(
   { openWaits, progress }: AllFollowSettings,
   { after }: ReadPosition,
+  { isSilent = false }: { readonly isSilent?: boolean } = {},
 ): Promise<boolean> {
   if (openWaits() === 0) return false;
-  const { status, last_event_id: newest = after } = await progress();
+  const told = await progress();
+  if (told === undefined) return false;
+  const { status = isSilent ? "waiting" : undefined, last_event_id: newest = after } = told;
   return status === "waiting" && !(newest > after);
 }
 
@@ -80,7 +86,7 @@ export async function* readConnection(
       const chunk = await within(clock, waitMs, next);
       if (chunk === undefined) {
         if (leftMs <= waitMs) throw wire.fault("timeout", `sent nothing for ${limits.idleMs} ms`);
-        if (await isParked(options, position)) return "parked";
+        if (await isParked(options, position, { isSilent: true })) return "parked";
         lookMs *= 2;
         continue;
       }

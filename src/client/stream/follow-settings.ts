@@ -35,9 +35,9 @@ export interface FollowSettings {
   openWaits?(): number;
   /**
    * Returns the request's progress, while a wait is open: a server ends a stream that contained the last
-   * wait, but not one that started after it. Default: unknown.
+   * wait, but not one that started after it. Empty if the server does not tell it. Default: the server is not asked.
    */
-  progress?(): Promise<Partial<Pick<RequestStatus, "last_event_id" | "status">>>;
+  progress?(): Promise<Partial<Pick<RequestStatus, "last_event_id" | "status">> | undefined>;
 }
 
 /** The settings with their defaults. */

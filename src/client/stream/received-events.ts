@@ -50,6 +50,12 @@ export function takeEvents(
   return { events };
 }
 
+/** An event whose run id is a text; in the draft of the protocol it is a number. */
+export function withTextId<Received extends object>(event: Received): Received {
+  const { run_id: run } = event as { readonly run_id?: unknown };
+  return typeof run === "number" ? { ...event, run_id: String(run) } : event;
+}
+
 /** Whether a text takes more bytes than the limit; a UTF-16 code unit takes at most three. */
 function isLarger(text: string, limitBytes: number): boolean {
   return text.length * 3 > limitBytes && new TextEncoder().encode(text).length > limitBytes;
@@ -68,9 +74,9 @@ function toEvent(wire: Wire, data: string, position: number, isRow: boolean): Re
     if (isRow) return { id: 0, type: "", ...value };
     // In the draft, the `id` of an ArtifactGenerated is the file's id and hides the event's.
     if (type === "ArtifactGenerated" && typeof id === "string")
-      return { ...value, type, id: position, artifact_id: id };
+      return withTextId({ ...value, type, id: position, artifact_id: id });
     if (Number.isSafeInteger(id) && (id as number) >= 0 && typeof type === "string")
-      return value as unknown as ReceivedEvent;
+      return withTextId(value as unknown as ReceivedEvent);
   }
   return wire.fault("call_failed", "sent an invalid event");
 }

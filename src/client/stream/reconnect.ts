@@ -20,7 +20,7 @@ export async function* follow(
 ): AsyncGenerator<Followed<ReceivedEvent>, void> {
   const options: AllFollowSettings = {
     openWaits: () => 0,
-    progress: async () => ({}),
+    progress: async () => undefined,
     ...settings,
     limits: { ...followLimits, ...settings.limits },
   };
@@ -89,7 +89,7 @@ async function isAtRest(
 ): Promise<boolean> {
   if (after < 0) return areRows !== true;
   if (openWaits() === 0) return false;
-  const { status } = await progress();
+  const { status } = (await progress()) ?? {};
   // A queued request continues by itself, like a running one.
   return status !== "running" && status !== "queued";
 }

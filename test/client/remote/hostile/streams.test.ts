@@ -202,11 +202,7 @@ const answers: readonly (readonly [what: string, end: string, handler: Handler])
   ["refuses it", "tool_error: agent fiend refused: no", json({ detail: "no" }, 403)],
   ["does not fit it", "invalid_input: agent fiend refused: no", json({ detail: "no" }, 422)],
   ["answers with 500", "tool_error: agent fiend refused: HTTP 500", json({}, 500)],
-  [
-    "answers with nothing",
-    "tool_error: agent fiend answers without a request id",
-    (response) => response.end(),
-  ],
+  ["answers with no ids", "tool_error: agent fiend answers without a request id", json({})],
   [
     "answers with a page",
     "tool_error: agent fiend did not answer with JSON",
