@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { listen } from "./tiny-server.ts";
 
@@ -20,19 +20,18 @@ export interface DraftChoices {
  */
 export async function serveDraft(choices: DraftChoices = {}): Promise<{ url: string; close(): void }> {
   const echo = new DraftEcho(choices);
-  return listen(
-    createServer(async (request, response) => {
-      const { pathname, searchParams } = new URL(request.url ?? "/", "http://draft");
-      const [, agent = "", route = "", id = ""] = pathname.split("/");
-      const body = await text(request);
-      if (pathname === "/") send(response, [["echo", "/echo"]]);
-      else if (agent !== "echo") response.writeHead(404).end();
-      else if (route === "describe") send(response, DESCRIPTION);
-      else if (route === "process") echo.process(response, JSON.parse(body) as Fields, searchParams);
-      else if (route === "getevents") echo.read(response, id, searchParams);
-      else response.writeHead(404).end();
-    }),
-  );
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://draft");
+    const [, agent = "", route = "", id = ""] = pathname.split("/");
+    const body = await text(request);
+    if (pathname === "/") send(response, [["echo", "/echo"]]);
+    else if (agent !== "echo") response.writeHead(404).end();
+    else if (route === "describe") send(response, DESCRIPTION);
+    else if (route === "process") echo.process(response, JSON.parse(body) as Fields, searchParams);
+    else if (route === "getevents") echo.read(response, id, searchParams);
+    else response.writeHead(404).end();
+  };
+  return listen(createServer((request, response) => void answer(request, response)));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
