@@ -19,19 +19,36 @@ export interface ModelVariables {
 }
 
 /**
- * The model named by the environment, or the given one if no variable names a model. Throws where a variable is
- * misspelt or does not fit the others. A named model needs the packages `ai` and `@ai-sdk/openai-compatible`,
- * which are loaded on first use.
+ * The model named by the environment, by default that of the process, or the given one if no variable names a model. Throws
+ * where a variable is misspelt or does not fit the others, and where none names a model and none is given. A named model
+ * needs the packages `ai` and `@ai-sdk/openai-compatible`, which are loaded on first use.
+ *
+ * @example
+ * const assistant = llmAgent({ name: "assistant", purpose: "Helps.", instructions: "Help.", model: modelFromEnv() });
  */
-export function modelFromEnv(variables: ModelVariables, otherwise: Model): Model {
+export function modelFromEnv(variables: ModelVariables = ofProcess(), otherwise?: Model): Model {
   // An empty variable counts as absent.
   const { TROUPE_MODEL_URL: url = "", TROUPE_MODEL: name = "", TROUPE_MODEL_KEY: key = "" } = variables;
   const { OPENAI_API_KEY: openAiKey = "" } = variables;
   check(variables);
   const images = variables.TROUPE_MODEL_IMAGES !== "no";
   if (url !== "") return liveModel({ url, model: name || "default", key, images });
-  if (openAiKey === "") return otherwise;
-  return liveModel({ url: OPENAI_URL, model: name || OPENAI_MODEL, key: openAiKey, images });
+  if (openAiKey !== "")
+    return liveModel({ url: OPENAI_URL, model: name || OPENAI_MODEL, key: openAiKey, images });
+  if (otherwise !== undefined) return otherwise;
+  throw new AgentError(
+    "invalid_request",
+    "no variable names a model: neither TROUPE_MODEL_URL nor OPENAI_API_KEY is set",
+    {
+      hint: "set OPENAI_API_KEY, or TROUPE_MODEL_URL (and TROUPE_MODEL, TROUPE_MODEL_KEY) for another server with OpenAI's API",
+    },
+  );
+}
+
+/** The variables of the process; none where there is no process, as in a browser. */
+function ofProcess(): ModelVariables {
+  const { process } = globalThis as { readonly process?: { readonly env?: ModelVariables } };
+  return process?.env ?? {};
 }
 
 const OPENAI_URL = "https://api.openai.com/v1";

@@ -172,20 +172,38 @@ function toUsage(
 function toModelError(model: string, thrown: unknown): ModelError {
   if (isInstance(thrown, ModelError)) return thrown;
   const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
-  return new ModelError(`${model}: ${messageOf(thrown) || "the completion failed"}${placeOf(thrown)}`, {
+  const url = urlOf(thrown);
+  return new ModelError(`${model}: ${toFact(thrown, url)}`, {
     transient: isTransient(thrown),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
-    cause: thrown,
+    // The log of the server shows it.
+    cause: url ? new Error(`asked ${url.origin}${url.pathname}`, { cause: thrown }) : thrown,
   });
 }
 
-/** The address that was asked and its status; without user, password and query, which can hold secrets. */
-function placeOf(thrown: unknown): string {
+/** The address that was asked. Only the log of the server shows it, without user, password and query. */
+function urlOf(thrown: unknown): URL | undefined {
   const url = fieldOf(thrown, "url");
-  if (typeof url !== "string" || !URL.canParse(url)) return "";
-  const { origin, pathname } = new URL(url);
+  return typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
+}
+
+/** What went wrong, for clients: they need not know where the server of a model is. */
+function toFact(thrown: unknown, url: URL | undefined): string {
+  const code = networkCodeOf(thrown);
+  if (code !== undefined) return `the connection to its server failed (${code})`;
+  const message = withoutAddress(messageOf(thrown) || "the completion failed", url);
   const status = fieldOf(thrown, "statusCode");
-  return ` (${typeof status === "number" ? `HTTP ${status} from ` : ""}${origin}${pathname})`;
+  return typeof status === "number" ? `${message} (HTTP ${status})` : message;
+}
+
+function withoutAddress(message: string, url: URL | undefined): string {
+  if (url === undefined) return message;
+  // A name without a dot can be any word of the message.
+  const names = [url.host, ...(url.hostname.includes(".") ? [url.hostname] : [])];
+  const isNamed = url.port !== "" || names.length > 1;
+  const host = names.map((name) => name.replaceAll(/[.[\]]/g, String.raw`\$&`)).join("|");
+  const place = String.raw`https?://(?:${host})[^\s"']*`;
+  return message.replaceAll(new RegExp(isNamed ? `${place}|${host}` : place, "gi"), "its server");
 }
 
 /** Client error statuses that are transient. */
@@ -202,16 +220,35 @@ const CAUSES = 10;
 
 /** Whether a failure is transient: the provider says so, or the network failed. */
 function isTransient(thrown: unknown): boolean {
-  let fault = thrown;
-  for (let depth = 0; isInstance(fault, Error) && depth < CAUSES; depth += 1) {
+  return causesOf(thrown).some((fault) => {
     const status = fieldOf(fault, "statusCode");
     if (fieldOf(fault, "isRetryable") === true || fieldOf(fault, "name") === BROKEN_STREAM) return true;
     if (typeof status === "number" && (status >= 500 || TRY_AGAIN.has(status))) return true;
-    const code = fieldOf(fault, "code");
-    if (typeof code === "string" && NETWORK_CODE.test(code)) return true;
-    fault = fieldOf(fault, "cause");
-  }
-  return false;
+    return isNetworkCode(fieldOf(fault, "code"));
+  });
+}
+
+/** Why the network failed, if it did. */
+function networkCodeOf(thrown: unknown): string | undefined {
+  return causesOf(thrown)
+    .map((fault) => fieldOf(fault, "code"))
+    .find(isNetworkCode);
+}
+
+function isNetworkCode(code: unknown): code is string {
+  return typeof code === "string" && NETWORK_CODE.test(code);
+}
+
+/** An error and its causes. */
+function causesOf(thrown: unknown): readonly unknown[] {
+  const faults: unknown[] = [];
+  for (
+    let fault = thrown;
+    isInstance(fault, Error) && faults.length < CAUSES;
+    fault = fieldOf(fault, "cause")
+  )
+    faults.push(fault);
+  return faults;
 }
 
 /** The retry delay that the provider asks for. */

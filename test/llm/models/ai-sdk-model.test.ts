@@ -1,13 +1,16 @@
+import { inspect } from "node:util";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createRuntime, defineAgent, defineTool } from "troupe";
 import type { Model } from "troupe";
 import { aiSdkModel, llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
 import type { LlmAgentOptions, ModelVariables } from "troupe/llm";
 import type { Event } from "troupe/protocol";
+import { createMetrics } from "troupe/http";
 import { collect } from "troupe/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
+import { hastyEnvironment } from "../../client/hasty.ts";
 import { chat } from "../chat.ts";
 import { breakingOff, dropping, failing, OpenAiServer, streaming } from "./openai-server.ts";
 
@@ -41,6 +44,19 @@ async function ask(model: Model, options: Partial<LlmAgentOptions> = {}): Promis
     ...options,
   });
   return chat(agent, "How warm is Oslo?");
+}
+
+/** Asks a model, and returns what the operator's log says of it too. */
+async function askLogged(model: Model): Promise<{ readonly events: readonly Event[]; readonly log: string }> {
+  const log: string[] = [];
+  const telemetry = createMetrics({
+    log: (line, thrown) => void log.push(line, inspect(thrown)),
+  });
+  const agent = llmAgent({ name: "clerk", purpose: "Answers.", instructions: "Be brief.", model });
+  const runtime = createRuntime({ agents: [agent], telemetry, environment: hastyEnvironment() });
+  const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "How warm is Oslo?" });
+  await runtime.close();
+  return { events, log: log.join("\n") };
 }
 
 describe("a model of the AI SDK", () => {
@@ -269,7 +285,7 @@ describe("a model of the AI SDK", () => {
       finish_reason: "error",
       error: {
         code: "agent_error",
-        message: `local.chat/small: the key is wrong (HTTP 401 from ${server.url}/chat/completions)`,
+        message: "local.chat/small: the key is wrong (HTTP 401)",
       },
     });
   });
@@ -356,13 +372,48 @@ describe("the model in the environment", () => {
     expect(modelFromEnv({ OPENAI_API_KEY: "k", TROUPE_MODEL: "gpt" }, otherwise).name).toBe("gpt");
   });
 
-  test("says which address it asked when that is wrong", async () => {
-    await using server = await OpenAiServer.start(failing(404, "Not Found"));
-    const wrong = server.url.replace("/v1", "/v2");
-    const events = await ask(modelFromEnv({ TROUPE_MODEL_URL: wrong }, otherwise));
-    expect(events.at(-1)).toMatchObject({
-      error: { message: `default: Not Found (HTTP 404 from ${wrong}/chat/completions)` },
+  test("says to the operator which address it asked, and not to clients", async () => {
+    await using server = await OpenAiServer.start((response) => {
+      const { host = "" } = response.req.headers;
+      failing(404, `${host} has no /v2, see http://${host}/docs`)(response);
     });
+    const url = server.url.replace("/v1", "/v2");
+    const { events, log } = await askLogged(modelFromEnv({ TROUPE_MODEL_URL: url }, otherwise));
+    expect(events.at(-1)).toMatchObject({
+      error: { message: "default: its server has no /v2, see its server (HTTP 404)" },
+    });
+    expect(JSON.stringify(events)).not.toContain(new URL(url).port);
+    expect(log).toContain(`${url}/chat/completions`);
+  });
+
+  test("does not tell clients the address of a server that cannot be reached", async () => {
+    const { url } = await (async () => {
+      await using server = await OpenAiServer.start();
+      return server;
+    })();
+    const { events, log } = await askLogged(modelFromEnv({ TROUPE_MODEL_URL: url }, otherwise));
+    expect(events.at(-1)).toMatchObject({
+      error: { message: "default: the connection to its server failed (ECONNREFUSED)" },
+    });
+    expect(JSON.stringify(events)).not.toContain("127.0.0.1");
+    expect(log).toContain(`${url}/chat/completions`);
+  });
+
+  test("is that of the process without arguments, and names the variables that it looked for", () => {
+    vi.stubEnv("OPENAI_API_KEY", "k");
+    vi.stubEnv("TROUPE_MODEL", "gpt");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(modelFromEnv().name).toBe("gpt");
+    vi.stubEnv("OPENAI_API_KEY", "");
+    vi.stubEnv("TROUPE_MODEL", "");
+    expect(() => modelFromEnv()).toThrow(
+      expect.objectContaining({
+        code: "invalid_request",
+        message: "no variable names a model: neither TROUPE_MODEL_URL nor OPENAI_API_KEY is set",
+      }) as Error,
+    );
+    expect(modelFromEnv(undefined, otherwise)).toBe(otherwise);
+    expect(() => modelFromEnv({})).toThrow("no variable names a model");
   });
 
   test.each([
