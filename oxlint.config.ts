@@ -23,7 +23,8 @@ const NESTED = ["!./**", "!../**", "../../**"];
 /** Node's own modules, including those with a subpath. */
 const NODE = ["node:*", "node:*/*"];
 
-const RUNTIME = ["../protocol/**", "../errors.ts", "../ports/**", "../runtime/**"];
+const SHARED = "../shared/**";
+const RUNTIME = [SHARED, "../protocol/**", "../errors.ts", "../ports/**", "../runtime/**"];
 const EDGES = [
   "../view/**",
   "../storage/**",
@@ -36,11 +37,12 @@ const EDGES = [
 
 /** The layers, from left to right. An import may only point to the left. */
 const LAYERS: readonly Layer[] = [
-  { folder: "protocol", ours: [], packages: ["zod", "zod/**", "@standard-schema/spec"] },
-  { folder: "ports", ours: ["../protocol/**", "../errors.ts"], packages: [] },
+  { folder: "shared", ours: [], packages: [] },
+  { folder: "protocol", ours: [SHARED], packages: ["zod", "zod/**", "@standard-schema/spec"] },
+  { folder: "ports", ours: [SHARED, "../protocol/**", "../errors.ts"], packages: [] },
   {
     folder: "runtime",
-    ours: ["../protocol/**", "../errors.ts", "../ports/**"],
+    ours: [SHARED, "../protocol/**", "../errors.ts", "../ports/**"],
     packages: ["xstate", "croner", "@standard-schema/spec"],
   },
   { folder: "view", ours: RUNTIME, packages: [] },
@@ -299,7 +301,10 @@ export default defineConfig({
   },
   overrides: [
     ...LAYERS.flatMap(toOverrides),
-    { files: ["src/errors.ts"], rules: { "no-restricted-imports": only(["./protocol/**"], []) } },
+    {
+      files: ["src/errors.ts"],
+      rules: { "no-restricted-imports": only(["./shared/**", "./protocol/**"], []) },
+    },
     {
       files: ["src/storage/{sqlite,fs}/*"],
       rules: {
@@ -325,7 +330,7 @@ export default defineConfig({
     },
     { files: ENTRIES, rules: { "house/no-barrel": "off" } },
     {
-      files: ["src/{protocol,ports,runtime}/**"],
+      files: ["src/{shared,protocol,ports,runtime}/**"],
       rules: {
         "no-restricted-globals": [
           "error",

@@ -9,6 +9,9 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** A file that breaks one rule, and the rule. */
 const wrong: readonly (readonly [rule: string, file: string, content: string])[] = [
+  ["no-restricted-imports", "src/shared/up.ts", 'import type { A } from "../protocol/json.ts";'],
+  ["no-restricted-globals", "src/shared/time.ts", "setTimeout(() => {}, 1);"],
+  ["no-restricted-properties", "src/shared/chance.ts", "export const one: number = Math.random();"],
   ["no-restricted-imports", "src/protocol/up.ts", 'export type { A } from "../errors.ts";'],
   ["no-restricted-imports", "src/errors.ts", 'import "./runtime/a.ts";'],
   ["no-restricted-imports", "src/ports/up.ts", 'import "../runtime/a.ts";'],
@@ -62,6 +65,8 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
 /** Files that follow all rules. */
 const right: readonly (readonly [file: string, content: string])[] = [
   ["src/runtime/b.ts", 'import { a } from "./a.ts";\nexport const b = (): unknown => a;'],
+  ["src/shared/right.ts", "export const a = 1;"],
+  ["src/storage/sqlite/deep/shared.ts", 'import "../../../shared/right.ts";'],
   ["src/runtime/deep/fine.ts", 'import "../right.ts";\nimport "../../ports/router.ts";\nimport "xstate";'],
   [
     "src/runtime/right.ts",

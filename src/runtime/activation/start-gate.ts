@@ -1,5 +1,6 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 
 /** A turn to continue, as the gate sees it. */
 export interface Suspect {
@@ -30,7 +31,7 @@ export interface StartGateOptions {
 const SUSPICIOUS_DEATHS = 2;
 
 /** Time for a suspect to make progress or survive, in milliseconds; doubled for each further death. */
-const TRIAL_MS = { first: 250, most: 15_000 };
+const TRIAL = { firstMs: 250, mostMs: 15_000 };
 
 /**
  * How long suspects are held back before they are tried, as a multiple of a trial: a process that somebody else kills
@@ -117,7 +118,7 @@ export class StartGate {
   /** Tries the suspects of one round. */
   async #try(suspects: readonly Suspect[]): Promise<void> {
     const deaths = suspects.reduce((most, turn) => Math.max(most, turn.deaths), 0);
-    const ms = Math.min(TRIAL_MS.first * 2 ** (deaths - SUSPICIOUS_DEATHS), TRIAL_MS.most);
+    const ms = backoffMs(TRIAL, deaths - SUSPICIOUS_DEATHS);
     const holdMs = Math.min(ms * HOLD_TRIALS, ROUND_MS);
     const groups = toGroups(suspects, Math.min(GROUPS, Math.floor(ROUND_MS / ms)));
     if (suspects.length > 1) {

@@ -70,7 +70,7 @@ export class TurnInput {
       if (this.#ledger.phase === "running") slot.wake();
       slot.revive();
     }
-    return slot.turn?.entrance.when();
+    return slot.turn?.machine.promise;
   }
 
   /** Gives an answer of another actor to the turn that asked; does nothing if that turn has ended. */

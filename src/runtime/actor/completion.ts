@@ -10,7 +10,7 @@ import type { Sequence } from "./sequence.ts";
 import { checkQueueOptions, checkTimeoutOption } from "../agent/call-options.ts";
 import type { CompletionOptions } from "../agent/turn-api.ts";
 import { COMPLETION } from "../replay/signature.ts";
-import { backoffMs, makeCall } from "../calls/attempts.ts";
+import { makeCall, pauseAfterMs } from "../calls/attempts.ts";
 import type { TimedCall } from "../calls/attempts.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -113,7 +113,7 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
     },
     pauseAfter(thrown, attempt) {
       if (!isInstance(thrown, ModelError) || !thrown.transient) return undefined;
-      const pauseMs = thrown.retryAfterMs ?? backoffMs(BACKOFF_MS, attempt);
+      const pauseMs = thrown.retryAfterMs ?? pauseAfterMs(BACKOFF_MS, attempt);
       if (pauseMs <= PATIENCE_MS) return pauseMs;
       awayMs = pauseMs;
       return undefined;

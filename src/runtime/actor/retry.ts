@@ -2,7 +2,7 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RetryCode, RetryPolicy } from "../agent/call-options.ts";
-import { backoffMs, inAttempts } from "../calls/attempts.ts";
+import { inAttempts, pauseAfterMs } from "../calls/attempts.ts";
 import { cancel } from "../calls/call-end.ts";
 import { actorSignature, callSignature, sleepSignature } from "../replay/signature.ts";
 import type { Signature } from "../replay/signature.ts";
@@ -110,7 +110,7 @@ export class RetriedCall implements Attempt {
         return attempt.result;
       },
       pauseAfter: (thrown, number) =>
-        this.#isRetried(thrown) ? backoffMs(policy.backoffMs, number) : undefined,
+        this.#isRetried(thrown) ? pauseAfterMs(policy.backoffMs, number) : undefined,
       pause: async (ms, thrown) => {
         if (!this.#isCanceled && ms > 0) await this.#pause(sequence, ms);
         if (this.#isCanceled) throw toCanceled(thrown as AgentError);

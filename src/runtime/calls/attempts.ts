@@ -2,6 +2,7 @@ import type { QueueOptions } from "../../ports/model.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 import type { Effect } from "../agent/agent.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { HeldSlot } from "../scheduler/slot-queue.ts";
@@ -145,8 +146,8 @@ export async function inAttempts<Value>(attempts: Attempts<Value>): Promise<Valu
 }
 
 /** The pause after an attempt, in milliseconds: doubled with each, up to an hour. */
-export function backoffMs(firstMs: number, attempt: number): number {
-  return Math.min(firstMs * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+export function pauseAfterMs(firstMs: number, attempt: number): number {
+  return backoffMs({ firstMs, mostMs: LONGEST_PAUSE_MS }, attempt - 1);
 }
 
 const LONGEST_PAUSE_MS = 3_600_000;

@@ -1,5 +1,6 @@
 import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 import { Pauses } from "../journal/pauses.ts";
 import { readAccepted } from "../replay/accepted.ts";
 import type { Reply } from "../replay/mail-port.ts";
@@ -80,12 +81,9 @@ export class Deadlocks {
 
   /** Repeats a failed examination, for example until the log can be written again: nothing else would break a cycle. */
   async #repeat(requestId: RequestId): Promise<void> {
-    let pauseMs = AGAIN_MS;
-    let failures = 1;
-    do {
-      await this.#pauses.wait(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, RETRY_LIMIT_MS);
-    } while (!(await this.#isExamined(requestId, failures++)));
+    let failures = 0;
+    do await this.#pauses.wait(backoffMs({ firstMs: AGAIN_MS, mostMs: RETRY_LIMIT_MS }, failures++));
+    while (!(await this.#isExamined(requestId, failures)));
   }
 
   /** Examines a turn once. Returns false if that has failed. */

@@ -15,12 +15,13 @@ import { checkMessage, checkTurnRequest } from "./check-request.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import { backoffMs } from "../../shared/backoff.ts";
+import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
-import { Lanes } from "../journal/lanes.ts";
 
-/** The pause before a request is sent again, in milliseconds; doubled each time. */
-const RETRY_MS = { first: 20, most: 1_000 };
+/** The pause before a request is sent again, in milliseconds. */
+const RETRY = { firstMs: 20, mostMs: 1_000 };
 
 /** How long a request without a deadline waits for room in a full mailbox, in milliseconds. */
 const FULL_MS = 60_000;
@@ -31,7 +32,7 @@ export class ActorMail implements Mail {
   readonly #keyed: KeyedRuns;
   readonly #pauses: Pauses;
   readonly #deadlocks: Deadlocks;
-  readonly #lanes = new Lanes();
+  readonly #posting = new KeyedMutex();
 
   constructor(context: Omit<HostContext, "mail">, keyed: KeyedRuns) {
     this.#context = context;
@@ -41,11 +42,11 @@ export class ActorMail implements Mail {
   }
 
   post(letter: Letter): Promise<Posted | undefined> {
-    return this.#lanes.run(laneOf(letter), () => this.#post(letter));
+    return this.#posting.run(receiverOf(letter), () => this.#post(letter));
   }
 
   cancel(letter: Pick<Letter, "from" | "accepted">): Promise<void> {
-    return this.#lanes.run(laneOf(letter), async () => {
+    return this.#posting.run(receiverOf(letter), async () => {
       await this.#send(letter.accepted, { isRepeated: true, isCanceled: true });
     });
   }
@@ -73,7 +74,7 @@ export class ActorMail implements Mail {
     const { environment, log } = this.#context;
     let { isRepeated } = letter;
     let fullUntil = letter.expiresAt;
-    for (let pauseMs = RETRY_MS.first; letter.isWanted(); pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+    for (let failures = 0; letter.isWanted(); failures += 1) {
       try {
         return await this.#send(letter.accepted, { isRepeated, from: letter.from });
       } catch (thrown) {
@@ -84,7 +85,7 @@ export class ActorMail implements Mail {
         if (!AGAIN.has(code) || (code === "overloaded" && environment.now() >= fullUntil)) throw thrown;
         isRepeated ||= code !== "overloaded";
       }
-      await this.#pauses.wait(pauseMs);
+      await this.#pauses.wait(backoffMs(RETRY, failures));
     }
     return undefined;
   }
@@ -162,7 +163,7 @@ export function checkNoCycle(runId: RunId, { caller, key }: AcceptedRequest["req
 const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "internal", "overloaded"]);
 
 /** The requests of one run to one actor. */
-function laneOf({ from, accepted }: Pick<Letter, "from" | "accepted">): string {
+function receiverOf({ from, accepted }: Pick<Letter, "from" | "accepted">): string {
   const { agent, request } = accepted;
   return `${from} ${agent} ${request.key ?? `/${request.run_id ?? ""}`}`;
 }

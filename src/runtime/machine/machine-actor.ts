@@ -167,7 +167,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     // A machine that starts in a final state accepts no event.
     if (snapshot.status === "active") this.#machine.send(event);
     else this.#finish(snapshot);
-    this.#openEntrance();
+    this.#takeOperations();
   }
 
   /** Continues from the state after the last transition, with the calls that were open then. */
@@ -180,12 +180,12 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#waits.restore(snapshot, waits);
     this.#restoring = false;
     if (snapshot.status !== "active") this.#finish(snapshot);
-    this.#openEntrance();
+    this.#takeOperations();
   }
 
   /** From now on operations of other requests can join the turn, if this is the machine of the requested agent. */
-  #openEntrance(): void {
-    if (!this.#ended && this.actor.depth === 0) this.actor.turn.entrance.open(this);
+  #takeOperations(): void {
+    if (!this.#ended && this.actor.depth === 0) this.actor.turn.machine.resolve(this);
   }
 
   check(asked: MachineRequest, input: unknown): void {

@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId } from "../../protocol/ids.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { readAccepted, readEvent } from "../replay/accepted.ts";
 import { Pauses } from "../journal/pauses.ts";
@@ -14,8 +15,8 @@ import { toOutcome } from "./to-outcome.ts";
 /** How long arrived entries are collected before one commit removes them, in milliseconds. */
 const FLUSH_MS = 1_000;
 
-/** The pause before a failed delivery is repeated, in milliseconds; doubled each time. */
-const RETRY_MS = { first: 50, most: 10_000 };
+/** The pause before a failed delivery is repeated, in milliseconds. */
+const RETRY = { firstMs: 50, mostMs: 10_000 };
 
 /**
  * The messages of a run to other actors: the answers to their asks, and the cancels of its own asks. Each is in the
@@ -99,7 +100,7 @@ export class Outbox {
 
   async #deliver(key: string, mark: OutboxMark): Promise<void> {
     const { environment, telemetry } = this.#context;
-    for (let pauseMs = RETRY_MS.first; !this.#stopped; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+    for (let failures = 0; !this.#stopped; failures += 1) {
       try {
         await (mark.kind === "reply" ? this.#reply(mark) : this.#cancel(mark));
         break;
@@ -110,7 +111,7 @@ export class Outbox {
       }
       if (this.#stopped) return;
       this.#pauses ??= new Pauses(environment);
-      await this.#pauses.wait(pauseMs);
+      await this.#pauses.wait(backoffMs(RETRY, failures));
     }
     if (this.#stopped) return;
     this.#open?.delete(key);

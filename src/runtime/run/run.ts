@@ -4,9 +4,9 @@ import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { RunLedger, notWritten } from "../activation/run-ledger.ts";
 import type { LoadedActor } from "../api.ts";
-import { Lanes } from "../journal/lanes.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
@@ -42,7 +42,7 @@ export class Run implements RecorderListener {
   readonly #renewal: Renewal;
   #messages = 0;
   /** The messages whose ids their clients chose; created with the first. */
-  #arriving: Lanes | undefined;
+  #arriving: KeyedMutex | undefined;
   /** Whether the history of another run is being copied into it. */
   #copying = false;
   #isRemoved = false;
@@ -199,7 +199,7 @@ export class Run implements RecorderListener {
     const id = this.#context.log.node === undefined ? undefined : namedId(message);
     if (id === undefined) return isRepeated ? this.#answerOnce(message) : this.#perform(message);
     // Other nodes may send the same one at the same time.
-    this.#arriving ??= new Lanes();
+    this.#arriving ??= new KeyedMutex();
     return this.#arriving.run(id, () => this.#answerOnce(message));
   }
 

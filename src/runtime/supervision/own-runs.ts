@@ -1,7 +1,10 @@
 import type { OwnerQuery } from "../../ports/log-queries.ts";
 import type { Router } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { inLanes } from "./in-lanes.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+
+/** The number of runs that are processed at once: enough that each commit contains many of them. */
+export const RUNS_AT_ONCE = 64;
 
 /** The other nodes that can own runs. */
 export function livingOthers(router: Router): readonly string[] {
@@ -27,7 +30,7 @@ export async function ownRuns(
   const runIds = [...new Set(entries.map(({ runId }) => runId))];
   if (router.members().length === 0) return runIds;
   const own = new Set<RunId>();
-  await inLanes(runIds, async (runId) => {
+  await forEachConcurrent(runIds, RUNS_AT_ONCE, async (runId) => {
     if (await router.isMine(runId)) own.add(runId);
   });
   return runIds.filter((runId) => own.has(runId));

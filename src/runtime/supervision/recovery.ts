@@ -1,11 +1,12 @@
 import type { OwnerQuery } from "../../ports/log-queries.ts";
 import type { TakeoverOptions } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { backoffMs } from "../../shared/backoff.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext } from "../run-context.ts";
-import { inLanes } from "./in-lanes.ts";
-import { notOwned, notOwnedByOthers, ownRuns } from "./own-runs.ts";
+import { RUNS_AT_ONCE, notOwned, notOwnedByOthers, ownRuns } from "./own-runs.ts";
 import { sendRecover, sendRedeliver } from "./send-recover.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
@@ -13,8 +14,8 @@ import { WakeTimer } from "./wake-timer.ts";
 /** The interval of checks whether a failed log can be written again, in milliseconds. */
 const PROBE_MS = 1_000;
 
-/** The delay before lost runs are recovered, in milliseconds; doubled while some of them cannot be loaded. */
-const RETRY_MS = { first: 1_000, most: 60_000 };
+/** The delay before lost runs are recovered, in milliseconds; longer while some of them cannot be loaded. */
+const RETRY = { firstMs: 1_000, mostMs: 60_000 };
 
 /** Resting turns that are examined at the same time after a start. */
 const EXAMINED_TOGETHER = 100;
@@ -33,7 +34,7 @@ export class Recovery {
   readonly #started = Promise.withResolvers<void>();
   /** The runs that this process has lost to another owner, or could not load or reach. */
   readonly #lost = new Set<RunId>();
-  #retryMs = RETRY_MS.first;
+  #failures = 0;
   #stopLater: (() => void) | undefined;
   /** The walks over all resting turns that are wanted, the one under way included. */
   #walksWanted = 0;
@@ -107,13 +108,13 @@ export class Recovery {
     const { environment, telemetry } = this.#context;
     if (this.#stopped) return;
     this.#lost.add(runId);
-    this.#stopLater ??= environment.timer(this.#retryMs, () => {
+    this.#stopLater ??= environment.timer(backoffMs(RETRY, this.#failures), () => {
       this.#stopLater = undefined;
       const lost = [...this.#lost];
       this.#lost.clear();
       this.#recoverLost(lost).catch((error: unknown) => {
         telemetry.fault("recovery failed", error);
-        this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS.most);
+        this.#failures += 1;
         for (const each of lost) this.recoverLater(each);
       });
     });
@@ -161,7 +162,7 @@ export class Recovery {
     await this.#redeliver();
     const isFailing = this.#lost.size > 0;
     const isAnyBack = lost.some((runId) => !this.#lost.has(runId));
-    this.#retryMs = isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first;
+    this.#failures = isFailing ? this.#failures + 1 : 0;
     // The turns at rest among them are not continued, so their wake times must be known.
     await this.#wakeTimer.start();
     await this.#readAgain();
@@ -184,7 +185,7 @@ export class Recovery {
    * log cannot be written, that is done when it can be.
    */
   async #recover(runIds: readonly RunId[]): Promise<void> {
-    await inLanes(runIds, async (runId) => {
+    await forEachConcurrent(runIds, RUNS_AT_ONCE, async (runId) => {
       const isReached = await sendRecover(this.#context, runId);
       if (!isReached && !this.isProbing) this.recoverLater(runId);
     });
@@ -193,7 +194,7 @@ export class Recovery {
   /** Has all replies and cancels sent again that have not arrived. */
   async #redeliver(query: OwnerQuery = notOwnedByOthers(this.#context.router)): Promise<void> {
     const runIds = await ownRuns(this.#context.router, await this.#context.log.outbox(query));
-    await inLanes(runIds, (runId) => sendRedeliver(this.#context, runId));
+    await forEachConcurrent(runIds, RUNS_AT_ONCE, (runId) => sendRedeliver(this.#context, runId));
   }
 
   /**

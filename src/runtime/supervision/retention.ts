@@ -3,7 +3,7 @@ import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
-import { inLanes } from "./in-lanes.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 
 /** The parts that retention needs. */
 export interface RetentionOptions {
@@ -57,7 +57,7 @@ export function startRetention(options: RetentionOptions): () => void {
       // Those that are too old are the first ones.
       const others = known.findIndex(({ updatedAt }) => updatedAt > old);
       const tooOld = others < 0 ? known : known.slice(0, others);
-      await inLanes(tooOld, ({ runId }) => tryRemove(runId), AT_ONCE);
+      await forEachConcurrent(tooOld, AT_ONCE, ({ runId }) => tryRemove(runId));
       if (tooOld.length > 0) excess = await findExcess();
       // One after the other: what each frees decides whether the next one is removed.
       for (const { runId } of known.slice(tooOld.length)) {

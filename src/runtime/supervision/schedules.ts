@@ -2,6 +2,7 @@ import { toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Schedule } from "../agent/definition/schedule.ts";
 import { checkTurnRequest } from "../commands/check-request.ts";
@@ -18,8 +19,8 @@ const LONGEST_MS = 60_000;
 /** How long a node waits that leaves the schedule to another one, in milliseconds, so that it notices the end of that. */
 const STANDBY_MS = 3_000;
 
-/** The pause after a failure, in milliseconds; doubled each time, up to the longest one. */
-const RETRY_MS = 1_000;
+/** The pause after a failure, in milliseconds. */
+const RETRY = { firstMs: 1_000, mostMs: LONGEST_MS };
 
 /** Sends the requests of the schedules of all served agents at their times, until the returned function is called. */
 export function startSchedules(context: HostContext, keyed: KeyedRuns): () => void {
@@ -48,7 +49,7 @@ class ScheduleTimer {
   #since: number | undefined;
   /** The newest time that needs nothing more. */
   #done: number | undefined;
-  #retryMs = RETRY_MS;
+  #failures = 0;
   #stopTimer = (): void => {};
   #isStopped = false;
 
@@ -68,7 +69,7 @@ class ScheduleTimer {
   look(): void {
     this.#send().then(
       (until) => {
-        this.#retryMs = RETRY_MS;
+        this.#failures = 0;
         const mostMs = this.#context.router.leads(this.#task) ? LONGEST_MS : STANDBY_MS;
         // A time that has passed during the sending is sent at once.
         const restMs = this.#schedule.next(until) - this.#context.environment.now();
@@ -76,8 +77,8 @@ class ScheduleTimer {
       },
       (error: unknown) => {
         if (!this.#isStopped) this.#report(error);
-        this.#wait(this.#retryMs);
-        this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_MS);
+        this.#wait(backoffMs(RETRY, this.#failures));
+        this.#failures += 1;
       },
     );
   }

@@ -1,9 +1,9 @@
 import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { OwnerQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { HostContext } from "../run-context.ts";
-import { inLanes } from "./in-lanes.ts";
-import { notOwnedByOthers, ownRuns } from "./own-runs.ts";
+import { RUNS_AT_ONCE, notOwnedByOthers, ownRuns } from "./own-runs.ts";
 import { sendRecover } from "./send-recover.ts";
 
 /** The delay before a log that could not be read is read again, in milliseconds. */
@@ -75,7 +75,7 @@ export class WakeTimer {
 
   async #wake(due: readonly RequestEntry[]): Promise<void> {
     const own = await ownRuns(this.#context.router, due);
-    await inLanes(own, (runId) => sendRecover(this.#context, runId, { isDue: true }));
+    await forEachConcurrent(own, RUNS_AT_ONCE, (runId) => sendRecover(this.#context, runId, { isDue: true }));
   }
 
   async #setNext(after: number): Promise<void> {
@@ -95,7 +95,7 @@ export class WakeTimer {
     const { runs } = await log.list({ limit: 1 });
     if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
     const asleep = await log.asleep({ after: nowMs, ...notOwnedByOthers(router) });
-    await inLanes(await ownRuns(router, asleep), async (runId) => {
+    await forEachConcurrent(await ownRuns(router, asleep), RUNS_AT_ONCE, async (runId) => {
       if (await isFromFuture(runId)) await sendRecover(this.#context, runId, { isDue: true });
     });
   }

@@ -6,6 +6,7 @@ import type { Speaker } from "../../protocol/events/encode.ts";
 import type { Event, TurnError, Usage } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { Deferred } from "../../shared/deferred.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenMachine } from "../agent/machine-port.ts";
@@ -102,7 +103,7 @@ export class ActiveTurn implements QuiescenceListener {
   #subscriptions: Subscriptions | undefined;
   #asks: OpenAsks | undefined;
   readonly #prompt: PromptMark | undefined;
-  #entrance: Entrance | undefined;
+  #machine: Deferred<OpenMachine | undefined> | undefined;
   #usage: Usage;
   #timeout: TurnTimeout | undefined;
   #agentCalls = 0;
@@ -161,13 +162,11 @@ export class ActiveTurn implements QuiescenceListener {
     return this.accepted.requestId;
   }
 
-  /** Where other requests find the machine that the turn runs. */
-  get entrance(): Entrance {
-    if (this.#entrance === undefined) {
-      this.#entrance = new Entrance();
-      if (this.ended) this.#entrance.close();
-    }
-    return this.#entrance;
+  /** The machine that the turn runs, once it takes operations of other requests; `undefined` if the turn ends before. */
+  get machine(): Deferred<OpenMachine | undefined> {
+    this.#machine ??= new Deferred();
+    if (this.ended || this.#released) this.#machine.resolve(undefined);
+    return this.#machine;
   }
 
   /** The open asks and tells of other actors. */
@@ -269,7 +268,7 @@ export class ActiveTurn implements QuiescenceListener {
     });
     this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();
-    this.#entrance?.close();
+    this.#closeMachine();
     this.recorder.subscriber = undefined;
     return text;
   }
@@ -301,8 +300,13 @@ export class ActiveTurn implements QuiescenceListener {
     this.#timeout?.stop();
     this.quiescence.stop();
     this.#asks?.release();
-    this.#entrance?.close();
+    this.#closeMachine();
     this.calls.release();
+  }
+
+  #closeMachine(): void {
+    this.#machine?.resolve(undefined);
+    this.#machine = undefined;
   }
 
   /**
@@ -352,32 +356,6 @@ class TurnTimeout {
   #run(): void {
     this.#runningSinceMs = this.#environment.monotonic();
     this.#stopTimer = this.#environment.timer(this.#leftMs, this.#expired);
-  }
-}
-
-/** Where other requests find the machine that a turn runs. */
-class Entrance {
-  #machine: OpenMachine | undefined;
-  #isClosed = false;
-  #opened: PromiseWithResolvers<OpenMachine | undefined> | undefined;
-
-  /** The machine is ready to take operations. */
-  open(machine: OpenMachine): void {
-    this.#machine = machine;
-    this.#opened?.resolve(machine);
-  }
-
-  /** The turn has ended, or was passivated. */
-  close(): void {
-    this.#isClosed = true;
-    this.#machine = undefined;
-    this.#opened?.resolve(undefined);
-  }
-
-  /** Resolves when the handler runs its machine; `undefined` if the turn ends before. */
-  async when(): Promise<OpenMachine | undefined> {
-    if (this.#machine !== undefined || this.#isClosed) return this.#machine;
-    return (this.#opened ??= Promise.withResolvers()).promise;
   }
 }
 
