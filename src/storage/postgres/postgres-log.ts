@@ -5,9 +5,10 @@ import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { Deferred } from "../../shared/deferred.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
-import { advance, Claims, PendingCommit, toFenced } from "../sql/claims.ts";
+import { advance, Claims, toFenced } from "../sql/claims.ts";
 import { createQueries } from "../sql/queries.ts";
 import type { Query } from "../sql/queries.ts";
 import { createRunIndex } from "../sql/run-index.ts";
@@ -99,7 +100,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   function loseSettled(run: ClaimedRun): void {
     if (run.pending === undefined) lose(run);
     else
-      void run.pending.ended.then(() => {
+      void run.pending.promise.then(() => {
         loseSettled(run);
         tails.wake(run.runId);
       });
@@ -194,7 +195,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       releases.add(run);
     };
     if (run.pending === undefined) end();
-    else void run.pending.ended.then(end);
+    else void run.pending.promise.then(end);
   }
 
   function lose(run: ClaimedRun): void {
@@ -203,11 +204,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   /** Marks a run as changing; the returned function ends that. */
   function hold(run: ClaimedRun): () => void {
-    const pending = new PendingCommit();
+    const pending = new Deferred<void>();
     run.pending = pending;
     return () => {
       run.pending = undefined;
-      pending.end();
+      pending.resolve();
     };
   }
 

@@ -3,6 +3,7 @@ import type { Cursor } from "../../ports/event-log.ts";
 import type { Batch, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import type { Deferred } from "../../shared/deferred.ts";
 
 /** A run that this log has claimed, including the acknowledged appends so far. */
 export interface OwnedRun {
@@ -17,22 +18,8 @@ export interface OwnedRun {
   stored: boolean;
   /** The stored values of its row, as far as they are known; the same object need not be sent again. */
   row: Partial<RunRow>;
-  /** The running append or removal. */
-  pending: PendingCommit | undefined;
-}
-
-/** A running commit of a run. It has a promise only if something waits for it, because most have no waiter. */
-export class PendingCommit {
-  #waiter: PromiseWithResolvers<void> | undefined;
-
-  /** Resolves at its end, however it ends. */
-  get ended(): Promise<void> {
-    return (this.#waiter ??= Promise.withResolvers<void>()).promise;
-  }
-
-  end(): void {
-    this.#waiter?.resolve();
-  }
+  /** The end of the running append or removal, however it ends. */
+  pending: Deferred<void> | undefined;
 }
 
 /** The runs that this log has claimed. */
@@ -52,7 +39,7 @@ export class Claims<Run extends OwnedRun> {
     for (let run = this.#runs.get(runId); run !== undefined; run = this.#runs.get(runId)) {
       run.isHeld = false;
       if (run.pending === undefined) return;
-      await run.pending.ended;
+      await run.pending.promise;
     }
   }
 

@@ -38,7 +38,7 @@ export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions):
    * returns. The owner may append again before that, but such a commit is sent later; waiting for it too might never end.
    */
   async function settled(runId: RunId | undefined): Promise<void> {
-    if (runId !== undefined) await claims.get(runId)?.pending?.ended;
+    if (runId !== undefined) await claims.get(runId)?.pending?.promise;
   }
 
   /** The row of an own run with the number of acknowledged events. */

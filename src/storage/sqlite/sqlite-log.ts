@@ -7,13 +7,14 @@ import type { ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { Deferred } from "../../shared/deferred.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";
 import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
-import { advance, Claims, PendingCommit } from "../sql/claims.ts";
+import { advance, Claims } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { Durability } from "./format/schema.ts";
@@ -209,7 +210,7 @@ export function sqliteLog(
   /** Commits an append, or without one the removal of a run, then applies its effects in memory, before any reader is woken. */
   function commit<Result>(run: ClaimedRun, append: Append | undefined, done: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    const pending = new PendingCommit();
+    const pending = new Deferred<void>();
     run.pending = pending;
     writer.post({
       rid: run.rid,
@@ -223,7 +224,7 @@ export function sqliteLog(
           reject(error);
         }
         settle(run);
-        pending.end();
+        pending.resolve();
       },
     });
     return promise;

@@ -1,6 +1,7 @@
 import type { Client, Pool } from "pg";
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
+import { backoffMs } from "../../../shared/backoff.ts";
 import type { PostgresConnection } from "../options.ts";
 import { Connections, loadPg } from "./connections.ts";
 import type { Pg } from "./connections.ts";
@@ -161,16 +162,17 @@ export class Database {
   async #repeat<Result>(attempt: () => Promise<Result>): Promise<Result> {
     const until = this.deadline();
     if (this.isSilent && performance.now() >= until) throw new DatabaseAway(new Error(NO_ANSWER));
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
+    for (let failures = 0; ; failures += 1) {
+      const waitMs = backoffMs(RETRY, failures);
       this.#checkOpen();
       try {
         return await this.#bounded(until, attempt());
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error;
         this.#checkOpen();
-        if (!isTransient(error.cause) || performance.now() + wait > until) throw toFinal(error);
+        if (!isTransient(error.cause) || performance.now() + waitMs > until) throw toFinal(error);
         this.retries += 1;
-        await delay(wait);
+        await delay(waitMs);
       }
     }
   }
@@ -315,8 +317,7 @@ export function delay(ms: number): Promise<void> {
 }
 
 /** Waits between repetitions. */
-export const FIRST_WAIT_MS = 50;
-export const MOST_WAIT_MS = 1_000;
+export const RETRY = { firstMs: 50, mostMs: 1_000 };
 
 /** The limits of statements. After them the connection is given up. */
 const QUERY_MS = 15_000;

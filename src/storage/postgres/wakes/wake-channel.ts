@@ -1,7 +1,8 @@
 import type { Client, Notification } from "pg";
 import { AgentError } from "../../../errors.ts";
 import type { RunId } from "../../../protocol/ids.ts";
-import { delay } from "../connection/database.ts";
+import { backoffMs } from "../../../shared/backoff.ts";
+import { RETRY, delay } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { checkHearing, toListenError } from "./hearing.ts";
 
@@ -195,7 +196,7 @@ export class WakeChannel {
   }
 
   async #reconnect(): Promise<void> {
-    for (let wait = 50; !this.#isClosed; wait = Math.min(wait * 2, 1_000)) {
+    for (let failures = 0; !this.#isClosed; failures += 1) {
       let client: Client | undefined;
       try {
         client = await this.#connect();
@@ -213,7 +214,7 @@ export class WakeChannel {
         return;
       } catch {
         if (client !== undefined) end(client);
-        await delay(wait);
+        await delay(backoffMs(RETRY, failures));
       }
     }
   }

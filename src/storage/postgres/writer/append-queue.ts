@@ -3,10 +3,11 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import type { LogFigures } from "../../../ports/event-log.ts";
 import type { Batch } from "../../../ports/log-batch.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
+import { backoffMs } from "../../../shared/backoff.ts";
 import { encodeBody } from "../../sql/body.ts";
 import { encodeChanges } from "../../sql/changes.ts";
 import { toFenced } from "../../sql/claims.ts";
-import { delay, FIRST_WAIT_MS, MOST_WAIT_MS, toInvalid, WRITERS } from "../connection/database.ts";
+import { delay, RETRY, toInvalid, WRITERS } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
 import { LostAppends } from "./claims.ts";
@@ -103,7 +104,7 @@ export class AppendQueue {
     const until = Math.max(...jobs.map((job) => job.until));
     const items = `[${jobs.map(({ item }) => item).join(",")}]`;
     const bodies = jobs.map(({ body }) => body);
-    for (let wait = FIRST_WAIT_MS, attempt = 1; ; wait = Math.min(wait * 2, MOST_WAIT_MS), attempt += 1) {
+    for (let failures = 0; ; failures += 1) {
       try {
         const [row] = await this.#database.write<{ refusals: Readonly<Record<string, Refusal>> }>(
           appendStatement(jobs.length),
@@ -112,7 +113,7 @@ export class AppendQueue {
         );
         const settled = jobs.map((job, index) => ({
           job,
-          outcome: toOutcome(job, row?.refusals[index], wasTried || attempt > 1),
+          outcome: toOutcome(job, row?.refusals[index], wasTried || failures > 0),
         }));
         if (settled.some(({ outcome }) => outcome === "landed before")) await this.#database.commit();
         this.#figures.commits += 1;
@@ -123,14 +124,15 @@ export class AppendQueue {
       } catch (thrown) {
         const error = thrown instanceof Unavailable ? thrown.cause : thrown;
         // The statement can be repeated: an append that has landed already has changed the number of appends.
-        if (isTransient(error) && performance.now() + wait < until) {
+        const waitMs = backoffMs(RETRY, failures);
+        if (isTransient(error) && performance.now() + waitMs < until) {
           this.#database.retries += 1;
-          await delay(wait);
+          await delay(waitMs);
           continue;
         }
         if (jobs.length > 1 && !isTransient(error)) {
           // The fault is in one of them, so the others are committed.
-          for (const job of jobs) await this.#commit([job], wasTried || attempt > 1);
+          for (const job of jobs) await this.#commit([job], wasTried || failures > 0);
           return;
         }
         if (isInvalidValue(error)) {
