@@ -5,6 +5,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Router, RouterFigures, RouterHandler, SendOptions } from "../ports/router.ts";
 import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
+import { backoffMs } from "../shared/backoff.ts";
 import { RecentAnswers, answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
 import type { Answer, Envelope } from "./envelope.ts";
 import { Heartbeat, isGreeting } from "./heartbeat.ts";
@@ -16,8 +17,8 @@ import type { Transport } from "./transport.ts";
 /** How long a message is sent again before its sender gets an error, in milliseconds. */
 const GIVE_UP_MS = 10_000;
 
-/** The pause before a message is sent again, in milliseconds; doubled each time. */
-const RETRY_MS = { first: 20, most: 500 };
+/** The pause before a message is sent again, in milliseconds. */
+const RETRY = { firstMs: 20, mostMs: 500 };
 
 /** What `clusterRouter` takes. */
 export interface ClusterRouterOptions {
@@ -85,7 +86,7 @@ class ClusterRouter implements Router {
     const giveUpMs = this.#environment.monotonic() + GIVE_UP_MS;
     let isRepeated = false;
     let target = handler.holds(runId) ? this.#self : undefined;
-    for (let pauseMs = RETRY_MS.first; ; pauseMs = Math.min(pauseMs * 2, RETRY_MS.most)) {
+    for (let failures = 0; ; failures += 1) {
       const answer = await this.#ask(target, { ...envelope, isRepeated });
       if (answer.type === "reply") return answer.reply;
       if (answer.type === "error") throw answer.error;
@@ -94,7 +95,7 @@ class ClusterRouter implements Router {
       target = isSure ? answer.owner : undefined;
       this.#figures.redirected += isSure ? 1 : 0;
       if (this.#environment.monotonic() >= giveUpMs) throw answer.error ?? notReachable(runId);
-      if (!isSure || pauseMs > RETRY_MS.first) await this.#pause(pauseMs);
+      if (!isSure || failures > 0) await this.#pause(backoffMs(RETRY, failures));
       this.#figures.repeated += 1;
     }
   }

@@ -2,6 +2,7 @@ import { AgentError, toAgentError } from "../errors.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
+import { LruMap } from "../shared/lru-map.ts";
 
 /** A message for a run, as one node sends it to another. */
 export interface Envelope {
@@ -110,14 +111,12 @@ export class RecentAnswers {
   readonly #answers = new Map<string, { readonly answer: Answer; readonly length: number }>();
   #length = 0;
   /** The messages that arrived while this node did not know whether they are old. */
-  readonly #seen = new Set<string>();
+  readonly #seen = new LruMap<string, true>(KEPT);
 
   /** Whether a message arrives for the first time at a node that was away. */
   isFirst(id: string): boolean {
     if (this.#seen.delete(id)) return false;
-    const [oldest] = this.#seen;
-    if (this.#seen.size >= KEPT && oldest !== undefined) this.#seen.delete(oldest);
-    this.#seen.add(id);
+    this.#seen.set(id, true);
     return true;
   }
 

@@ -2,6 +2,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { SingleFlight } from "../../shared/single-flight.ts";
 import type { FollowOptions, OpenWait } from "../call-api.ts";
 import { eventsPath } from "../requests/requests.ts";
 import type { Accepted, Requests } from "../requests/requests.ts";
@@ -24,7 +25,12 @@ export class FollowedRequest {
   readonly #answers: Answers;
   readonly #waits: OpenWaits = new OpenWaits((wait, values) => this.#answer(wait, values));
   #end: TurnEnd | undefined;
-  #reading: Promise<void> | undefined;
+  readonly #reading = new SingleFlight(() =>
+    this.#readOn().catch((thrown: unknown) => {
+      this.#run.reject(thrown);
+      throw thrown;
+    }),
+  );
   #news: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #run: PromiseWithResolvers<RunId> = Promise.withResolvers();
 
@@ -56,20 +62,12 @@ export class FollowedRequest {
   }
 
   get isReading(): boolean {
-    return this.#reading !== undefined;
+    return this.#reading.running !== undefined;
   }
 
   /** Reads until the turn has ended, or waits for the answer of another client. */
   read(): Promise<void> {
-    this.#reading ??= this.#readOn()
-      .catch((thrown: unknown) => {
-        this.#run.reject(thrown);
-        throw thrown;
-      })
-      .finally(() => {
-        this.#reading = undefined;
-      });
-    return this.#reading;
+    return this.#reading.run();
   }
 
   async #readOn(): Promise<void> {

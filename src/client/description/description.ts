@@ -7,13 +7,14 @@ import { within } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";
+import { SingleFlight } from "../../shared/single-flight.ts";
 
 /** The description of a remote agent, fetched when needed and cached. */
 export class RemoteDescription {
   readonly #wire: Wire;
   readonly #refreshMs: number;
   #description: Description | undefined;
-  #asking: Promise<void> | undefined;
+  readonly #asking = new SingleFlight(() => this.#ask());
   /** The time of the last fetch, successful or not. */
   #askedAt = -Infinity;
 
@@ -48,9 +49,10 @@ export class RemoteDescription {
     const { clock } = this.#wire;
     const patienceMs = this.known ? this.#refreshMs : Math.min(this.#refreshMs, RETRY_MS);
     const isDue = clock.monotonic() - this.#askedAt > patienceMs;
-    if (isDue) this.#asking ??= this.#ask();
-    if (this.known || this.#asking === undefined) return;
-    await within(clock, PATIENCE_MS, this.#asking);
+    if (isDue) void this.#asking.run();
+    const { running } = this.#asking;
+    if (this.known || running === undefined) return;
+    await within(clock, PATIENCE_MS, running);
   }
 
   async #ask(): Promise<void> {
@@ -62,7 +64,6 @@ export class RemoteDescription {
       // The error is reported when the agent is called; until then the last description is used.
     } finally {
       this.#askedAt = clock.monotonic();
-      this.#asking = undefined;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { pause, unlessAborted } from "../wire/clock.ts";
 import type { Clock } from "../wire/clock.ts";
 import { hasCode, isTransient } from "../wire/problem.ts";
-import { backoffMs } from "../wire/retry.ts";
+import { retryDelayMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";
 import { connect, isParked, readConnection } from "./connection.ts";
 import { followLimits } from "./follow-settings.ts";
@@ -75,7 +75,7 @@ export async function* follow(
       const { downSince = now, heardAt, failures } = position;
       position.failures += 1;
       const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;
-      await pause(clock, Math.min(backoffMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
+      await pause(clock, Math.min(retryDelayMs(clock, failures, retryMs), Math.max(leftMs, 0)), signal);
     }
   } finally {
     page.stop();

@@ -1,3 +1,4 @@
+import { backoffMs } from "../../shared/backoff.ts";
 import { pause } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { isTransient } from "./problem.ts";
@@ -31,7 +32,7 @@ export async function retry<Result>(
     } catch (thrown) {
       if (signal?.aborted === true || failures + 1 >= attempts || !isTransient(thrown)) throw thrown;
       const { retryAfterS = 0 } = thrown.details;
-      const waitMs = backoffMs(clock, failures, retryAfterS * 1_000);
+      const waitMs = retryDelayMs(clock, failures, retryAfterS * 1_000);
       if (clock.monotonic() + waitMs - startedAt > limitMs) throw thrown;
       await pause(clock, waitMs, signal);
     }
@@ -39,14 +40,12 @@ export async function retry<Result>(
 }
 
 /**
- * The delay before a retry in milliseconds: doubles each time, up to 5 s, with jitter so that clients of one
- * server do not retry together. A delay that the server asks for is used, up to 30 s.
+ * The delay before a retry in milliseconds: up to 5 s, with jitter so that clients of one server do not retry together. A
+ * delay that the server asks for is used, up to 30 s.
  */
-export function backoffMs(clock: Clock, failures: number, askedMs: number = 0): number {
-  const step = Math.min(FIRST_MS * 2 ** failures, LONGEST_MS);
-  return Math.max((step * (1 + clock.random())) / 2, Math.min(askedMs, LONGEST_ASKED_MS));
+export function retryDelayMs(clock: Clock, failures: number, askedMs: number = 0): number {
+  return Math.max(backoffMs(RETRY, failures, clock.random()), Math.min(askedMs, LONGEST_ASKED_MS));
 }
 
-const FIRST_MS = 200;
-const LONGEST_MS = 5_000;
+const RETRY = { firstMs: 200, mostMs: 5_000 };
 const LONGEST_ASKED_MS = 30_000;

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { timingSafeEqual } from "hono/utils/buffer";
 import { AgentError } from "../../errors.ts";
+import { LruMap } from "../../shared/lru-map.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 
@@ -17,7 +18,7 @@ export function createTokenCheck(
   { trustProxy = false, now = () => performance.now() }: TokenCheckOptions = {},
 ): TokenCheck {
   checkSendable(token);
-  const failures = new Map<string, Failures>();
+  const failures = new LruMap<string, Failures>(PEERS_LIMIT);
 
   return async (c, given = BEARER.exec(c.req.header("authorization") ?? "")?.[1]) => {
     if (given !== undefined && (await timingSafeEqual(given, token))) return;
@@ -31,18 +32,10 @@ export function createTokenCheck(
       });
     }
     if (isRecent) failed.count += 1;
-    else remember(peer, { count: 1, until: now() + WINDOW_MS });
+    else failures.set(peer, { count: 1, until: now() + WINDOW_MS });
     const fact = given === undefined ? "the request has no token" : "the token is wrong";
     throw new AgentError("unauthorized", fact, { hint: "send it as Authorization: Bearer TOKEN" });
   };
-
-  function remember(peer: string, entry: Failures): void {
-    failures.delete(peer);
-    // A Map keeps insertion order, so the first entry is the oldest.
-    const [oldest] = failures.keys();
-    if (failures.size >= PEERS_LIMIT && oldest !== undefined) failures.delete(oldest);
-    failures.set(peer, entry);
-  }
 }
 
 export interface TokenCheckOptions {

@@ -1,15 +1,15 @@
+import { LruMap } from "../../shared/lru-map.ts";
+
 /**
  * The position of each reader that polls without `since`: one cursor per request or run and consumer. Kept in
  * memory, and only for a limited number of readers: after a restart, or when its cursor was dropped, a reader
  * gets events again.
  */
 export class PollCursors {
-  readonly #limit: number;
-  // A Map keeps insertion order, so the reader with the oldest poll is first.
-  readonly #cursors = new Map<string, number>();
+  readonly #cursors: LruMap<string, number>;
 
   constructor(limit: number = 10_000) {
-    this.#limit = limit;
+    this.#cursors = new LruMap(limit);
   }
 
   /** The id of the last event that the reader has; 0 at first. */
@@ -21,11 +21,7 @@ export class PollCursors {
   advance(id: string, consumer: string, cursor: number): void {
     const key = keyOf(id, consumer);
     // Of two concurrent polls, the slower one must not move the cursor back.
-    const furthest = Math.max(cursor, this.#cursors.get(key) ?? 0);
-    this.#cursors.delete(key);
-    const [oldest] = this.#cursors.keys();
-    if (this.#cursors.size >= this.#limit && oldest !== undefined) this.#cursors.delete(oldest);
-    this.#cursors.set(key, furthest);
+    this.#cursors.set(key, Math.max(cursor, this.#cursors.get(key) ?? 0));
   }
 }
 

@@ -6,6 +6,7 @@ import { copyRun } from "./copy-run.ts";
 import { createHash } from "node:crypto";
 import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
+import { mapConcurrent } from "../../shared/map-concurrent.ts";
 
 /** A log with its files and secrets. */
 export interface Store {
@@ -35,12 +36,12 @@ export interface Copied {
  */
 export async function* copyLog(from: Store, to: Store): AsyncGenerator<Copied, void> {
   yield* copySecrets(from.secrets, to.secrets);
-  yield* inOrder(from.artifacts.list(), AT_ONCE, (artifact) =>
+  yield* mapConcurrent(from.artifacts.list(), AT_ONCE, (artifact) =>
     named(`artifact ${artifact.artifactId}`, () => copyArtifact(artifact, from.artifacts, to.artifacts)),
   );
   // The target lists runs in the order of their first appends, so these follow one another.
   let last: Promise<void> = Promise.resolve();
-  yield* inOrder(runIdsOf(from.log), AT_ONCE, (runId) => {
+  yield* mapConcurrent(runIdsOf(from.log), AT_ONCE, (runId) => {
     const begun = Promise.withResolvers<void>();
     const place = { isNext: last, begun: begun.resolve };
     last = begun.promise;
@@ -141,30 +142,6 @@ async function named<Result>(thing: string, work: () => Promise<Result>): Promis
     // What a file system reports has a code.
     const isReported = isInstance(error, Unavailable) || typeof fieldOf(error, "code") === "string";
     throw isReported ? new Unavailable(message, { cause: error }) : error;
-  }
-}
-
-/**
- * Works on several items at once and yields the results in the order of the items. A failure is thrown in the place of
- * its result; then no other work starts, and the generator ends when all started work is over.
- */
-async function* inOrder<Item, Result>(
-  items: AsyncIterable<Item>,
-  limit: number,
-  work: (item: Item) => Promise<Result>,
-): AsyncGenerator<Result, void> {
-  const running: Promise<Result>[] = [];
-  try {
-    for await (const item of items) {
-      const result = work(item);
-      // A failure is thrown below, in the order of the items.
-      result.catch(() => {});
-      running.push(result);
-      if (running.length === limit) for (const first of running.splice(0, 1)) yield await first;
-    }
-    for (const result of running) yield await result;
-  } finally {
-    await Promise.allSettled(running);
   }
 }
 

@@ -1,3 +1,4 @@
+import { SingleFlight } from "../../../shared/single-flight.ts";
 import { pause, systemClock } from "../rpc/clock.ts";
 import type { Peer } from "../wire/messages.ts";
 import type { Target } from "./target.ts";
@@ -9,7 +10,7 @@ const MS = { refresh: 60_000, retry: 5_000, patience: 3_000 };
 export class NodeDescription {
   readonly #target: Target;
   #peer: Peer | undefined;
-  #asking: Promise<void> | undefined;
+  readonly #asking = new SingleFlight(() => this.#ask());
   #askedAt = -Infinity;
 
   constructor(target: Target) {
@@ -23,10 +24,11 @@ export class NodeDescription {
   /** Resolves when the description is known, or cannot be fetched now. An old one is refreshed in the background. */
   async ready(): Promise<void> {
     const isDue = systemClock.monotonic() - this.#askedAt > (this.#peer ? MS.refresh : MS.retry);
-    if (isDue) this.#asking ??= this.#ask();
-    if (this.#peer || this.#asking === undefined) return;
+    if (isDue) void this.#asking.run();
+    const { running } = this.#asking;
+    if (this.#peer || running === undefined) return;
     const enough = new AbortController();
-    await Promise.race([this.#asking, pause(systemClock, MS.patience, enough.signal)]);
+    await Promise.race([running, pause(systemClock, MS.patience, enough.signal)]);
     enough.abort();
   }
 
@@ -37,7 +39,6 @@ export class NodeDescription {
       // The error is reported when the node is called; until then the last description is used.
     } finally {
       this.#askedAt = systemClock.monotonic();
-      this.#asking = undefined;
     }
   }
 }

@@ -1,4 +1,5 @@
 import type * as grpc from "@grpc/grpc-js";
+import { backoffMs } from "../../../shared/backoff.ts";
 import { Channel } from "../rpc/channel.ts";
 import { every, pause } from "../rpc/clock.ts";
 import type { Clock } from "../rpc/clock.ts";
@@ -27,8 +28,8 @@ const DIAL_MS = 5_000;
 /** How often the nodes of a gateway without subscriptions are read. */
 const POLL_MS = 10_000;
 
-/** The first and the longest pause before a broken link is tried again. */
-const RETRY_MS = { first: 1_000, longest: 30_000 };
+/** The pause before a broken link is tried again. */
+const RETRY = { firstMs: 1_000, mostMs: 30_000 };
 
 /** Keeps the nodes of another gateway reachable through this one. */
 export class Link {
@@ -69,8 +70,7 @@ export class Link {
       } finally {
         connection.end();
       }
-      const pauseMs = Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.longest);
-      await pause(this.#options.clock, pauseMs, signal);
+      await pause(this.#options.clock, backoffMs(RETRY, failures), signal);
     }
   }
 }
