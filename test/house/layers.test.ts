@@ -66,7 +66,7 @@ const wrong: readonly (readonly [rule: string, file: string, content: string])[]
 const right: readonly (readonly [file: string, content: string])[] = [
   ["src/runtime/b.ts", 'import { a } from "./a.ts";\nexport const b = (): unknown => a;'],
   ["src/shared/right.ts", "export const a = 1;"],
-  ["src/storage/sqlite/deep/shared.ts", 'import "../../../shared/right.ts";'],
+  ["src/storage/sqlite/writer/shared.ts", 'import "../../../shared/right.ts";'],
   ["src/runtime/deep/fine.ts", 'import "../right.ts";\nimport "../../ports/router.ts";\nimport "xstate";'],
   [
     "src/runtime/right.ts",
