@@ -100,7 +100,7 @@ export class TestHost {
   }
 
   /** Starts a process, and waits until a request has ended or its turn runs again: a suspect is held back before. */
-  async restartUntilContinued(id: string): Promise<void> {
+  async restartUntilContinued(id: string, agents?: readonly Agent[]): Promise<void> {
     const state = async (): Promise<string | number | undefined> => {
       const entry = await this.log.lookup(id);
       if (entry === undefined || entry.phase === "completed") return entry?.phase;
@@ -108,7 +108,7 @@ export class TestHost {
       return records.filter(({ type }) => type === "RecoveryStarted").length;
     };
     const before = await state();
-    await this.restart();
+    await this.restart(agents);
     while ((await state()) === before) await this.environment.advance(50);
   }
 

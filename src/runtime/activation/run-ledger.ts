@@ -106,6 +106,11 @@ export class RunLedger {
     return this.#row?.agent;
   }
 
+  /** The newest turn of the run. */
+  get lastTurn(): LastTurn | undefined {
+    return this.#row.value?.lastTurn;
+  }
+
   /** The key of the run, if it has one. */
   get key(): string | undefined {
     return this.#key;

@@ -22,6 +22,7 @@ import type { ActorContext } from "../turn/actor-context.ts";
 import { toAnswer, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
 import { Sequence } from "./sequence.ts";
+import type { AskedInput } from "./waits.ts";
 import { TurnHandle } from "./turn-handle.ts";
 
 /** Receives the end of a handler: one of the two, once. */
@@ -53,6 +54,7 @@ export class Actor implements ActorContext {
   remoteActor: RemoteActor | undefined;
   /** The tells of its handler. It ends when all of them have arrived. */
   readonly tells: Promise<unknown>[] = [];
+  #unawaited: Set<AskedInput> | undefined;
   #signal: AbortSignal = NEVER;
 
   readonly #caller: Actor | undefined;
@@ -84,6 +86,11 @@ export class Actor implements ActorContext {
   /** Aborts when the actor is stopped. */
   get signal(): AbortSignal {
     return this.#signal;
+  }
+
+  /** Its open waits for input that its code has not awaited. */
+  get unawaited(): Set<AskedInput> {
+    return (this.#unawaited ??= new Set());
   }
 
   /** Creates the actor of a called agent. */
@@ -212,6 +219,7 @@ export class Actor implements ActorContext {
       const run = (): unknown => operation.run(parsed, handle);
       const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
       if (this.tells.length > 0) await Promise.allSettled(this.tells);
+      this.#checkAwaited();
       const checked = toJson(
         await this.#checkOutput({ name, operation, input }, returned),
         `what ${this.agent.name} returned`,
@@ -220,6 +228,14 @@ export class Actor implements ActorContext {
       return () => done(answer);
     } catch (thrown) {
       return () => failed(thrown, false);
+    }
+  }
+
+  /** Throws if the handler has returned while a question that its code does not await is open: its answer would be lost. */
+  #checkAwaited(): void {
+    for (const { keys } of this.#unawaited ?? []) {
+      const what = `turn.waitForInput for ${keys.join(", ") || "an answer"}`;
+      throw new Error(`${this.agent.kind} ${this.agent.name} ended without awaiting ${what}; await it`);
     }
   }
 

@@ -41,7 +41,7 @@ import { completeWith } from "./completion.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
 import { ask, schedule, tell } from "./requests.ts";
-import { receiveMessage, receivedMessages, sleepFor, waitForInput } from "./waits.ts";
+import { askForInput, receiveMessage, receivedMessages, sleepFor } from "./waits.ts";
 
 /** The turn object of a handler: one sequence of an actor's steps. */
 export class TurnHandle implements ToolTurn {
@@ -197,7 +197,7 @@ export class TurnHandle implements ToolTurn {
     asked: Schema<unknown> | { readonly [key: string]: string },
     options: Partial<TimedWaitOptions> = {},
   ): Promise<unknown> {
-    return handled(waitForInput(this.#sequence, asked, options));
+    return askForInput(this.#sequence, asked, options);
   }
 
   receive(name: string, { timeoutMs }: ReceiveOptions = {}): Promise<unknown> {

@@ -18,11 +18,55 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import type { Sequence } from "./sequence.ts";
 
-/** Asks the caller of the turn for values; `undefined` if no answer came in time. */
-export async function waitForInput(
+/** The result of `turn.waitForInput`: a promise that knows whether the code of the agent awaits it. */
+export class AskedInput extends Promise<unknown> {
+  /** What it asks for. */
+  keys: readonly string[] = [];
+  /** Called when it is awaited for the first time. */
+  whenAwaited: (() => void) | undefined;
+
+  /** Derived promises are plain ones. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  override then<Result1, Result2>(
+    fulfilled?: ((value: unknown) => Result1 | PromiseLike<Result1>) | null,
+    rejected?: ((reason: unknown) => Result2 | PromiseLike<Result2>) | null,
+  ): Promise<Result1 | Result2> {
+    this.whenAwaited?.();
+    return super.then(fulfilled, rejected);
+  }
+}
+
+/** Asks the caller of the turn for values. A handler that ends before its code awaits the answer fails. */
+export function askForInput(
   sequence: Sequence,
   asked: Schema<unknown> | { readonly [key: string]: string },
-  { timeoutMs, approval }: Partial<TimedWaitOptions>,
+  options: Partial<TimedWaitOptions>,
+): Promise<unknown> {
+  const { actor } = sequence;
+  const { resolve, reject, promise } = AskedInput.withResolvers<unknown>();
+  const input = promise as AskedInput;
+  const note = (questions: Questions): void => {
+    input.keys = Object.keys(questions);
+    actor.unawaited.add(input);
+  };
+  const awaited = (): boolean => actor.unawaited.delete(input);
+  input.whenAwaited = awaited;
+  waitForInput(sequence, asked, { ...options, note })
+    .then(resolve, reject)
+    .finally(awaited);
+  // A refused wait must not end the process. This is not the code's own await.
+  Promise.prototype.then.call(input, undefined, () => {});
+  return input;
+}
+
+/** Resolves with the values; with `undefined` if no answer came in time. `note` gets what is asked. */
+async function waitForInput(
+  sequence: Sequence,
+  asked: Schema<unknown> | { readonly [key: string]: string },
+  { timeoutMs, approval, note }: Partial<TimedWaitOptions> & { readonly note: (asked: Questions) => void },
 ): Promise<unknown> {
   const { actor } = sequence;
   checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, actor.describe("turn.waitForInput"));
@@ -34,6 +78,7 @@ export async function waitForInput(
       copyJson(asked as { readonly [key: string]: string });
   // Checked before it takes a position, because a refused wait is not in the log.
   checkQuestions(questions, jsonSchema, approval);
+  note(questions);
   const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
   const values = await sequence.issue(waitSignature(questions), (step) =>
     wait(actor, {

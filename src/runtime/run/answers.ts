@@ -1,10 +1,12 @@
 import type { GivenAnswer } from "../activation/turn-input.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
+import type { RequestEntry } from "../../ports/log-entries.ts";
 import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { readEvent } from "../replay/accepted.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
 
 /** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
@@ -35,7 +37,10 @@ export async function findAnswer(
     answers.findLast(({ event }) => waitId === undefined || event.wait_id === waitId);
   if (found === undefined) {
     const past = expired.findLast((event) => waitId === undefined || event.wait_id === waitId);
-    if (past === undefined) throw new AgentError("conflict", `request ${requestId} is not waiting for input`);
+    if (past === undefined) {
+      const end = entry?.completed === undefined ? "is not waiting for input" : await readEnd(log, entry);
+      throw new AgentError("conflict", `request ${requestId} ${end}`);
+    }
     throw new AgentError("conflict", `wait ${past.wait_id} of request ${requestId} has expired`, {
       hint: "the agent has continued without an answer",
     });
@@ -47,6 +52,25 @@ export async function findAnswer(
     );
   }
   return { id: found.event.id, text: found.text };
+}
+
+/** How a completed request has ended, in words. */
+async function readEnd(log: EventLog, entry: RequestEntry): Promise<string> {
+  const { finish_reason: reason, error } = JSON.parse(
+    await readEvent(log, entry, entry.completed ?? 0),
+  ) as Event & { readonly type: "RequestCompleted" };
+  switch (reason) {
+    case "success":
+      return "has ended with success and takes no answer";
+    case "canceled":
+      return "was canceled and takes no answer";
+    case "error":
+      return `has ended with ${error?.code ?? "an error"} and takes no answer: ${error?.message ?? "no message"}`;
+    default: {
+      const never: never = reason;
+      return never;
+    }
+  }
 }
 
 interface LoggedAnswer {

@@ -231,7 +231,7 @@ export class RequestQueue {
     const { runId } = ledger;
     const { slot } = this;
     const asked = requestId ?? slot.requestId;
-    if (asked === undefined) throw new AgentError("conflict", `no request of run ${runId} waits for input`);
+    if (asked === undefined) throw new AgentError("conflict", toNoWait(ledger));
     const isRepeated = given.resumeId !== undefined && this.input.knowsAnswer(given.resumeId);
     const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
     const answered = open && (await this.input.answer(open.callId, given));
@@ -309,6 +309,14 @@ export class RequestQueue {
     }
     this.#mailbox.checkRoom(accepted);
   }
+}
+
+/** Why an answer that names no request is refused. */
+function toNoWait({ runId, lastTurn }: RunLedger): string {
+  const none = `no request of run ${runId} waits for input`;
+  if (lastTurn?.finish_reason === undefined) return none;
+  const { request_id: requestId, finish_reason: reason, error_code: code = reason } = lastTurn;
+  return `${none}: its newest one, ${requestId}, has ended with ${code}`;
 }
 
 /** Whether a request names its actor and not its run. */

@@ -141,6 +141,35 @@ test("the sender of a file that the log cannot take is told to try again, also i
   expect(sent).toMatchObject({ reason: { code: "unavailable" } });
 });
 
+test.each([
+  { about: "a log of one process", node: {} },
+  { about: "a log that several nodes can share", node: { node: "one" } },
+])("a refused request does not keep its files: their run can be removed, on $about", async ({ node }) => {
+  const busy = defineAgent({
+    name: "busy",
+    purpose: "Never ends.",
+    chat: () => new Promise<never>(() => {}),
+  });
+  const host = new TestHost({ agents: [echo, busy], ...node });
+  const chat = { type: "ChatRequest", input: "see the file" } as const;
+  const uploaded = upload(host.runtime);
+  await host.environment.idle();
+  const attachments = [await uploaded];
+  const owner = await host.ask("echo", { ...chat, attachments });
+  await host.environment.advance(2_000);
+  const { runId } = await host.ask("busy", chat);
+  const refused = host.ask("busy", { ...chat, attachments, run_id: runId as RunId, on_busy: "reject" });
+  await expect(refused).rejects.toMatchObject({ code: "conflict" });
+
+  let isRemoved = false;
+  void host.runtime.removeRun(owner.runId as RunId).then(() => {
+    isRemoved = true;
+  });
+  await host.environment.idle();
+  expect(isRemoved).toBe(true);
+  expect(await host.artifacts.size()).toBe(0);
+});
+
 test("a file that a request attaches stays as long as its run", async () => {
   const environment = manualEnvironment();
   const runtime = createRuntime({ agents: [echo], environment });

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { noTelemetry } from "../../../src/runtime/options.ts";
 import { alias, row } from "../../../src/testing/event-log/subject.ts";
 import { ofType, textsOf } from "../../agents/events.ts";
-import { TestHost, asked } from "../test-host.ts";
+import { TestHost, asked, chat } from "../test-host.ts";
 
 const echo = defineAgent({
   name: "echo",
@@ -436,4 +436,30 @@ test("an agent's configuration applies to runs created later, also after a resta
   const { requestId } = await host.ask("configured", { type: "ChatRequest", input: "" });
   expect((await host.events(requestId)).at(-1)).toMatchObject({ result: '{"tone":"warm"}' });
   expect((await host.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+});
+
+test.each([
+  { end: "success", says: "has ended with success and takes no answer" },
+  { end: "canceled", says: "was canceled and takes no answer" },
+  { end: "agent_error", says: "has ended with agent_error and takes no answer: it broke" },
+])("an answer to a request that has ended says how it ended: $end", async ({ end, says }) => {
+  const agent = defineAgent({
+    name: "ending",
+    purpose: "Ends as it is told.",
+    async chat(input, turn) {
+      if (input === "agent_error") throw new Error("it broke");
+      if (input === "canceled") await turn.waitForInput({ go: "Go on?" });
+    },
+  });
+  const host = new TestHost({ agents: [agent] });
+  const { runId } = await host.ask("ending", { ...chat, input: end });
+  if (end === "canceled") await host.ask("ending", { type: "CancelRequest", request_id: asked });
+  const answer = { type: "ResumeWithInput", request_keys: { go: true } } as const;
+  const late = host.ask("ending", { ...answer, request_id: asked });
+  await expect(late).rejects.toMatchObject({ code: "conflict", message: `request asked ${says}` });
+  const unnamed = host.ask("ending", { ...answer, run_id: runId as RunId });
+  await expect(unnamed).rejects.toMatchObject({
+    code: "conflict",
+    message: `no request of run ${runId} waits for input: its newest one, asked, has ended with ${end}`,
+  });
 });
