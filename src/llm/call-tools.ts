@@ -8,23 +8,41 @@ import { decisionSchema, mustAsk, toNote, toRefusal } from "./approval.ts";
 import type { Decision } from "./approval.ts";
 import type { Callable, ToolSet } from "./tool-set.ts";
 
+/** How the calls of one completion are made. */
+export interface CallToolsOptions {
+  readonly tools: ToolSet;
+  /** How many calls run at the same time; the others wait. */
+  readonly parallelCalls: number;
+  /** Bytes of all results together. */
+  readonly limitBytes: number;
+}
+
 /**
- * Makes all calls of one completion in parallel and returns their results in the order of the calls. An error
+ * Makes the calls of one completion in parallel and returns their results in the order of the calls. An error
  * of a call is a result too, so that the model can read it.
  */
 export async function callTools(
   turn: Turn,
   calls: readonly ModelToolCall[],
-  tools: ToolSet,
-  limitBytes: number,
+  { tools, parallelCalls, limitBytes }: CallToolsOptions,
 ): Promise<readonly Message[]> {
   const each = Math.floor(limitBytes / calls.length);
-  const make = (turn: Turn, call: ModelToolCall): Promise<Message> => callTool(turn, call, tools, each);
+  const count = Math.min(parallelCalls, calls.length);
+  // Each lane has its calls from the start: which lane is free first is not the same when the handler runs again.
+  const lanes = Array.from(
+    { length: count },
+    (_, lane) =>
+      async (turn: Turn): Promise<readonly Message[]> => {
+        const results: Message[] = [];
+        for (let index = lane; index < calls.length; index += count)
+          results.push(await callTool(turn, calls[index] as ModelToolCall, tools, each));
+        return results;
+      },
+  );
   // A call with approval is a sequence of two steps, and parallel sequences each need their own turn.
-  if (calls.length > 1 && calls.some(({ name }) => tools.find(name)?.approve !== undefined)) {
-    return turn.all(calls.map((call) => (branch: Turn) => make(branch, call)));
-  }
-  return Promise.all(calls.map((call) => make(turn, call)));
+  const hasApproval = calls.length > 1 && calls.some(({ name }) => tools.find(name)?.approve !== undefined);
+  const results = hasApproval ? await turn.all(lanes) : await Promise.all(lanes.map((lane) => lane(turn)));
+  return calls.map((_, index) => results[index % count]?.[Math.floor(index / count)] as Message);
 }
 
 /** Errors, besides those of calls, that the model gets as a result; any other ends the turn. */

@@ -19,6 +19,7 @@ export interface LlmSettings {
   readonly instructions: string | ((turn: Turn) => string);
   readonly tools: ToolSet;
   readonly maxSteps: number;
+  readonly parallelCalls: number;
   readonly historyBytes: number;
   readonly output?: Schema<unknown>;
   readonly outputSchema?: JsonObject;
@@ -35,7 +36,7 @@ export interface LlmAnswer {
 
 /** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
-  const { name, model, tools, maxSteps, historyBytes } = settings;
+  const { name, model, tools, maxSteps, parallelCalls, historyBytes } = settings;
   const conversation = new Conversation(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
   conversation.add(await withAttachments(input, turn, historyBytes / 4));
@@ -59,7 +60,8 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     conversation.add(toMessage(completion));
     said += completion.text;
     if (completion.toolCalls.length > 0) {
-      conversation.add(...(await callTools(turn, completion.toolCalls, tools, historyBytes / 4)));
+      const how = { tools, parallelCalls, limitBytes: historyBytes / 4 };
+      conversation.add(...(await callTools(turn, completion.toolCalls, how)));
       continue;
     }
     // A hint that came during this completion gets an answer, if the model may be asked again.

@@ -44,6 +44,8 @@ export interface LlmAgentOptions<Config = JsonObject> {
   readonly approve?: Approvals;
   /** Maximum completions per answer. Default 20; above that the turn ends with an error. */
   readonly maxSteps?: number;
+  /** How many calls of one completion run at the same time; the others wait. Default 32. */
+  readonly parallelCalls?: number;
   /**
    * How many bytes of the run's conversation are sent to the model in full; a summary by the model replaces
    * older messages. Default 128 KiB, at most 256 KiB.
@@ -89,9 +91,12 @@ export function llmAgent<Config = JsonObject>(
 export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
 ): Agent<ChatOperations, LlmMessages> {
-  const { model, instructions, agents = [], maxSteps = 20, historyBytes = 128 * 1024, output } = options;
+  const { model, instructions, agents = [], maxSteps = 20, output } = options;
+  const { parallelCalls = 32, historyBytes = 128 * 1024 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
+  if (!(Number.isInteger(parallelCalls) && parallelCalls >= 1))
+    throw new AgentError("invalid_request", `agent ${name}: parallelCalls must be a whole number, 1 or more`);
   if (!(historyBytes > 0 && historyBytes <= HISTORY_LIMIT_BYTES)) {
     throw new AgentError(
       "invalid_request",
@@ -119,6 +124,7 @@ export function llmAgent(
     instructions,
     tools: toolSet,
     maxSteps,
+    parallelCalls,
     historyBytes,
     ...(output && { output, outputSchema: toJsonSchema(output, "input") ?? ANYTHING }),
   };

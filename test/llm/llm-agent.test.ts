@@ -1,8 +1,8 @@
 import { createRuntime, defineAgent, defineTool, memoryLog, ModelError, operation } from "troupe";
 import type { Agent, Model } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
-import type { Prompt } from "troupe/llm";
-import type { Event } from "troupe/protocol";
+import type { LlmAgentOptions, Prompt } from "troupe/llm";
+import type { Event, RequestId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -128,6 +128,54 @@ describe("an agent made from a model", () => {
       ["lookup", expect.stringMatching(/^the input of lookup does not fit: city/)],
       ["search", "there is no tool search"],
     ]);
+  });
+
+  test.each([
+    { about: "32 by default", options: {}, calls: 100, most: 32 },
+    { about: "as many as the option says", options: { parallelCalls: 3 }, calls: 8, most: 3 },
+    { about: "those with approval too", options: { parallelCalls: 2, approve: ["slow"] }, calls: 5, most: 2 },
+  ])("makes at most so many calls of one completion at the same time: $about", async (given) => {
+    let running = 0;
+    let most = 0;
+    const slow = defineTool({
+      name: "slow",
+      description: "Takes a while.",
+      input: z.object({ n: z.number() }),
+      async run({ n }, turn) {
+        running += 1;
+        most = Math.max(most, running);
+        await turn.sleep(1);
+        running -= 1;
+        return n;
+      },
+    });
+    const toolCalls = Array.from({ length: given.calls }, (_, n) => ({ name: "slow", input: { n } }));
+    const results: string[] = [];
+    const model = scriptedModel((prompt) => {
+      results.push(...resultsIn(prompt).map(([, content]) => content));
+      return results.length === 0 ? { toolCalls } : "done";
+    });
+    const { approve = [], ...options }: Partial<LlmAgentOptions> = given.options;
+    const agent = llmAgent({ ...plain, model, tools: [slow], approve, ...options });
+    const runtime = createRuntime({ agents: [agent] });
+    const asked = await runtime.process(agent.name, { type: "ChatRequest", input: "go" });
+    for (let left = approve.length * given.calls; left > 0; left -= 1) {
+      const open = async (): Promise<readonly string[]> => (await runtime.waits({ limit: 1 })).events;
+      await expect.poll(open).toHaveLength(1);
+      const wait = JSON.parse((await open())[0] ?? "") as Event;
+      await runtime.process(agent.name, {
+        type: "ResumeWithInput",
+        request_id: wait.request_id as RequestId,
+        wait_id: wait.id,
+        request_keys: { approved: true },
+      });
+    }
+    await expect
+      .poll(() => runtime.status(asked.requestId ?? ""))
+      .toMatchObject({ finish_reason: "success" });
+    expect(results).toEqual(toolCalls.map(({ input }) => String(input.n)));
+    expect(most).toBe(given.most);
+    await runtime.close();
   });
 
   test("ends with a clear error if the model never stops calling", async () => {

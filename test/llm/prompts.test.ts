@@ -97,7 +97,7 @@ test("what changed code asks after a crash is the next attempt, and equal prompt
   await host.restart();
   const runId = (await host.events(asked))[0]?.run_id ?? "";
   expect(await promptsIn(host.log, runId)).toHaveLength(1);
-  await host.restart([versions("new", scriptedModel(["Done."]))]);
+  await host.restartUntilContinued(asked, [versions("new", scriptedModel(["Done."]))]);
   expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   expect(await promptsIn(host.log, runId)).toMatchObject([
     { attempt: 1, fields: { instructions: "old" } },
