@@ -14,6 +14,10 @@ test("npm start compiles nothing in an unchanged tree, and serves what has chang
   await symlink(join(root, "node_modules"), join(clone, "node_modules"));
   await mkdir(join(clone, "agents"));
   await writeFile(join(clone, "agents/one.ts"), AGENT);
+  // A file outside of the console that it imports.
+  const imported = join(clone, "src/view/imported.ts");
+  await writeFile(imported, 'document.documentElement.dataset["word"] = "first";\n');
+  await replace(join(clone, "src/console/main.tsx"), "import ", 'import "../view/imported.ts";\nimport ');
   const page = join(clone, "dist/console/index.html");
 
   expect(await start(clone)).toContain("<title>troupe</title>");
@@ -25,16 +29,15 @@ test("npm start compiles nothing in an unchanged tree, and serves what has chang
 
   await replace(join(clone, "src/console/index.html"), "<title>troupe<", "<title>changed<");
   expect(await start(clone)).toContain("<title>changed</title>");
-  // A file that the console only imports, and one of the server.
-  const signs = join(clone, "src/view/call-signs.ts");
-  await replace(signs, "●", "◉");
+  // The imported file, and one of the server.
+  await replace(imported, "first", "second");
   await replace(join(clone, "src/cli/serve/banner.ts"), "agents        $", "the agents    $");
   const from = (await stat(page)).mtimeMs;
   await start(clone, /^the agents {4}one/m);
   expect((await stat(page)).mtimeMs).toBeGreaterThan(from);
-  await rm(signs);
+  await rm(imported);
   const broken = startStart(clone);
-  await broken.match(/call-signs/);
+  await broken.match(/imported/);
   expect(await broken.exited).not.toBe(0);
 });
 
