@@ -108,7 +108,7 @@ export class RunLedger {
 
   /** The newest turn of the run. */
   get lastTurn(): LastTurn | undefined {
-    return this.#row.value?.lastTurn;
+    return this.#row?.lastTurn;
   }
 
   /** The key of the run, if it has one. */
