@@ -110,6 +110,41 @@ test("a button takes no click, Enter or Space in its first 500 ms, and says so",
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
 });
 
+test("a second click on the spot of Stop does not try the turn again, which has moved there", async ({
+  skip,
+}) => {
+  const { run_id: runId, request_id: id } = await server.start("payments", "pay 6 to bob", atRest);
+  await using tab = await open(skip, "about:blank", { others: [server.url] });
+  const { page } = tab;
+  await page.clock.install();
+  await page.goto(`${server.url}/#/runs/${runId}`);
+  const stop = page.getByRole("button", { name: "Stop" });
+  await settle(stop);
+  const box = await stop.boundingBox();
+  if (box === null) throw new Error("Stop is not shown");
+  const spot = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+  await page.clock.pauseAt(Date.now() + 60_000);
+  let forks = 0;
+  page.on("request", (request) => {
+    if (request.url().endsWith("/fork")) forks += 1;
+  });
+  await page.mouse.click(spot.x, spot.y);
+  const onSpot = `document.elementFromPoint(${spot.x}, ${spot.y})?.textContent`;
+  await expect
+    .poll(async () => {
+      await page.clock.runFor(20);
+      return page.evaluate(onSpot);
+    })
+    .toBe("Try again");
+  await page.mouse.click(spot.x, spot.y);
+  await page.getByText("this has only just moved here").waitFor();
+  expect(forks).toBe(0);
+  await page.clock.runFor(600);
+  await page.mouse.click(spot.x, spot.y);
+  await expect.poll(() => forks).toBe(1);
+  expect((await server.runtime.status(id)).status).toBe("completed");
+});
+
 test("an answer that comes after that of another client is not lost without a word", async ({ skip }) => {
   const { run_id: runId, request_id: id } = await server.start("payments", "pay 4 to bob", atRest);
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`, { expected: /409/ });

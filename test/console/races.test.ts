@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Locator, Page } from "playwright-core";
-import { defineAgent } from "troupe";
+import { AgentError, defineAgent } from "troupe";
 import type { Turn } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -45,7 +45,7 @@ test(
         await using server = await startConsole([cashier]);
         // An answer that comes after that of the other client is refused with 409.
         await using tab = await open(skip, `${server.url}/#/inbox`, { expected: /409/ });
-        const tally = { answers: 0, wrong: [] as string[] };
+        const tally: Tally = { answers: 0, others: { payments: 0, cashier: 0 }, wrong: [] };
         for (; left > 0; left -= 1) await race(server, tab.page, random, tally);
         return tally;
       }),
@@ -54,14 +54,20 @@ test(
       tallies.flatMap(({ wrong }) => wrong),
       `seed ${SEED}`,
     ).toEqual([]);
-    // The persons do get to answer: a page that takes no answer at all would pass otherwise.
-    expect(tallies.reduce((sum, { answers }) => sum + answers, 0)).toBeGreaterThan(RACES / 10);
+    // Both do get to answer, in the Inbox and in runs: without that, every page would pass.
+    const sum = (count: (tally: Tally) => number): number =>
+      tallies.reduce((all, one) => all + count(one), 0);
+    expect(sum(({ answers }) => answers)).toBeGreaterThan(RACES / 10);
+    expect(sum(({ others }) => others.payments)).toBeGreaterThan(RACES / 10);
+    expect(sum(({ others }) => others.cashier)).toBeGreaterThan(RACES / 10);
   },
 );
 
 interface Tally {
   /** How many answers the page has sent. */
   answers: number;
+  /** How many answers of the other client were taken, by the agent that asked. */
+  readonly others: { payments: number; cashier: number };
   /** What was done when the page answered a question that the person had not chosen. */
   readonly wrong: string[];
 }
@@ -80,6 +86,7 @@ interface Wait {
  */
 async function race(server: ConsoleServer, page: Page, random: Random, tally: Tally): Promise<void> {
   const isInbox = random.below(2) === 0;
+  const agent = isInbox ? "payments" : "cashier";
   races += 1;
   const right = `Pay 1 to bob-${races}?`;
   const wrong = `Pay 9999 to mallory-${races}?`;
@@ -103,7 +110,9 @@ async function race(server: ConsoleServer, page: Page, random: Random, tally: Ta
   const pressAt = random.below(isSure ? 50 : longest);
   const gap = random.below(press.longestGap);
   await Promise.all([
-    delay(answerAt).then(() => answer(server, chosen)),
+    delay(answerAt).then(async () => {
+      if (await answer(server, agent, chosen)) tally.others[agent] += 1;
+    }),
     (async () => {
       await delay(pressAt);
       await press.once();
@@ -123,8 +132,9 @@ async function race(server: ConsoleServer, page: Page, random: Random, tally: Ta
       `${isInbox ? "Inbox" : "run"}: ${asked.join(" ")} answered after ${answerAt} ms, ${press.name} after ${pressAt} ms and again after ${gap} ms`,
     );
   }
-  for (const { request_id: id } of waits) {
-    await server.runtime.process("payments", { type: "CancelRequest", request_id: id }).catch(() => {});
+  for (const id of new Set(waits.map(({ request_id: request }) => request))) {
+    const { status } = await server.runtime.status(id);
+    if (status === "waiting") await server.runtime.process(agent, { type: "CancelRequest", request_id: id });
   }
 }
 
@@ -181,13 +191,24 @@ async function aim(page: Page, button: Locator, random: Random): Promise<Press> 
   return { name: "click", longestGap: 300, once: () => page.mouse.click(x, y) };
 }
 
-/** Another client answers a question; the person may have been first. */
-async function answer(server: ConsoleServer, { request_id: id, wait_id: waitId }: Wait): Promise<void> {
+/** Another client answers a question with No; the person may have been first. Returns whether the answer was taken. */
+async function answer(
+  server: ConsoleServer,
+  agent: string,
+  { request_id: id, wait_id: waitId }: Wait,
+): Promise<boolean> {
   const body = {
     type: "ResumeWithInput",
     request_id: id,
     wait_id: waitId,
-    request_keys: { approved: true },
+    // An answer that is equal to an earlier one would be taken again.
+    request_keys: { approved: false },
   } as const;
-  await server.runtime.process("payments", body).catch(() => {});
+  try {
+    await server.runtime.process(agent, body);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof AgentError && thrown.code === "conflict") return false;
+    throw thrown;
+  }
 }
