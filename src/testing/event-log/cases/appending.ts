@@ -59,6 +59,16 @@ export function testAppending(subject: EventLogSubject): void {
       expect(await log.append(next, nextEvents(next, 1))).toMatchObject({ head: 3 });
     });
 
+    test("of two appends with one cursor at once only the first is taken", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const append = async (count: number) => log.append(cursor, nextEvents(cursor, count));
+      const [first, second] = await Promise.allSettled([append(2), append(3)]);
+      expect(first).toMatchObject({ status: "fulfilled", value: { head: 3 } });
+      expect(second).toMatchObject({ status: "rejected", reason: { name: "Fenced" } });
+      expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 3));
+    });
+
     test("a cursor is fenced after an append of only records", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
@@ -117,6 +127,15 @@ export function testAppending(subject: EventLogSubject): void {
       const claim = await log.claim(runId("run"));
       expect(claim.cursor.head).toBe(1);
       expect(claim.cursor.epoch).toBeGreaterThan(cursor.epoch);
+    });
+
+    test("a cursor that is released right after an append of events is fenced", async () => {
+      const log = await openFor(subject);
+      const cursor = await startRun(log, "run", 1);
+      const next = await log.append(cursor, nextEvents(cursor, 1));
+      log.release(next);
+      await expect(async () => log.append(next, nextEvents(next, 1))).rejects.toBeInstanceOf(Fenced);
+      expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 2));
     });
 
     test("releasing an older cursor does not affect the owner of the run", async () => {
