@@ -27,19 +27,17 @@ export function addText(kind: TextPart["kind"], draft: ViewDraft, event: Sent<"T
 }
 
 /** Removes what earlier attempts of a completion said, because a later one replaces it. */
-export function dropTexts(
-  draft: ViewDraft,
-  { requestId, actor }: Place,
-  completion: CallId,
-  attempt: number,
-): void {
-  const begun = draft.view.calls.get(callKey(requestId ?? "", completion))?.startedId ?? 0;
+export function dropTexts(draft: ViewDraft, { actor }: Place, completion: CallId, attempt: number): void {
   const { parts } = draft.view;
-  const first = parts.findLastIndex(({ id }) => id < begun) + 1;
-  const isKept = (part: PartView): boolean => !(isTextOf(part, actor, completion) && part.attempt < attempt);
-  const kept = parts.slice(first).filter(isKept);
-  if (first + kept.length === parts.length) return;
-  draft.view.parts = [...parts.slice(0, first), ...kept];
+  const kept = parts.filter(
+    (part) =>
+      !("attempt" in part) ||
+      part.actor !== actor ||
+      part.completion !== completion ||
+      part.attempt >= attempt,
+  );
+  if (kept.length === parts.length) return;
+  draft.view.parts = kept;
   endTextsOf(draft, actor, completion);
 }
 
@@ -102,12 +100,4 @@ function openPart(
     .get(actor)
     ?.find((text) => text.kind === kind && text.branch === branch && text.completion === completion);
   return open && (draft.part(open.part) as Mutable<TextPart> | undefined);
-}
-
-function isTextOf(part: PartView, actor: string, completion: CallId): part is TextPart {
-  return (
-    (part.kind === "text" || part.kind === "reasoning") &&
-    part.actor === actor &&
-    part.completion === completion
-  );
 }

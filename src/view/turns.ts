@@ -108,12 +108,10 @@ export function isOfUnknownTurn(
 
 /** The sum of two usages, without a part of it that is already counted. */
 export function addUsage(to: Usage, added: Usage, without: Usage = {}): Usage {
-  const sum: Record<string, number> = { ...to };
-  for (const [name, count] of countsOf(added)) sum[name] = (sum[name] ?? 0) + count;
-  for (const [name, count] of countsOf(without)) sum[name] = (sum[name] ?? 0) - count;
+  const counts = (usage: Usage): Readonly<Record<string, number>> =>
+    usage as Readonly<Record<string, number>>;
+  const sum: Record<string, number> = { ...counts(to) };
+  for (const name of Object.keys({ ...added, ...without }))
+    sum[name] = (sum[name] ?? 0) + (counts(added)[name] ?? 0) - (counts(without)[name] ?? 0);
   return sum;
-}
-
-function countsOf(usage: Usage): readonly (readonly [string, number])[] {
-  return Object.entries(usage as Readonly<Record<string, number>>);
 }
