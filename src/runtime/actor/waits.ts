@@ -30,6 +30,7 @@ export class AskedInput extends Promise<unknown> {
     return Promise;
   }
 
+  // oxlint-disable-next-line unicorn/no-thenable -- a promise that notices its first await
   override then<Result1, Result2>(
     fulfilled?: ((value: unknown) => Result1 | PromiseLike<Result1>) | null,
     rejected?: ((reason: unknown) => Result2 | PromiseLike<Result2>) | null,
@@ -58,7 +59,7 @@ export function askForInput(
     .then(resolve, reject)
     .finally(awaited);
   // A refused wait must not end the process. This is not the code's own await.
-  Promise.prototype.then.call(input, undefined, () => {});
+  void Promise.prototype.then.call(input, undefined, () => {});
   return input;
 }
 
