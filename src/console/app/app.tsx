@@ -4,7 +4,6 @@ import { createServer } from "../data/server.ts";
 import type { Reach } from "../data/server.ts";
 import { useWaits } from "../data/waits.ts";
 import type { OpenWait } from "../data/waits.ts";
-import { InboxPlace } from "../inbox/inbox-place.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
@@ -95,7 +94,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
     case "run":
       return <RunPlace key={place.runId} place={place} />;
     case "inbox":
-      return <InboxPlace place={place} waits={waits} />;
+      return <InboxPart place={place} waits={waits} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
     case "api":
@@ -120,6 +119,7 @@ function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
   }
 }
 
+const InboxPart = lazy(async () => (await import("../inbox/inbox-place.tsx")).InboxPlace);
 const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
