@@ -81,7 +81,11 @@ test.each([
   {
     about: "has a follow-up",
     handler: (turn: Turn): string => {
-      void turn.waitForInput({ go: "Go on?" }).then(() => turn.text("gone"));
+      void turn.waitForInput({ go: "Go on?" }).then(
+        () => turn.text("gone"),
+        // The end of the turn cancels the wait.
+        () => {},
+      );
       return "done";
     },
     result: "done",
