@@ -90,7 +90,13 @@ test("a button takes no click, Enter or Space in its first 500 ms, and says so",
   await page.clock.pauseAt(Date.now() + 60_000);
   // The moment from which the buttons are there: the page is shown anew.
   await page.evaluate('location.hash = "#/runs"');
-  await page.getByRole("list", { name: "Runs" }).waitFor();
+  // The page asks for the list after a pause, which passes only with its clock.
+  await expect
+    .poll(async () => {
+      await page.clock.runFor(20);
+      return page.getByRole("list", { name: "Runs" }).count();
+    })
+    .toBe(1);
   await page.evaluate(`location.hash = "#/runs/${runId}"`);
   await expect
     .poll(async () => {
