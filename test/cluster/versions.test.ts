@@ -1,4 +1,6 @@
 import { defineAgent } from "troupe";
+import type { Agent } from "troupe";
+import type { RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { ClusterHost } from "./cluster-host.ts";
 
@@ -20,4 +22,40 @@ test("a message that only a newer version knows is refused, on the own node and 
   const sent = b.router.send("run_none", { text: "no kind" });
   await expect(host.settle(sent)).rejects.toMatchObject({ code: "unavailable" });
   expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
+});
+
+test("turns of a node that dies continue only on nodes with a version that can continue them", async () => {
+  const host = new ClusterHost();
+  const versions = (version: string, compatible: readonly string[] = []): Agent =>
+    defineAgent({
+      name: "worker",
+      purpose: "Works for five seconds.",
+      version,
+      compatible,
+      async chat(_input, turn) {
+        await turn.effect(
+          "work",
+          () =>
+            new Promise<void>((resolve) => {
+              host.environment.timer(5_000, resolve);
+            }),
+          { effect: "idempotent" },
+        );
+        return version;
+      },
+    });
+  const old = await host.start([versions("1")]);
+  const runs: RunId[] = [];
+  for (let run = 0; run < 8; run += 1)
+    runs.push(await host.ask(old, "worker", { type: "ChatRequest", input: "" }));
+  // Each of the nodes gets a part of the runs, if the version does not matter.
+  for (const agent of [versions("2"), versions("3", ["1"]), versions("1")]) await host.start([agent]);
+  await host.pass(2_000);
+  old.kill();
+  await host.pass(30_000);
+  const ends = await Promise.all(runs.map(async (runId) => (await host.events(runId)).at(-1)));
+  const results = ends.map((end) =>
+    end?.type === "RequestCompleted" ? (end.error?.code ?? end.result) : "open",
+  );
+  expect(new Set(results)).toEqual(new Set(["1", "3"]));
 });

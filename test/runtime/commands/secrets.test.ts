@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
-import type { RunId } from "troupe/protocol";
+import type { RequestId, RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch } from "../../../src/ports/log-batch.ts";
@@ -305,4 +305,33 @@ test("the secrets file is readable only by its owner and survives a restart", as
   await fsSecrets(path).put({ name: "value" });
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(await fsSecrets(path).get("name")).toBe("value");
+});
+
+test("a run that leaves memory takes its secrets with it, and reads them again when it is loaded", async () => {
+  const host = new TestHost({ agents: [reader], limits: { idleRuns: 0 } });
+  const reads: string[] = [];
+  const { get } = host.secrets;
+  Object.assign(host.secrets, {
+    get: (name: string) => {
+      reads.push(name);
+      return get(name);
+    },
+  });
+  await host.restart();
+  const { runId } = await host.ask("reader", { type: "ChatRequest", input: "?" });
+  const args = { api_key: "canary-9" };
+  await host.ask("reader", { type: "ConfigureRequest", args, run_id: runId as RunId });
+  reads.length = 0;
+  for (let load = 1; load <= 2; load += 1) {
+    const again = {
+      type: "ChatRequest",
+      input: "?",
+      run_id: runId as RunId,
+      request_id: `load-${load}`,
+    } as const;
+    await host.ask("reader", { ...again, request_id: again.request_id as RequestId });
+    expect((await host.events(again.request_id)).at(-1)).toMatchObject({ result: JSON.stringify(args) });
+    expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
+    expect(reads).toHaveLength(load);
+  }
 });

@@ -2,6 +2,7 @@ import { defineAgent } from "troupe";
 import type { Limits } from "troupe";
 import type { RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
 import { TestHost } from "../test-host.ts";
 
@@ -156,4 +157,39 @@ test("a process that closes while a turn is held back proves nothing about the t
     // It is held back again.
     expect(ofType(await host.events("innocent-0"), "ToolCall")).toHaveLength(2);
   }
+});
+
+test("a message that arrives for a turn on trial is no progress: the next suspect waits until the trial is over", async () => {
+  const stuck = defineAgent({
+    name: "stuck",
+    purpose: "Never reads.",
+    messages: { note: z.string() },
+    chat: () => new Promise<never>(() => {}),
+  });
+  const host = new TestHost({ agents: [stuck] });
+  const ids = await askAll(host, "stuck", ["", ""]);
+  const starts = async (): Promise<number> => {
+    let count = 0;
+    for (const id of ids) {
+      const { runId = "" } = (await host.log.lookup(id)) ?? {};
+      const { records } = await host.log.read(runId, { after: 0, records: true });
+      count += records.filter(({ type }) => type === "RecoveryStarted").length;
+    }
+    return count;
+  };
+  for (let death = 0; death < 2; death += 1) {
+    host.crash();
+    await host.restart();
+  }
+  expect(await starts()).toBe(2);
+  await host.environment.advance(1_000);
+  expect(await starts()).toBe(3);
+  for (const id of ids) {
+    const { runId = "" } = (await host.log.lookup(id)) ?? {};
+    await host.ask("stuck", { type: "Message", name: "note", body: "hi", run_id: runId });
+  }
+  await host.environment.advance(100);
+  expect(await starts()).toBe(3);
+  await host.environment.advance(200);
+  expect(await starts()).toBe(4);
 });
