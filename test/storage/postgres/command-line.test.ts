@@ -236,7 +236,9 @@ test("a service file gives the address", async () => {
   writeFileSync(file, `${lines.join("\n")}\n`);
   const env = { TROUPE_LOG: "postgres://?service=agents", PGSERVICEFILE: file };
   const server = startCommand(["serve", "--port=0"], { cwd, env });
-  await server.match(/\(in PostgreSQL\)/);
+  // This line comes after the address.
+  await server.match(/^data /m);
+  expect(server.output()).toContain("(in PostgreSQL)");
 });
 
 /** The same address for another user. */
