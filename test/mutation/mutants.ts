@@ -118,7 +118,7 @@ const EFFECTS: ReadonlySet<string> = new Set([
 /** Visits the code of a tree, without its types, and without what is only said to operators. */
 function visit(node: Node, see: (node: Node) => void): void {
   if (node.type.startsWith("TS") && !AS_VALUES.has(node.type)) return;
-  if (node.type === "NewExpression" && /Error$/.test(nameOf(node["callee"]))) return;
+  if (node.type === "NewExpression" && nameOf(node["callee"]).endsWith("Error")) return;
   if (node.type === "CallExpression" && /\b(fault|dropped|failed)$/.test(nameOf(node["callee"]))) return;
   see(node);
   for (const field of Object.values(node)) {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
-import type { RequestId, RunId } from "troupe/protocol";
+import type { RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch } from "../../../src/ports/log-batch.ts";
@@ -329,7 +329,7 @@ test("a run that leaves memory takes its secrets with it, and reads them again w
       run_id: runId as RunId,
       request_id: `load-${load}`,
     } as const;
-    await host.ask("reader", { ...again, request_id: again.request_id as RequestId });
+    await host.ask("reader", { ...again, request_id: again.request_id });
     expect((await host.events(again.request_id)).at(-1)).toMatchObject({ result: JSON.stringify(args) });
     expect(host.runtime.health()).toMatchObject({ activeRuns: 0 });
     expect(reads).toHaveLength(load);
