@@ -1,4 +1,4 @@
-/** A promise that somebody else settles. It exists only once somebody waits for it, because mostly nobody does. */
+/** A promise with its `resolve`. The promise is made when it is first read, because most are never awaited. */
 export class Deferred<Value> {
   #settled: { readonly value: Value } | undefined;
   #waiting: PromiseWithResolvers<Value> | undefined;

@@ -20,7 +20,7 @@ export type Mutable<Part> = { -readonly [Name in keyof Part]: Part[Name] };
  */
 export class ViewDraft {
   readonly view: Mutable<RunView>;
-  /** Collects what the next event changes; `undefined` if nobody asks. */
+  /** Collects what the next event changes; `undefined` if the caller does not need it. */
   changes: Change[] | undefined;
   /** The newest event of the view that this one began with; what is newer was made here. */
   readonly #base: number;

@@ -113,7 +113,7 @@ export const stdout: Terminal = new Terminal(process.stdout, "program");
 /** The standard error: everything else that is said to a person. */
 export const stderr: Terminal = new Terminal(process.stderr, "person");
 
-/** A text without characters that a terminal would obey, or that nobody sees. */
+/** A text without characters that a terminal would obey, or that are invisible. */
 export function toVisible(text: string): string {
   return text.replaceAll("\r\n", "\n").replaceAll(UNSEEN, "�");
 }

@@ -59,7 +59,7 @@ export class Requests {
     const query = new URLSearchParams(link?.[1]);
     const next = query.get("cursor") ?? query.get("since");
     const { cursor, since } = given?.query ?? {};
-    // Whoever reads all pages would never come to an end.
+    // A reader of all pages would never reach the end.
     if (next !== null && next === String(cursor ?? since))
       throw this.wire.fault("call_failed", "names the same page as the next one");
     return { items: json as readonly Item[], ...(next !== null && { next }) };

@@ -14,7 +14,7 @@ interface QuestionProps {
   readonly wait: WaitView;
   readonly view: RunView;
   readonly isPast: boolean;
-  /** Set where a person has chosen the question: it gets the focus, whatever has it. */
+  /** Set where a person has chosen the question: it takes the focus from any other element. */
   readonly isChosen?: boolean;
 }
 
