@@ -109,7 +109,7 @@ type Judged =
 
 async function toAnswer({ text, finishReason }: Completion, { output }: LlmSettings): Promise<Judged> {
   if (finishReason === "content-filter")
-    throw new Error("the model's provider blocked the answer (content filter)");
+    throw new AgentError("model_refused", "the model's provider blocked the answer (content filter)");
   if (output === undefined) return { answer: { text } };
   try {
     const value = parseJson(text);
@@ -118,6 +118,10 @@ async function toAnswer({ text, finishReason }: Completion, { output }: LlmSetti
     return { answer: { text, value } };
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
+    if (finishReason === "length")
+      throw new Error(`${thrown.message}: the model reached its limit of tokens (maxOutputTokens)`, {
+        cause: thrown,
+      });
     return { objection: `${thrown.message}. Answer again, only with the JSON.` };
   }
 }

@@ -38,7 +38,7 @@ export function scriptedModel(
       const prompt = parsePrompt(input);
       const step = stepOf(script, prompt);
       for (const part of toParts(step)) {
-        if (signal.aborted) throw new ModelError(`${name} was stopped`, { transient: false });
+        if (signal.aborted) throw new ModelError(`${name} was stopped`);
         yield part;
       }
       if (step.error) throw step.error;
@@ -56,7 +56,7 @@ function stepOf(script: Script, prompt: Prompt): ScriptStep {
   const answered = answersIn(prompt);
   const step = typeof script === "function" ? script(prompt) : script[answered];
   if (step === undefined) {
-    throw new ModelError(`the script ends after ${answered} answers`, { transient: false });
+    throw new ModelError(`the script ends after ${answered} answers`);
   }
   return typeof step === "string" ? { text: step } : step;
 }

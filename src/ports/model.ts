@@ -1,3 +1,4 @@
+import type { ModelErrorCode } from "../protocol/events/outcome-codes.ts";
 import type { Usage } from "../protocol/events/events.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
@@ -61,17 +62,24 @@ export type ModelPart =
 /** A completion failed. */
 export class ModelError extends Error {
   override readonly name = "ModelError";
-  /** Whether a retry can succeed. */
-  readonly transient: boolean;
+  /**
+   * Why, as far as the provider says. After `model_unavailable` the completion is tried again; every other failure is
+   * final. Absent for a failure of another kind.
+   */
+  readonly code: ModelErrorCode | undefined;
   /** Delay before a retry in milliseconds, if the provider gives one. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
     message: string,
-    options: { readonly transient: boolean; readonly retryAfterMs?: number; readonly cause?: unknown },
+    options: {
+      readonly code?: ModelErrorCode;
+      readonly retryAfterMs?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
-    this.transient = options.transient;
+    this.code = options.code;
     this.retryAfterMs = options.retryAfterMs;
   }
 }

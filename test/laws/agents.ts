@@ -249,7 +249,7 @@ class Performance {
         yield { type: word.endsWith("?") ? "reasoning" : "text", text: word };
       }
       if (attempt <= failures || fatal)
-        throw new ModelError("the model fails", { transient: attempt <= failures });
+        throw new ModelError("the model fails", attempt <= failures ? { code: "model_unavailable" } : {});
       yield { type: "result", result: toNumber(name), usage: { output_tokens: words } };
     }
     return { name, generate: (_input, { attempt }) => generate(attempt) };

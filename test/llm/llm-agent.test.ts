@@ -192,7 +192,7 @@ describe("an agent made from a model", () => {
   });
 
   test("ends with the message of a provider that refuses", async () => {
-    const model = scriptedModel([{ error: new ModelError("the key is wrong", { transient: false }) }]);
+    const model = scriptedModel([{ error: new ModelError("the key is wrong") }]);
     const events = await chat(llmAgent({ ...plain, model }));
     expect(events.at(-1)).toMatchObject({
       finish_reason: "error",
@@ -210,7 +210,7 @@ describe("an agent made from a model", () => {
             async *generate(_input, { signal }) {
               for (;;) {
                 yield { type: "text", text: "and " };
-                if (signal.aborted) throw new ModelError("stopped", { transient: false });
+                if (signal.aborted) throw new ModelError("stopped");
               }
             },
           },

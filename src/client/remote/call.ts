@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { TURN_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
+import { isModelCode, TURN_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -283,7 +283,8 @@ function failedEnd(thrown: unknown, name: string, taken: boolean): RemoteError {
 }
 
 function toError(turnCode: TurnErrorCode, message: string): RemoteError {
-  return { ok: false, toolCode: TOOL_CODES[turnCode] ?? "tool_error", turnCode, message };
+  const toolCode = TOOL_CODES[turnCode] ?? (isModelCode(turnCode) ? turnCode : "tool_error");
+  return { ok: false, toolCode, turnCode, message };
 }
 
 /** The code of the local call for each error code of the remote turn. */

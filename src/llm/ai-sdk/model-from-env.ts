@@ -32,9 +32,12 @@ export function modelFromEnv(variables: ModelVariables = ofProcess(), otherwise?
   const { OPENAI_API_KEY: openAiKey = "" } = variables;
   check(variables);
   const images = variables.TROUPE_MODEL_IMAGES !== "no";
-  if (url !== "") return liveModel({ url, model: name || "default", key, images });
-  if (openAiKey !== "")
-    return liveModel({ url: OPENAI_URL, model: name || OPENAI_MODEL, key: openAiKey, images });
+  if (url !== "")
+    return liveModel({ url, model: name || "default", key, images, keyVariable: "TROUPE_MODEL_KEY" });
+  if (openAiKey !== "") {
+    const model = name || OPENAI_MODEL;
+    return liveModel({ url: OPENAI_URL, model, key: openAiKey, images, keyVariable: "OPENAI_API_KEY" });
+  }
   if (otherwise !== undefined) return otherwise;
   throw new AgentError(
     "invalid_request",
@@ -113,6 +116,7 @@ interface Live {
   readonly model: string;
   readonly key: string;
   readonly images: boolean;
+  readonly keyVariable: string;
 }
 
 function liveModel(live: Live): Model {
@@ -126,10 +130,9 @@ function liveModel(live: Live): Model {
   };
 }
 
-async function load({ url, model, key, images }: Live): Promise<Model> {
+async function load({ url, model, key, images, keyVariable }: Live): Promise<Model> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible").catch((cause: unknown) => {
     throw new ModelError("the model in the environment needs: npm install ai @ai-sdk/openai-compatible", {
-      transient: false,
       cause,
     });
   });
@@ -139,5 +142,5 @@ async function load({ url, model, key, images }: Live): Promise<Model> {
     includeUsage: true,
     ...(key !== "" && { apiKey: key }),
   });
-  return aiSdkModel(provider(model), { name: model, images });
+  return aiSdkModel(provider(model), { name: model, images, keyVariable });
 }

@@ -1,5 +1,5 @@
 import type * as ai from "ai";
-import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
+import { AgentError, messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelContext, ModelPart, QueueOptions } from "../../ports/model.ts";
 import type { Usage } from "../../protocol/events/events.ts";
@@ -7,6 +7,7 @@ import type { Json } from "../../protocol/json.ts";
 import { toQueueOptions } from "../../runtime/agent/call-options.ts";
 import { cut } from "../../runtime/journal/json-limits.ts";
 import { imageTypeOf } from "../prompt/images.ts";
+import { keyVariableOf, toModelError } from "./model-error.ts";
 import { parsePrompt } from "../prompt/prompt.ts";
 import type { Completion, Message, MessageImage, ModelToolCall, Prompt } from "../prompt/prompt.ts";
 
@@ -34,6 +35,11 @@ export interface AiSdkModelOptions extends QueueOptions {
    * images. Default true.
    */
   readonly images?: boolean;
+  /**
+   * The environment variable with the key of the provider, which the error of a refused key names. Default: that of the
+   * provider in the AI SDK, if it is known.
+   */
+  readonly keyVariable?: string;
   /** The price of a million tokens; if given, each completion reports its cost. */
   readonly price?: { readonly input: number; readonly output: number };
 }
@@ -44,6 +50,7 @@ export interface AiSdkModelOptions extends QueueOptions {
  */
 export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}): Model {
   const { name = `${model.provider}/${model.modelId}`, settings, images = true, price } = options;
+  const { keyVariable = keyVariableOf(model.provider) } = options;
   return {
     name,
     ...toQueueOptions(options, `model ${name}`),
@@ -76,6 +83,8 @@ export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}
           if (part.type === "tool-call" && part.providerExecuted !== true) toolCalls.push(toToolCall(part));
           if (part.type === "text-delta" || part.type === "reasoning-delta") yield* toParts(part);
           if (part.type !== "finish") continue;
+          if (part.finishReason === "content-filter")
+            throw new ModelError(`${name}: a content filter blocked the answer`, { code: "model_refused" });
           const original = toOriginal((await stream.response).messages[0]);
           const completion: Completion = {
             text,
@@ -92,7 +101,7 @@ export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}
           return;
         }
       } catch (thrown) {
-        throw toModelError(name, thrown);
+        throw toModelError(thrown, { name, keyVariable });
       }
     },
   };
@@ -104,7 +113,7 @@ async function load(): Promise<Sdk> {
   try {
     return await import("ai");
   } catch (cause) {
-    throw new ModelError("the package ai is not installed: npm install ai", { transient: false, cause });
+    throw new ModelError("the package ai is not installed: npm install ai", { cause });
   }
 }
 
@@ -166,101 +175,6 @@ function toUsage(
     ...(output !== undefined && { output_tokens: output }),
     ...(price && { cost: ((input ?? 0) * price.input + (output ?? 0) * price.output) / 1_000_000 }),
   };
-}
-
-/** Converts an error of an AI SDK provider, and decides whether a retry can succeed. */
-function toModelError(model: string, thrown: unknown): ModelError {
-  if (isInstance(thrown, ModelError)) return thrown;
-  const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
-  const url = urlOf(thrown);
-  return new ModelError(`${model}: ${toFact(thrown, url)}`, {
-    transient: isTransient(thrown),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    // The log of the server shows it.
-    cause: url ? new Error(`asked ${url.origin}${url.pathname}`, { cause: thrown }) : thrown,
-  });
-}
-
-/** The address that was asked. Only the log of the server shows it, without user, password and query. */
-function urlOf(thrown: unknown): URL | undefined {
-  const url = fieldOf(thrown, "url");
-  return typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
-}
-
-/** What went wrong, for clients: they need not know where the server of a model is. */
-function toFact(thrown: unknown, url: URL | undefined): string {
-  const code = networkCodeOf(thrown);
-  if (code !== undefined) return `the connection to its server failed (${code})`;
-  const message = withoutAddress(messageOf(thrown) || "the completion failed", url);
-  const status = fieldOf(thrown, "statusCode");
-  return typeof status === "number" ? `${message} (HTTP ${status})` : message;
-}
-
-function withoutAddress(message: string, url: URL | undefined): string {
-  if (url === undefined) return message;
-  // A name without a dot can be any word of the message.
-  const names = [url.host, ...(url.hostname.includes(".") ? [url.hostname] : [])];
-  const isNamed = url.port !== "" || names.length > 1;
-  const host = names.map((name) => name.replaceAll(/[.[\]]/g, String.raw`\$&`)).join("|");
-  const place = String.raw`https?://(?:${host})[^\s"']*`;
-  return message.replaceAll(new RegExp(isNamed ? `${place}|${host}` : place, "gi"), "its server");
-}
-
-/** Client error statuses that are transient. */
-const TRY_AGAIN = new Set([408, 409, 425, 429]);
-
-/** The SDK's error for a stream that broke off or was invalid. */
-const BROKEN_STREAM = "AI_InvalidResponseDataError";
-
-/** Error codes of sockets and of fetch. */
-const NETWORK_CODE = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/;
-
-/** Maximum number of causes to look at: an error can be its own cause. */
-const CAUSES = 10;
-
-/** Whether a failure is transient: the provider says so, or the network failed. */
-function isTransient(thrown: unknown): boolean {
-  return causesOf(thrown).some((fault) => {
-    const status = fieldOf(fault, "statusCode");
-    if (fieldOf(fault, "isRetryable") === true || fieldOf(fault, "name") === BROKEN_STREAM) return true;
-    if (typeof status === "number" && (status >= 500 || TRY_AGAIN.has(status))) return true;
-    return isNetworkCode(fieldOf(fault, "code"));
-  });
-}
-
-/** Why the network failed, if it did. */
-function networkCodeOf(thrown: unknown): string | undefined {
-  return causesOf(thrown)
-    .map((fault) => fieldOf(fault, "code"))
-    .find(isNetworkCode);
-}
-
-function isNetworkCode(code: unknown): code is string {
-  return typeof code === "string" && NETWORK_CODE.test(code);
-}
-
-/** An error and its causes. */
-function causesOf(thrown: unknown): readonly unknown[] {
-  const faults: unknown[] = [];
-  for (
-    let fault = thrown;
-    isInstance(fault, Error) && faults.length < CAUSES;
-    fault = fieldOf(fault, "cause")
-  )
-    faults.push(fault);
-  return faults;
-}
-
-/** The retry delay that the provider asks for. */
-function toRetryAfterMs(headers: unknown): number | undefined {
-  const ms = toNumber(fieldOf(headers, "retry-after-ms"));
-  const seconds = toNumber(fieldOf(headers, "retry-after"));
-  if (ms >= 0) return ms;
-  return seconds >= 0 ? seconds * 1_000 : undefined;
-}
-
-function toNumber(header: unknown): number {
-  return typeof header === "string" ? Number.parseFloat(header) : Number.NaN;
 }
 
 /** Reads the bytes of an image; `undefined` for a model without image input. */

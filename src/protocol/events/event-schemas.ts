@@ -170,7 +170,7 @@ export const eventSchemas: { readonly [Type in EventType]: z.ZodType<EventOf<Typ
     error_code: z
       .enum(COMPLETION_ERROR_CODES)
       .exactOptional()
-      .describe("The kind of the failure, unless the model failed."),
+      .describe("The kind of the failure; absent for another failure of the model."),
   }),
   ReasoningOutput: event("ReasoningOutput", "Reasoning of a model before its answer.", {
     content: text,

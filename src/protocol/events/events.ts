@@ -164,7 +164,7 @@ export type EventBody =
       readonly result: Json;
       /** Why it failed. */
       readonly error?: string;
-      /** The kind of the failure, unless it is `model_error`. */
+      /** The kind of the failure, if it is one of these. */
       readonly error_code?: CompletionErrorCode;
     }
   | {

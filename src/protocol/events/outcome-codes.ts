@@ -1,8 +1,27 @@
 /** How a turn ended. */
 export type FinishReason = "success" | "error" | "canceled";
 
-/** All reasons for a turn to end with `error`. */
-export const TURN_ERROR_CODES = [
+/**
+ * Why a model gave no answer, where its provider says so: it is away or busy, it does not accept the key, the prompt is too
+ * long, a content filter blocked it, or the request is wrong. Only the first may pass.
+ */
+export const MODEL_ERROR_CODES = [
+  "model_unavailable",
+  "model_denied",
+  "context_overflow",
+  "model_refused",
+  "model_rejected",
+] as const;
+
+/** Why a model gave no answer. */
+export type ModelErrorCode = (typeof MODEL_ERROR_CODES)[number];
+
+/** Whether a code says why a model gave no answer. */
+export function isModelCode(code: unknown): code is ModelErrorCode {
+  return (MODEL_ERROR_CODES as readonly unknown[]).includes(code);
+}
+
+const TURN_CODES = [
   "agent_error",
   "nondeterministic",
   "interrupted",
@@ -18,10 +37,12 @@ export const TURN_ERROR_CODES = [
 ] as const;
 
 /** The kind of a failed turn, in its RequestCompleted. */
-export type TurnErrorCode = (typeof TURN_ERROR_CODES)[number];
+export type TurnErrorCode = (typeof TURN_CODES)[number] | ModelErrorCode;
 
-/** All reasons for a call to fail. */
-export const TOOL_ERROR_CODES = [
+/** All reasons for a turn to end with `error`. */
+export const TURN_ERROR_CODES: readonly TurnErrorCode[] = [...TURN_CODES, ...MODEL_ERROR_CODES];
+
+const TOOL_CODES = [
   "tool_error",
   "invalid_input",
   "interrupted",
@@ -37,9 +58,18 @@ export const TOOL_ERROR_CODES = [
 ] as const;
 
 /** The kind of a failed call, in its ToolError. */
-export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
+export type ToolErrorCode = (typeof TOOL_CODES)[number] | ModelErrorCode;
 
-/** The reasons for a completion to fail that are not the model's fault. */
-export const COMPLETION_ERROR_CODES = ["timeout", "overloaded"] as const;
+/** All reasons for a call to fail. */
+export const TOOL_ERROR_CODES: readonly ToolErrorCode[] = [...TOOL_CODES, ...MODEL_ERROR_CODES];
 
-export type CompletionErrorCode = (typeof COMPLETION_ERROR_CODES)[number];
+const COMPLETION_CODES = ["timeout", "overloaded"] as const;
+
+/** The kind of a failed completion, in its CompletionResult. */
+export type CompletionErrorCode = (typeof COMPLETION_CODES)[number] | ModelErrorCode;
+
+/** The reasons for a completion to fail that programs can tell apart. */
+export const COMPLETION_ERROR_CODES: readonly CompletionErrorCode[] = [
+  ...COMPLETION_CODES,
+  ...MODEL_ERROR_CODES,
+];

@@ -2,7 +2,7 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { Actor } from "../actor/actor.ts";
-import { isInterruption, isPassedOn } from "../actor/call-failure.ts";
+import { isInterruption, isPassedOn, modelCodeOf } from "../actor/call-failure.ts";
 import { isNotAccepted } from "../agent/accepted-operations.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -393,7 +393,11 @@ function runHandler(turn: ActiveTurn): () => void {
       else if (isNotAccepted(thrown)) turn.fail("not_accepted", errorMessage(thrown));
       else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
       else if (isPassedOn(thrown)) turn.fail("agent_error", errorMessage(thrown));
-      else turn.failWith(thrown, isInterruption(thrown) ? "interrupted" : "agent_error");
+      else
+        turn.failWith(
+          thrown,
+          isInterruption(thrown) ? "interrupted" : (modelCodeOf(thrown) ?? "agent_error"),
+        );
     },
   });
 }

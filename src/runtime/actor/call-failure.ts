@@ -1,5 +1,7 @@
 import { AgentError, fieldOf, isInstance } from "../../errors.ts";
 import type { FailedCall } from "../../errors.ts";
+import { isModelCode } from "../../protocol/events/outcome-codes.ts";
+import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 
 /** The error that a failed call throws into the code that made it: equal live and on replay, since the log has it. */
@@ -18,6 +20,12 @@ export function isInterruption(thrown: unknown): boolean {
 /** Whether a thrown value only passes on the error of a called tool or agent, which is logged where it was thrown. */
 export function isPassedOn(thrown: unknown): boolean {
   return codeOfCall(thrown) === "tool_error";
+}
+
+/** Why a model gave no answer, if that is what a thrown value says. The caller of an agent gets the same code. */
+export function modelCodeOf(thrown: unknown): ModelErrorCode | undefined {
+  const code = isInstance(thrown, AgentError) ? fieldOf(thrown, "code") : undefined;
+  return isModelCode(code) ? code : undefined;
 }
 
 /** How the call failed whose failure was thrown; `undefined` for any other value. */

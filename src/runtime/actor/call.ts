@@ -7,7 +7,7 @@ import type { Actor } from "./actor.ts";
 import type { Agent, Effect } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { isNotAccepted } from "../agent/accepted-operations.ts";
-import { isInterruption, isPassedOn } from "./call-failure.ts";
+import { isInterruption, isPassedOn, modelCodeOf } from "./call-failure.ts";
 import { toSummary } from "./answer.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { NewCall, RepeatPolicy, TimedCall } from "../calls/attempts.ts";
@@ -272,5 +272,5 @@ function codeOf(thrown: unknown, unfit: boolean): ToolErrorCode {
   if (unfit) return "invalid_input";
   if (isInterruption(thrown)) return "interrupted";
   if (isNotAccepted(thrown)) return "not_accepted";
-  return isInstance(thrown, RemoteFailure) ? thrown.toolCode : "tool_error";
+  return isInstance(thrown, RemoteFailure) ? thrown.toolCode : (modelCodeOf(thrown) ?? "tool_error");
 }

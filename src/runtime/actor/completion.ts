@@ -112,15 +112,17 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
       if (open.open) end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
     },
     pauseAfter(thrown, attempt) {
-      if (!isInstance(thrown, ModelError) || !thrown.transient) return undefined;
+      if (!isInstance(thrown, ModelError) || thrown.code !== "model_unavailable") return undefined;
       const pauseMs = thrown.retryAfterMs ?? pauseAfterMs(BACKOFF_MS, attempt);
       if (pauseMs <= PATIENCE_MS) return pauseMs;
       awayMs = pauseMs;
       return undefined;
     },
     failed(thrown) {
+      const code = isInstance(thrown, ModelError) ? thrown.code : undefined;
       if (awayMs !== undefined) {
-        end(null, {}, `${errorMessage(thrown)} (it asks for a retry after ${Math.ceil(awayMs / 1_000)} s)`);
+        const why = `it asks for a retry after ${Math.ceil(awayMs / 1_000)} s`;
+        end(null, {}, `${errorMessage(thrown)} (${why})`, code);
         return;
       }
       telemetry.failed(
@@ -128,7 +130,7 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
         thrown,
         turn.place({ agent: caller.agent.name, model: name, tool_call_id: callId }),
       );
-      end(null, {}, errorMessage(thrown));
+      end(null, {}, errorMessage(thrown), code);
     },
     fail(code, message) {
       if (code === "interrupted") end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
@@ -158,5 +160,5 @@ async function stream(
     }
     await turn.committed(speaker);
   }
-  throw new ModelError("the model ended without a result", { transient: true });
+  throw new ModelError("the model ended without a result", { code: "model_unavailable" });
 }

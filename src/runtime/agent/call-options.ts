@@ -34,7 +34,17 @@ export interface RetryOptions {
 }
 
 /** The failures that a second attempt cannot change. */
-const FINAL = ["invalid_input", "canceled", "would_deadlock", "too_deep", "gone"] as const;
+const FINAL = [
+  "invalid_input",
+  "canceled",
+  "would_deadlock",
+  "too_deep",
+  "gone",
+  "model_denied",
+  "context_overflow",
+  "model_refused",
+  "model_rejected",
+] as const;
 
 /** A failure after which a call can be made again. */
 export type RetryCode = Exclude<ToolErrorCode, (typeof FINAL)[number]>;
@@ -70,6 +80,7 @@ const RETRY_CODES: Readonly<Record<RetryCode, true>> = {
   unavailable: true,
   too_large: true,
   not_accepted: true,
+  model_unavailable: true,
 };
 
 /** The policy of a call; `undefined` if it is made once. */

@@ -1,4 +1,5 @@
 import type { Event } from "../../protocol/events/events.ts";
+import { isModelCode } from "../../protocol/events/outcome-codes.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import { CHAT } from "../agent/agent.ts";
@@ -27,7 +28,7 @@ export function toOutcome(
       return { ok: false, code: "canceled", message: "the request was canceled" };
     case "error": {
       const { code = "agent_error", message = "the turn failed" } = error ?? {};
-      return { ok: false, code: CODES[code] ?? "tool_error", message };
+      return { ok: false, code: CODES[code] ?? (isModelCode(code) ? code : "tool_error"), message };
     }
     default: {
       const never: never = reason;

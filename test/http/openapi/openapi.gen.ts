@@ -758,7 +758,7 @@ export interface components {
             function_name: string;
             content: string;
             /** @enum {string} */
-            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock" | "not_accepted";
+            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock" | "not_accepted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
             tool_call_id: string;
         };
         ToolTextOutput: {
@@ -835,7 +835,7 @@ export interface components {
             result: unknown;
             error?: string;
             /** @enum {string} */
-            error_code?: "timeout" | "overloaded";
+            error_code?: "timeout" | "overloaded" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
         };
         ReasoningOutput: {
             id: number;
@@ -1044,7 +1044,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             usage?: {
@@ -1078,7 +1078,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             usage?: {
@@ -1175,7 +1175,7 @@ export interface components {
             output?: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             request_keys?: {
@@ -1246,7 +1246,7 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
             };
             open_waits: number;
             queued: number;
@@ -1285,7 +1285,7 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
             };
             open_waits: number;
             queued: number;

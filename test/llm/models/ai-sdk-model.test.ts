@@ -279,14 +279,48 @@ describe("a model of the AI SDK", () => {
 
   test("ends the turn when its provider refuses", async () => {
     await using server = await OpenAiServer.start(failing(401, "the key is wrong"));
-    const events = await ask(modelAt(server));
+    const events = await ask(modelAt(server, { keyVariable: "SMALL_KEY" }));
+    const message = "local.chat/small: the key is wrong (HTTP 401); check SMALL_KEY";
+    expect(server.requests).toHaveLength(1);
+    expect(ofType(events, "CompletionResult")).toMatchObject([
+      { error: message, error_code: "model_denied" },
+    ]);
+    expect(events.at(-1)).toMatchObject({
+      finish_reason: "error",
+      error: { code: "model_denied", message },
+    });
+  });
+
+  test.each([
+    ["model_denied", failing(403, "not for you")],
+    ["model_rejected", failing(400, "the temperature is too high")],
+    ["model_rejected", failing(404, "no such model")],
+    ["context_overflow", failing(400, "This model's maximum context length is 8192 tokens.")],
+    ["context_overflow", failing(413, "too much")],
+    ["model_refused", failing(400, "The response was filtered: content_filter")],
+    ["model_refused", streaming("content_filter", { content: "Well" })],
+  ])("ends the turn with the code %s, which its caller gets too", async (code, answer) => {
+    await using server = await OpenAiServer.start(answer);
+    const agent = llmAgent({ name: "clerk", purpose: "Answers.", instructions: "", model: modelAt(server) });
+    const caller = defineAgent({
+      name: "caller",
+      purpose: "Calls the clerk.",
+      chat: async (input, turn) => (await turn.call(agent, "chat", { input })).output,
+    });
+    const events = await chat(caller);
+    expect(server.requests).toHaveLength(1);
+    expect(ofType(events, "CompletionResult")).toMatchObject([{ error_code: code }]);
+    expect(ofType(events, "ToolError")).toMatchObject([{ code }]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "error", error: { code } });
+  });
+
+  test("that reaches its limit of tokens cannot give a value, and is not asked again for it", async () => {
+    await using server = await OpenAiServer.start(streaming("length", { content: '{"degrees":' }));
+    const events = await ask(modelAt(server), { output: z.object({ degrees: z.number() }) } as object);
     expect(server.requests).toHaveLength(1);
     expect(events.at(-1)).toMatchObject({
       finish_reason: "error",
-      error: {
-        code: "agent_error",
-        message: "local.chat/small: the key is wrong (HTTP 401)",
-      },
+      error: { message: expect.stringContaining("reached its limit of tokens") as string },
     });
   });
 

@@ -60,6 +60,6 @@ test("calls have ids that are unique in the conversation", async () => {
 test("the end of a script is an error", async () => {
   await expect(generate(scriptedModel(["one"]), 1)).rejects.toMatchObject({
     message: "the script ends after 1 answers",
-    transient: false,
+    code: undefined,
   } satisfies Partial<ModelError>);
 });

@@ -83,7 +83,7 @@ test("a completion in the log is not requested again after a restart", async () 
 });
 
 test("a transient failure of a model is retried, and the text of the failed attempt does not count", async () => {
-  const model = talker([new ModelError("busy", { transient: true, retryAfterMs: 1 })]);
+  const model = talker([new ModelError("busy", { code: "model_unavailable", retryAfterMs: 1 })]);
   const runtime = createRuntime({ agents: talk(model) });
   const { first } = await requestOf(runtime);
   const requestId = first[0]?.request_id;
@@ -99,7 +99,7 @@ test("a transient failure of a model is retried, and the text of the failed atte
 });
 
 test("a permanent failure of a model ends the completion with a message that the agent may read", async () => {
-  const model = talker([new ModelError("no such model", { transient: false })]);
+  const model = talker([new ModelError("no such model")]);
   const runtime = createRuntime({ agents: talk(model) });
   const { first } = await requestOf(runtime);
   expect(first.find(({ type }) => type === "CompletionResult")).toMatchObject({ error: "no such model" });
@@ -111,12 +111,14 @@ test("a permanent failure of a model ends the completion with a message that the
 });
 
 test("a model that asks for a too long delay ends the completion at once", async () => {
-  const model = talker([new ModelError("no more today", { transient: true, retryAfterMs: 3_600_000 })]);
+  const model = talker([
+    new ModelError("no more today", { code: "model_unavailable", retryAfterMs: 3_600_000 }),
+  ]);
   const runtime = createRuntime({ agents: talk(model) });
   const { first } = await requestOf(runtime);
   expect(first.at(-1)).toMatchObject({
     finish_reason: "error",
-    error: { code: "agent_error", message: "no more today (it asks for a retry after 3600 s)" },
+    error: { code: "model_unavailable", message: "no more today (it asks for a retry after 3600 s)" },
   });
   expect(model.asked).toEqual([1]);
   await runtime.close();

@@ -241,7 +241,7 @@ test("completions of a model wait for its slots, also again before another attem
     async *generate(input, { attempt }) {
       notes.push(`${input as string} ${attempt}`);
       await process.host?.pause(100);
-      if (input === "a" && attempt === 1) throw new ModelError("busy", { transient: true });
+      if (input === "a" && attempt === 1) throw new ModelError("busy", { code: "model_unavailable" });
       yield { type: "result", result: input, usage: {} };
     },
   };

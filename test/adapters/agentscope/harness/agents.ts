@@ -159,7 +159,11 @@ export function stutterer(): Agent {
     model: scriptedModel(() => {
       asked += 1;
       return asked === 1
-        ? { reasoning: "Hm?", text: "It is fo", error: new ModelError("cut off", { transient: true }) }
+        ? {
+            reasoning: "Hm?",
+            text: "It is fo",
+            error: new ModelError("cut off", { code: "model_unavailable" }),
+          }
         : { reasoning: "Hm.", text: "It is four." };
     }),
   });
