@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import type { Context, MiddlewareHandler } from "hono";
 import { AgentError, toAgentError } from "../errors.ts";
 import type { LogFigures } from "../ports/event-log.ts";
+import type { ReadinessPart } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import { agentRoutes, endpoints, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
@@ -139,6 +140,11 @@ function watch(metrics: Metrics, { runtime, streams }: Host): void {
   metrics.watch("troupe_active_runs", "Runs in memory.", () => runtime.health().activeRuns);
   if (runtime.health().figures) watchNode(metrics, runtime);
   if (runtime.health().logFigures) watchLog(metrics, runtime);
+  const inState = (wanted: ReadinessPart["state"]): (() => number) => {
+    return () => runtime.readiness.parts().filter(({ state }) => state === wanted).length;
+  };
+  metrics.watch("troupe_parts_degraded", "Parts that /readyz shows as degraded.", inState("degraded"));
+  metrics.watch("troupe_parts_failed", "Parts that /readyz shows as failed.", inState("failed"));
   metrics.watch("troupe_active_turns", "Running turns, without waiting ones.", () => {
     return runtime.health().activeTurns;
   });

@@ -1,3 +1,4 @@
+import type { ReadinessPart } from "../ports/readiness.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { ReportFault } from "./request-listener.ts";
 
@@ -13,6 +14,8 @@ export interface Listener {
 export interface Listening {
   /** Where clients reach it, for people. */
   readonly address: string;
+  /** What is wrong at present although it listens, in a sentence without addresses; absent or `undefined` if nothing is. */
+  trouble?(): string | undefined;
   /** Stops properly: it waits for running answers, and cuts the rest after `graceMs`. */
   close(options: { readonly graceMs: number }): Promise<void>;
 }
@@ -23,35 +26,69 @@ export interface ListenerAddress {
   readonly address: string;
 }
 
-/** Started listeners. */
-export interface StartedListeners {
-  readonly addresses: readonly ListenerAddress[];
-  close(options: { readonly graceMs: number }): Promise<void>;
+/** The listeners of a server. From its creation on, each is a part of what `/readyz` says. */
+export class Listeners {
+  readonly #runtime: Runtime;
+  readonly #report: ReportFault;
+  readonly #parts: readonly ListenerPart[];
+
+  constructor(listeners: readonly Listener[], runtime: Runtime, report: ReportFault) {
+    this.#runtime = runtime;
+    this.#report = report;
+    this.#parts = listeners.map((listener) => new ListenerPart(listener, runtime));
+  }
+
+  /** Where those are that have started. */
+  get addresses(): readonly ListenerAddress[] {
+    return this.#parts.flatMap(({ name, address }) => (address === undefined ? [] : [{ name, address }]));
+  }
+
+  /** Starts them one after the other. Those before one that fails listen until `close`. */
+  async start(): Promise<void> {
+    for (const part of this.#parts) await part.start(this.#runtime, this.#report);
+  }
+
+  /** Stops those that have started. */
+  async close(options: { readonly graceMs: number }): Promise<void> {
+    const ends = await Promise.allSettled(this.#parts.map((part) => part.close(options)));
+    for (const end of ends)
+      if (end.status === "rejected") this.#report("stopping a listener failed", end.reason);
+  }
 }
 
-/** Starts listeners one after the other. If one fails, those before it are stopped again. */
-export async function startListeners(
-  listeners: readonly Listener[],
-  runtime: Runtime,
-  report: ReportFault,
-): Promise<StartedListeners> {
-  const addresses: ListenerAddress[] = [];
-  const started: Listening[] = [];
+/** A listener, and whether it listens. */
+class ListenerPart {
+  readonly #listener: Listener;
+  readonly #leave: () => void;
+  #listening: Listening | undefined;
 
-  async function close(options: { readonly graceMs: number }): Promise<void> {
-    const ends = await Promise.allSettled(started.map((listening) => listening.close(options)));
-    for (const end of ends) if (end.status === "rejected") report("stopping a listener failed", end.reason);
+  constructor(listener: Listener, runtime: Runtime) {
+    this.#listener = listener;
+    this.#leave = runtime.readiness.add(() => this.#state);
   }
 
-  try {
-    for (const listener of listeners) {
-      const listening = await listener.listen(runtime, { report });
-      started.push(listening);
-      addresses.push({ name: listener.name, address: listening.address });
-    }
-  } catch (thrown) {
-    await close({ graceMs: 0 });
-    throw thrown;
+  get name(): string {
+    return this.#listener.name;
   }
-  return { addresses, close };
+
+  get address(): string | undefined {
+    return this.#listening?.address;
+  }
+
+  async start(runtime: Runtime, report: ReportFault): Promise<void> {
+    this.#listening = await this.#listener.listen(runtime, { report });
+  }
+
+  async close(options: { readonly graceMs: number }): Promise<void> {
+    this.#leave();
+    await this.#listening?.close(options);
+  }
+
+  get #state(): ReadinessPart {
+    const { name } = this;
+    if (this.#listening === undefined)
+      return { name, state: "failed", detail: `${name} does not listen yet` };
+    const trouble = this.#listening.trouble?.();
+    return { name, ...(trouble === undefined ? { state: "ready" } : { state: "degraded", detail: trouble }) };
+  }
 }

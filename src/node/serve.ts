@@ -11,7 +11,7 @@ import { API_HEADERS } from "../http/messages/reply.ts";
 import { createMetrics } from "../http/metrics/metrics.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { CONNECTION_TIMEOUTS } from "./connection-timeouts.ts";
-import { startListeners } from "./listener.ts";
+import { Listeners } from "./listener.ts";
 import type { Listener, ListenerAddress } from "./listener.ts";
 import { createListener } from "./request-listener.ts";
 import { drainOnSignals } from "./signals.ts";
@@ -78,12 +78,16 @@ export async function serve(
   server.on("checkExpectation", listener);
   server.on("connect", refuseConnect);
   server.on("clientError", answerClientError);
-  await listen(server, hostname, port);
-  const { port: bound } = server.address() as AddressInfo;
-  const started = await startListeners(listeners, runtime, metrics.fault).catch(async (thrown: unknown) => {
-    await close(server, 0);
+  // Before the first request: a server whose other ports do not listen yet is not ready.
+  const started = new Listeners(listeners, runtime, metrics.fault);
+  try {
+    await listen(server, hostname, port);
+    await started.start();
+  } catch (thrown) {
+    await Promise.all([close(server, 0), started.close({ graceMs: 0 })]);
     throw thrown;
-  });
+  }
+  const { port: bound } = server.address() as AddressInfo;
   const stop = async (graceMs: number): Promise<void> => {
     stopping.abort();
     await Promise.all([close(server, graceMs), started.close({ graceMs })]);

@@ -1,6 +1,7 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogFigures, LogHealth } from "../ports/event-log.ts";
-import type { RouterFigures, RouterHealth } from "../ports/router.ts";
+import type { Readiness } from "../ports/readiness.ts";
+import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { Inspection } from "./inspection.ts";
 import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
@@ -122,6 +123,12 @@ export interface Runtime {
   }>;
 
   health(): RuntimeHealth;
+
+  /**
+   * The parts of the process that decide whether it gets requests, as `/readyz` shows them: the runtime, the log, the other
+   * nodes, the agents and tools that depend on something, and what a program adds.
+   */
+  readonly readiness: Readiness;
 
   /** The runs in memory with what is open in them, at most 1,000; for operators. */
   actors(): readonly LoadedActor[];
@@ -271,8 +278,6 @@ export interface RuntimeHealth {
   readonly closing: boolean;
   readonly durability: "memory" | "relaxed" | "full";
   readonly log: LogHealth;
-  /** Whether this node knows the other nodes that share the log. */
-  readonly router: RouterHealth;
   /** What this node has done with others; absent with one process. */
   readonly figures?: RouterFigures;
   /** What the engine of the log has done for this process; absent if it does not count. */

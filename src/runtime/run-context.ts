@@ -1,5 +1,6 @@
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
+import type { Readiness } from "../ports/readiness.ts";
 import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { SlotQueues } from "./scheduler/slot-queue.ts";
@@ -29,6 +30,8 @@ export interface RunContext {
   readonly queues: SlotQueues;
   /** Decides when handlers run. */
   readonly gate: StartGate;
+  /** The parts of the process that decide whether it gets requests. */
+  readonly readiness: Readiness;
   /** Gets the inspection events of all actors, if the runtime has an inspector. */
   readonly inspect: Inspector | undefined;
   /** Whether the log has what completions are asked. */

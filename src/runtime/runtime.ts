@@ -16,6 +16,8 @@ import { KeyedRuns } from "./commands/keyed-runs.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
+import { createReadiness } from "./readiness.ts";
+import type { ReadinessPart } from "../ports/readiness.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
 import { createInspection } from "./queries/inspection.ts";
@@ -24,6 +26,7 @@ import { startSchedules } from "./supervision/schedules.ts";
 import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
+import type { LogHealth } from "../ports/event-log.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { Uploads } from "./commands/uploads.ts";
 
@@ -47,6 +50,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   telemetry.attached?.();
   const agents = new AgentDirectory(options);
   const groupCommit = new GroupCommit(environment, commitIntervalMs);
+  const readiness = createReadiness();
   const engines: Omit<HostContext, "mail"> = {
     log,
     router,
@@ -61,6 +65,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     inspect: options.inspect,
     prompts: options.prompts ?? true,
     gate: new StartGate({ environment, telemetry }),
+    readiness,
   };
   const queries = new Queries(log, environment, agents);
   const keyed = new KeyedRuns(log);
@@ -71,6 +76,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const runHost = new RunHost(context, recovery);
   let ready = false;
   let closing = false;
+  let hasFailed = false;
   let isAwaited = false;
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
@@ -114,9 +120,30 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const started = start();
   started.catch((error: unknown) => {
+    hasFailed = true;
     // `ready` reports the error to its callers; a runtime that closes was not to start.
     if (!isAwaited && !closing) telemetry.fault("the runtime could not start", error);
   });
+  readiness.add(serverPart);
+  readiness.add(nodesPart);
+  readiness.add(() => logParts(log.health()));
+  for (const probe of agents.probes) readiness.add(probe);
+
+  /** Whether this runtime takes requests. */
+  function serverPart(): ReadinessPart {
+    const name = "server";
+    if (closing) return { name, state: "failed", detail: "the server is stopping" };
+    if (hasFailed) return { name, state: "failed", detail: "the runtime could not start" };
+    if (ready) return { name, state: "ready" };
+    return { name, state: "failed", detail: "the server is still resuming interrupted turns" };
+  }
+
+  /** Whether this node knows the others. */
+  function nodesPart(): ReadinessPart {
+    const { ready: isReady, reason = "the other nodes are not known yet" } = router.health();
+    return { name: "nodes", ...(isReady ? { state: "ready" } : { state: "failed", detail: reason }) };
+  }
+
   const stopRetention =
     options.retainMs === undefined && options.retainBytes === undefined
       ? undefined
@@ -216,12 +243,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       closing,
       durability: log.durability,
       log: log.health(),
-      router: router.health(),
       ...(router.figures && { figures: router.figures() }),
       ...(log.figures && { logFigures: log.figures() }),
       activeRuns: runHost.size,
       activeTurns: runHost.busy,
     }),
+    readiness,
     actors: () => runHost.actors(SHOWN_ACTORS),
     inspection: createInspection(context, queries, (runId) => runHost.peek(runId) !== undefined),
     crash({ runId, requestId }, reason) {
@@ -229,4 +256,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     close: (closeOptions = {}) => (closed ??= close(closeOptions)),
   };
+}
+
+/** Whether the log takes appends; and each thing that can lose acknowledged events. */
+function logParts({ writable, reason, warnings = [] }: LogHealth): readonly ReadinessPart[] {
+  const name = "log";
+  const detail = reason ?? "the log cannot be written at present";
+  if (!writable) return [{ name, state: "failed", detail }];
+  if (warnings.length === 0) return [{ name, state: "ready" }];
+  return warnings.map((warning) => ({ name, state: "degraded", detail: warning }));
 }

@@ -185,9 +185,10 @@ test("a node that drains gives its runs to the others, and is not ready", async 
   const [a, b] = [await host.start([clerk]), await host.start([clerk])];
   await host.pass(2_000);
   const asleep = await host.ask(a, "clerk", { type: "OperationRequest", operation: "sleep", input: 3_000 });
-  expect(a.runtime.health().router.ready).toBe(true);
+  const stateOf = (part: string) => a.runtime.readiness.parts().find(({ name }) => name === part)?.state;
+  expect([stateOf("nodes"), stateOf("server")]).toEqual(["ready", "ready"]);
   const closed = a.runtime.close();
-  expect(a.runtime.health().router.ready).toBe(false);
+  expect([stateOf("nodes"), stateOf("server")]).toEqual(["failed", "failed"]);
   await host.settle(closed);
   await host.pass(4_000);
   expect(b.router.members()).toContainEqual(

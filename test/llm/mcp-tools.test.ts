@@ -27,6 +27,7 @@ function callerOf(tools: readonly Tool[]): Runtime {
   const caller = defineAgent({
     name: "caller",
     purpose: "Calls a tool.",
+    tools,
     async chat(text, turn) {
       const [name, input] = JSON.parse(text) as [string, unknown];
       const tool = tools.find((tool) => tool.name === name);
@@ -227,6 +228,27 @@ describe("the tools of a server on the network", () => {
 });
 
 describe("the tools of a server on the network that goes away", () => {
+  test(
+    "are a degraded part of the server while it is away, and ready when it is back without a call",
+    { timeout: 60_000 },
+    async () => {
+      await using program = await HttpProgram.start();
+      const server = await mcpTools({ url: program.url });
+      const runtime = callerOf(server.tools);
+      const mcp = () => runtime.readiness.parts().filter(({ name }) => name === "mcp");
+      // All tools of a server are one part.
+      expect(mcp()).toEqual([{ name: "mcp", state: "ready" }]);
+      await program.stop();
+      await call(runtime, "echo", { message: "two" });
+      const detail: unknown = expect.stringMatching(/^the MCP server \S*everything does not answer$/);
+      expect(mcp()).toEqual([{ name: "mcp", state: "degraded", detail }]);
+      await program.restart();
+      await expect.poll(mcp).toEqual([{ name: "mcp", state: "ready" }]);
+      await runtime.close();
+      await server.close();
+    },
+  );
+
   test("fail while it is away, and work again when it is back with no memory of the session", async () => {
     await using program = await HttpProgram.start();
     const server = await mcpTools({ url: program.url });

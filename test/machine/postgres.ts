@@ -21,11 +21,27 @@ export function postgresUrl(): Promise<string> {
 
 /** A server for one test, which can kill it; skips the test if PostgreSQL is only on another machine. */
 export async function ownPostgres({ skip }: Pick<TestContext, "skip">): Promise<PostgresServer> {
+  const server = newServer(skip);
+  await server.create();
+  await server.start();
+  return server;
+}
+
+/** A standby of such a server, which follows it. */
+export async function ownStandby(
+  { skip }: Pick<TestContext, "skip">,
+  primary: PostgresServer,
+): Promise<PostgresServer> {
+  const standby = newServer(skip);
+  await standby.createStandby(primary);
+  await standby.start();
+  return standby;
+}
+
+function newServer(skip: TestContext["skip"]): PostgresServer {
   const programs = findPrograms() ?? skipWithoutPostgres(skip);
   const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
   onTestFinished(() => server.remove());
-  await server.create();
-  await server.start();
   return server;
 }
 

@@ -7,6 +7,7 @@ import { serve } from "troupe/node";
 import type { Listener } from "troupe/node";
 import { expect, onTestFinished, test } from "vitest";
 import { echo } from "../../agents/echo.ts";
+import { findFreeUrl } from "../machine/free-port.ts";
 
 /** A protocol over TCP: the answer to a connection is the list of agents. */
 function lines(name: string, told: string[]): Listener {
@@ -71,4 +72,57 @@ test("if a listener cannot start, the server and the listeners before it are sto
   expect(told).toEqual(["first closed in 0 ms"]);
   const server = await serve(runtime, { port, drain: false });
   await server.close();
+});
+
+test("a server whose other ports do not listen yet is alive, but not ready", async () => {
+  const runtime = createRuntime({ agents: [echo] });
+  onTestFinished(() => runtime.close());
+  await runtime.ready();
+  const url = await findFreeUrl();
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let trouble = "";
+  const late: Listener = {
+    name: "late",
+    async listen(...given) {
+      begun.resolve();
+      await gate.promise;
+      return {
+        ...(await lines("late", []).listen(...given)),
+        trouble: () => (trouble === "" ? undefined : trouble),
+      };
+    },
+  };
+  const starting = serve(runtime, { port: Number(new URL(url).port), listeners: [late], drain: false });
+  await begun.promise;
+  const before = await fetch(`${url}/readyz`);
+  expect([before.status, await before.json()]).toMatchObject([
+    503,
+    {
+      detail: "late does not listen yet",
+      parts: expect.arrayContaining([{ name: "server", state: "ready" }]) as unknown,
+    },
+  ]);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+
+  gate.resolve();
+  const server = await starting;
+  const ready = await fetch(`${url}/readyz`);
+  expect([ready.status, await ready.json()]).toMatchObject([
+    200,
+    { status: "ok", parts: expect.arrayContaining([{ name: "late", state: "ready" }]) as unknown },
+  ]);
+  expect(await read(server.listeners[0]?.address ?? "")).toBe("echo\n");
+
+  trouble = "nobody comes";
+  const degraded = await fetch(`${url}/readyz`);
+  expect([degraded.status, await degraded.json()]).toMatchObject([
+    200,
+    {
+      status: "degraded",
+      parts: expect.arrayContaining([{ name: "late", state: "degraded", detail: "nobody comes" }]) as unknown,
+    },
+  ]);
+  await server.close();
+  expect(runtime.readiness.parts().map(({ name }) => name)).not.toContain("late");
 });

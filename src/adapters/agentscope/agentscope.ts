@@ -2,6 +2,7 @@ import type { Adapter } from "../../http/adapter.ts";
 import { AgentError } from "../../errors.ts";
 import { reply } from "../../http/messages/reply.ts";
 import type { Runtime } from "../../runtime/api.ts";
+import { whyNotReady } from "../../runtime/readiness.ts";
 import type { Served } from "./routes/accept-request.ts";
 import type { AgentScopeOptions } from "./routes/options.ts";
 import { processRequest, processShared, sessionStream } from "./routes/process-routes.ts";
@@ -51,8 +52,8 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
 
 /** Refuses requests that nothing would take. */
 function checkReady(runtime: Runtime): void {
-  const { ready, closing, log } = runtime.health();
-  if (closing || !ready || !log.writable) throw new AgentError("unavailable", "the server is not ready");
+  if (whyNotReady(runtime.readiness.parts()) !== undefined)
+    throw new AgentError("unavailable", "the server is not ready");
 }
 
 const PROBES = ["health", "readiness", "liveness"];

@@ -12,6 +12,7 @@ export interface AipListener {
     options: { readonly report: (message: string, thrown: unknown) => void },
   ): Promise<{
     readonly address: string;
+    trouble?(): string | undefined;
     close(options: { readonly graceMs: number }): Promise<void>;
   }>;
 }
@@ -35,9 +36,16 @@ export function aipNode(options: Omit<JoinAipGatewayOptions, "report">): AipList
     name: "aip-join",
     async listen(runtime, { report }) {
       const note = (message: string, thrown?: unknown): void => report(message, thrown);
-      const { addresses, stop } = await joinAipGateway(runtime, { ...options, report: note });
-      const nodes = [...addresses].map(([agent, address]) => `${agent} ${address}`);
-      return { address: `${options.gateway} (${nodes.join(", ")})`, close: (how) => stop(how) };
+      const node = await joinAipGateway(runtime, { ...options, report: note });
+      const nodes = [...node.addresses].map(([agent, address]) => `${agent} ${address}`);
+      return {
+        address: `${options.gateway} (${nodes.join(", ")})`,
+        trouble() {
+          const lost = node.lost();
+          return lost.length === 0 ? undefined : `the AIP gateway has lost agent ${lost.join(", ")}`;
+        },
+        close: (how) => node.stop(how),
+      };
     },
   };
 }

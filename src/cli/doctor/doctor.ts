@@ -8,7 +8,7 @@ import { checkModel, checkNode, checkPackages } from "./machine.ts";
 import { checkServer } from "./server.ts";
 import type { Exit } from "../exit.ts";
 import { listAgentFiles, loadAgentFile, loadAgents } from "../load-agents.ts";
-import { toFinding } from "./finding.ts";
+import { toFinding, toWarning } from "./finding.ts";
 import { checkPostgresListening, inspectPostgres } from "../../storage/postgres/inspect.ts";
 import type { InspectedPostgres } from "../../storage/postgres/inspect.ts";
 import { toConnection } from "../logs/connection.ts";
@@ -54,9 +54,13 @@ async function run({ agents, data, log = "", url, json }: Options): Promise<void
     checkPackages,
   ];
   let isWell = true;
+  const named = new Set<string>();
   for (const check of checks) {
     for (const finding of await check()) {
       isWell &&= finding.ok;
+      // The server says of its database what the database says of itself.
+      if (!finding.ok && named.has(finding.message)) continue;
+      if (!finding.ok) named.add(finding.message);
       if (json) stdout.json(finding);
       else print(finding);
     }
@@ -110,10 +114,7 @@ async function checkDatabase(url: string): Promise<Finding[]> {
     await explained(() => checkPostgresListening({ ...connection, ...toListen() }));
     return [
       toState(inspected),
-      ...inspected.warnings.map((warning): Finding => {
-        const [message = "", fix = ""] = warning.split("; ");
-        return { subject, ok: false, message, fix };
-      }),
+      ...inspected.warnings.map((warning): Finding => ({ subject, ok: false, ...toWarning(warning) })),
     ];
   } catch (thrown) {
     return [toFinding(subject, thrown)];

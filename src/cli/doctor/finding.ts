@@ -27,3 +27,9 @@ export function toFinding(subject: string, thrown: unknown, otherwise?: string):
     ...(fix !== undefined && { fix }),
   };
 }
+
+/** A warning as a fact and what mends it, which it names after a semicolon. */
+export function toWarning(warning: string): Pick<Finding, "message" | "fix"> {
+  const [message = "", fix] = warning.split("; ");
+  return { message, ...(fix !== undefined && { fix }) };
+}

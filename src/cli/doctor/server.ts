@@ -1,6 +1,7 @@
+import type { ReadinessPart } from "../../ports/readiness.ts";
 import { findServerUrl } from "../server-url.ts";
 import type { ServerUrl } from "../server-url.ts";
-import { toFinding } from "./finding.ts";
+import { toFinding, toWarning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /** Asks the server whether it is ready and takes the token, or says how to start one. */
@@ -35,6 +36,7 @@ export async function checkServer(option: string | undefined, data: string): Pro
     const message = `${url} answers, but is not ready (${ready.status})`;
     findings.push({ subject, ok: false, message, fix: `curl ${url}/readyz` });
   }
+  findings.push(...(await readParts(ready)).map((part) => toPartFinding(part)));
   if (listed.status === 401) {
     const message = token === "" ? `${url} requires a token` : `${url} refuses the token in TROUPE_TOKEN`;
     return [...findings, { subject: "token", ok: false, message, fix: "export TROUPE_TOKEN=…" }];
@@ -48,6 +50,23 @@ export async function checkServer(option: string | undefined, data: string): Pro
     ...findings,
     { subject, ok: true, message: `${url} answers in ${ms} ms, with ${agents.length} agents` },
   ];
+}
+
+/** The parts of the server that are not ready, as it says; none if something else answers. */
+async function readParts(ready: Response): Promise<readonly ReadinessPart[]> {
+  const json: unknown = await ready.json().catch(() => undefined);
+  const { parts } = Object(json) as { readonly parts?: unknown };
+  if (!Array.isArray(parts)) return [];
+  return parts.filter(isPart).filter(({ state }) => state !== "ready");
+}
+
+function isPart(value: unknown): value is ReadinessPart {
+  const { name, state, detail = "" } = Object(value) as Record<string, unknown>;
+  return [name, state, detail].every((field) => typeof field === "string");
+}
+
+function toPartFinding({ name, state, detail = `it is ${state}` }: ReadinessPart): Finding {
+  return { subject: name, ok: false, ...toWarning(detail) };
 }
 
 /** How long the server may take to answer. */

@@ -1,3 +1,4 @@
+import type { ReadinessPart } from "../../ports/readiness.ts";
 import { checkJson } from "../../protocol/schema/check-json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
 import { chatInput, chatOutput } from "../../runtime/agent/definition/define.ts";
@@ -17,6 +18,8 @@ export class RemoteDescription {
   readonly #asking = new SingleFlight(() => this.#ask());
   /** The time of the last fetch, successful or not. */
   #askedAt = -Infinity;
+  /** Whether the last fetch failed. */
+  #isAway = false;
 
   constructor(wire: Wire, refreshMs: number) {
     this.#wire = wire;
@@ -47,7 +50,7 @@ export class RemoteDescription {
    */
   async ready(): Promise<void> {
     const { clock } = this.#wire;
-    const patienceMs = this.known ? this.#refreshMs : Math.min(this.#refreshMs, RETRY_MS);
+    const patienceMs = this.known && !this.#isAway ? this.#refreshMs : Math.min(this.#refreshMs, RETRY_MS);
     const isDue = clock.monotonic() - this.#askedAt > patienceMs;
     if (isDue) void this.#asking.run();
     const { running } = this.#asking;
@@ -55,13 +58,23 @@ export class RemoteDescription {
     await within(clock, PATIENCE_MS, running);
   }
 
+  /** Whether its server has sent the description when it was asked last; one that has not is asked again. */
+  readiness(agent: string): ReadinessPart {
+    void this.ready();
+    const name = "remote";
+    if (!this.#isAway) return { name, state: "ready" };
+    return { name, state: "degraded", detail: `the server of agent ${agent} does not answer` };
+  }
+
   async #ask(): Promise<void> {
     const { clock } = this.#wire;
     try {
       const { json } = await this.#wire.ask("GET", "/describe", { timeoutMs: TIMEOUT_MS });
       this.#description = parseDescription(json) ?? this.#description;
+      this.#isAway = false;
     } catch {
       // The error is reported when the agent is called; until then the last description is used.
+      this.#isAway = true;
     } finally {
       this.#askedAt = clock.monotonic();
     }

@@ -80,6 +80,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
   return asAgent({
     ...local,
     remote,
+    readiness: () => description.readiness(local.name),
     get purpose() {
       return description.purpose ?? local.purpose;
     },

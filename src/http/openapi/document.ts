@@ -81,6 +81,13 @@ const health = object(
   ["status", "durability", "log", "active_runs", "active_turns"],
 );
 
+const parts: JsonObject = listOf(
+  object({ name: text, state: { type: "string", enum: ["ready", "degraded", "failed"] }, detail: text }, [
+    "name",
+    "state",
+  ]),
+);
+
 const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
 
 /** The routes of the server itself, by the names of the route table. */
@@ -112,7 +119,10 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   readiness: operation({
     summary: "Returns whether the server accepts requests.",
     responses: {
-      "200": json(object({ status: { const: "ok" }, warnings }, ["status"]), "The server accepts requests."),
+      "200": json(
+        object({ status: { type: "string", enum: ["ok", "degraded"] }, parts }, ["status", "parts"]),
+        "The server accepts requests.",
+      ),
     },
   }),
   metrics: operation({

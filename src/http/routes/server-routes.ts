@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { whyNotReady } from "../../runtime/readiness.ts";
 import { schemas } from "../../protocol/schema/json-schema.ts";
 import { pathParameter } from "./add-routes.ts";
 import type { ServerHandlers } from "./add-routes.ts";
@@ -54,14 +55,11 @@ export function serverHandlers(
     },
 
     readiness(c) {
-      const { ready, closing, log, router } = runtime.health();
-      if (closing || isStopping()) throw new AgentError("unavailable", "the server is stopping");
-      if (!ready) throw new AgentError("unavailable", "the server is still resuming interrupted turns");
-      if (!router.ready)
-        throw new AgentError("unavailable", router.reason ?? "the other nodes are not known yet");
-      if (!log.writable)
-        throw new AgentError("unavailable", log.reason ?? "the log cannot be written at present");
-      return reply(c, JSON.stringify({ status: "ok", warnings: log.warnings }));
+      const parts = runtime.readiness.parts();
+      const reason = isStopping() ? "the server is stopping" : whyNotReady(parts);
+      if (reason !== undefined) throw new AgentError("unavailable", reason, { facts: { parts } });
+      const isDegraded = parts.some(({ state }) => state === "degraded");
+      return reply(c, JSON.stringify({ status: isDegraded ? "degraded" : "ok", parts }));
     },
 
     async metrics(c) {

@@ -1,6 +1,8 @@
 import type * as mcp from "@modelcontextprotocol/client";
+import type { ReadinessPart } from "../../ports/readiness.ts";
+import { SingleFlight } from "../../shared/single-flight.ts";
 import type { McpServer } from "./server.ts";
-import { loadPackage, toTransport } from "./transport.ts";
+import { isLost, loadPackage, toTransport } from "./transport.ts";
 
 /** A connection to an MCP server, opened when needed and reopened after a failure. */
 export class McpConnection {
@@ -9,6 +11,13 @@ export class McpConnection {
   /** The number of running calls per client. */
   readonly #asking = new Map<mcp.Client, number>();
   #closed = false;
+  /** The server's own name for itself. */
+  #name = "";
+  /** Whether the server did not answer when it was asked last, or its program has ended since. */
+  #isAway = false;
+  /** When that was found out. */
+  #knownAt = -Infinity;
+  readonly #looking = new SingleFlight(() => this.#look());
 
   constructor(server: McpServer) {
     this.#server = server;
@@ -24,14 +33,25 @@ export class McpConnection {
       const client = await connecting;
       this.#asking.set(client, (this.#asking.get(client) ?? 0) + 1);
       try {
-        return await question(client);
+        const answer = await question(client);
+        this.#learn(false);
+        return answer;
       } catch (thrown) {
+        if (isAbsence(thrown)) this.#learn(true);
         if (again || !isUnknownThere(client, thrown)) throw thrown;
         this.#forget(connecting);
       } finally {
         this.#leave(client, connecting);
       }
     }
+  }
+
+  /** Whether the server is there, as far as is known. What is known for long is found out again in the background. */
+  get readiness(): ReadinessPart {
+    const ageMs = performance.now() - this.#knownAt;
+    if (!this.#closed && ageMs > (this.#isAway ? AWAY_MS : THERE_MS)) void this.#looking.run();
+    if (!this.#isAway) return { name: "mcp", state: "ready" };
+    return { name: "mcp", state: "degraded", detail: `the MCP server ${this.#name} does not answer` };
   }
 
   /** Closes the connection, and ends the program, permanently. */
@@ -45,11 +65,36 @@ export class McpConnection {
   #connected(): Promise<mcp.Client> {
     if (this.#closed) return Promise.reject(new Error("the connection to the MCP server was closed"));
     if (this.#client === undefined) {
-      const connecting = connect(this.#server, () => this.#forget(connecting));
+      const connecting = connect(this.#server, () => {
+        // A connection that was replaced says nothing of the newer one.
+        if (this.#client === connecting) this.#learn(true);
+        this.#forget(connecting);
+      });
       this.#client = connecting;
-      connecting.catch(() => this.#forget(connecting));
+      connecting.then(
+        (client) => {
+          this.#name = client.getServerVersion()?.name.slice(0, NAME_LENGTH) ?? "";
+        },
+        () => {
+          this.#learn(true);
+          this.#forget(connecting);
+        },
+      );
     }
     return this.#client;
+  }
+
+  #learn(isAway: boolean): void {
+    this.#isAway = isAway;
+    this.#knownAt = performance.now();
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.ask((client) => client.listTools({}, { timeout: LOOK_MS, cacheMode: "refresh" }));
+    } catch {
+      this.#learn(true);
+    }
   }
 
   #forget(client: Promise<mcp.Client>): void {
@@ -67,6 +112,17 @@ export class McpConnection {
     if (connecting !== this.#client) client.close().catch(() => {});
   }
 }
+
+/** How long an answer counts as a sign that the server is there. */
+const THERE_MS = 30_000;
+
+/** The time between two attempts to reach a server that is away. */
+const AWAY_MS = 5_000;
+
+/** How long the server may take to answer such an attempt. */
+const LOOK_MS = 5_000;
+
+const NAME_LENGTH = 64;
 
 async function connect(server: McpServer, closed: () => void): Promise<mcp.Client> {
   const { Client } = await loadPackage();
@@ -88,4 +144,9 @@ function isUnknownThere({ transport }: mcp.Client, thrown: unknown): boolean {
   const { status } = (thrown ?? {}) as { readonly status?: unknown };
   // The standard says 404; many servers use 400.
   return transport?.sessionId !== undefined && (status === 404 || status === 400);
+}
+
+/** Whether a call failed because the server is not there: it disappeared, or no connection was possible. */
+function isAbsence(thrown: unknown): boolean {
+  return isLost(thrown) || thrown instanceof TypeError;
 }

@@ -1,6 +1,7 @@
 import type { Client, ContentBlock, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
 import type { QueueOptions } from "../../ports/model.ts";
+import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema, Tool } from "../../runtime/agent/agent.ts";
 import type { CallOptions } from "../../runtime/agent/call-options.ts";
@@ -38,8 +39,9 @@ export async function mcpTools(
     const { tools } = await connection.ask((client) => client.listTools());
     const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
     const validator = new AjvJsonSchemaValidator();
+    const shared = { connection, silenceMs, options, readiness: () => connection.readiness };
     return {
-      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), { connection, silenceMs, options })),
+      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), shared)),
       close: () => connection.close(),
     };
   } catch (thrown) {
@@ -52,15 +54,18 @@ export async function mcpTools(
 interface Shared {
   readonly connection: McpConnection;
   readonly silenceMs: number;
+  readonly readiness: ReadinessProbe;
   /** The options of each tool; each has a queue of its own. */
   readonly options: CallOptions & QueueOptions;
 }
 
-function toTool(tool: McpTool, input: Schema<Json>, { connection, silenceMs, options }: Shared): Tool {
+function toTool(tool: McpTool, input: Schema<Json>, shared: Shared): Tool {
+  const { connection, silenceMs, options, readiness } = shared;
   const { name, description = "", annotations = {} } = tool;
   const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
   return defineTool({
     ...options,
+    readiness,
     name: toToolName(name),
     description,
     input,

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
+import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { secretsIn } from "../secrets/config-secrets.ts";
@@ -75,6 +76,11 @@ export class AgentDirectory {
     return this.#bindings.usesOf(agent);
   }
 
+  /** What says how the things are that the agents and their tools depend on. */
+  get probes(): ReadonlySet<ReadinessProbe> {
+    return this.#bindings.probes;
+  }
+
   /** All remote agents that local agents can call, by name. */
   get remote(): ReadonlyMap<string, RemoteHandler> {
     return this.#bindings.remote;
@@ -141,6 +147,7 @@ class Bindings {
   readonly #bind: Collaborators;
   readonly #uses = new Map<Agent, Collaborators>();
   readonly #remote = new Map<string, RemoteHandler>();
+  readonly #probes = new Set<ReadinessProbe>();
 
   /**
    * Throws `invalid_request` for a name that no agent uses, and for a replacement that lacks an operation.
@@ -164,6 +171,11 @@ class Bindings {
     return this.#remote;
   }
 
+  /** Each once, although the tools of a server share theirs. */
+  get probes(): ReadonlySet<ReadinessProbe> {
+    return this.#probes;
+  }
+
   #visit(agent: Agent): Collaborators {
     const known = this.#uses.get(agent);
     if (known) return known;
@@ -171,6 +183,7 @@ class Bindings {
     const uses = Object.fromEntries(entries) as Collaborators;
     this.#uses.set(agent, uses);
     if (agent.remote) this.#remote.set(agent.name, agent.remote);
+    if (agent.readiness) this.#probes.add(agent.readiness);
     for (const other of [...agent.tools, ...Object.values(uses)]) this.#visit(other);
     return uses;
   }

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { AgentMachine } from "./machine-port.ts";
 import type { QueueOptions } from "../../ports/model.ts";
+import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -108,6 +109,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly machine?: AgentMachine;
   /** Present if the agent is on another server. */
   readonly remote?: RemoteHandler;
+  /** Says whether what it depends on is there; absent if it depends on nothing. */
+  readonly readiness?: ReadinessProbe;
 }
 
 /** Agents by another agent's names for them. */
@@ -196,6 +199,11 @@ export interface ToolOptions<Given, Input, Returned, Output>
   readonly description: string;
   /** Default `unsafe`: after a crash during a call, the caller gets a ToolError instead of a second call. */
   readonly effect?: Effect;
+  /**
+   * Says whether what the tool depends on is there, for `/readyz`. It answers at once, from what it knows; several tools can
+   * share it.
+   */
+  readonly readiness?: ReadinessProbe;
 }
 
 /** A tool: an agent with one operation that has the tool's name. */

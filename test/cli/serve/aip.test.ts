@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Client, textOf } from "../../adapters/aip/peers/client.ts";
+import { findFreeUrl } from "../../machine/free-port.ts";
 import { agentSaying, createProject, startCommand } from "../command.ts";
 
 const project = { "agents/speaker.ts": agentSaying("hello") };
@@ -15,6 +19,28 @@ test("--aip serves a gateway with the agents, and stops with a STOP_RESPONSE", a
   command.kill("SIGTERM");
   expect(await session.next()).toMatchObject({ session_status: 4 });
   expect(await command.exited).toBe(0);
+});
+
+test("a server with --aip is not ready before its gateway listens", async () => {
+  const [http, grpc] = [new URL(await findFreeUrl()), new URL(await findFreeUrl())];
+  const cwd = await createProject(project);
+  startCommand(["serve", `--port=${http.port}`, `--aip=127.0.0.1:${grpc.port}`], { cwd });
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 200) {
+    const status = await fetch(new URL("/readyz", http)).then(
+      (response) => response.status,
+      () => undefined,
+    );
+    if (status !== undefined) statuses.push(status);
+    else await setTimeout(1);
+  }
+  const socket = connect(Number(grpc.port), "127.0.0.1");
+  const isListening = once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  expect(await isListening).toBe(true);
+  socket.destroy();
 });
 
 test("26 a question survives kill -9 of the server, and a new session answers it", async () => {

@@ -17,6 +17,7 @@ import { ticker } from "../../../agents/ticker.ts";
 import { ofType, requestOf, textsOf, theOne } from "../../agents/events.ts";
 import { completed, event, startHostile, stream } from "../hostile-server.ts";
 import { start } from "../servers.ts";
+import { FaultProxy } from "../stream/fault-proxy.ts";
 import type { Served } from "../servers.ts";
 
 /** Reports its input and has some special behavior on request. */
@@ -568,3 +569,15 @@ async function all(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
   for await (const event of stream) events.push(event);
   return events;
 }
+
+test("an agent whose server is away is a degraded part of this one until its server is back", async () => {
+  await using far = await start({ agents: [ticker] });
+  await using way = await FaultProxy.start(far.url);
+  way.isDown = true;
+  await using near = await start({ agents: [remoteAgent(`${way.url}/ticker`, { refreshMs: 0 })] });
+  const part = () => near.runtime.readiness.parts().find(({ name }) => name === "remote");
+  const detail = "the server of agent ticker does not answer";
+  await expect.poll(part).toEqual({ name: "remote", state: "degraded", detail });
+  way.isDown = false;
+  await expect.poll(part).toEqual({ name: "remote", state: "ready" });
+});

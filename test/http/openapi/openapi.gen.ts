@@ -1458,9 +1458,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @constant */
-                        status: "ok";
-                        warnings?: string[];
+                        /** @enum {string} */
+                        status: "ok" | "degraded";
+                        parts: {
+                            name: string;
+                            /** @enum {string} */
+                            state: "ready" | "degraded" | "failed";
+                            detail?: string;
+                        }[];
                     };
                 };
             };

@@ -1,8 +1,9 @@
-import { createRuntime, memoryLog } from "troupe";
-import type { Telemetry } from "troupe";
+import { createRuntime, defineAgent, defineTool, memoryLog } from "troupe";
+import type { ReadinessPart, Telemetry, Tool } from "troupe";
 import { createApp, createMetrics } from "troupe/http";
 import { nodeEnvironment } from "troupe/node";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
 import { bodyOf, post, startApp } from "../server.ts";
@@ -154,6 +155,40 @@ test("the server is not ready while its log cannot be written", async () => {
   await runtime.close();
 });
 
+test("each part of the server is named, and what depends on a tool degrades it without failing it", async () => {
+  let state: ReadinessPart["state"] = "ready";
+  const probe = (): ReadinessPart => ({ name: "stock", state, detail: "the stock does not answer" });
+  const [count, order] = ["count", "order"].map((name) =>
+    defineTool({ name, description: "", input: z.object({}), readiness: probe, run: () => "" }),
+  ) as [Tool, Tool];
+  const odd = ["throws", "lies", "rejects"].map((name) =>
+    defineTool({ name, description: "", input: z.object({}), readiness: ODD[name] as never, run: () => "" }),
+  );
+  const chat = (): string => "";
+  const shop = defineAgent({ name: "shop", purpose: "", tools: [count, order], chat });
+  const strange = defineAgent({ name: "strange", purpose: "", tools: odd, chat });
+  await using server = await startApp({}, [shop, strange]);
+  const ready = async (): Promise<unknown> => {
+    const answer = await server.app.request("/readyz");
+    return [answer.status, await bodyOf(answer)];
+  };
+  const own = ["server", "nodes", "log"].map((name) => ({ name, state: "ready" }));
+  const unknown = { name: "unknown", state: "degraded", detail: "a part of the server cannot say how it is" };
+  const detail = "the stock does not answer";
+  const parts = [...own, { name: "stock", state: "ready", detail }, unknown, unknown, unknown];
+  expect(await ready()).toEqual([200, { status: "degraded", parts }]);
+  state = "failed";
+  expect(await ready()).toMatchObject([503, { code: "unavailable", detail }]);
+});
+
+const ODD: { readonly [name: string]: () => unknown } = {
+  throws() {
+    throw new Error("no");
+  },
+  lies: () => ({ name: {}, state: "splendid" }),
+  rejects: () => Promise.reject(new Error("no")),
+};
+
 test("the metrics report agents, log, streams and process", async () => {
   const metrics = createMetrics();
   const runtime = createRuntime({ agents: [echo], telemetry: metrics });
@@ -186,6 +221,8 @@ test("the metrics of an app without the telemetry of its runtime do not say what
       "troupe_active_runs",
       "troupe_active_turns",
       "troupe_faults_total",
+      "troupe_parts_degraded",
+      "troupe_parts_failed",
       "troupe_streams",
     ]);
   }

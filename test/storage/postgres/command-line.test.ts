@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { needsPostgres, ownPostgres } from "../../machine/postgres.ts";
+import { needsPostgres, ownPostgres, ownStandby } from "../../machine/postgres.ts";
 import { agentSaying, createProject, startCommand } from "../../cli/command.ts";
 import { ask, askUntil, newDatabase } from "./databases.ts";
 import { openProxy } from "./logs.ts";
@@ -213,11 +213,43 @@ test("a server whose commits are not synced says so when it starts, when it is r
   const warning = "synchronous_commit is off: a crash of the server loses acknowledged events; set it to on";
   expect(server.output()).toContain(warning);
   const ready = await fetch(`${url}/readyz`);
-  expect(await ready.json()).toEqual({ status: "ok", warnings: [warning] });
+  expect([ready.status, await ready.json()]).toMatchObject([
+    200,
+    {
+      status: "degraded",
+      parts: expect.arrayContaining([{ name: "log", state: "degraded", detail: warning }]) as unknown,
+    },
+  ]);
   expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ durability: "relaxed" });
   const doctor = startCommand(["doctor", "--json"], { cwd, env });
   expect(await doctor.exited).toBe(1);
   expect(doctor.output()).toContain('"fix":"set it to on"');
+});
+
+test("an asynchronous standby is named before it is promoted, and no longer when it is synchronous", async (context) => {
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const own = await ownPostgres(context);
+  const env = { TROUPE_LOG: own.url };
+  const [url = ""] = await startCommand(["serve", "--port=0"], { cwd, env }).match(
+    /http:\/\/127\.0\.0\.1:\d+/,
+  );
+  const log = async (): Promise<unknown> => {
+    const answer = await fetch(`${url}/readyz`);
+    const { parts } = (await answer.json()) as { readonly parts: readonly { readonly name: string }[] };
+    return [answer.status, ...parts.filter(({ name }) => name === "log")];
+  };
+  await expect.poll(log).toEqual([200, { name: "log", state: "ready" }]);
+  await ownStandby(context, own);
+  const detail =
+    "a standby is asynchronous: acknowledged events are lost if it is promoted; set synchronous_standby_names";
+  await expect.poll(log).toEqual([200, { name: "log", state: "degraded", detail }]);
+  expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^troupe_parts_degraded 1$/m);
+  const doctor = startCommand(["doctor", "--json", "--log="], { cwd });
+  expect(await doctor.exited).toBe(1);
+  expect(doctor.output()).toContain('"subject":"log","ok":false,"message":"a standby is asynchronous');
+  await ask(own.url, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await ask(own.url, "SELECT pg_reload_conf()");
+  await expect.poll(log).toEqual([200, { name: "log", state: "ready" }]);
 });
 
 test("a service file gives the address", async () => {

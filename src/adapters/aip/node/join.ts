@@ -41,6 +41,8 @@ export interface JoinAipGatewayOptions {
 export interface AipNode {
   /** HOST:PORT of each agent by its name. */
   readonly addresses: ReadonlyMap<string, string>;
+  /** The agents that the gateway does not know any more, or that cannot reach it; they are registered again when that is over. */
+  lost(): readonly string[];
   /** Leaves the gateway and ends all sessions with a STOP_RESPONSE; after `graceMs` (default 1 s) they are cut. */
   stop(options?: { readonly graceMs?: number }): Promise<void>;
 }
@@ -103,7 +105,11 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
     await stop({ graceMs: 0 });
     throw thrown;
   }
-  return { addresses, stop };
+  return {
+    addresses,
+    lost: () => agents.filter((_, index) => memberships[index]?.isLost),
+    stop,
+  };
 }
 
 const GRACE_MS = 1_000;

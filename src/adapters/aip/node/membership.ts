@@ -42,6 +42,11 @@ export class Membership {
     this.#channel = new Channel(options.library, options.gateway);
   }
 
+  /** Whether the gateway has not answered some heartbeats, or not known the agent, and has not taken it again since. */
+  get isLost(): boolean {
+    return this.#failures >= FAILURES;
+  }
+
   /** Registers the agent, and sends heartbeats from then on. */
   async join(): Promise<void> {
     const { clock } = this.#options;

@@ -129,7 +129,7 @@ export function operation(options: object): object {
 export function defineTool<Given, Input, Returned, Output = Returned>(
   options: ToolOptions<Given, Input, Returned, Output>,
 ): Tool<Given, Output> {
-  const { name, description, input, output, effect = "unsafe", timeoutMs, retry, run } = options;
+  const { name, description, input, output, effect = "unsafe", timeoutMs, retry, readiness, run } = options;
   checkOperationName(name);
   checkOperation(options, `tool ${name}`);
   checkCallOptions(options, `tool ${name}`);
@@ -147,6 +147,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
     memory: "own",
     queue: toQueueOptions(options, `tool ${name}`),
     callOptions: { ...(timeoutMs !== undefined && { timeoutMs }), ...(retry && { retry }) },
+    ...(readiness && { readiness }),
   });
 }
 
