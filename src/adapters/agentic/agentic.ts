@@ -5,8 +5,8 @@ import { RunReader } from "../../view/run-reader.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { parseLogin } from "./bodies.ts";
 import { getEvents } from "./get-events.ts";
-import { process, reset, resume } from "./requests.ts";
-import type { Served } from "./served.ts";
+import { startThreadTurn, resetThread, answerThread } from "./requests.ts";
+import type { AgenticService } from "./service.ts";
 import { listThreads, threadLogs } from "./threads.ts";
 
 /** What `agentic` takes. */
@@ -49,7 +49,7 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
       }
       const reader = readers.get(runtime) ?? new RunReader(runtime);
       readers.set(runtime, reader);
-      const served: Served = { host, agent, reader };
+      const service: AgenticService = { host, agent, reader };
       const place = base + path;
       app.get(`${place}/describe`, (c) => {
         const { name, purpose, operations, tools } = runtime.describe(agent);
@@ -59,12 +59,12 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
           JSON.stringify({ name, purpose, endpoints: ENDPOINTS, operations: names, tools, prompts: {} }),
         );
       });
-      app.post(`${place}/process`, (c) => process(c, served));
-      app.post(`${place}/resume`, (c) => resume(c, served));
-      app.post(`${place}/reset`, (c) => reset(c, served));
-      app.get(`${place}/getevents`, (c) => getEvents(c, served));
-      app.get(`${place}/threads`, (c) => listThreads(c, served));
-      app.get(`${place}/threads/:thread_id/logs`, (c) => threadLogs(c, served));
+      app.post(`${place}/process`, (c) => startThreadTurn(c, service));
+      app.post(`${place}/resume`, (c) => answerThread(c, service));
+      app.post(`${place}/reset`, (c) => resetThread(c, service));
+      app.get(`${place}/getevents`, (c) => getEvents(c, service));
+      app.get(`${place}/threads`, (c) => listThreads(c, service));
+      app.get(`${place}/threads/:thread_id/logs`, (c) => threadLogs(c, service));
     },
   };
 }

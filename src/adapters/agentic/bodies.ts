@@ -1,10 +1,9 @@
 import * as z from "zod";
-import { AgentError } from "../../errors.ts";
+import { unprocessable } from "../../http/messages/wrong-field.ts";
 import { json } from "../../protocol/fields.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { checkJson } from "../../protocol/schema/check-json.ts";
-import type { Issue } from "../../protocol/schema/issue.ts";
 import { describeIssue, toIssues } from "../../protocol/schema/schema-issues.ts";
 
 /** The body that starts a turn. */
@@ -41,12 +40,6 @@ export function parseLogin(body: unknown): { readonly password: string | undefin
   return { password: parse(loginSchema, body ?? {}).password ?? undefined };
 }
 
-/** The error for wrong fields of a body, each with its name. */
-export function wrongFields(issues: readonly Issue[]): AgentError {
-  const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);
-  return new AgentError("unprocessable", faults.join("; "), { issues });
-}
-
 const text = z.string().nullish();
 
 const processSchema = z.object({ prompt: z.string(), thread_id: text, debug: text });
@@ -64,9 +57,9 @@ function isNamed(threadId: string | null | undefined): threadId is string {
 
 function parse<Value>(schema: z.ZodType<Value>, body: unknown): Value {
   const unsafe = checkJson(body);
-  if (unsafe.length > 0) throw wrongFields(unsafe.map(({ path, message }) => ({ path, message })));
-  if (!isObject(body)) throw wrongFields([{ path: "", message: "must be a JSON object" }]);
+  if (unsafe.length > 0) throw unprocessable(unsafe.map(({ path, message }) => ({ path, message })));
+  if (!isObject(body)) throw unprocessable([{ path: "", message: "must be a JSON object" }]);
   const parsed = schema.safeParse(body, { error: describeIssue });
   if (parsed.success) return parsed.data;
-  throw wrongFields(toIssues(parsed.error));
+  throw unprocessable(toIssues(parsed.error));
 }

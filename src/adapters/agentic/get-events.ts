@@ -9,18 +9,18 @@ import { idOf } from "../../protocol/events/encode.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Address, Feed } from "../../runtime/feeds.ts";
 import { toDialect } from "./dialect.ts";
-import type { Served } from "./served.ts";
+import type { AgenticService } from "./service.ts";
 
 /**
  * Answers with the events of a request since its start or its newest answer, until its turn ends or waits: as a stream,
  * or as a list when that has happened.
  */
-export async function getEvents(c: Context<AppEnv>, served: Served): Promise<Response> {
-  const { host, agent } = served;
+export async function getEvents(c: Context<AppEnv>, service: AgenticService): Promise<Response> {
+  const { host, agent } = service;
   const query = queryOf(c);
   const id = read(query, "request_id", parseName);
   if (id === undefined) throw new AgentError("unprocessable", "request_id is required");
-  const address = await findRequest(served, id);
+  const address = await findRequest(service, id);
   const after = lastEventId(c, query);
   const open = (signal: AbortSignal): Promise<Feed> => {
     const options = { filter: { level: "all" }, signal } as const;
@@ -37,7 +37,7 @@ export async function getEvents(c: Context<AppEnv>, served: Served): Promise<Res
 }
 
 /** The request with an id; a run has an id too, but is not read here. */
-async function findRequest({ host, agent }: Served, id: string): Promise<Address> {
+async function findRequest({ host, agent }: AgenticService, id: string): Promise<Address> {
   try {
     const address = isId(id) ? await host.runtime.resolve(id) : undefined;
     if (address?.kind === "request" && address.agent === agent) return address;

@@ -3,17 +3,21 @@ import { AgentError } from "../../errors.ts";
 import type { AppEnv } from "../../http/messages/app-env.ts";
 import { readJson } from "../../http/messages/body.ts";
 import { reply } from "../../http/messages/reply.ts";
+import { unprocessable } from "../../http/messages/wrong-field.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { WaitView } from "../../view/run-view.ts";
 import { openWaitsOf } from "../../view/segments.ts";
 import { toAnswer } from "../../view/to-answer.ts";
 import type { Receipt } from "../../runtime/api.ts";
-import { parseProcess, parseResume, parseThread, wrongFields } from "./bodies.ts";
-import type { Served } from "./served.ts";
+import { parseProcess, parseResume, parseThread } from "./bodies.ts";
+import type { AgenticService } from "./service.ts";
 import { findThread } from "./threads.ts";
 
 /** Starts a turn in a new thread or in a known one. */
-export async function process(c: Context<AppEnv>, { host, agent }: Served): Promise<Response> {
+export async function startThreadTurn(
+  c: Context<AppEnv>,
+  { host, agent }: AgenticService,
+): Promise<Response> {
   const { runtime, bodyLimitBytes } = host;
   const { prompt, threadId, debug } = parseProcess(await readJson(c, bodyLimitBytes));
   const thread = threadId === undefined ? undefined : await findThread(runtime, agent, threadId);
@@ -27,7 +31,10 @@ export async function process(c: Context<AppEnv>, { host, agent }: Served): Prom
 }
 
 /** Answers the oldest question of a thread that asks for the given keys. */
-export async function resume(c: Context<AppEnv>, { host, agent, reader }: Served): Promise<Response> {
+export async function answerThread(
+  c: Context<AppEnv>,
+  { host, agent, reader }: AgenticService,
+): Promise<Response> {
   const { runtime, bodyLimitBytes } = host;
   const { values, threadId } = parseResume(await readJson(c, bodyLimitBytes));
   const { run_id: runId } = await findThread(runtime, agent, threadId);
@@ -47,7 +54,7 @@ export async function resume(c: Context<AppEnv>, { host, agent, reader }: Served
 }
 
 /** Begins a new thread in place of one that does nothing. */
-export async function reset(c: Context<AppEnv>, { host, agent }: Served): Promise<Response> {
+export async function resetThread(c: Context<AppEnv>, { host, agent }: AgenticService): Promise<Response> {
   const { runtime, bodyLimitBytes } = host;
   const threadId = parseThread(await readJson(c, bodyLimitBytes, { optional: true }));
   if (threadId !== undefined) {
@@ -71,7 +78,7 @@ function pickWait(waits: readonly WaitView[], keys: readonly string[]): WaitView
   const wait = waits.find(asks);
   if (wait !== undefined) return wait;
   const asked = waits.map(({ questions }) => Object.keys(questions).join(", ")).join("; ");
-  throw wrongFields([{ path: "continue_result", message: `must have the keys of a question: ${asked}` }]);
+  throw unprocessable([{ path: "continue_result", message: `must have the keys of a question: ${asked}` }]);
 }
 
 /** Answers of their clients are texts; each becomes the value that the question's schema asks for. */

@@ -10,7 +10,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { RunDetails } from "../../runtime/lists.ts";
 import { toDialect } from "./dialect.ts";
-import type { Served } from "./served.ts";
+import type { AgenticService } from "./service.ts";
 
 /** The run of a thread; `not_found` if the agent has none with the id. */
 export async function findThread(runtime: Runtime, agent: string, threadId: string): Promise<RunDetails> {
@@ -26,7 +26,7 @@ export async function findThread(runtime: Runtime, agent: string, threadId: stri
 }
 
 /** Lists the threads of an agent, the newest changed first. */
-export async function listThreads(c: Context<AppEnv>, { host, agent }: Served): Promise<Response> {
+export async function listThreads(c: Context<AppEnv>, { host, agent }: AgenticService): Promise<Response> {
   const query = queryOf(c);
   const offset = read(query, "offset", parseCount) ?? 0;
   const { runs } = await host.runtime.runs({ agent, limit: PAGE + 1, offset });
@@ -37,7 +37,7 @@ export async function listThreads(c: Context<AppEnv>, { host, agent }: Served): 
 }
 
 /** Lists the events of a thread. */
-export async function threadLogs(c: Context<AppEnv>, { host, agent }: Served): Promise<Response> {
+export async function threadLogs(c: Context<AppEnv>, { host, agent }: AgenticService): Promise<Response> {
   const { runtime, mount } = host;
   const query = queryOf(c);
   const { run_id: runId } = await findThread(runtime, agent, c.req.param("thread_id") ?? "");

@@ -3,7 +3,7 @@ import { AgentError } from "../../errors.ts";
 import { reply } from "../../http/messages/reply.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { whyNotReady } from "../../runtime/readiness.ts";
-import type { Served } from "./routes/accept-request.ts";
+import type { AgentScopeService } from "./routes/accept-request.ts";
 import type { AgentScopeOptions } from "./routes/options.ts";
 import { processRequest, processShared, sessionStream } from "./routes/process-routes.ts";
 import { toRefusal } from "./routes/refusal.ts";
@@ -23,16 +23,16 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
     open: (path) => HEALTH.test(path),
     toRefusal,
     addRoutes(app, host, { agent }) {
-      const served: Served = { host, agent: agent ?? host.runtime.defaultAgent, options };
+      const service: AgentScopeService = { host, agent: agent ?? host.runtime.defaultAgent, options };
       const bases = agent === undefined ? (root ? [BASE, ""] : [BASE]) : [`${BASE}/${agent}`];
       for (const base of bases) {
         const path = `${base}/process`;
-        if (base === "") app.post(path, (c, next) => processShared(c, next, served, NAME));
-        else app.post(path, (c) => processRequest(c, served));
-        app.post(`${path}/task`, (c) => submitTask(c, served));
-        app.get(`${path}/task/:task_id`, (c) => readTask(c, served));
-        app.get(`${path}/sessions/:session_id/stream`, (c) => sessionStream(c, served));
-        app.post(`${base}/stop`, (c) => stopSession(c, served));
+        if (base === "") app.post(path, (c, next) => processShared(c, next, service, NAME));
+        else app.post(path, (c) => processRequest(c, service));
+        app.post(`${path}/task`, (c) => submitTask(c, service));
+        app.get(`${path}/task/:task_id`, (c) => readTask(c, service));
+        app.get(`${path}/sessions/:session_id/stream`, (c) => sessionStream(c, service));
+        app.post(`${base}/stop`, (c) => stopSession(c, service));
         for (const probe of PROBES) {
           app.get(`${base}/${probe}`, (c) => {
             if (probe === "readiness") checkReady(host.runtime);

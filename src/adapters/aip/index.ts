@@ -6,6 +6,6 @@ export { aipAgent } from "./client/aip-agent.ts";
 export type { AipAgentOperations, AipAgentOptions } from "./client/aip-agent.ts";
 export { aipToolbox } from "./client/aip-toolbox.ts";
 export type { AipToolboxOptions } from "./client/aip-toolbox.ts";
-export type { AipTarget } from "./client/target.ts";
+export type { AipTarget } from "./client/node-connection.ts";
 export { aipGateway, aipNode } from "./listeners.ts";
 export type { AipListener } from "./listeners.ts";

@@ -1,2 +1,2 @@
 export { tasks } from "./tasks.ts";
-export type { TasksOptions } from "./routes/served.ts";
+export type { TasksOptions } from "./routes/service.ts";

@@ -4,7 +4,7 @@ import { SharedActs } from "./steps/shared-acts.ts";
 import { TasksReader } from "./task/tasks-reader.ts";
 import { downloadArtifact, listArtifacts, uploadArtifact } from "./routes/artifact-routes.ts";
 import { toRefusal } from "./routes/refusal.ts";
-import type { Served, TasksOptions } from "./routes/served.ts";
+import type { TasksService, TasksOptions } from "./routes/service.ts";
 import { getStep, listSteps, postStep } from "./routes/step-routes.ts";
 import { createTask, getTask, listTasks } from "./routes/task-routes.ts";
 
@@ -18,18 +18,18 @@ export function tasks(options: TasksOptions = {}): Adapter {
     toRefusal,
     addRoutes(app, host, { agent, path }) {
       const reader = new TasksReader(host.runtime, agent ?? host.runtime.defaultAgent);
-      const served: Served = { host, tasks: reader, acts, options };
+      const service: TasksService = { host, tasks: reader, acts, options };
       const base = `${path}/ap/v1/agent/tasks`;
       const task = `${base}/:task_id`;
-      app.post(base, (c) => createTask(c, served));
-      app.get(base, (c) => listTasks(c, served));
-      app.get(task, (c) => getTask(c, served));
-      app.get(`${task}/steps`, (c) => listSteps(c, served));
-      app.post(`${task}/steps`, (c) => postStep(c, served));
-      app.get(`${task}/steps/:step_id`, (c) => getStep(c, served));
-      app.get(`${task}/artifacts`, (c) => listArtifacts(c, served));
-      app.post(`${task}/artifacts`, (c) => uploadArtifact(c, served));
-      app.get(`${task}/artifacts/:artifact_id`, (c) => downloadArtifact(c, served));
+      app.post(base, (c) => createTask(c, service));
+      app.get(base, (c) => listTasks(c, service));
+      app.get(task, (c) => getTask(c, service));
+      app.get(`${task}/steps`, (c) => listSteps(c, service));
+      app.post(`${task}/steps`, (c) => postStep(c, service));
+      app.get(`${task}/steps/:step_id`, (c) => getStep(c, service));
+      app.get(`${task}/artifacts`, (c) => listArtifacts(c, service));
+      app.post(`${task}/artifacts`, (c) => uploadArtifact(c, service));
+      app.get(`${task}/artifacts/:artifact_id`, (c) => downloadArtifact(c, service));
     },
   };
 }

@@ -1,3 +1,4 @@
+import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
 import type { Approval } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
@@ -6,7 +7,7 @@ import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-po
 import type { ReceivedEvent } from "../stream/received-events.ts";
 import { retry } from "../wire/retry.ts";
 import { toText } from "./fields.ts";
-import { digest, fault } from "./ids.ts";
+import { fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import type { RemoteState } from "./state.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -160,7 +161,7 @@ export class AnswerForwarder {
       request_id: this.#requestId,
       wait_id: there,
       request_keys: values,
-      resume_id: `res_${await digest(`${key}/${callId}`)}`,
+      resume_id: `res_${await sha256(`${key}/${callId}`)}`,
     };
     try {
       await retry({ clock, limitMs: limits.answerMs }, () =>

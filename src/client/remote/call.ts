@@ -1,3 +1,4 @@
+import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
 import { isModelCode, TURN_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
@@ -20,7 +21,7 @@ import { AnswerForwarder } from "./answer-forwarder.ts";
 import { abandon } from "./cancel.ts";
 import { RemoteEvents } from "./events.ts";
 import { fetchFile, sendFile } from "./files.ts";
-import { digest, fault, toIds } from "./ids.ts";
+import { fault, toIds } from "./ids.ts";
 import type { RemoteIds } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -87,7 +88,7 @@ export class RemoteCall {
   async #begin(): Promise<RemoteIds> {
     const { limits, name } = this.#settings;
     const { environment: clock, key, signal } = this.#session;
-    const requestId = `req_${await digest(key)}`;
+    const requestId = `req_${await sha256(key)}`;
     const body = { ...(await this.#toRequest()), request_id: requestId };
     const busyMs = "run_id" in body || "key" in body ? BUSY_MS : 0;
     const ask = { query: { wait: true }, body, timeoutMs: limits.acceptMs / 2 + busyMs };

@@ -1,3 +1,4 @@
+import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
@@ -6,7 +7,7 @@ import { errorMessage } from "../../runtime/agent/error-message.ts";
 import { toBlob } from "../../runtime/artifacts/artifact.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
 import { retry } from "../wire/retry.ts";
-import { digest, fault } from "./ids.ts";
+import { fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import { chunksOf } from "../wire/body.ts";
 import { hasCode } from "../wire/problem.ts";
@@ -51,7 +52,7 @@ export async function fetchFile(
   const origins = [new URL(wire.url).origin, ...artifactOrigins];
   if (address === undefined || !origins.includes(address.origin))
     throw fault(agent, "published a file at a foreign address");
-  const artifactId = `art_${await digest(`${key}/file/${event.id}`)}` as ArtifactId;
+  const artifactId = `art_${await sha256(`${key}/file/${event.id}`)}` as ArtifactId;
   const file = { artifactId, name: toFileName(name), mimeType: toMimeType(type) };
   return retry({ clock, limitMs: limits.unreachableMs, signal }, async () => {
     const reply = await wire

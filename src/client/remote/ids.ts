@@ -22,13 +22,6 @@ export function toId(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" && value.length <= ID_LIMIT ? value : undefined;
 }
 
-/** A hash of a text, in 43 letters, digits, - and _. The text cannot be recovered from it. */
-export async function digest(text: string): Promise<string> {
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  const base64 = btoa(String.fromCharCode(...new Uint8Array(hash)));
-  return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
 /** The error for a protocol violation of a remote agent. */
 export function fault(name: string, what: string): AgentError {
   return new AgentError("call_failed", `agent ${name} ${what}`);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
 import { echo } from "../../../agents/echo.ts";
-import type { Messages } from "../../../src/adapters/aip/wire/messages.ts";
+import type { MessageTypes } from "../../../src/adapters/aip/wire/messages.ts";
 import { findFreePort } from "../../machine/free-port.ts";
 import type { Client } from "./peers/client.ts";
 import { ManualClock } from "./peers/manual-clock.ts";
@@ -30,7 +30,7 @@ async function nodes(client: Client, domain = "default"): Promise<readonly strin
   return idsOf(peers);
 }
 
-function idsOf(peers: Messages["GetNodesResponse"]["peers"]): readonly string[] {
+function idsOf(peers: MessageTypes["GetNodesResponse"]["peers"]): readonly string[] {
   return peers.map(
     ({ agent_info: agent, toolbox_info: toolbox }) => agent?.agent_id ?? toolbox?.toolbox_id ?? "",
   );

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { loadLibrary } from "../../../src/adapters/aip/wire/load.ts";
-import { pathOf, SERVICES } from "../../../src/adapters/aip/rpc/methods.ts";
+import { methodPath, SERVICES } from "../../../src/adapters/aip/rpc/methods.ts";
 import { allowManyResets } from "../../../src/adapters/aip/rpc/stream-resets.ts";
-import type { MessageName, Messages } from "../../../src/adapters/aip/wire/messages.ts";
+import type { MessageName, MessageTypes } from "../../../src/adapters/aip/wire/messages.ts";
 import { peekSessionStatus } from "../../../src/adapters/aip/wire/peek.ts";
 import { readToolArguments } from "../../../src/adapters/aip/wire/tool-arguments.ts";
 
 const { codecs, grpc } = await loadLibrary();
 
 /** Messages with the bytes that Google's Python library writes for them. */
-const golden: { readonly [Name in MessageName]?: readonly (readonly [Messages[Name], string])[] } = {
+const golden: { readonly [Name in MessageName]?: readonly (readonly [MessageTypes[Name], string])[] } = {
   AgentMessage: [
     [
       {
@@ -109,11 +109,11 @@ test("1 the session status is found without decoding the message", () => {
 });
 
 test("2 the paths are those of the package grpc_service", () => {
-  expect(pathOf("GatewayService", "RouteAgentCalling")).toBe(
+  expect(methodPath("GatewayService", "RouteAgentCalling")).toBe(
     "/grpc_service.GatewayService/RouteAgentCalling",
   );
-  expect(pathOf("AgentService", "CallAgent")).toBe("/grpc_service.AgentService/CallAgent");
-  expect(pathOf("ToolService", "CallTool")).toBe("/grpc_service.ToolService/CallTool");
+  expect(methodPath("AgentService", "CallAgent")).toBe("/grpc_service.AgentService/CallAgent");
+  expect(methodPath("ToolService", "CallTool")).toBe("/grpc_service.ToolService/CallTool");
   expect(Object.keys(SERVICES.GatewayService)).toHaveLength(10);
   expect(grpc.status.UNAVAILABLE).toBe(14);
 });

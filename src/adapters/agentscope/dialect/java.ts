@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { AgentScopeObject, MessageObject, ResponseObject } from "../objects.ts";
-import { toCamel, toJavaType, toSnake, toType } from "./names.ts";
+import { toCamel, toJavaType, toSnake, toMessageType } from "./names.ts";
 
 /** An object as the Java edition of the protocol writes it. */
 export type JavaObject = { readonly [key: string]: unknown };
@@ -52,7 +52,7 @@ function decode(object: JavaObject): JavaObject {
     }
     case "message": {
       const { type, content } = fields as unknown as MessageObject;
-      return { ...fields, type: toType(type), content: decodedList(content) };
+      return { ...fields, type: toMessageType(type), content: decodedList(content) };
     }
     default:
       return fields;

@@ -1,5 +1,5 @@
 /** The type of a message in lower case, as the protocol has it. Clients write it in any case. */
-export function toType(given: string): string {
+export function toMessageType(given: string): string {
   const type = given.toLowerCase();
   return type === JAVA_MCP_CALL ? "mcp_call" : type;
 }

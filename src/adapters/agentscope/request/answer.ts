@@ -1,8 +1,8 @@
 import { isObject } from "../../../protocol/json.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { InputMessage } from "./body.ts";
-import { newMessages, readChat } from "./chat.ts";
-import { wrongField } from "./wrong-field.ts";
+import { newMessages, readUserInput } from "./user-input.ts";
+import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** What the messages of a request say to a question of an agent. */
 export type InputAnswer =
@@ -23,7 +23,7 @@ export function readAnswer(input: readonly InputMessage[]): InputAnswer {
   const approval = messages.findLast(({ type }) => type === "mcp_approval_response");
   if (approval !== undefined) return toApproval(approval);
   const values = messages.flatMap(valuesOf).at(-1);
-  return values ?? { type: "text", text: readChat(input).text };
+  return values ?? { type: "text", text: readUserInput(input).text };
 }
 
 function toApproval({ content }: InputMessage): InputAnswer {

@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { clientId, jsonObject, oneOf, optional } from "../../../protocol/fields.ts";
 import { isObject } from "../../../protocol/json.ts";
-import type { JsonObject } from "../../../protocol/json.ts";
+import type { Fields, JsonObject } from "../../../protocol/json.ts";
 import { describeIssue, toIssues } from "../../../protocol/schema/schema-issues.ts";
-import { toType } from "../dialect/names.ts";
+import { toMessageType } from "../dialect/names.ts";
 import { inputContent, readContent } from "./content.ts";
 import type { InputContent } from "./content.ts";
 import { readFields, readItems } from "./spelling.ts";
-import type { Fields, Spelled } from "./spelling.ts";
-import { wrongField, wrongFields } from "./wrong-field.ts";
+import type { Spelled } from "./spelling.ts";
+import { wrongField, unprocessable } from "../../../http/messages/wrong-field.ts";
 
 /** A message of a request. */
 export interface InputMessage {
@@ -47,7 +47,7 @@ export function parseProcessRequest(body: unknown): ProcessRequest {
     { ...(otherId !== undefined && { id: otherId }), ...fields, ...inputOf(fields) },
     { error: describeIssue },
   );
-  if (!parsed.success) throw wrongFields(toIssues(parsed.error));
+  if (!parsed.success) throw unprocessable(toIssues(parsed.error));
   const { id, input, stream = true, reconnect = false, after, session_id, user_id } = parsed.data;
   if (input === undefined && !reconnect) throw wrongField("input", "is required");
   const parameters = Object.entries(fields).filter(([name]) => Object.hasOwn(PARAMETERS, name));
@@ -66,7 +66,7 @@ export function parseProcessRequest(body: unknown): ProcessRequest {
 export function parseSessionName(body: unknown): SessionName {
   const { known } = readBody(body, Object.keys(NAME));
   const parsed = sessionSchema.safeParse(known, { error: describeIssue });
-  if (!parsed.success) throw wrongFields(toIssues(parsed.error));
+  if (!parsed.success) throw unprocessable(toIssues(parsed.error));
   return toSessionName(parsed.data.session_id, parsed.data.user_id);
 }
 
@@ -124,7 +124,7 @@ function readMessage(item: Fields): Fields {
   const { type = "message", role = "user", content = [], ...rest } = known;
   return {
     ...rest,
-    type: typeof type === "string" ? toType(type) : type,
+    type: typeof type === "string" ? toMessageType(type) : type,
     role,
     content: readItems(content, readContent),
   };

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { jsonObject, optional } from "../../../protocol/fields.ts";
-import type { JsonObject } from "../../../protocol/json.ts";
+import type { Fields, JsonObject } from "../../../protocol/json.ts";
 import { readFields } from "./spelling.ts";
-import type { Fields } from "./spelling.ts";
 
 /** A content of a request. */
 export type InputContent =

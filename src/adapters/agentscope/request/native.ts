@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { parseRequest } from "../../../protocol/requests/parse.ts";
 import type { Request } from "../../../protocol/requests/requests.ts";
-import { wrongFields } from "./wrong-field.ts";
+import { unprocessable } from "../../../http/messages/wrong-field.ts";
 
 /** Checks the native form of a request by the rules and limits of the native protocol. */
 export function checkNative(request: Request): Request {
@@ -9,5 +9,5 @@ export function checkNative(request: Request): Request {
   if (parsed.ok) return parsed.value.request;
   const { kind, message, issues } = parsed;
   if (kind === "too_large") throw new AgentError("too_large", message, { issues });
-  throw wrongFields(issues);
+  throw unprocessable(issues);
 }

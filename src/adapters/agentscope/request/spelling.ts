@@ -1,8 +1,6 @@
 import { isObject } from "../../../protocol/json.ts";
+import type { Fields } from "../../../protocol/json.ts";
 import { toCamel } from "../dialect/names.ts";
-
-/** Unchecked fields. */
-export type Fields = { readonly [name: string]: unknown };
 
 /** The known fields of an object in the protocol's spelling, and its other fields as they were given. */
 export interface Spelled {

@@ -7,8 +7,8 @@ import { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ContentValue, ObjectError } from "../objects.ts";
 import type { Ending } from "./end-message.ts";
 import { toFileContent } from "./file-content.ts";
-import { Texts, toUsage } from "./texts.ts";
-import { Tools } from "./tools.ts";
+import { TextMessages, toUsageObject } from "./text-messages.ts";
+import { ToolMessages } from "./tool-messages.ts";
 import { askQuestion } from "./wait-message.ts";
 
 /** The response to show. */
@@ -23,8 +23,8 @@ interface OpenResponse {
   /** The id of the event that began it. */
   readonly began: number;
   readonly response: ResponseBuilder;
-  readonly texts: Texts;
-  readonly tools: Tools;
+  readonly texts: TextMessages;
+  readonly tools: ToolMessages;
   /** The questions that it has, by the ids of their waits. */
   readonly asked: Set<number>;
 }
@@ -158,7 +158,7 @@ export class Projection {
   }
 
   /** What a called agent says is part of the output of its call. */
-  #addInside(tools: Tools, { kind, actor }: PartView, text: string): readonly AgentScopeObject[] {
+  #addInside(tools: ToolMessages, { kind, actor }: PartView, text: string): readonly AgentScopeObject[] {
     const call = kind === "text" ? this.#fold.view.calls.get(actor) : undefined;
     return call === undefined ? [] : tools.progress(this.#rootOf(call), text);
   }
@@ -187,8 +187,8 @@ export class Projection {
     this.#current = {
       began,
       response,
-      texts: new Texts(response),
-      tools: new Tools(response),
+      texts: new TextMessages(response),
+      tools: new ToolMessages(response),
       asked: new Set(),
     };
     return [response.created(), response.inProgress()];
@@ -219,7 +219,7 @@ export class Projection {
     const objects = [...texts.closeAll(ending), ...tools.closeAll(ending)];
     if (text !== null && text !== "")
       objects.push(...texts.add(text, "message", undefined), ...texts.closeOwn());
-    const usage = toUsage(this.#usage);
+    const usage = toUsageObject(this.#usage);
     switch (ending.status) {
       case "completed": {
         const oldest = this.#fold.view.waits.find(({ state }) => state === "open");
@@ -244,8 +244,8 @@ export class Projection {
 
 /** A call of the asked agent itself. Only a completion shows that it was made again. */
 function addCall(
-  texts: Texts,
-  tools: Tools,
+  texts: TextMessages,
+  tools: ToolMessages,
   { type, call }: Extract<Change, { readonly type: "call" | "attempt" }>,
 ): readonly AgentScopeObject[] {
   if (call.kind === "model")

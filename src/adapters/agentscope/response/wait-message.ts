@@ -4,10 +4,10 @@ import type { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject } from "../objects.ts";
 
 /** The parts of a question that decide how it is asked and answered. */
-export type Question = Pick<WaitView, "questions" | "schema">;
+export type AskedQuestion = Pick<WaitView, "questions" | "schema">;
 
 /** The key of a question that is answered by yes or no, apart from an optional reason. */
-export function approvalKeyOf({ questions, schema }: Question): string | undefined {
+export function approvalKeyOf({ questions, schema }: AskedQuestion): string | undefined {
   const [key, ...others] = Object.keys(questions).filter((name) => name !== REASON);
   if (key === undefined || others.length > 0) return undefined;
   return isBoolean(schema?.["properties"], key) ? key : undefined;

@@ -5,12 +5,12 @@ import type { ProcessRequest } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { answerQuestion } from "./answer-question.ts";
 import type { AgentScopeOptions } from "./options.ts";
-import { readRunState } from "./run-state.ts";
+import { readRunActivity } from "./run-activity.ts";
 import { findSession } from "./sessions.ts";
-import { findRequest, startTurn } from "./start-turn.ts";
+import { findRequest, startResponse } from "./start-turn.ts";
 
 /** An agent, and what its routes work with. */
-export interface Served {
+export interface AgentScopeService {
   readonly host: Host;
   readonly agent: string;
   readonly options: AgentScopeOptions;
@@ -18,7 +18,7 @@ export interface Served {
 
 /** Takes a request: it answers an open question of its session, or starts a turn. */
 export async function acceptRequest(
-  { host, agent, options }: Served,
+  { host, agent, options }: AgentScopeService,
   request: ProcessRequest,
 ): Promise<ResponsePlace> {
   const { runtime, fileLimitBytes } = host;
@@ -29,7 +29,7 @@ export async function acceptRequest(
   // A repeated request answers nothing, although its session may ask something by now.
   if (known === undefined) {
     if (session !== undefined) {
-      const { waits, answers } = await readRunState(runtime, agent, session.runId);
+      const { waits, answers } = await readRunActivity(runtime, agent, session.runId);
       const given = id === undefined ? undefined : answers.get(id);
       if (given !== undefined) return { ...session, ...given, agent };
       if (answer.type === "approval" || waits.length > 0) {
@@ -40,5 +40,5 @@ export async function acceptRequest(
     }
   }
   const { busy = "reject" } = options;
-  return startTurn(runtime, agent, { request, session, known, busy, fileLimitBytes });
+  return startResponse(runtime, agent, { request, session, known, busy, fileLimitBytes });
 }

@@ -7,14 +7,14 @@ import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { InputAnswer } from "../request/answer.ts";
 import { checkNative } from "../request/native.ts";
-import { wrongFields } from "../request/wrong-field.ts";
+import { unprocessable } from "../../../http/messages/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { approvalKeyOf, REASON } from "../response/wait-message.ts";
-import type { Question } from "../response/wait-message.ts";
+import type { AskedQuestion } from "../response/wait-message.ts";
 import type { Session } from "./sessions.ts";
 
 /** An answer, and the open questions that it can be for. */
-export interface GivenAnswer {
+export interface NewAnswer {
   readonly session: Session;
   /** Oldest first. */
   readonly waits: readonly WaitView[];
@@ -27,7 +27,7 @@ export interface GivenAnswer {
 export async function answerQuestion(
   runtime: Runtime,
   agent: string,
-  { session, waits, answer, id }: GivenAnswer,
+  { session, waits, answer, id }: NewAnswer,
 ): Promise<ResponsePlace> {
   const wait = await findWait(runtime, agent, { session, waits, answer, id });
   const resume: ResumeWithInput = {
@@ -46,7 +46,7 @@ export async function answerQuestion(
 async function findWait(
   runtime: Runtime,
   agent: string,
-  { session: { runId }, waits, answer }: GivenAnswer,
+  { session: { runId }, waits, answer }: NewAnswer,
 ): Promise<WaitView> {
   if (answer.type === "approval" || (answer.type === "values" && answer.waitId !== undefined)) {
     const { waitId } = answer;
@@ -102,13 +102,13 @@ function alreadyAnswered(waitId: number): AgentError {
 }
 
 function misfit({ questions }: WaitView): AgentError {
-  return wrongFields(
+  return unprocessable(
     Object.entries(questions).map(([path, question]) => ({ path, message: `is asked for: ${question}` })),
   );
 }
 
 /** What a text answers: of a question for yes or no, that alone. */
-function askedBy(wait: WaitView): Question {
+function askedBy(wait: WaitView): AskedQuestion {
   const key = approvalKeyOf(wait);
   return key === undefined ? wait : { ...wait, questions: { [key]: wait.questions[key] ?? "" } };
 }

@@ -9,20 +9,20 @@ import { parseProcessRequest } from "../request/body.ts";
 import type { SessionName } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { acceptRequest } from "./accept-request.ts";
-import type { Served } from "./accept-request.ts";
-import { readRunState } from "./run-state.ts";
+import type { AgentScopeService } from "./accept-request.ts";
+import { readRunActivity } from "./run-activity.ts";
 import { sendResponse, streamResponse } from "./send-response.ts";
 import { findSession } from "./sessions.ts";
 
 /** Accepts a request and answers with its response. */
-export async function processRequest(c: Context<AppEnv>, served: Served): Promise<Response> {
-  const request = parseProcessRequest(await readJson(c, served.host.bodyLimitBytes));
-  if (request.reconnect) return resumeStream(c, served, request, request.after);
-  if (!request.stream) return sendResponse(c, served, await acceptRequest(served, request));
-  return streamResponse(c, served, {
+export async function processRequest(c: Context<AppEnv>, service: AgentScopeService): Promise<Response> {
+  const request = parseProcessRequest(await readJson(c, service.host.bodyLimitBytes));
+  if (request.reconnect) return resumeStream(c, service, request, request.after);
+  if (!request.stream) return sendResponse(c, service, await acceptRequest(service, request));
+  return streamResponse(c, service, {
     id: request.id,
     isOwner: true,
-    find: () => acceptRequest(served, request),
+    find: () => acceptRequest(service, request),
   });
 }
 
@@ -30,13 +30,13 @@ export async function processRequest(c: Context<AppEnv>, served: Served): Promis
 export async function processShared(
   c: Context<AppEnv>,
   next: Next,
-  served: Served,
+  service: AgentScopeService,
   name: string,
 ): Promise<Response | void> {
-  const body = await readJson(c, served.host.bodyLimitBytes);
+  const body = await readJson(c, service.host.bodyLimitBytes);
   if (!isObject(body) || isNative(body) || !isOurs(body)) return next();
   c.set("wire", name);
-  return processRequest(c, served);
+  return processRequest(c, service);
 }
 
 /** Whether a body has what only this protocol has: a list of messages, or an empty one and the name of a session. */
@@ -55,26 +55,26 @@ function isNative({ type, operation }: { readonly [name: string]: unknown }): bo
 }
 
 /** Sends the newest response of a session again, from a sequence number on. */
-export function sessionStream(c: Context<AppEnv>, served: Served): Promise<Response> {
+export function sessionStream(c: Context<AppEnv>, service: AgentScopeService): Promise<Response> {
   const query = queryOf(c);
   const after = read(query, "after", parseCount);
   const userId = c.req.query("user_id");
   const name = { sessionId: c.req.param("session_id") ?? "", ...(userId && { userId }) };
-  return resumeStream(c, served, name, after);
+  return resumeStream(c, service, name, after);
 }
 
 function resumeStream(
   c: Context<AppEnv>,
-  served: Served,
+  service: AgentScopeService,
   name: SessionName,
   after: number | undefined,
 ): Promise<Response> {
-  return streamResponse(c, served, { id: name.sessionId, after, find: () => newestResponse(served, name) });
+  return streamResponse(c, service, { id: name.sessionId, after, find: () => newestResponse(service, name) });
 }
 
-async function newestResponse({ host, agent }: Served, name: SessionName): Promise<ResponsePlace> {
+async function newestResponse({ host, agent }: AgentScopeService, name: SessionName): Promise<ResponsePlace> {
   const session = await findSession(host.runtime, agent, name);
-  const state = session && (await readRunState(host.runtime, agent, session.runId));
+  const state = session && (await readRunActivity(host.runtime, agent, session.runId));
   if (session === undefined || state?.newest === undefined) {
     throw new AgentError("not_found", "there is no response in this session");
   }

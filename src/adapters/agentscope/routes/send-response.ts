@@ -11,7 +11,7 @@ import { responseFormat } from "../response/format.ts";
 import { Projection } from "../response/projection.ts";
 import { followRequest, readResponse } from "../response/read-response.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
-import type { Served } from "./accept-request.ts";
+import type { AgentScopeService } from "./accept-request.ts";
 
 /** Which response to send, and from where on. */
 export interface ResponseSource {
@@ -28,10 +28,10 @@ export interface ResponseSource {
 /** Answers with the objects of a response as they happen. */
 export function streamResponse(
   c: Context<AppEnv>,
-  served: Served,
+  service: AgentScopeService,
   { id, after = -1, isOwner = false, find }: ResponseSource,
 ): Promise<Response> {
-  const { host, options } = served;
+  const { host, options } = service;
   const dialect = dialectOf(c, options.dialect);
   return replyWithStream(c, host, {
     id,
@@ -49,7 +49,7 @@ export function streamResponse(
         ended: () => feed.end(),
         isGone() {
           if (!signal.aborted) return false;
-          if (isOwner) leave(served, requestId);
+          if (isOwner) leave(service, requestId);
           return true;
         },
       });
@@ -61,23 +61,23 @@ export function streamResponse(
 /** Answers with the last object of a response, when there is one. */
 export async function sendResponse(
   c: Context<AppEnv>,
-  served: Served,
+  service: AgentScopeService,
   place: ResponsePlace,
 ): Promise<Response> {
-  const { host, options } = served;
+  const { host, options } = service;
   const dialect = dialectOf(c, options.dialect);
   const prefix = host.mount.prefixOf(c);
   try {
     const last = await host.waits.until(c, (signal) => readResponse(host.runtime, place, { prefix, signal }));
     return reply(c, encodeObject(last, dialect));
   } catch (thrown) {
-    if (nodeOf(c)?.outgoing.destroyed === true) leave(served, place.requestId);
+    if (nodeOf(c)?.outgoing.destroyed === true) leave(service, place.requestId);
     throw thrown;
   }
 }
 
 /** Cancels a request whose reader has disconnected, if the server is configured so. */
-function leave({ host, agent, options }: Served, requestId: RequestId): void {
+function leave({ host, agent, options }: AgentScopeService, requestId: RequestId): void {
   if (options.disconnect !== "cancel") return;
   host.runtime
     .process(agent, { type: "CancelRequest", request_id: requestId })

@@ -1,4 +1,4 @@
-import { wrongField } from "../request/wrong-field.ts";
+import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** The key of the run of a session; different users and sessions have different keys. */
 export function toSessionKey(sessionId: string, userId: string = sessionId): string {

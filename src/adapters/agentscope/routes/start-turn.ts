@@ -5,10 +5,10 @@ import type { ChatRequest } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { Address } from "../../../runtime/feeds.ts";
 import type { ProcessRequest } from "../request/body.ts";
-import { readChat } from "../request/chat.ts";
+import { readUserInput } from "../request/user-input.ts";
 import type { InlineFile } from "../request/data-url.ts";
 import { checkNative } from "../request/native.ts";
-import { wrongField } from "../request/wrong-field.ts";
+import { wrongField } from "../../../http/messages/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { createSession, userOf } from "./sessions.ts";
 import type { Session } from "./sessions.ts";
@@ -28,12 +28,12 @@ export interface NewTurn {
 export type RequestAddress = Extract<Address, { readonly kind: "request" }>;
 
 /** Starts a turn with what the user says. Its first response begins with the turn. */
-export async function startTurn(
+export async function startResponse(
   runtime: Runtime,
   agent: string,
   { request, session: found, known, busy, fileLimitBytes }: NewTurn,
 ): Promise<ResponsePlace> {
-  const { text, files, attachments, rest } = readChat(request.input);
+  const { text, files, attachments, rest } = readUserInput(request.input);
   const chat = checkNative({
     type: "ChatRequest",
     input: text,

@@ -6,19 +6,19 @@ import { depthOf, requestIdOf, typeOf } from "../../../protocol/events/encode.ts
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { parseSessionName } from "../request/body.ts";
-import type { Served } from "./accept-request.ts";
-import { readRunState } from "./run-state.ts";
+import type { AgentScopeService } from "./accept-request.ts";
+import { readRunActivity } from "./run-activity.ts";
 import { findSession } from "./sessions.ts";
 
 /**
  * Cancels what a session does, and what waits for its turn there. Answers when the session is free. A session that does
  * nothing, or does not exist, is stopped already.
  */
-export async function stopSession(c: Context<AppEnv>, { host, agent }: Served): Promise<Response> {
+export async function stopSession(c: Context<AppEnv>, { host, agent }: AgentScopeService): Promise<Response> {
   const { runtime, waits, bodyLimitBytes } = host;
   const session = await findSession(runtime, agent, parseSessionName(await readJson(c, bodyLimitBytes)));
   const { open, cursor: after } = session
-    ? await readRunState(runtime, agent, session.runId)
+    ? await readRunActivity(runtime, agent, session.runId)
     : { open: [], cursor: 0 };
   if (session !== undefined && open.length > 0) {
     for (const requestId of open) await cancel(runtime, agent, requestId);

@@ -7,14 +7,14 @@ import { encodeObject } from "../dialect/dialect.ts";
 import { parseProcessRequest } from "../request/body.ts";
 import { newestResponse, readResponse } from "../response/read-response.ts";
 import { acceptRequest } from "./accept-request.ts";
-import type { Served } from "./accept-request.ts";
+import type { AgentScopeService } from "./accept-request.ts";
 import { dialectOf } from "./send-response.ts";
 import { sessionIdOf } from "./sessions.ts";
 
 /** Accepts a request whose response is asked for later. The id of the task is that of the request. */
-export async function submitTask(c: Context<AppEnv>, served: Served): Promise<Response> {
-  const request = parseProcessRequest(await readJson(c, served.host.bodyLimitBytes));
-  const { requestId } = await acceptRequest(served, request);
+export async function submitTask(c: Context<AppEnv>, service: AgentScopeService): Promise<Response> {
+  const request = parseProcessRequest(await readJson(c, service.host.bodyLimitBytes));
+  const { requestId } = await acceptRequest(service, request);
   return reply(
     c,
     JSON.stringify({
@@ -27,7 +27,10 @@ export async function submitTask(c: Context<AppEnv>, served: Served): Promise<Re
 }
 
 /** Tells the state of a task, and its newest response when the agent has ended or asks something. */
-export async function readTask(c: Context<AppEnv>, { host, agent, options }: Served): Promise<Response> {
+export async function readTask(
+  c: Context<AppEnv>,
+  { host, agent, options }: AgentScopeService,
+): Promise<Response> {
   const { runtime } = host;
   const requestId = checkId(c.req.param("task_id") ?? "");
   const dialect = dialectOf(c, options.dialect);

@@ -4,8 +4,8 @@ import { defineAgent } from "../../../runtime/agent/definition/define.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import { NodeDescription } from "./description.ts";
 import { SessionCall } from "./session-call.ts";
-import { Target } from "./target.ts";
-import type { AipTarget } from "./target.ts";
+import { NodeConnection } from "./node-connection.ts";
+import type { AipTarget } from "./node-connection.ts";
 
 /** What a remote agent behind an AIP gateway is called with. */
 export interface AipAgentOptions extends AipTarget {
@@ -24,7 +24,7 @@ export type AipAgentOperations = { readonly chat: Operation<ChatInput, ChatOutpu
  * before a crash ends as `interrupted`.
  */
 export function aipAgent({ name, purpose, ...target }: AipAgentOptions): Agent<AipAgentOperations> {
-  const node = new Target(target);
+  const node = new NodeConnection(target);
   const local = defineAgent({
     name: name ?? target.id,
     purpose: purpose ?? "An agent reached over AIP, whose description is not loaded yet.",

@@ -6,8 +6,8 @@ import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import type { ToolInfo } from "../wire/messages.ts";
 import { readToolArguments } from "../wire/tool-arguments.ts";
 import { NodeDescription } from "./description.ts";
-import { Target } from "./target.ts";
-import type { AipTarget } from "./target.ts";
+import { NodeConnection } from "./node-connection.ts";
+import type { AipTarget } from "./node-connection.ts";
 import { callFarTool } from "./tool-call.ts";
 
 /** What the tools of an AIP toolbox are called with. */
@@ -23,7 +23,7 @@ export interface AipToolboxOptions extends AipTarget {
  * without one any name may be called. A call that was sent before a crash ends as `interrupted`.
  */
 export function aipToolbox({ name, purpose, ...target }: AipToolboxOptions): Agent {
-  const node = new Target(target);
+  const node = new NodeConnection(target);
   const local = defineAgent({
     name: name ?? target.id,
     purpose: purpose ?? "A toolbox reached over AIP, whose description is not loaded yet.",

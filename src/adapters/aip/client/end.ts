@@ -1,6 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import type { RemoteError } from "../../../runtime/agent/remote-port.ts";
-import { STATUS, toStatus } from "../rpc/status.ts";
+import { STATUS, toCallStatus } from "../rpc/status.ts";
 
 /** A failed end with a code for the caller. */
 export function toFailure(
@@ -27,7 +27,7 @@ export function toFailedEnd(thrown: unknown, name: string, sent: boolean): Remot
     if (thrown.code === "unprocessable") return toFailure("unsupported_input", thrown.message);
     return toFailure("failed", `${name} could not be called: ${thrown.message}`);
   }
-  const { code, details } = toStatus(thrown);
+  const { code, details } = toCallStatus(thrown);
   if (sent && (code === STATUS.unavailable || code === STATUS.cancelled || code === STATUS.unknown))
     return toFailure("interrupted", `${name} has broken off; whether the call took effect is unknown`);
   return toFailure("failed", `${name} refused the call: ${details}`);

@@ -4,17 +4,17 @@ import type { Json, JsonObject } from "../../../protocol/json.ts";
 import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
-import { digest } from "../wire/digest.ts";
-import { textOf } from "../wire/content.ts";
+import { hashParts } from "../wire/hash-parts.ts";
+import { joinTexts } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
-import { Answers } from "./answers.ts";
+import { SessionMessages } from "./session-messages.ts";
 import { toParts, toQuest } from "./content.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
 import { storeFiles } from "./store-files.ts";
-import { SENDER } from "./target.ts";
-import type { Target } from "./target.ts";
+import { SENDER } from "./node-connection.ts";
+import type { NodeConnection } from "./node-connection.ts";
 
 /** How long the other side may be silent, and how long it may take to end the session. */
 const MS = { silence: 600_000, end: 10_000 };
@@ -24,7 +24,7 @@ const LIMITS = { messages: 100_000, characters: 64 * 1_048_576 };
 
 /** One call of a remote agent: a session with one quest, and one more for each answer to a question. */
 export class SessionCall {
-  readonly #target: Target;
+  readonly #node: NodeConnection;
   readonly #name: string;
   readonly #asked: RemoteRequest;
   readonly #session: RemoteSession;
@@ -35,8 +35,8 @@ export class SessionCall {
   #received = 0;
 
   /** `name` is the local name of the agent. */
-  constructor(target: Target, name: string, asked: RemoteRequest, session: RemoteSession) {
-    this.#target = target;
+  constructor(node: NodeConnection, name: string, asked: RemoteRequest, session: RemoteSession) {
+    this.#node = node;
     this.#name = name;
     this.#asked = asked;
     this.#session = session;
@@ -52,13 +52,13 @@ export class SessionCall {
     const cancel = (): void => stream?.cancel();
     try {
       const content = await toQuest(this.#name, this.#asked);
-      this.#sessionId = `session_${await digest(this.#session.key)}`;
-      const { channel, library } = await this.#target.connect();
+      this.#sessionId = `session_${await hashParts(this.#session.key)}`;
+      const { channel, library } = await this.#node.connect();
       // From here on a crash leaves open whether the agent has got the quest.
       await this.#session.keep({ sent: true } satisfies SentState);
       signal.throwIfAborted();
       isSent = true;
-      stream = channel.stream(this.#target.sessionPath);
+      stream = channel.stream(this.#node.sessionPath);
       signal.addEventListener("abort", cancel);
       return await this.#converse(stream, library.codecs, content);
     } catch (thrown) {
@@ -83,7 +83,7 @@ export class SessionCall {
     const { environment: clock, signal } = this.#session;
     const send = (status: number, items: readonly ContentItem[]): void =>
       void stream.write(codecs.AgentMessage.encode(this.#toMessage(status, items)));
-    const answers = new Answers(stream, codecs);
+    const answers = new SessionMessages(stream, codecs);
     this.#session.busy(true);
     send(SESSION.startQuest, content);
     for (;;) {
@@ -93,7 +93,7 @@ export class SessionCall {
       const isEmpty = isStopped && this.#received === 0 && (message?.content.length ?? 0) === 0;
       if (status === TASK.broken || isEmpty) {
         if (!isStopped) await this.#stop(answers, send, stream);
-        const why = textOf(message?.content ?? []);
+        const why = joinTexts(message?.content ?? []);
         const reason = why === "" ? "it ended the session without an answer" : why;
         return toFailure("failed", `agent ${this.#name} failed: ${reason}`);
       }
@@ -109,9 +109,9 @@ export class SessionCall {
   }
 
   /** Asks the caller of the turn what the remote agent asks, and sends the answer there. Resolves when either continues. */
-  async #ask(message: AgentMessage, answers: Answers, give: (text: string) => void): Promise<void> {
+  async #ask(message: AgentMessage, answers: SessionMessages, give: (text: string) => void): Promise<void> {
     const { signal } = this.#session;
-    const prompt = textOf(message.content);
+    const prompt = joinTexts(message.content);
     checkText(prompt);
     let isGiven = false;
     const callId = this.#session.newCall();
@@ -141,7 +141,7 @@ export class SessionCall {
   async #log({ content }: AgentMessage): Promise<void> {
     const speaker = { agent: this.#name, depth: 0 };
     this.#received += 1;
-    const text = textOf(content);
+    const text = joinTexts(content);
     this.#characters += text.length;
     if (this.#received > LIMITS.messages || this.#characters > LIMITS.characters)
       throw new AgentError("too_large", "it says more than a call may hold");
@@ -153,7 +153,7 @@ export class SessionCall {
 
   /** Ends the session after its answer. What the agent still says to the quest belongs to the answer. */
   async #stop(
-    answers: Answers,
+    answers: SessionMessages,
     send: (status: number, items: readonly ContentItem[]) => void,
     stream: ByteStream,
   ): Promise<void> {
@@ -177,7 +177,7 @@ export class SessionCall {
     this.#sent += 1;
     return {
       sender_id: SENDER,
-      receiver_id: this.#target.id,
+      receiver_id: this.#node.id,
       session_id: this.#sessionId,
       session_status: status,
       task_info: { task_id: `task_${this.#sessionId}`, task_status: TASK.create },

@@ -1,7 +1,7 @@
 import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { RemoteSession } from "../../../runtime/agent/remote-port.ts";
-import { filesOf } from "../wire/content.ts";
-import { digest } from "../wire/digest.ts";
+import { contentFiles } from "../wire/content.ts";
+import { hashParts } from "../wire/hash-parts.ts";
 import type { ContentItem } from "../wire/messages.ts";
 
 /** Stores the files of a message as files of the run. `before` is the number of files of earlier messages. */
@@ -14,10 +14,10 @@ export async function storeFiles(
   }: { readonly session: RemoteSession; readonly agent: string; readonly before: number },
 ): Promise<number> {
   let count = before;
-  for (const { kind, mimeType, bytes } of filesOf(content)) {
+  for (const { kind, mimeType, bytes } of contentFiles(content)) {
     count += 1;
     // The same id on every attempt, so that a file is stored once.
-    const artifactId = `art_${await digest(session.key, String(count))}` as ArtifactId;
+    const artifactId = `art_${await hashParts(session.key, String(count))}` as ArtifactId;
     const file = { artifactId, name: `${kind}-${count}`, mimeType, body: inOne(bytes) };
     session.say({ agent, depth: 0 }, await session.store(file));
   }

@@ -2,20 +2,20 @@ import { isObject } from "../../../protocol/json.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
 import { toJson } from "../../../runtime/journal/json-limits.ts";
-import { digest } from "../wire/digest.ts";
-import { textOf } from "../wire/content.ts";
+import { hashParts } from "../wire/hash-parts.ts";
+import { joinTexts } from "../wire/content.ts";
 import type { ToolResponse } from "../wire/messages.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
 import { storeFiles } from "./store-files.ts";
-import { SENDER } from "./target.ts";
-import type { Target } from "./target.ts";
+import { SENDER } from "./node-connection.ts";
+import type { NodeConnection } from "./node-connection.ts";
 
 /** How long a tool may take. */
 const LIMIT_MS = 600_000;
 
 /** Calls a tool of a far toolbox. `name` is the local name of the toolbox. */
 export async function callFarTool(
-  target: Target,
+  node: NodeConnection,
   name: string,
   { operation, input }: RemoteRequest,
   session: RemoteSession,
@@ -30,21 +30,21 @@ export async function callFarTool(
     over.abort();
   });
   try {
-    const { channel, library } = await target.connect();
+    const { channel, library } = await node.connect();
     // From here on a crash leaves open whether the tool was called.
     await session.keep({ sent: true });
     isSent = true;
     session.busy(true);
     const bytes = library.codecs.ToolRequest.encode({
       sender_id: SENDER,
-      receiver_id: target.id,
-      session_id: `tool_${await digest(session.key)}`,
+      receiver_id: node.id,
+      session_id: `tool_${await hashParts(session.key)}`,
       tool_name: operation,
       arguments: JSON.stringify(input),
     });
     const signal = AbortSignal.any([over.signal, session.signal]);
     signal.throwIfAborted();
-    const answer = library.codecs.ToolResponse.decode(await channel.pass(target.toolPath, bytes, signal));
+    const answer = library.codecs.ToolResponse.decode(await channel.pass(node.toolPath, bytes, signal));
     if (answer.is_error) return toFailure("failed", answer.error_message || `${tool} failed`);
     await storeFiles(answer.content, { session, agent: name, before: 0 });
     return toResult(answer, tool);
@@ -58,7 +58,7 @@ export async function callFarTool(
 }
 
 function toResult({ content }: ToolResponse, tool: string): RemoteEnd {
-  const text = textOf(content);
+  const text = joinTexts(content);
   const output = toJson(parse(text), `what ${tool} returned`);
   return { ok: true, result: text, output, truncated: false };
 }

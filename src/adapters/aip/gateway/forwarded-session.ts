@@ -1,7 +1,7 @@
-import { pause } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
+import { pauseUnlessAborted } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
 import type { ByteStream, Channel } from "../rpc/channel.ts";
-import { CallStatus, STATUS, toStatus } from "../rpc/status.ts";
+import { CallStatus, STATUS, toCallStatus } from "../rpc/status.ts";
 import type { OpenSession } from "../session/sessions.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
@@ -9,7 +9,7 @@ import { peekSessionStatus } from "../wire/peek.ts";
 
 export interface ForwardOptions {
   readonly codecs: Codecs;
-  readonly clock: Clock;
+  readonly clock: MonotonicClock;
   readonly channel: Channel;
   readonly path: string;
   /** Aborts when the gateway gives the node up. */
@@ -54,7 +54,7 @@ export class ForwardedSession {
     upstream.on("error", () => {});
     upstream.on("status", (status: { readonly code: number }) => {
       if (status.code === 0) this.#finish();
-      else this.#break(toStatus(status));
+      else this.#break(toCallStatus(status));
     });
     try {
       if (call.cancelled) this.#break();
@@ -73,11 +73,11 @@ export class ForwardedSession {
 
   /** Passes the caller's messages on; waits while the node's connection is full. */
   async #passOn(): Promise<void> {
-    const { inbox } = this.#session;
+    const { messages } = this.#session;
     const { clock, heard } = this.#options;
     const over = this.#over.signal;
     for (;;) {
-      const bytes = await inbox.next();
+      const bytes = await messages.next();
       if (this.#isOver) return;
       if (bytes === undefined) break;
       heard("caller");
@@ -88,7 +88,7 @@ export class ForwardedSession {
       });
     }
     // The caller has closed its side. That ends nothing at first, because answers may follow.
-    await pause(clock, HALF_CLOSED_MS, over);
+    await pauseUnlessAborted(clock, HALF_CLOSED_MS, over);
     this.#stop();
   }
 

@@ -2,10 +2,10 @@ import { AgentError } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
-import { systemClock } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
+import { processClock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
-import type { Report } from "../rpc/server.ts";
+import type { OperatorReport } from "../rpc/server.ts";
 import { TOOLBOX } from "../session/own-nodes.ts";
 import { loadLibrary } from "../wire/load.ts";
 import type { Library } from "../wire/load.ts";
@@ -15,7 +15,7 @@ import { Link } from "./link.ts";
 import { addOwnNodes } from "./own-nodes.ts";
 import { Registration } from "./registration.ts";
 import { Registry } from "./registry.ts";
-import { Router } from "./router.ts";
+import { GatewayRouter } from "./router.ts";
 import { toGatewayService, toNodeServices } from "./service.ts";
 import type { GatewayParts } from "./service.ts";
 
@@ -32,9 +32,9 @@ export interface AipGatewayOptions {
   /** Sends each text of an agent as it is said. Default false: a quest gets one answer. */
   readonly stream?: boolean;
   /** Gets warnings and faults for the operator. */
-  readonly report?: Report;
+  readonly report?: OperatorReport;
   /** Measures leases and pauses. Default: the clock of the system. */
-  readonly clock?: Clock;
+  readonly clock?: MonotonicClock;
 }
 
 /** A gateway of AIP. The runtime's agents are its first nodes. */
@@ -70,7 +70,7 @@ class Gateway implements AipGateway {
   readonly id: string;
   readonly #runtime: Runtime;
   readonly #options: AipGatewayOptions;
-  readonly #clock: Clock;
+  readonly #clock: MonotonicClock;
   readonly #registry = new Registry();
   readonly #links = new Set<Link>();
   #address = "";
@@ -79,7 +79,7 @@ class Gateway implements AipGateway {
   constructor(runtime: Runtime, options: AipGatewayOptions) {
     this.#runtime = runtime;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = options.clock ?? processClock;
     this.id = options.id ?? `gateway_${crypto.randomUUID()}`;
     if (options.advertise !== undefined)
       parseHostPort(options.advertise, "the advertised address of the gateway");
@@ -171,7 +171,7 @@ class Gateway implements AipGateway {
       if (node) router.evict(node);
       else leases.end(id);
     });
-    const router = new Router({
+    const router = new GatewayRouter({
       runtime: this.#runtime,
       library,
       clock: this.#clock,

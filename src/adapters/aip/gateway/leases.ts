@@ -1,5 +1,5 @@
 import { every } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
 
 /** How long a registered node may be silent. */
 const LEASE_MS = 30_000;
@@ -9,11 +9,11 @@ const CHECK_MS = 10_000;
 
 /** The time of the newest heartbeat of each registered node. */
 export class Leases {
-  readonly #clock: Clock;
+  readonly #clock: MonotonicClock;
   readonly #seenAt = new Map<string, number>();
   readonly #stop: () => void;
 
-  constructor(clock: Clock, expire: (id: string) => void) {
+  constructor(clock: MonotonicClock, expire: (id: string) => void) {
     this.#clock = clock;
     this.#stop = every(clock, CHECK_MS, () => {
       const now = clock.monotonic();

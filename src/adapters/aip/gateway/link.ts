@@ -1,11 +1,11 @@
 import type * as grpc from "@grpc/grpc-js";
 import { backoffMs } from "../../../shared/backoff.ts";
 import { Channel } from "../rpc/channel.ts";
-import { every, pause } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
-import { pathOf } from "../rpc/methods.ts";
+import { every, pauseUnlessAborted } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
+import { methodPath } from "../rpc/methods.ts";
 import { GATEWAY_FIELD } from "../rpc/server.ts";
-import { STATUS, toStatus } from "../rpc/status.ts";
+import { STATUS, toCallStatus } from "../rpc/status.ts";
 import type { Library } from "../wire/load.ts";
 import { UPDATE } from "../wire/messages.ts";
 import type { NodeUpdate, Peer } from "../wire/messages.ts";
@@ -14,7 +14,7 @@ import type { Registry } from "./registry.ts";
 
 export interface LinkOptions {
   readonly library: Library;
-  readonly clock: Clock;
+  readonly clock: MonotonicClock;
   readonly registry: Registry;
   /** The id of this gateway. */
   readonly gatewayId: string;
@@ -70,7 +70,7 @@ export class Link {
       } finally {
         connection.end();
       }
-      await pause(this.#options.clock, backoffMs(RETRY, failures), signal);
+      await pauseUnlessAborted(this.#options.clock, backoffMs(RETRY, failures), signal);
     }
   }
 }
@@ -124,7 +124,7 @@ class Connection {
   #subscribe(apply: (update: NodeUpdate) => void): Promise<boolean> {
     const { gatewayId } = this.#options;
     const updates = this.#channel.follow(
-      pathOf("GatewayService", "SubscribeToUpdates"),
+      methodPath("GatewayService", "SubscribeToUpdates"),
       ["UpdateSubscriptionRequest", "NodeUpdate"],
       { subscriber_id: gatewayId, node_ids: [] },
       { [GATEWAY_FIELD]: gatewayId },
@@ -140,7 +140,7 @@ class Connection {
     updates.on("status", (status: { readonly code: number }) => {
       if (status.code === STATUS.unimplemented) resolve(false);
       else {
-        reject(toStatus(status));
+        reject(toCallStatus(status));
         this.#broken.resolve();
       }
     });
@@ -150,7 +150,7 @@ class Connection {
   async #readAll(): Promise<void> {
     const { gatewayId, library, registry } = this.#options;
     const { peers } = await this.#channel.call(
-      pathOf("GatewayService", "GetNodes"),
+      methodPath("GatewayService", "GetNodes"),
       ["GetNodesRequest", "GetNodesResponse"],
       { agent_id: gatewayId, domain: "default" },
       { [GATEWAY_FIELD]: gatewayId },

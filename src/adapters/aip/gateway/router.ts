@@ -1,14 +1,14 @@
 import { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
-import type { CallerInfo, Report } from "../rpc/server.ts";
+import type { CallerInfo, OperatorReport } from "../rpc/server.ts";
 import type { Channel } from "../rpc/channel.ts";
-import type { Clock } from "../rpc/clock.ts";
-import { pathOf } from "../rpc/methods.ts";
-import { CallStatus, STATUS, toStatus } from "../rpc/status.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
+import { methodPath } from "../rpc/methods.ts";
+import { CallStatus, STATUS, toCallStatus } from "../rpc/status.ts";
 import { AgentSession } from "../session/agent-session.ts";
 import { Sessions } from "../session/sessions.ts";
 import type { OpenSession, PerformSession } from "../session/sessions.ts";
-import { callTool } from "../session/tool-call.ts";
+import { executeToolCall } from "../session/tool-call.ts";
 import type { Library } from "../wire/load.ts";
 import type { AgentMessage, ToolRequest } from "../wire/messages.ts";
 import { ForwardedSession } from "./forwarded-session.ts";
@@ -16,25 +16,25 @@ import type { GatewayNode } from "./gateway-node.ts";
 import type { Leases } from "./leases.ts";
 import type { Registry } from "./registry.ts";
 
-export interface RouterOptions {
+export interface GatewayRouterOptions {
   readonly runtime: Runtime;
   readonly library: Library;
-  readonly clock: Clock;
+  readonly clock: MonotonicClock;
   readonly registry: Registry;
   readonly leases: Leases;
   readonly stream: boolean;
-  readonly report: Report;
+  readonly report: OperatorReport;
 }
 
 /** Brings sessions and tool calls to the node that they are for. */
-export class Router {
+export class GatewayRouter {
   readonly sessions: Sessions;
   readonly #runs: RunReader;
-  readonly #options: RouterOptions;
+  readonly #options: GatewayRouterOptions;
   /** Aborted when a node is given up, by its connection. */
   readonly #evictions = new WeakMap<Channel, AbortController>();
 
-  constructor(options: RouterOptions) {
+  constructor(options: GatewayRouterOptions) {
     this.#options = options;
     this.#runs = new RunReader(options.runtime);
     const { library, clock, report } = options;
@@ -55,12 +55,12 @@ export class Router {
     if (node?.kind !== "toolbox") throw new CallStatus(STATUS.notFound, "Receiver not found");
     if (node.channel === undefined)
       return library.codecs.ToolResponse.encode(
-        await callTool({ runtime, runs: this.#runs }, request, signal),
+        await executeToolCall({ runtime, runs: this.#runs }, request, signal),
       );
     const path =
       node.origin === "learned"
-        ? pathOf("GatewayService", "RouteToolCalling")
-        : pathOf("ToolService", "CallTool");
+        ? methodPath("GatewayService", "RouteToolCalling")
+        : methodPath("ToolService", "CallTool");
     try {
       const answer = await node.channel.pass(path, bytes, signal);
       leases.renew(node.id);
@@ -108,8 +108,8 @@ export class Router {
         channel,
         path:
           service === "GatewayService"
-            ? pathOf("GatewayService", "RouteAgentCalling")
-            : pathOf("AgentService", "CallAgent"),
+            ? methodPath("GatewayService", "RouteAgentCalling")
+            : methodPath("AgentService", "CallAgent"),
         evicted: this.#evictionOf(channel).signal,
         heard: (side) => leases.renew(side === "caller" ? sender : node.id),
       }).run();
@@ -121,7 +121,7 @@ export class Router {
 
   /** Only a node that cannot be reached is given up. The link to another gateway notices that by itself. */
   #failed(node: GatewayNode, thrown: unknown): void {
-    if (node.origin === "registered" && toStatus(thrown).code === STATUS.unavailable) this.evict(node);
+    if (node.origin === "registered" && toCallStatus(thrown).code === STATUS.unavailable) this.evict(node);
   }
 
   #evictionOf(channel: Channel): AbortController {

@@ -1,13 +1,13 @@
 import type * as grpc from "@grpc/grpc-js";
 import { answering, endWith, gatewayIdOf } from "../rpc/server.ts";
-import type { Report } from "../rpc/server.ts";
+import type { OperatorReport } from "../rpc/server.ts";
 import { CallStatus, STATUS } from "../rpc/status.ts";
 import type { Library } from "../wire/load.ts";
-import type { AgentInfo, Messages, NodeUpdate, ToolBoxInfo } from "../wire/messages.ts";
+import type { AgentInfo, MessageTypes, NodeUpdate, ToolBoxInfo } from "../wire/messages.ts";
 import type { Leases } from "./leases.ts";
 import type { Registration } from "./registration.ts";
 import type { Registry } from "./registry.ts";
-import type { Router } from "./router.ts";
+import type { GatewayRouter } from "./router.ts";
 
 /** The parts behind the methods of a gateway. */
 export interface GatewayParts {
@@ -15,8 +15,8 @@ export interface GatewayParts {
   readonly registry: Registry;
   readonly leases: Leases;
   readonly registration: Registration;
-  readonly router: Router;
-  readonly report: Report;
+  readonly router: GatewayRouter;
+  readonly report: OperatorReport;
 }
 
 /** The most subscriptions at the same time. */
@@ -42,31 +42,33 @@ export function toGatewayService(parts: GatewayParts): grpc.UntypedServiceImplem
       return { success: true };
     }),
 
-    DeregisterNode: answering(report, ({ node_id: id }: Messages["DeregisterNodeRequest"]) => ({
+    DeregisterNode: answering(report, ({ node_id: id }: MessageTypes["DeregisterNodeRequest"]) => ({
       success: registration.deregister(id),
     })),
 
-    GetNodes: answering(report, ({ domain }: Messages["GetNodesRequest"], { gatewayId }) => ({
+    GetNodes: answering(report, ({ domain }: MessageTypes["GetNodesRequest"], { gatewayId }) => ({
       peers: registry.list(domain, { learned: gatewayId === undefined }),
     })),
 
-    Heartbeat: answering(report, ({ sender_id: id }: Messages["HeartbeatRequest"]) =>
+    Heartbeat: answering(report, ({ sender_id: id }: MessageTypes["HeartbeatRequest"]) =>
       leases.renew(id)
         ? { success: true, message: "Heartbeat received" }
         : { success: false, message: `Node ${id} not registered` },
     ),
 
-    UpdateNodeInfo: answering(report, async ({ node_info: peer }: Messages["UpdateNodeInfoRequest"]) => {
+    UpdateNodeInfo: answering(report, async ({ node_info: peer }: MessageTypes["UpdateNodeInfoRequest"]) => {
       await registration.update(peer ?? {});
       return { success: true, message: "Node info updated" };
     }),
 
     SubscribeToUpdates: (call: UpdatesCall) => subscribe(parts, call),
 
-    Unsubscribe: answering(report, ({ subscriber_id: id, node_ids: ids }: Messages["UnsubscribeRequest"]) =>
-      registry.updates.unsubscribe(id, ids)
-        ? { success: true, message: "Unsubscribed" }
-        : { success: false, message: `Subscriber ${id} has no subscription` },
+    Unsubscribe: answering(
+      report,
+      ({ subscriber_id: id, node_ids: ids }: MessageTypes["UnsubscribeRequest"]) =>
+        registry.updates.unsubscribe(id, ids)
+          ? { success: true, message: "Unsubscribed" }
+          : { success: false, message: `Subscriber ${id} has no subscription` },
     ),
   };
 }
@@ -82,7 +84,7 @@ export function toNodeServices({ report, router }: GatewayParts): {
   };
 }
 
-type UpdatesCall = grpc.ServerWritableStream<Messages["UpdateSubscriptionRequest"], NodeUpdate>;
+type UpdatesCall = grpc.ServerWritableStream<MessageTypes["UpdateSubscriptionRequest"], NodeUpdate>;
 
 function subscribe({ library, registry: { updates } }: GatewayParts, call: UpdatesCall): void {
   // A stream without this listener would end the process when its connection breaks.

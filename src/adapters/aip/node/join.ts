@@ -3,16 +3,16 @@ import { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
-import { systemClock } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
+import { processClock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
-import type { Report } from "../rpc/server.ts";
+import type { OperatorReport } from "../rpc/server.ts";
 import { AgentSession } from "../session/agent-session.ts";
 import { toAgentInfo } from "../session/own-nodes.ts";
 import { Sessions } from "../session/sessions.ts";
 import type { OpenSession } from "../session/sessions.ts";
 import { loadLibrary } from "../wire/load.ts";
-import { Membership } from "./membership.ts";
+import { GatewayMember } from "./gateway-member.ts";
 
 /** What `joinAipGateway` takes. */
 export interface JoinAipGatewayOptions {
@@ -32,9 +32,9 @@ export interface JoinAipGatewayOptions {
   /** Sends each text of an agent as it is said. Default false: a quest gets one answer. */
   readonly stream?: boolean;
   /** Gets warnings and faults for the operator. */
-  readonly report?: Report;
+  readonly report?: OperatorReport;
   /** Measures heartbeats and pauses. Default: the clock of the system. */
-  readonly clock?: Clock;
+  readonly clock?: MonotonicClock;
 }
 
 /** The agents of a runtime as nodes of a gateway. */
@@ -59,7 +59,7 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
     insecure = false,
     stream = false,
   } = options;
-  const { clock = systemClock, report = () => {} } = options;
+  const { clock = processClock, report = () => {} } = options;
   parseHostPort(gateway, "the address of the gateway");
   const listen = parseHostPort(host, "the address of the node");
   const advertised =
@@ -83,9 +83,9 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
   server.serve("AgentService", { CallAgent: sessions.accept });
 
   const addresses = new Map<string, string>();
-  const memberships: Membership[] = [];
+  const members: GatewayMember[] = [];
   const stop = async ({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> => {
-    await Promise.all(memberships.map((membership) => membership.leave()));
+    await Promise.all(members.map((member) => member.leave()));
     const stopped = server.stop(graceMs);
     await sessions.stop();
     await stopped;
@@ -98,16 +98,16 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
     }
     for (const [agent, address] of addresses) {
       const describe = () => toAgentInfo(runtime, agent, address);
-      memberships.push(new Membership({ library, clock, report, gateway, describe }));
+      members.push(new GatewayMember({ library, clock, report, gateway, describe }));
     }
-    await Promise.all(memberships.map((membership) => membership.join()));
+    await Promise.all(members.map((member) => member.join()));
   } catch (thrown) {
     await stop({ graceMs: 0 });
     throw thrown;
   }
   return {
     addresses,
-    lost: () => agents.filter((_, index) => memberships[index]?.isLost),
+    lost: () => agents.filter((_, index) => members[index]?.isLost),
     stop,
   };
 }

@@ -1,7 +1,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { AgentError } from "../../../errors.ts";
 import type { Library } from "../wire/load.ts";
-import type { MessageName, Messages } from "../wire/messages.ts";
+import type { MessageName, MessageTypes } from "../wire/messages.ts";
 import { asIs } from "./methods.ts";
 
 /** A bidirectional stream of messages as bytes. */
@@ -46,9 +46,9 @@ export class Channel {
   call<Request extends MessageName, Response extends MessageName>(
     path: string,
     [request, response]: readonly [Request, Response],
-    message: Messages[Request],
+    message: MessageTypes[Request],
     metadata?: Readonly<Record<string, string>>,
-  ): Promise<Messages[Response]> {
+  ): Promise<MessageTypes[Response]> {
     const { codecs } = this.#library;
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(
@@ -86,9 +86,9 @@ export class Channel {
   follow<Request extends MessageName, Response extends MessageName>(
     path: string,
     [request, response]: readonly [Request, Response],
-    message: Messages[Request],
+    message: MessageTypes[Request],
     metadata?: Readonly<Record<string, string>>,
-  ): grpc.ClientReadableStream<Messages[Response]> {
+  ): grpc.ClientReadableStream<MessageTypes[Response]> {
     const { codecs } = this.#library;
     return this.#client.makeServerStreamRequest(
       path,

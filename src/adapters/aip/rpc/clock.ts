@@ -1,9 +1,9 @@
 import type { Environment } from "../../../ports/environment.ts";
 
 /** The time that leases and retries need. */
-export type Clock = Pick<Environment, "monotonic" | "timer">;
+export type MonotonicClock = Pick<Environment, "monotonic" | "timer">;
 
-export const systemClock: Clock = {
+export const processClock: MonotonicClock = {
   monotonic: () => performance.now(),
   timer(ms, fire) {
     const timeout = setTimeout(fire, ms);
@@ -12,11 +12,11 @@ export const systemClock: Clock = {
 };
 
 /** Calls a function again and again, each time after a pause. Returns a function that stops it. */
-export function every(clock: Clock, ms: number, run: () => void | Promise<void>): () => void {
+export function every(clock: MonotonicClock, ms: number, run: () => void | Promise<void>): () => void {
   const over = new AbortController();
   const repeat = async (): Promise<void> => {
     for (;;) {
-      await pause(clock, ms, over.signal);
+      await pauseUnlessAborted(clock, ms, over.signal);
       if (over.signal.aborted) return;
       await run();
     }
@@ -26,7 +26,7 @@ export function every(clock: Clock, ms: number, run: () => void | Promise<void>)
 }
 
 /** Waits; ends early when the signal aborts. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+export function pauseUnlessAborted(clock: MonotonicClock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const end = (): void => {

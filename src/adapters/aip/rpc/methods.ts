@@ -50,7 +50,7 @@ export const SERVICES = {
 export type ServiceName = keyof typeof SERVICES;
 
 /** The path of a method, as it is on the wire. */
-export function pathOf<Service extends ServiceName>(
+export function methodPath<Service extends ServiceName>(
   service: Service,
   method: keyof (typeof SERVICES)[Service] & string,
 ): string {

@@ -5,10 +5,10 @@ import type { Library } from "../wire/load.ts";
 import { toDefinition } from "./methods.ts";
 import type { ServiceName } from "./methods.ts";
 import { allowManyResets } from "./stream-resets.ts";
-import { isFault, STATUS, toStatus } from "./status.ts";
+import { isOwnFault, STATUS, toCallStatus } from "./status.ts";
 
 /** Reports something that an operator should know, and the value that was thrown if it is a fault. */
-export type Report = (message: string, thrown?: unknown) => void;
+export type OperatorReport = (message: string, thrown?: unknown) => void;
 
 /** A gRPC server without authentication. It can listen on several ports. */
 export class RpcServer {
@@ -27,7 +27,7 @@ export class RpcServer {
   }
 
   /** Listens on one more port. Returns the port. */
-  async listen({ host, port }: HostPort, report: Report): Promise<number> {
+  async listen({ host, port }: HostPort, report: OperatorReport): Promise<number> {
     const credentials = this.#library.grpc.ServerCredentials.createInsecure();
     const bound = await new Promise<number>((resolve, reject) => {
       this.#server.bindAsync(`${host}:${port}`, credentials, (cause, bound) => {
@@ -61,7 +61,7 @@ function toListenError({ host, port }: HostPort, cause: Error): AgentError {
 
 /** Makes a handler with one answer. The signal aborts when the caller cancels or is gone. */
 export function answering<Request, Response>(
-  report: Report,
+  report: OperatorReport,
   answer: (request: Request, caller: CallerInfo) => Response | Promise<Response>,
 ): grpc.handleUnaryCall<Request, Response> {
   return (call, callback) => {
@@ -73,8 +73,8 @@ export function answering<Request, Response>(
         const response = await answer(call.request, { signal: canceled.signal, gatewayId });
         callback(null, response);
       } catch (thrown) {
-        if (isFault(thrown)) report(`${call.getPath()} failed`, thrown);
-        callback(toStatus(thrown));
+        if (isOwnFault(thrown)) report(`${call.getPath()} failed`, thrown);
+        callback(toCallStatus(thrown));
       }
     };
     void finish();
@@ -101,7 +101,7 @@ export function endWith(
   call: grpc.ServerDuplexStream<unknown, unknown> | grpc.ServerWritableStream<unknown, unknown>,
   thrown: unknown,
 ): void {
-  const { code, details } = toStatus(thrown);
+  const { code, details } = toCallStatus(thrown);
   // After a cancel there is no caller that could get a status.
   if (!call.cancelled) call.emit("error", { code: code === 0 ? STATUS.unknown : code, details });
 }

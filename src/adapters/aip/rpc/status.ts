@@ -31,7 +31,7 @@ export class CallStatus extends Error {
 }
 
 /** The status for a thrown value. A status of another node is passed through; internal errors are not shown. */
-export function toStatus(thrown: unknown): CallStatus {
+export function toCallStatus(thrown: unknown): CallStatus {
   if (thrown instanceof CallStatus) return thrown;
   if (thrown instanceof AgentError) {
     const { hint } = thrown.details;
@@ -44,7 +44,7 @@ export function toStatus(thrown: unknown): CallStatus {
 }
 
 /** Whether a thrown value is a fault of this program: neither a refusal nor the status of another node. */
-export function isFault(thrown: unknown): boolean {
+export function isOwnFault(thrown: unknown): boolean {
   if (thrown instanceof CallStatus) return false;
   if (thrown instanceof AgentError) return thrown.code === "internal";
   return typeof (thrown as { readonly code?: unknown } | null | undefined)?.code !== "number";

@@ -1,14 +1,14 @@
 import type { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
-import { pause } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
+import { pauseUnlessAborted } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
 import { CallStatus, STATUS } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { toMessages } from "../wire/content.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
-import { Conversation } from "./conversation.ts";
-import type { Reply } from "./conversation.ts";
+import { SessionTurns } from "./session-turns.ts";
+import type { SessionReply } from "./session-turns.ts";
 import type { OpenSession } from "./sessions.ts";
 
 /** How sessions with the agents of a runtime are performed. */
@@ -16,7 +16,7 @@ export interface AgentSessionOptions {
   readonly runtime: Runtime;
   readonly runs: RunReader;
   readonly codecs: Codecs;
-  readonly clock: Clock;
+  readonly clock: MonotonicClock;
   /** Sends each text of an agent as it is said. Without it, a quest gets one answer. */
   readonly stream: boolean;
 }
@@ -28,7 +28,7 @@ const HALF_CLOSED_MS = 60_000;
 export class AgentSession {
   readonly #options: AgentSessionOptions;
   readonly #session: OpenSession;
-  readonly #conversation: Conversation;
+  readonly #turns: SessionTurns;
   /** Aborts when the caller cancels or disconnects. */
   readonly #gone = new AbortController();
   /** Resolves when nothing can be sent any more. */
@@ -42,7 +42,7 @@ export class AgentSession {
     this.#options = options;
     this.#session = session;
     this.#quest = first;
-    this.#conversation = new Conversation(options.runtime, options.runs, first);
+    this.#turns = new SessionTurns(options.runtime, options.runs, first);
     // It also fires after the session's proper end.
     call.on("cancelled", () => {
       if (!this.#isEnded) this.#leave();
@@ -51,7 +51,7 @@ export class AgentSession {
   }
 
   async run(): Promise<void> {
-    const { inbox, stopping } = this.#session;
+    const { messages, stopping } = this.#session;
     const stop = (): void => this.#end();
     stopping.addEventListener("abort", stop);
     try {
@@ -61,7 +61,7 @@ export class AgentSession {
         if (message.session_status === SESSION.stopQuest) this.#end();
         else await this.#answer(message);
         if (this.#isOver) return;
-        const bytes = await Promise.race([inbox.next(), this.#over.promise]);
+        const bytes = await Promise.race([messages.next(), this.#over.promise]);
         message = bytes && this.#decode(bytes);
       }
       await this.#stayHalfClosed();
@@ -86,13 +86,13 @@ export class AgentSession {
       throw new CallStatus(STATUS.invalidArgument, "a caller sends quests, no responses");
     this.#task = { id: quest.task_info?.task_id ?? "", status: TASK.executing };
     const signals = { gone: this.#gone.signal, stopping };
-    for await (const reply of this.#conversation.ask(quest, { ...signals, stream: this.#options.stream })) {
+    for await (const reply of this.#turns.ask(quest, { ...signals, stream: this.#options.stream })) {
       if (this.#isOver) return;
       await this.#reply(quest, reply);
     }
   }
 
-  async #reply(quest: AgentMessage, { id, taskId, status, content }: Reply): Promise<void> {
+  async #reply(quest: AgentMessage, { id, taskId, status, content }: SessionReply): Promise<void> {
     this.#task = { id: taskId, status };
     const messages = toMessages(content);
     for (const [index, part] of messages.entries()) {
@@ -109,7 +109,7 @@ export class AgentSession {
   async #stayHalfClosed(): Promise<void> {
     if (this.#isOver) return;
     const signal = AbortSignal.any([this.#gone.signal, this.#session.stopping]);
-    await pause(this.#options.clock, HALF_CLOSED_MS, signal);
+    await pauseUnlessAborted(this.#options.clock, HALF_CLOSED_MS, signal);
     if (!this.#isOver) this.#end();
   }
 

@@ -1,21 +1,21 @@
 import type * as grpc from "@grpc/grpc-js";
-import { pause } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
-import { Inbox } from "../rpc/inbox.ts";
+import { pauseUnlessAborted } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
+import { StreamMessages } from "../rpc/stream-messages.ts";
 import { endWith } from "../rpc/server.ts";
-import type { Report } from "../rpc/server.ts";
-import { CallStatus, isFault, STATUS } from "../rpc/status.ts";
+import type { OperatorReport } from "../rpc/server.ts";
+import { CallStatus, isOwnFault, STATUS } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION } from "../wire/messages.ts";
 import type { AgentMessage } from "../wire/messages.ts";
 
 /** The server's side of a session's stream. */
-export type SessionCall = grpc.ServerDuplexStream<Buffer, Buffer>;
+export type SessionStream = grpc.ServerDuplexStream<Buffer, Buffer>;
 
 /** A session whose first message has arrived. */
 export interface OpenSession {
-  readonly call: SessionCall;
-  readonly inbox: Inbox;
+  readonly call: SessionStream;
+  readonly messages: StreamMessages;
   readonly first: AgentMessage;
   /** The first message as it arrived. */
   readonly firstBytes: Buffer;
@@ -28,8 +28,8 @@ export type PerformSession = (session: OpenSession) => Promise<void>;
 
 export interface SessionsOptions {
   readonly codecs: Codecs;
-  readonly clock: Clock;
-  readonly report: Report;
+  readonly clock: MonotonicClock;
+  readonly report: OperatorReport;
   /** Returns how to perform a session with its receiver, or `undefined` for an unknown receiver. */
   find(first: AgentMessage): PerformSession | undefined;
 }
@@ -43,8 +43,8 @@ const FIRST_MESSAGE_MS = 60_000;
 /** The sessions of a server. A session id belongs to one session at a time, so that no two are mixed up. */
 export class Sessions {
   readonly #codecs: Codecs;
-  readonly #clock: Clock;
-  readonly #report: Report;
+  readonly #clock: MonotonicClock;
+  readonly #report: OperatorReport;
   readonly #find: SessionsOptions["find"];
   readonly #live = new Set<string>();
   readonly #stopping = new AbortController();
@@ -58,7 +58,7 @@ export class Sessions {
   }
 
   /** The handler of a method. */
-  readonly accept = (call: SessionCall): void => {
+  readonly accept = (call: SessionStream): void => {
     // A stream without this listener would end the process when its connection breaks.
     call.on("error", () => {});
     if (this.#open.size >= SESSIONS_LIMIT) {
@@ -67,7 +67,7 @@ export class Sessions {
     }
     const done = this.#accept(call)
       .catch((thrown: unknown) => {
-        if (isFault(thrown)) this.#report("an AIP session failed", thrown);
+        if (isOwnFault(thrown)) this.#report("an AIP session failed", thrown);
         endWith(call, thrown);
       })
       .finally(() => this.#open.delete(done));
@@ -80,9 +80,9 @@ export class Sessions {
     await Promise.all(this.#open);
   }
 
-  async #accept(call: SessionCall): Promise<void> {
-    const inbox = new Inbox(call);
-    const bytes = await this.#first(inbox);
+  async #accept(call: SessionStream): Promise<void> {
+    const messages = new StreamMessages(call);
+    const bytes = await this.#first(messages);
     if (bytes === undefined || call.cancelled) throw new CallStatus(STATUS.aborted, "Empty request stream");
     const first = this.#decode(bytes);
     if (first.session_status !== SESSION.startQuest) throw refuse("First message must be START_QUEST");
@@ -93,17 +93,17 @@ export class Sessions {
     if (this.#live.has(id)) throw refuse(`Session_id [${id}] is already registered in server`);
     this.#live.add(id);
     try {
-      await perform({ call, inbox, first, firstBytes: bytes, stopping: this.#stopping.signal });
+      await perform({ call, messages, first, firstBytes: bytes, stopping: this.#stopping.signal });
     } finally {
       this.#live.delete(id);
     }
   }
 
-  async #first(inbox: Inbox): Promise<Buffer | undefined> {
+  async #first(messages: StreamMessages): Promise<Buffer | undefined> {
     const done = new AbortController();
     const signal = AbortSignal.any([done.signal, this.#stopping.signal]);
-    const late = pause(this.#clock, FIRST_MESSAGE_MS, signal).then(() => undefined);
-    const bytes = await Promise.race([inbox.next(), late]);
+    const late = pauseUnlessAborted(this.#clock, FIRST_MESSAGE_MS, signal).then(() => undefined);
+    const bytes = await Promise.race([messages.next(), late]);
     done.abort();
     return bytes;
   }

@@ -14,7 +14,7 @@ export interface ToolCallOptions {
 }
 
 /** Calls an operation of an agent as a tool with the name `agent.operation`. A failure is part of the answer. */
-export async function callTool(
+export async function executeToolCall(
   { runtime, runs }: ToolCallOptions,
   request: ToolRequest,
   signal: AbortSignal,

@@ -1,5 +1,5 @@
 import type { Options, PackageDefinition } from "@grpc/proto-loader";
-import type { MessageName, Messages } from "./messages.ts";
+import type { MessageName, MessageTypes } from "./messages.ts";
 
 /** Converts messages of one type to bytes and back. */
 export interface Codec<Message> {
@@ -9,7 +9,7 @@ export interface Codec<Message> {
 }
 
 /** The codecs of all messages, by name. */
-export type Codecs = { readonly [Name in MessageName]: Codec<Messages[Name]> };
+export type Codecs = { readonly [Name in MessageName]: Codec<MessageTypes[Name]> };
 
 /** How the library represents decoded messages. */
 export const DECODED: Options = {

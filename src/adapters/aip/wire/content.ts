@@ -11,14 +11,14 @@ export interface ContentFile {
 export const CONTENT_BYTES = 3_670_016;
 
 /** The texts of a message, one line break between two of them. */
-export function textOf(content: readonly ContentItem[]): string {
+export function joinTexts(content: readonly ContentItem[]): string {
   return content
     .flatMap(({ data, text }) => (data === "text" && text !== undefined ? [text] : []))
     .join("\n");
 }
 
 /** The files of a message. */
-export function filesOf(content: readonly ContentItem[]): readonly ContentFile[] {
+export function contentFiles(content: readonly ContentItem[]): readonly ContentFile[] {
   return content.flatMap(({ data, image, audio, embedded }): ContentFile[] => {
     if (data === "image" && image) return [toFile("image", image)];
     if (data === "audio" && audio) return [toFile("audio", audio)];

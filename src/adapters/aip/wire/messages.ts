@@ -107,7 +107,7 @@ export interface NodeUpdate {
 }
 
 /** Every message of the schema by its name there. */
-export interface Messages {
+export interface MessageTypes {
   readonly AgentInfo: AgentInfo;
   readonly ToolBoxInfo: ToolBoxInfo;
   readonly AgentMessage: AgentMessage;
@@ -132,4 +132,4 @@ export interface Messages {
   readonly UnsubscribeResponse: { readonly success: boolean; readonly message: string };
 }
 
-export type MessageName = keyof Messages;
+export type MessageName = keyof MessageTypes;

@@ -5,7 +5,7 @@ import { toQuestion } from "../../../view/to-answer.ts";
 import type { RunReading } from "../../../view/run-reader.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { StepObject } from "../objects.ts";
-import { isRunning, newestOf, toText } from "../task/task.ts";
+import { isRunning, newestOf, toInputText } from "../task/task.ts";
 import { toArtifact } from "./to-artifact.ts";
 
 /** A segment of a run as clients see it. */
@@ -20,7 +20,7 @@ export function toStep(
     task_id: reading.run.run_id,
     name: turn.operation,
     status: isRunning(reading, segment) ? "running" : "completed",
-    input: answer === undefined ? toText(turn.input) : toInput(answer.values),
+    input: answer === undefined ? toInputText(turn.input) : toInput(answer.values),
     additional_input: answer?.values ?? {},
     output: outputOf(segment),
     additional_output: moreOf(segment),
@@ -32,7 +32,7 @@ export function toStep(
 /** The text of an answer with one key; otherwise the answer as JSON. */
 function toInput(values: JsonObject): string {
   const [only, ...others] = Object.values(values);
-  return toText(others.length === 0 && only !== undefined ? only : values) ?? "null";
+  return toInputText(others.length === 0 && only !== undefined ? only : values) ?? "null";
 }
 
 /** The question of the oldest open wait, else the result, else the text so far. */

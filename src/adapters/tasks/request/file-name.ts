@@ -1,4 +1,4 @@
-import { wrongFields } from "./body.ts";
+import { unprocessable } from "../../../http/messages/wrong-field.ts";
 
 /** The place of a file in the workspace of an agent. */
 export interface FilePlace {
@@ -14,10 +14,10 @@ export function joinName(name: string | undefined, folder: string | undefined): 
   const path = (folder ?? "").replace(/\/+$/, "");
   if (folder?.startsWith("/") === true || !isSafeFolder(path)) {
     const message = 'must be a relative path without "..", "\\" and control characters';
-    throw wrongFields([{ path: "relative_path", message }]);
+    throw unprocessable([{ path: "relative_path", message }]);
   }
   if (path.length > LENGTH_LIMIT) {
-    throw wrongFields([{ path: "relative_path", message: `is longer than ${LENGTH_LIMIT} characters` }]);
+    throw unprocessable([{ path: "relative_path", message: `is longer than ${LENGTH_LIMIT} characters` }]);
   }
   const fileName = toFileName(name ?? "");
   return path === "" ? fileName : `${path}/${fileName}`;

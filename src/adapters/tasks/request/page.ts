@@ -1,9 +1,9 @@
+import { unprocessable } from "../../../http/messages/wrong-field.ts";
 import type { Issue } from "../../../protocol/schema/issue.ts";
 import type { Pagination } from "../objects.ts";
-import { wrongFields } from "./body.ts";
 
 /** Which page of a list a client wants. */
-export interface Page {
+export interface PageRequest {
   readonly number: number;
   readonly size: number;
   /** The number of items before it. */
@@ -14,20 +14,20 @@ const SIZE_DEFAULT = 10;
 const SIZE_LIMIT = 1_000;
 
 /** Parses the query of a list; `unprocessable` names every wrong field. */
-export function parsePage(query: URLSearchParams): Page {
+export function parsePageRequest(query: URLSearchParams): PageRequest {
   const number = parseOrdinal(query, "current_page");
   const size = parseOrdinal(query, "page_size");
   const issues = [number, size].filter((parsed) => typeof parsed === "object");
-  if (issues.length > 0) throw wrongFields(issues);
+  if (issues.length > 0) throw unprocessable(issues);
   return toPage((number as number | undefined) ?? 1, (size as number | undefined) ?? SIZE_DEFAULT);
 }
 
 /** The items of a list on a page. */
-export function itemsOn<Item>({ offset, size }: Page, items: readonly Item[]): readonly Item[] {
+export function itemsOn<Item>({ offset, size }: PageRequest, items: readonly Item[]): readonly Item[] {
   return items.slice(offset, offset + size);
 }
 
-export function toPagination({ number, size }: Page, total: number): Pagination {
+export function toPagination({ number, size }: PageRequest, total: number): Pagination {
   return {
     total_items: total,
     total_pages: Math.ceil(total / size),
@@ -36,7 +36,7 @@ export function toPagination({ number, size }: Page, total: number): Pagination 
   };
 }
 
-function toPage(number: number, asked: number): Page {
+function toPage(number: number, asked: number): PageRequest {
   const size = Math.min(asked, SIZE_LIMIT);
   // No list has so many items, and the storage needs a number that it can represent.
   return { number, size, offset: Math.min((number - 1) * size, OFFSET_LIMIT) };

@@ -7,23 +7,23 @@ import { readForm } from "../../../http/messages/form.ts";
 import { reply } from "../../../http/messages/reply.ts";
 import { toArtifact } from "../answer/to-artifact.ts";
 import { joinName, splitName } from "../request/file-name.ts";
-import { itemsOn, parsePage, toPagination } from "../request/page.ts";
+import { itemsOn, parsePageRequest, toPagination } from "../request/page.ts";
 import { uploadsOf } from "../task/task.ts";
-import type { Served } from "./served.ts";
+import type { TasksService } from "./service.ts";
 import { taskIdOf } from "./task-routes.ts";
 
 /** The most files that a request can have. */
 const UPLOADS_LIMIT = 100;
 
-export async function listArtifacts(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
-  const page = parsePage(queryOf(c));
+export async function listArtifacts(c: Context<AppEnv>, { tasks }: TasksService): Promise<Response> {
+  const page = parsePageRequest(queryOf(c));
   const { files } = (await tasks.read(taskIdOf(c))).view;
   const artifacts = itemsOn(page, files).map(toArtifact);
   return reply(c, JSON.stringify({ artifacts, pagination: toPagination(page, files.length) }));
 }
 
 /** Stores a file in a task. Its bytes are never held as a whole. */
-export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
+export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: TasksService): Promise<Response> {
   const { run, view } = await tasks.read(taskIdOf(c));
   if (uploadsOf(view).length >= UPLOADS_LIMIT) {
     throw new AgentError("unprocessable", `task ${run.run_id} has ${UPLOADS_LIMIT} files for its next turn`, {
@@ -44,7 +44,7 @@ export async function uploadArtifact(c: Context<AppEnv>, { host, tasks }: Served
   return reply(c, JSON.stringify(toArtifact({ artifactId, name: stored, isGenerated: false })));
 }
 
-export async function downloadArtifact(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
+export async function downloadArtifact(c: Context<AppEnv>, { host, tasks }: TasksService): Promise<Response> {
   const { run, view } = await tasks.read(taskIdOf(c));
   const artifactId = c.req.param("artifact_id") ?? "";
   const file = view.files.find((known) => known.artifactId === artifactId);

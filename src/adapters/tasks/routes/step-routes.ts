@@ -7,15 +7,15 @@ import { reply } from "../../../http/messages/reply.ts";
 import { segmentsOf } from "../../../view/segments.ts";
 import { toStep } from "../answer/to-step.ts";
 import { parseInput } from "../request/body.ts";
-import { itemsOn, parsePage, toPagination } from "../request/page.ts";
+import { itemsOn, parsePageRequest, toPagination } from "../request/page.ts";
 import { newestOf } from "../task/task.ts";
 import { act } from "../steps/execute.ts";
 import { settleNewest, settleReceipt } from "../steps/settle.ts";
-import type { Served } from "./served.ts";
+import type { TasksService } from "./service.ts";
 import { taskIdOf } from "./task-routes.ts";
 
-export async function listSteps(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
-  const page = parsePage(queryOf(c));
+export async function listSteps(c: Context<AppEnv>, { tasks }: TasksService): Promise<Response> {
+  const page = parsePageRequest(queryOf(c));
   const reading = await tasks.read(taskIdOf(c));
   const segments = segmentsOf(reading.view);
   const newest = newestOf(reading.view, segments);
@@ -23,7 +23,7 @@ export async function listSteps(c: Context<AppEnv>, { tasks }: Served): Promise<
   return reply(c, JSON.stringify({ steps, pagination: toPagination(page, segments.length) }));
 }
 
-export async function getStep(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
+export async function getStep(c: Context<AppEnv>, { tasks }: TasksService): Promise<Response> {
   const reading = await tasks.read(taskIdOf(c));
   const stepId = c.req.param("step_id") ?? "";
   const segment = segmentsOf(reading.view).find(({ id }) => String(id) === stepId);
@@ -34,7 +34,7 @@ export async function getStep(c: Context<AppEnv>, { tasks }: Served): Promise<Re
 /** Executes a step and answers when it has settled. A caller who disconnects changes nothing. */
 export async function postStep(
   c: Context<AppEnv>,
-  { host, tasks, acts, options }: Served,
+  { host, tasks, acts, options }: TasksService,
 ): Promise<Response> {
   const { runtime, waits, bodyLimitBytes } = host;
   const { again = false } = options;

@@ -6,11 +6,11 @@ import { reply } from "../../../http/messages/reply.ts";
 import { toListedTask, toTask } from "../answer/to-task.ts";
 import type { TaskObject } from "../objects.ts";
 import { parseInput } from "../request/body.ts";
-import { parsePage, toPagination } from "../request/page.ts";
-import type { Served } from "./served.ts";
+import { parsePageRequest, toPagination } from "../request/page.ts";
+import type { TasksService } from "./service.ts";
 
 /** Creates a task; nothing runs yet. */
-export async function createTask(c: Context<AppEnv>, { host, tasks }: Served): Promise<Response> {
+export async function createTask(c: Context<AppEnv>, { host, tasks }: TasksService): Promise<Response> {
   const body = parseInput(await readJson(c, host.bodyLimitBytes, { optional: true }));
   const taskId = await host.runtime.createRun(tasks.agent, {
     input: body.input ?? null,
@@ -19,12 +19,12 @@ export async function createTask(c: Context<AppEnv>, { host, tasks }: Served): P
   return reply(c, JSON.stringify(toTask(await tasks.read(taskId))));
 }
 
-export async function getTask(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
+export async function getTask(c: Context<AppEnv>, { tasks }: TasksService): Promise<Response> {
   return reply(c, JSON.stringify(toTask(await tasks.read(taskIdOf(c)))));
 }
 
-export async function listTasks(c: Context<AppEnv>, { tasks }: Served): Promise<Response> {
-  const page = parsePage(queryOf(c));
+export async function listTasks(c: Context<AppEnv>, { tasks }: TasksService): Promise<Response> {
+  const page = parsePageRequest(queryOf(c));
   const { runs, total } = await tasks.list(page.offset, page.size);
   const listed: TaskObject[] = [];
   for (const run of runs) listed.push(toListedTask(run, await tasks.view(run)));

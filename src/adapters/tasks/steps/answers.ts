@@ -2,11 +2,11 @@ import { AgentError, toAgentError } from "../../../errors.ts";
 import type { WaitView } from "../../../view/run-view.ts";
 import { toAnswer } from "../../../view/to-answer.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
-import { wrongFields } from "../request/body.ts";
+import { unprocessable } from "../../../http/messages/wrong-field.ts";
 import type { Input } from "../request/body.ts";
 
 /** An answer to a question. */
-export interface Answer {
+export interface TaskAnswer {
   readonly wait: WaitView;
   readonly values: JsonObject;
 }
@@ -15,9 +15,12 @@ export interface Answer {
  * The answers that a step gives: the keys of `additional_input` answer the questions that ask for them, each the oldest
  * one; without such a key `input` answers the oldest question. Throws `unprocessable` if there is no answer.
  */
-export function toAnswers(waits: readonly WaitView[], { input, additionalInput }: Input): readonly Answer[] {
+export function toAnswers(
+  waits: readonly WaitView[],
+  { input, additionalInput }: Input,
+): readonly TaskAnswer[] {
   const left = new Map(Object.entries(additionalInput));
-  const answers: Answer[] = [];
+  const answers: TaskAnswer[] = [];
   for (const wait of waits) {
     const asked = Object.keys(wait.questions).filter((key) => left.has(key));
     if (asked.length === 0) continue;
@@ -36,7 +39,7 @@ export function misfit({ questions }: WaitView, thrown?: unknown): AgentError {
   const issues = thrown === undefined ? [] : (toAgentError(thrown).details.issues ?? []);
   const named = new Set(issues.map(({ path }) => path));
   const asked = Object.entries(questions).filter(([path]) => !named.has(path));
-  return wrongFields([
+  return unprocessable([
     ...issues,
     ...asked.map(([path, question]) => ({
       path,

@@ -11,7 +11,7 @@ import { isRunning, newestOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
 
 /** A step, and its task at the moment at which it was read. */
-export interface Step {
+export interface SettledStep {
   readonly reading: RunReading;
   readonly segment: Segment;
 }
@@ -24,7 +24,7 @@ export interface Waiting {
 }
 
 /** Waits until the segment that a receipt began has settled. A repeated request gets the segment of the first one. */
-export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise<Step> {
+export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise<SettledStep> {
   const { runtime, tasks, signal } = waiting;
   const { requestId, runId, kind, after } = receipt;
   await drain(await runtime.answers(receipt, { signal, filter: WAITS }), requestId, after + 1);
@@ -36,7 +36,7 @@ export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise
 }
 
 /** Waits until the newest segment of a task has settled. */
-export async function settleNewest(waiting: Waiting, runId: RunId): Promise<Step> {
+export async function settleNewest(waiting: Waiting, runId: RunId): Promise<SettledStep> {
   const { runtime, tasks, signal } = waiting;
   for (;;) {
     const { run, view } = await tasks.read(runId);
@@ -59,7 +59,7 @@ async function settle(
   { runtime, tasks, signal }: Waiting,
   runId: RunId,
   { id, turn: { requestId } }: Segment,
-): Promise<Step> {
+): Promise<SettledStep> {
   for (;;) {
     const reading = await tasks.read(runId);
     const segment = segmentsOf(reading.view).find((known) => known.id === id);

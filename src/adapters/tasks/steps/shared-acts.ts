@@ -5,7 +5,7 @@ interface Shared<Act> {
 }
 
 /** One caller of a task. */
-export interface Caller<Act> {
+export interface TaskCaller<Act> {
   /** Acts, unless another caller has acted since this one was registered; then it returns the act of that one. */
   perform(act: () => Promise<Act>): Promise<Act>;
   /** The caller got its answer or disconnected. */
@@ -19,7 +19,7 @@ export class SharedActs<Act> {
   #clock = 0;
 
   /** Registers a caller, which must be ended. */
-  begin(taskId: string): Caller<Act> {
+  begin(taskId: string): TaskCaller<Act> {
     const shared: Shared<Act> = this.#tasks.get(taskId) ?? { callers: 0, last: undefined };
     this.#tasks.set(taskId, shared);
     shared.callers += 1;

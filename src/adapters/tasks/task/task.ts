@@ -34,10 +34,10 @@ export function uploadsOf({ files, turns }: RunView): readonly ArtifactId[] {
 
 /** The input of a run, or of its first request if it was created without one. */
 export function inputOf({ initial_input: input }: RunDetails, view: RunView | undefined): string | null {
-  return toText(input) ?? toText(view?.turns[0]?.input ?? null);
+  return toInputText(input) ?? toInputText(view?.turns[0]?.input ?? null);
 }
 
 /** A value as the text that clients see. */
-export function toText(value: Json): string | null {
+export function toInputText(value: Json): string | null {
   return value === null || typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { loadLibrary } from "../../../../src/adapters/aip/wire/load.ts";
 import { SESSION } from "../../../../src/adapters/aip/wire/messages.ts";
-import type { AgentMessage, MessageName, Messages } from "../../../../src/adapters/aip/wire/messages.ts";
+import type { AgentMessage, MessageName, MessageTypes } from "../../../../src/adapters/aip/wire/messages.ts";
 
 const { codecs, grpc: library } = await loadLibrary();
 
@@ -21,18 +21,18 @@ export class Client implements Disposable {
     response: Response,
     message: object,
     service = "GatewayService",
-  ): Promise<Messages[Response]> {
+  ): Promise<MessageTypes[Response]> {
     const path = `/grpc_service.${service}/${method}`;
     const encode = codecs[request].encode as (message: object) => Buffer;
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(path, encode, codecs[response].decode, message, (error, answer) =>
-        error ? reject(error) : resolve(answer as Messages[Response]),
+        error ? reject(error) : resolve(answer as MessageTypes[Response]),
       );
     });
   }
 
   /** Calls a tool through the gateway, or directly. */
-  tool(message: Partial<Messages["ToolRequest"]>, direct = false): Promise<Messages["ToolResponse"]> {
+  tool(message: Partial<MessageTypes["ToolRequest"]>, direct = false): Promise<MessageTypes["ToolResponse"]> {
     const request = { sender_id: "me", receiver_id: "troupe", session_id: "tool_1", ...message };
     return direct
       ? this.call("CallTool", "ToolRequest", "ToolResponse", request, "ToolService")
@@ -40,7 +40,7 @@ export class Client implements Disposable {
   }
 
   /** Calls a tool in a way that can be canceled. `ended` is the status of the call. */
-  cancelableTool(message: Partial<Messages["ToolRequest"]>): {
+  cancelableTool(message: Partial<MessageTypes["ToolRequest"]>): {
     cancel(): void;
     readonly ended: Promise<{ readonly code: number }>;
   } {
@@ -136,12 +136,12 @@ class Received<Message> {
   }
 }
 
-export class Updates extends Received<Messages["NodeUpdate"]> {
+export class Updates extends Received<MessageTypes["NodeUpdate"]> {
   /** Resolves when the subscription is active. */
   readonly active: Promise<void>;
   readonly cancel: () => void;
 
-  constructor(call: grpc.ClientReadableStream<Messages["NodeUpdate"]>) {
+  constructor(call: grpc.ClientReadableStream<MessageTypes["NodeUpdate"]>) {
     super(call);
     this.active = new Promise((resolve) => {
       call.on("metadata", () => resolve());

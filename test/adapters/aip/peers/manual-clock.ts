@@ -1,7 +1,7 @@
-import type { Clock } from "../../../../src/adapters/aip/rpc/clock.ts";
+import type { MonotonicClock } from "../../../../src/adapters/aip/rpc/clock.ts";
 
 /** A clock that stands still until it is advanced. */
-export class ManualClock implements Clock {
+export class ManualClock implements MonotonicClock {
   #now = 0;
   readonly #timers = new Set<{ readonly at: number; readonly fire: () => void }>();
 

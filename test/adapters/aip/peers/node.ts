@@ -1,17 +1,17 @@
 import type * as grpc from "@grpc/grpc-js";
 import { loadLibrary } from "../../../../src/adapters/aip/wire/load.ts";
-import type { Messages } from "../../../../src/adapters/aip/wire/messages.ts";
+import type { MessageTypes } from "../../../../src/adapters/aip/wire/messages.ts";
 import { startProxy } from "./proxy.ts";
 
 const { codecs, grpc: library } = await loadLibrary();
 
-type SessionCall = grpc.ServerDuplexStream<Messages["AgentMessage"], Messages["AgentMessage"]>;
+type SessionCall = grpc.ServerDuplexStream<MessageTypes["AgentMessage"], MessageTypes["AgentMessage"]>;
 
 export interface NodeOptions {
   /** Handles a session; default: answers each quest with its text in capitals. */
   readonly session?: (call: SessionCall) => void;
   /** Handles a tool call; a thrown value is its status. */
-  readonly tool?: (request: Messages["ToolRequest"]) => Partial<Messages["ToolResponse"]>;
+  readonly tool?: (request: MessageTypes["ToolRequest"]) => Partial<MessageTypes["ToolResponse"]>;
 }
 
 /** A node of another maker: an agent and a toolbox on one port. */
@@ -63,8 +63,8 @@ export async function startNode({ session = shout, tool = add }: NodeOptions = {
     },
     {
       CallTool(
-        { request }: grpc.ServerUnaryCall<Messages["ToolRequest"], Messages["ToolResponse"]>,
-        callback: grpc.sendUnaryData<Messages["ToolResponse"]>,
+        { request }: grpc.ServerUnaryCall<MessageTypes["ToolRequest"], MessageTypes["ToolResponse"]>,
+        callback: grpc.sendUnaryData<MessageTypes["ToolResponse"]>,
       ) {
         const { sender_id: receiver, receiver_id: sender, session_id } = request;
         const base = {
@@ -112,8 +112,8 @@ export async function startNode({ session = shout, tool = add }: NodeOptions = {
 /** Answers a message of a session. */
 export function reply(
   call: SessionCall,
-  message: Messages["AgentMessage"],
-  more: Partial<Messages["AgentMessage"]>,
+  message: MessageTypes["AgentMessage"],
+  more: Partial<MessageTypes["AgentMessage"]>,
 ): void {
   call.write({
     sender_id: message.receiver_id,
@@ -128,7 +128,7 @@ export function reply(
 }
 
 function shout(call: SessionCall): void {
-  call.on("data", (message: Messages["AgentMessage"]) => {
+  call.on("data", (message: MessageTypes["AgentMessage"]) => {
     const text = message.content
       .map(({ text }) => text ?? "")
       .join("")
@@ -139,7 +139,7 @@ function shout(call: SessionCall): void {
   });
 }
 
-function add({ arguments: text }: Messages["ToolRequest"]): Partial<Messages["ToolResponse"]> {
+function add({ arguments: text }: MessageTypes["ToolRequest"]): Partial<MessageTypes["ToolResponse"]> {
   const { a, b } = JSON.parse(text) as { readonly a: number; readonly b: number };
   return { content: [{ text: String(a + b) }] };
 }

@@ -1,12 +1,12 @@
 import type * as grpc from "@grpc/grpc-js";
 import { loadLibrary } from "../../../../src/adapters/aip/wire/load.ts";
-import type { Messages } from "../../../../src/adapters/aip/wire/messages.ts";
+import type { MessageTypes } from "../../../../src/adapters/aip/wire/messages.ts";
 import { startProxy } from "./proxy.ts";
 import type { Proxy } from "./proxy.ts";
 
 const { codecs, grpc: library } = await loadLibrary();
 
-type GetNodes = grpc.sendUnaryData<Messages["GetNodesResponse"]>;
+type GetNodes = grpc.sendUnaryData<MessageTypes["GetNodesResponse"]>;
 
 /** A gateway that has nodes and no subscriptions. */
 export async function startOldGateway(
@@ -29,7 +29,7 @@ export async function startOldGateway(
     {
       GetNodes(_call: unknown, callback: GetNodes) {
         const peers = agents.map((id) => ({ agent_info: { agent_id: id, address: `${id}:1` } }));
-        callback(null, { peers } as unknown as Messages["GetNodesResponse"]);
+        callback(null, { peers } as unknown as MessageTypes["GetNodesResponse"]);
       },
     },
   );

@@ -6,17 +6,17 @@ import { isId } from "../../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
-import { filesOf, textOf } from "../wire/content.ts";
+import { contentFiles, joinTexts } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
-import { digest } from "../wire/digest.ts";
+import { hashParts } from "../wire/hash-parts.ts";
 import { chooseWait, readStanding, toPrompt } from "./open-wait.ts";
 import type { Standing } from "./open-wait.ts";
 import { uploadFiles } from "./upload-files.ts";
 
 /** A message to the caller. */
-export interface Reply {
+export interface SessionReply {
   /** Unique among the replies of all sessions, and the same on every reading of the log. */
   readonly id: string;
   readonly taskId: string;
@@ -25,7 +25,7 @@ export interface Reply {
   readonly content: readonly ContentItem[];
 }
 
-export interface AskOptions {
+export interface QuestOptions {
   /** Aborts when the caller is gone: then the running turn is canceled. */
   readonly gone: AbortSignal;
   /** Aborts when the server stops: the turn continues without the session. */
@@ -35,7 +35,7 @@ export interface AskOptions {
 }
 
 /** The turns of one session in the log: its quests are requests or answers, and its run keeps the agent's memory. */
-export class Conversation {
+export class SessionTurns {
   readonly #runtime: Runtime;
   readonly #first: AgentMessage;
   readonly #runs: RunReader;
@@ -55,13 +55,13 @@ export class Conversation {
   }
 
   /** Gives a quest to the agent and replies with what it says. The last reply says how its turn stands. */
-  async *ask(quest: AgentMessage, options: AskOptions): AsyncGenerator<Reply> {
+  async *ask(quest: AgentMessage, options: QuestOptions): AsyncGenerator<SessionReply> {
     let wait: WaitView | undefined;
     let receipt: Receipt | undefined;
     for (let isAgain = false; receipt === undefined; isAgain = true) {
       try {
         const { requestId, waits } = await this.#readStanding();
-        wait = chooseWait(waits, textOf(quest.content));
+        wait = chooseWait(waits, joinTexts(quest.content));
         const isEmpty = quest.content.length === 0;
         if (isEmpty && this.#runId !== undefined && requestId !== undefined)
           receipt = { ...JOINED, runId: this.#runId, requestId };
@@ -85,8 +85,8 @@ export class Conversation {
   async *#read(
     quest: AgentMessage,
     receipt: Receipt,
-    { gone, stopping, stream }: AskOptions,
-  ): AsyncGenerator<Reply> {
+    { gone, stopping, stream }: QuestOptions,
+  ): AsyncGenerator<SessionReply> {
     const { requestId } = receipt;
     this.#requestId = requestId;
     const cancel = (): void => {
@@ -133,14 +133,14 @@ export class Conversation {
 
   #key(): Promise<string> {
     const { sender_id: sender, receiver_id: agent, session_id: session } = this.#first;
-    return digest("aip", sender, agent, session).then((hash) => `aip_${hash}`);
+    return hashParts("aip", sender, agent, session).then((hash) => `aip_${hash}`);
   }
 
   async #request(quest: AgentMessage): Promise<Receipt> {
-    const attachments = await uploadFiles(this.#runtime, filesOf(quest.content));
+    const attachments = await uploadFiles(this.#runtime, contentFiles(quest.content));
     const request: TurnRequest = {
       type: "ChatRequest",
-      input: textOf(quest.content),
+      input: joinTexts(quest.content),
       ...(this.#runId === undefined ? { key: await this.#key() } : { run_id: this.#runId }),
       request_metadata: metadataOf({ ...quest, session_id: this.#first.session_id }),
       ...(attachments.length > 0 && { attachments }),
@@ -161,12 +161,16 @@ export class Conversation {
       type: "ResumeWithInput",
       request_id: requestId,
       wait_id: wait.waitId,
-      request_keys: toAnswer(wait, textOf(quest.content)),
+      request_keys: toAnswer(wait, joinTexts(quest.content)),
     });
   }
 
   /** The reply to a quest that was not accepted. A wait that it does not fit stays open and is asked again. */
-  #toRefusal(quest: AgentMessage, { message, details }: AgentError, wait: WaitView | undefined): Reply {
+  #toRefusal(
+    quest: AgentMessage,
+    { message, details }: AgentError,
+    wait: WaitView | undefined,
+  ): SessionReply {
     const issues = (details.issues ?? []).map(({ path, message }) => `${path}: ${message}`);
     const hint = details.hint === undefined ? [] : [details.hint];
     const prompt = wait === undefined ? [] : [toPrompt(wait)];

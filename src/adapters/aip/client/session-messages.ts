@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
-import type { Clock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
 import type { ByteStream } from "../rpc/channel.ts";
-import { CallStatus, toStatus } from "../rpc/status.ts";
+import { CallStatus, toCallStatus } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";
 import type { AgentMessage } from "../wire/messages.ts";
 
@@ -9,7 +9,7 @@ import type { AgentMessage } from "../wire/messages.ts";
 const MOST = 64;
 
 /** The messages that the other side of a session sends. */
-export class Answers {
+export class SessionMessages {
   readonly #stream: ByteStream;
   readonly #messages: Buffer[] = [];
   readonly #codecs: Codecs;
@@ -27,7 +27,7 @@ export class Answers {
     // The status follows. Without a listener this event would end the process.
     stream.on("error", () => {});
     stream.on("status", (status: { readonly code: number }) => {
-      this.#status = status.code === 0 ? "ended" : toStatus(status);
+      this.#status = status.code === 0 ? "ended" : toCallStatus(status);
       this.#wake();
     });
   }
@@ -36,7 +36,7 @@ export class Answers {
    * The next message; `undefined` when the stream has ended. Throws the status of a stream that broke off, `timeout`
    * after the time limit, and the reason of the signal.
    */
-  async next(clock: Clock, limitMs: number, signal: AbortSignal): Promise<AgentMessage | undefined> {
+  async next(clock: MonotonicClock, limitMs: number, signal: AbortSignal): Promise<AgentMessage | undefined> {
     let isLate = false;
     const stopTimer = clock.timer(limitMs, () => {
       isLate = true;

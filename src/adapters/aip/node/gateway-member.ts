@@ -1,17 +1,17 @@
 import { AgentError } from "../../../errors.ts";
 import { Channel } from "../rpc/channel.ts";
-import { every, pause } from "../rpc/clock.ts";
-import type { Clock } from "../rpc/clock.ts";
-import { pathOf } from "../rpc/methods.ts";
-import type { Report } from "../rpc/server.ts";
-import { STATUS, toStatus } from "../rpc/status.ts";
+import { every, pauseUnlessAborted } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../rpc/clock.ts";
+import { methodPath } from "../rpc/methods.ts";
+import type { OperatorReport } from "../rpc/server.ts";
+import { STATUS, toCallStatus } from "../rpc/status.ts";
 import type { Library } from "../wire/load.ts";
 import type { AgentInfo } from "../wire/messages.ts";
 
-export interface MembershipOptions {
+export interface GatewayMemberOptions {
   readonly library: Library;
-  readonly clock: Clock;
-  readonly report: Report;
+  readonly clock: MonotonicClock;
+  readonly report: OperatorReport;
   /** HOST:PORT of the gateway. */
   readonly gateway: string;
   /** What the agent registers at the gateway; read for each registration. */
@@ -30,14 +30,14 @@ const STALE = { ms: 45_000, pauseMs: 5_000 };
 const LEAVE_MS = 1_000;
 
 /** The registration of one agent at a gateway. */
-export class Membership {
-  readonly #options: MembershipOptions;
+export class GatewayMember {
+  readonly #options: GatewayMemberOptions;
   readonly #channel: Channel;
   readonly #left = new AbortController();
   #failures = 0;
   #stopHeartbeats = (): void => {};
 
-  constructor(options: MembershipOptions) {
+  constructor(options: GatewayMemberOptions) {
     this.#options = options;
     this.#channel = new Channel(options.library, options.gateway);
   }
@@ -56,7 +56,7 @@ export class Membership {
         await this.#register();
         break;
       } catch (thrown) {
-        const { code, details } = toStatus(thrown);
+        const { code, details } = toCallStatus(thrown);
         const isStale = code === STATUS.alreadyExists && clock.monotonic() - startedAt < STALE.ms;
         if (!isStale || this.#left.signal.aborted) {
           const { agent_id: id } = this.#options.describe();
@@ -66,7 +66,7 @@ export class Membership {
           );
         }
       }
-      await pause(clock, STALE.pauseMs, this.#left.signal);
+      await pauseUnlessAborted(clock, STALE.pauseMs, this.#left.signal);
     }
     this.#stopHeartbeats = every(clock, HEARTBEAT_MS, () => this.#beat());
   }
@@ -76,20 +76,24 @@ export class Membership {
     this.#stopHeartbeats();
     const { agent_id: id } = this.#options.describe();
     const done = this.#channel
-      .call(pathOf("GatewayService", "DeregisterNode"), ["DeregisterNodeRequest", "DeregisterNodeResponse"], {
-        node_id: id,
-      })
+      .call(
+        methodPath("GatewayService", "DeregisterNode"),
+        ["DeregisterNodeRequest", "DeregisterNodeResponse"],
+        {
+          node_id: id,
+        },
+      )
       // Without an answer the gateway removes it when its lease ends.
       .catch(() => {});
     const enough = new AbortController();
-    await Promise.race([done, pause(this.#options.clock, LEAVE_MS, enough.signal)]);
+    await Promise.race([done, pauseUnlessAborted(this.#options.clock, LEAVE_MS, enough.signal)]);
     enough.abort();
     this.#channel.close();
   }
 
   async #register(): Promise<void> {
     await this.#channel.call(
-      pathOf("GatewayService", "RegisterAgent"),
+      methodPath("GatewayService", "RegisterAgent"),
       ["AgentInfo", "RegisterAgentResponse"],
       this.#options.describe(),
     );
@@ -98,7 +102,7 @@ export class Membership {
 
   async #beat(): Promise<void> {
     const { agent_id: id } = this.#options.describe();
-    const path = pathOf("GatewayService", "Heartbeat");
+    const path = methodPath("GatewayService", "Heartbeat");
     try {
       const answer = await this.#channel.call(path, ["HeartbeatRequest", "HeartbeatResponse"], {
         sender_id: id,
@@ -112,7 +116,9 @@ export class Membership {
     await this.#register().catch((thrown: unknown) => {
       const { gateway, report } = this.#options;
       if (this.#failures === FAILURES)
-        report(`the AIP gateway ${gateway} has lost agent ${id}: ${toStatus(thrown).details}; trying again`);
+        report(
+          `the AIP gateway ${gateway} has lost agent ${id}: ${toCallStatus(thrown).details}; trying again`,
+        );
     });
   }
 }

@@ -2,7 +2,7 @@ import type { Host } from "../../http/routes/host.ts";
 import type { RunReader } from "../../view/run-reader.ts";
 
 /** An agent and what its routes work with. */
-export interface Served {
+export interface AgenticService {
   readonly host: Host;
   readonly agent: string;
   readonly reader: RunReader;

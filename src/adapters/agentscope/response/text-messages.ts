@@ -20,7 +20,7 @@ interface OpenText {
  * The messages with text of one response. Each completion has messages of its own, because parallel completions write
  * at the same time and a repeated one replaces only its own text.
  */
-export class Texts {
+export class TextMessages {
   readonly #response: ResponseBuilder;
   readonly #open = new Map<string, OpenText>();
   /** The ended thoughts of each running completion. */
@@ -62,7 +62,7 @@ export class Texts {
 
   /** Ends the messages of a completion; the last one has its usage. */
   closeCompletion({ callId, usage: used = {} }: CallView): AgentScopeObject[] {
-    const usage = toUsage(used);
+    const usage = toUsageObject(used);
     this.#thoughts.delete(callId);
     const text = this.#open.has(keyOf("message", callId));
     return [
@@ -121,6 +121,6 @@ function keyOf(kind: Kind, callId: string | undefined): string {
 }
 
 /** The usage of completions; null if their models report none. */
-export function toUsage(usage: Usage): UsageObject | null {
+export function toUsageObject(usage: Usage): UsageObject | null {
   return Object.keys(usage).length === 0 ? null : { ...usage };
 }

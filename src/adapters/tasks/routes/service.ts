@@ -13,7 +13,7 @@ export interface TasksOptions {
 }
 
 /** What the routes of an agent work with. */
-export interface Served {
+export interface TasksService {
   readonly host: Host;
   readonly tasks: TasksReader;
   readonly acts: SharedActs<Act>;

@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { parseHostPort } from "../rpc/address.ts";
 import { Channel } from "../rpc/channel.ts";
-import { pathOf } from "../rpc/methods.ts";
+import { methodPath } from "../rpc/methods.ts";
 import { loadLibrary } from "../wire/load.ts";
 import type { Library } from "../wire/load.ts";
 import type { Peer } from "../wire/messages.ts";
@@ -20,7 +20,7 @@ export interface AipTarget {
 const CONNECT_MS = 5_000;
 
 /** The connection to a node, made on first use. */
-export class Target {
+export class NodeConnection {
   readonly id: string;
   readonly #gateway: string | undefined;
   readonly #address: string;
@@ -46,15 +46,15 @@ export class Target {
   /** The path of the method for sessions. */
   get sessionPath(): string {
     return this.#gateway === undefined
-      ? pathOf("AgentService", "CallAgent")
-      : pathOf("GatewayService", "RouteAgentCalling");
+      ? methodPath("AgentService", "CallAgent")
+      : methodPath("GatewayService", "RouteAgentCalling");
   }
 
   /** The path of the method for tool calls. */
   get toolPath(): string {
     return this.#gateway === undefined
-      ? pathOf("ToolService", "CallTool")
-      : pathOf("GatewayService", "RouteToolCalling");
+      ? methodPath("ToolService", "CallTool")
+      : methodPath("GatewayService", "RouteToolCalling");
   }
 
   /** Connects; throws `unavailable` if the other side does not answer. */
@@ -77,7 +77,7 @@ export class Target {
     if (this.#gateway === undefined) return undefined;
     const { channel } = await this.connect();
     const { peers } = await channel.call(
-      pathOf("GatewayService", "GetNodes"),
+      methodPath("GatewayService", "GetNodes"),
       ["GetNodesRequest", "GetNodesResponse"],
       { agent_id: SENDER, domain: "default" },
     );

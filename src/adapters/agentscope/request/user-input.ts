@@ -5,10 +5,10 @@ import type { InputMessage } from "./body.ts";
 import type { InputContent } from "./content.ts";
 import { isDataUrl, parseBase64, parseDataUrl } from "./data-url.ts";
 import type { InlineFile } from "./data-url.ts";
-import { wrongField } from "./wrong-field.ts";
+import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** What the messages of a request say to an agent. */
-export interface Chat {
+export interface UserInput {
   readonly text: string;
   /** Files inside the request. */
   readonly files: readonly InlineFile[];
@@ -24,7 +24,7 @@ export function newMessages(input: readonly InputMessage[]): readonly InputMessa
 }
 
 /** Reads the user's messages among the new ones. */
-export function readChat(input: readonly InputMessage[]): Chat {
+export function readUserInput(input: readonly InputMessage[]): UserInput {
   const said = newMessages(input).filter(({ role }) => role === "user");
   const parts = said.flatMap(({ content }) => content).map(toPart);
   return {

@@ -1,7 +1,7 @@
 import type * as grpc from "@grpc/grpc-js";
 
 /** The messages of a stream in order. When it holds enough of them, the other side has to wait. */
-export class Inbox {
+export class StreamMessages {
   readonly #call: grpc.ServerDuplexStream<Buffer, Buffer>;
   readonly #messages: Buffer[] = [];
   #isOver = false;

@@ -21,7 +21,7 @@ interface OpenOutput {
  * the call. Each of its objects repeats the whole output, so one is sent when the output has grown by a quarter; the
  * bytes of all are then at most five times those of the last.
  */
-export class Tools {
+export class ToolMessages {
   readonly #response: ResponseBuilder;
   readonly #open = new Map<string, OpenOutput>();
 

@@ -9,7 +9,7 @@ import { segmentsOf } from "../../../view/segments.ts";
 import type { Segment } from "../../../view/segments.ts";
 
 /** What a run is doing. */
-export interface RunState {
+export interface RunActivity {
   /** The id of the newest event that was read. */
   readonly cursor: number;
   /** The open questions, oldest first. */
@@ -29,7 +29,7 @@ export interface Began {
 }
 
 /** Reads what a run is doing from its log, mostly from the events of its newest request. */
-export async function readRunState(runtime: Runtime, agent: string, runId: RunId): Promise<RunState> {
+export async function readRunActivity(runtime: Runtime, agent: string, runId: RunId): Promise<RunActivity> {
   const run: Address = { kind: "run", runId, agent };
   const { status, last_event_id: head } = await runtime.run(runId);
   const requestId = head === 0 ? undefined : await newestRequest(runtime, run);
@@ -56,7 +56,7 @@ async function newestRequest(runtime: Runtime, run: Address): Promise<RequestId 
 /** The events that open and close questions. Those that begin and end requests are always read. */
 const TYPES: readonly EventType[] = ["WaitForInput", "ToolCall", "ToolResult", "ToolError"];
 
-async function readState(runtime: Runtime, address: Address): Promise<RunState> {
+async function readState(runtime: Runtime, address: Address): Promise<RunActivity> {
   const fold = new RunFold();
   let cursor = 0;
   for (let more = true; more;) {
