@@ -5,11 +5,11 @@ import type { Json } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import type { ConfigureRequest, MessageRequest, TurnRequest } from "../protocol/requests/requests.ts";
 import { RequestCall } from "./call/agent-call.ts";
-import type { AcceptedRequest } from "./call/followed-request.ts";
+import type { AgentReceipt } from "./call/followed-request.ts";
 import { chatOutputOf, outputOf, replyOf } from "./call/outcome.ts";
-import type { TurnEnd } from "./call/outcome.ts";
+import type { TurnOutcome } from "./call/outcome.ts";
 import type { AgentClient, ClientOf } from "./client-api.ts";
-import type { AgentCall, CallOptions, FollowOptions } from "./call-api.ts";
+import type { AgentCall, AgentCallOptions, RequestFollowOptions } from "./call-api.ts";
 import { createRunClient } from "./run-client.ts";
 import { randomId } from "./wire/random-id.ts";
 import type { Requests } from "./requests/requests.ts";
@@ -22,8 +22,8 @@ export function createAgentClient<Definition extends Agent>(
 ): ClientOf<Definition> {
   function send<Output>(
     body: TurnBody,
-    toOutput: (end: TurnEnd) => Output,
-    options: CallOptions = {},
+    toOutput: (end: TurnOutcome) => Output,
+    options: AgentCallOptions = {},
   ): AgentCall<Output> {
     const requestId = options.requestId ?? randomId("req_");
     const request = toRequest(body, requestId, options);
@@ -83,10 +83,10 @@ const wires = new WeakMap<object, Wire>();
 export function takeUp(
   requests: Requests,
   id: RequestId,
-  options: FollowOptions = {},
+  options: RequestFollowOptions = {},
   isServer: boolean = false,
 ): AgentCall<unknown> {
-  const accepted = requests.status(id, options.signal).then(({ run_id: runId, agent }): AcceptedRequest => ({
+  const accepted = requests.status(id, options.signal).then(({ run_id: runId, agent }): AgentReceipt => ({
     requestId: id,
     runId,
     requests: isServer ? requests.of(agent) : requests,
@@ -98,7 +98,7 @@ type TurnBody =
   | { readonly type: "ChatRequest"; readonly input: string }
   | { readonly type: "OperationRequest"; readonly operation: string; readonly input: Json };
 
-function toRequest(body: TurnBody, requestId: RequestId, options: CallOptions): NamedRequest {
+function toRequest(body: TurnBody, requestId: RequestId, options: AgentCallOptions): NamedRequest {
   const { runId, key, metadata, onBusy, loggingLevel, attachments } = options;
   // JSON leaves out what is undefined.
   return {
@@ -120,7 +120,7 @@ async function accept(
   requests: Requests,
   request: NamedRequest,
   signal: AbortSignal | undefined,
-): Promise<AcceptedRequest> {
+): Promise<AgentReceipt> {
   signal?.throwIfAborted();
   return { ...(await requests.begin(request)), requests };
 }

@@ -50,7 +50,7 @@ export interface OpenWait {
 }
 
 /** How the events of a request are followed. */
-export interface FollowOptions extends Interruptible {
+export interface RequestFollowOptions extends Interruptible {
   /**
    * Answers the questions of the agent. `undefined` leaves one open. What it throws is thrown by the call, and the turn
    * stays open.
@@ -64,7 +64,7 @@ export interface FollowOptions extends Interruptible {
 export type Answer = JsonObject | undefined;
 
 /** How an operation is called. */
-export interface CallOptions extends FollowOptions {
+export interface AgentCallOptions extends RequestFollowOptions {
   /** The run to continue. Default: a new run. */
   readonly runId?: RunId;
   /** The name of a run of the agent; the call continues that run or creates it. */

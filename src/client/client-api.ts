@@ -14,8 +14,8 @@ import type { Content, WireOptions } from "./wire/wire.ts";
 import type {
   AgentCall,
   OpenWait,
-  FollowOptions,
-  CallOptions,
+  RequestFollowOptions,
+  AgentCallOptions,
   TellOptions,
   ConfigureOptions,
   Interruptible,
@@ -41,7 +41,7 @@ export interface Client {
   run(id: RunId): RunClient;
 
   /** A request that was made before, for example by a page that was reloaded. */
-  request(id: RequestId, options?: FollowOptions): AgentCall<unknown>;
+  request(id: RequestId, options?: RequestFollowOptions): AgentCall<unknown>;
 
   /** The open questions of all runs, oldest first; `undefined` if the server has no list of them. */
   waits(query?: WaitsQuery): Promise<WaitsPage | undefined>;
@@ -78,14 +78,14 @@ export interface AgentClient<Ops extends Operations = Operations, Accepted exten
   call<Name extends keyof Ops & string>(
     operation: Name,
     input: OperationInput<Ops[Name]>,
-    options?: CallOptions,
+    options?: AgentCallOptions,
   ): AgentCall<OperationOutput<Ops[Name]>>;
 
   /**
    * Sends a text. The result is the agent's text. If the agent returns a value, it is `{ output }`: an agent with
    * structured output does, and one without a chat of its own, whose chat calls an operation.
    */
-  chat(text: string, options?: CallOptions): AgentCall<ChatReply<Ops>>;
+  chat(text: string, options?: AgentCallOptions): AgentCall<ChatReply<Ops>>;
 
   /**
    * Sends a message to a run, which starts no turn: the agent reads it in the turn that runs, or in the next one.
@@ -101,7 +101,7 @@ export interface AgentClient<Ops extends Operations = Operations, Accepted exten
   actor(key: string): ActorClient<Ops, Accepted>;
 
   /** A request to this agent that was made before. */
-  request(id: RequestId, options?: FollowOptions): AgentCall<unknown>;
+  request(id: RequestId, options?: RequestFollowOptions): AgentCall<unknown>;
 
   /** A run of this agent. */
   run(id: RunId): RunClient;
@@ -124,9 +124,9 @@ export interface ActorClient<Ops extends Operations = Operations, Accepted exten
   call<Name extends keyof Ops & string>(
     operation: Name,
     input: OperationInput<Ops[Name]>,
-    options?: Omit<CallOptions, "key" | "runId">,
+    options?: Omit<AgentCallOptions, "key" | "runId">,
   ): AgentCall<OperationOutput<Ops[Name]>>;
-  chat(text: string, options?: Omit<CallOptions, "key" | "runId">): AgentCall<ChatReply<Ops>>;
+  chat(text: string, options?: Omit<AgentCallOptions, "key" | "runId">): AgentCall<ChatReply<Ops>>;
   tell<Name extends keyof Accepted & string>(
     message: Name,
     body: SentBody<Accepted[Name]>,

@@ -7,8 +7,8 @@ import type { Agent } from "../runtime/agent/agent.ts";
 import { createAgentClient, takeUp } from "./agent-client.ts";
 import type { Client, ClientOf, ClientOptions } from "./client-api.ts";
 import type { OpenWait } from "./call-api.ts";
-import { watchRuns } from "./lists/watch-runs.ts";
-import { toOpenWait } from "./call/open-waits.ts";
+import { streamRunChanges } from "./lists/watch-runs.ts";
+import { toOpenWait } from "./call/request-waits.ts";
 import { Requests } from "./requests/requests.ts";
 import { createRunClient } from "./run-client.ts";
 import { hasCode } from "./wire/problem.ts";
@@ -46,7 +46,7 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
         throw thrown;
       }
     },
-    watchRuns: (query) => watchRuns(wire, query),
+    watchRuns: (query) => streamRunChanges(wire, query),
     async upload({ name, mimeType, data, runId }, { signal } = {}) {
       const { json } = await wire.ask("POST", "/artifacts", {
         query: { name, run_id: runId },

@@ -21,9 +21,9 @@ export type {
 export type {
   AgentCall,
   Answer,
-  CallOptions,
+  AgentCallOptions,
   ConfigureOptions,
-  FollowOptions,
+  RequestFollowOptions,
   Interruptible,
   OpenWait,
   TellOptions,

@@ -5,7 +5,7 @@ import { eventsPath } from "./requests/requests.ts";
 import type { Requests } from "./requests/requests.ts";
 import type { FollowSettings } from "./stream/follow-settings.ts";
 import type { Followed } from "./stream/followed.ts";
-import { OpenWaits } from "./call/open-waits.ts";
+import { RequestWaits } from "./call/request-waits.ts";
 import type { RunView } from "../view/run-view.ts";
 import { viewOf } from "./call/view-of.ts";
 import { hasCode } from "./wire/problem.ts";
@@ -28,7 +28,7 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
         for await (const page of requests.pages(id, after, signal)) yield* page;
         return;
       }
-      const waits = new OpenWaits(async () => {});
+      const waits = new RequestWaits(async () => {});
       const openWaits = (): number => (isFollowed ? 0 : waits.all.length);
       const stream = open({ query: { follow: isFollowed || undefined }, after, signal, openWaits });
       for await (const followed of stream) {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "../vendor/commander.ts";
 import type { Command } from "../vendor/commander.ts";
-import type { CallOptions } from "../../client/call-api.ts";
+import type { AgentCallOptions } from "../../client/call-api.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
@@ -23,7 +23,7 @@ export function addRequestOptions(command: Command): Command {
     .option("--cancel-on-exit", "Ctrl-C cancels the turn; without it the turn continues", false);
 }
 
-export function toCallOptions({ run, key, requestId }: RequestOptions): CallOptions {
+export function toCallOptions({ run, key, requestId }: RequestOptions): AgentCallOptions {
   return {
     ...(run !== undefined && { runId: run }),
     ...(key !== undefined && { key }),

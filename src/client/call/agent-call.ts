@@ -1,11 +1,11 @@
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { AgentCall, FollowOptions, OpenWait } from "../call-api.ts";
+import type { AgentCall, RequestFollowOptions, OpenWait } from "../call-api.ts";
 import type { RunView } from "../../view/run-view.ts";
 import { viewOf } from "./view-of.ts";
 import { FollowedRequest } from "./followed-request.ts";
-import type { AcceptedRequest } from "./followed-request.ts";
-import type { TurnEnd } from "./outcome.ts";
+import type { AgentReceipt } from "./followed-request.ts";
+import type { TurnOutcome } from "./outcome.ts";
 import { WaitingError } from "./waiting-error.ts";
 
 /** A call of an agent, or a request that was made before. */
@@ -13,15 +13,15 @@ export class RequestCall<Output> implements AgentCall<Output> {
   readonly runId: Promise<RunId>;
   #requestId: RequestId;
   readonly #request: FollowedRequest;
-  readonly #toOutput: (end: TurnEnd) => Output;
+  readonly #toOutput: (end: TurnOutcome) => Output;
   /** The newest view that was asked for. */
   #view: RunView | undefined;
 
   constructor(
     requestId: RequestId,
-    accepted: Promise<AcceptedRequest>,
-    options: FollowOptions,
-    toOutput: (end: TurnEnd) => Output,
+    accepted: Promise<AgentReceipt>,
+    options: RequestFollowOptions,
+    toOutput: (end: TurnOutcome) => Output,
   ) {
     this.#requestId = requestId;
     this.#request = new FollowedRequest(accepted, options);

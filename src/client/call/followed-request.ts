@@ -3,28 +3,28 @@ import type { RequestStatus } from "../../protocol/answers/status.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { SingleFlight } from "../../shared/single-flight.ts";
-import type { FollowOptions, OpenWait } from "../call-api.ts";
+import type { RequestFollowOptions, OpenWait } from "../call-api.ts";
 import { eventsPath } from "../requests/requests.ts";
-import type { Accepted, Requests } from "../requests/requests.ts";
+import type { RequestReceipt, Requests } from "../requests/requests.ts";
 import { unlessAborted } from "../wire/clock.ts";
 import { hasCode } from "../wire/problem.ts";
-import { OpenWaits } from "./open-waits.ts";
-import type { TurnEnd } from "./outcome.ts";
+import { RequestWaits } from "./request-waits.ts";
+import type { TurnOutcome } from "./outcome.ts";
 
 /** A request that a server has accepted. */
-export interface AcceptedRequest extends Accepted {
+export interface AgentReceipt extends RequestReceipt {
   /** The requests to its agent. */
   readonly requests: Requests;
 }
 
 /** Reads the events of a request as they come, until it ends or waits. */
 export class FollowedRequest {
-  readonly accepted: Promise<AcceptedRequest>;
+  readonly accepted: Promise<AgentReceipt>;
   readonly events: EventBuffer = new EventBuffer();
-  readonly #options: FollowOptions;
+  readonly #options: RequestFollowOptions;
   readonly #answers: Answers;
-  readonly #waits: OpenWaits = new OpenWaits((wait, values) => this.#answer(wait, values));
-  #end: TurnEnd | undefined;
+  readonly #waits: RequestWaits = new RequestWaits((wait, values) => this.#answer(wait, values));
+  #end: TurnOutcome | undefined;
   readonly #reading = new SingleFlight(() =>
     this.#readOn().catch((thrown: unknown) => {
       this.#run.reject(thrown);
@@ -34,7 +34,7 @@ export class FollowedRequest {
   #news: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #run: PromiseWithResolvers<RunId> = Promise.withResolvers();
 
-  constructor(accepted: Promise<AcceptedRequest>, options: FollowOptions) {
+  constructor(accepted: Promise<AgentReceipt>, options: RequestFollowOptions) {
     this.accepted = accepted;
     this.#options = options;
     this.#answers = new Answers(options.answer);
@@ -48,7 +48,7 @@ export class FollowedRequest {
   }
 
   /** How the turn ended, if it has. */
-  get end(): TurnEnd | undefined {
+  get end(): TurnOutcome | undefined {
     return this.#end;
   }
 
@@ -102,7 +102,7 @@ export class FollowedRequest {
   }
 
   /** Reads one stream, until it ends. */
-  async #readStream({ requests, requestId }: AcceptedRequest): Promise<void> {
+  async #readStream({ requests, requestId }: AgentReceipt): Promise<void> {
     const { signal, patient = false } = this.#options;
     const stream = requests.follow(eventsPath(requestId), {
       query: { follow: patient || undefined },
@@ -117,7 +117,7 @@ export class FollowedRequest {
       if (events[0] !== undefined) this.#run.resolve(events[0].run_id);
       for (const event of events) this.#waits.add(event);
       this.events.add(events);
-      this.#end = events.findLast(isEnd) as TurnEnd | undefined;
+      this.#end = events.findLast(isEnd) as TurnOutcome | undefined;
       this.#answers.ask(this.waits);
       this.#news.resolve();
       this.#news = Promise.withResolvers();
@@ -143,7 +143,7 @@ function isEnd(event: Event): boolean {
 
 /** The answers to the waits of one request. */
 class Answers {
-  readonly #answer: FollowOptions["answer"];
+  readonly #answer: RequestFollowOptions["answer"];
   /** The waits that `answer` was asked about. */
   readonly #asked: Set<number> = new Set();
   /** The waits whose answers are in the log, although the events of that may not have been read. */
@@ -152,7 +152,7 @@ class Answers {
   readonly #coming: Set<Promise<void>> = new Set();
   #failure: { readonly reason: unknown } | undefined;
 
-  constructor(answer: FollowOptions["answer"]) {
+  constructor(answer: RequestFollowOptions["answer"]) {
     this.#answer = answer;
   }
 
@@ -207,7 +207,7 @@ class Answers {
   }
 }
 
-async function make(answer: NonNullable<FollowOptions["answer"]>, wait: OpenWait): Promise<void> {
+async function make(answer: NonNullable<RequestFollowOptions["answer"]>, wait: OpenWait): Promise<void> {
   const values = await answer(wait);
   if (values === undefined) return;
   try {

@@ -5,7 +5,7 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** How a turn ended, as its event or its status says it. */
-export interface TurnEnd {
+export interface TurnOutcome {
   readonly request_id: RequestId;
   readonly agent?: string;
   readonly finish_reason?: FinishReason;
@@ -15,7 +15,7 @@ export interface TurnEnd {
 }
 
 /** The output of a turn that succeeded; throws the error of another one. */
-export function outputOf(end: TurnEnd): Json {
+export function outputOf(end: TurnOutcome): Json {
   const { request_id, agent, finish_reason: reason = "success", error, output = null } = end;
   if (reason === "success") return output;
   const facts = { request_id, ...(agent !== undefined && { agent }) };
@@ -27,13 +27,13 @@ const CANCELED = { code: "canceled", message: "the turn was canceled" } as const
 const FAILED = { code: "agent_error", message: "the turn failed" } as const;
 
 /** The output of the operation `chat`: the value that the agent returned, or its text. */
-export function chatOutputOf(end: TurnEnd): { readonly output: Json } {
+export function chatOutputOf(end: TurnOutcome): { readonly output: Json } {
   const output = outputOf(end);
   return { output: output === null || typeof output === "string" ? (end.result ?? "") : output };
 }
 
 /** The answer to a chat: a text as it is, else the output. */
-export function replyOf(end: TurnEnd): string | { readonly output: Json } {
+export function replyOf(end: TurnOutcome): string | { readonly output: Json } {
   const reply = chatOutputOf(end);
   return typeof reply.output === "string" ? reply.output : reply;
 }

@@ -3,7 +3,7 @@ import { checkJson } from "../../protocol/schema/check-json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
 import { chatInput, chatOutput } from "../../runtime/agent/definition/define.ts";
 import { anyValue, handwrittenSchema } from "../../runtime/agent/definition/handwritten-schema.ts";
-import { checkSchema } from "./check-schema.ts";
+import { validateValue } from "./validate-value.ts";
 import { within } from "../wire/clock.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
@@ -125,7 +125,7 @@ function toOperation({ name, description, input_schema: input, output_schema: ou
 /** A schema that only carries the JSON Schema it was received as. */
 function toSchema(jsonSchema: JsonObject): Schema<unknown> {
   return handwrittenSchema((value) => {
-    const issues = checkSchema(jsonSchema, value);
+    const issues = validateValue(jsonSchema, value);
     if (issues.length === 0) return { value };
     return {
       issues: issues.map(({ path, message }) => ({ message, path: path.split(".").filter(Boolean) })),

@@ -1,6 +1,6 @@
 import type { RunChange, RunsQuery } from "../client-api.ts";
 import type { Followed } from "../stream/followed.ts";
-import { follow } from "../stream/reconnect.ts";
+import { followStream } from "../stream/reconnect.ts";
 import { hasCode } from "../wire/problem.ts";
 import type { Wire } from "../wire/wire.ts";
 
@@ -8,7 +8,7 @@ import type { Wire } from "../wire/wire.ts";
 type WatchedRuns = Pick<RunsQuery, "agent" | "limit" | "signal">;
 
 /** Follows the list of runs: the rows that are new or have changed. */
-export async function* watchRuns(wire: Wire, query?: WatchedRuns): AsyncGenerator<RunChange, void> {
+export async function* streamRunChanges(wire: Wire, query?: WatchedRuns): AsyncGenerator<RunChange, void> {
   for await (const followed of followRuns(wire, query))
     if (followed.type === "events") yield* followed.events;
 }
@@ -23,7 +23,7 @@ export async function* followRuns(
 ): AsyncGenerator<Followed<RunChange>, void> {
   try {
     const limits = { unreachableMs: Infinity };
-    const rows: AsyncGenerator<unknown, void> = follow(wire, {
+    const rows: AsyncGenerator<unknown, void> = followStream(wire, {
       path: "/runs",
       query,
       areRows: true,

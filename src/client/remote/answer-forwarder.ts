@@ -6,7 +6,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
 import { retry } from "../wire/retry.ts";
-import { toText } from "./fields.ts";
+import { toLimitedText } from "./fields.ts";
 import { fault } from "./ids.ts";
 import type { RemoteSettings } from "./settings.ts";
 import type { RemoteState } from "./state.ts";
@@ -70,7 +70,7 @@ export class AnswerForwarder {
     const callId = this.#session.newCall();
     const question = this.#note(callId, Number.isSafeInteger(there) ? (there as number) : id);
     const texts = Object.entries(isObject(keys) ? keys : {}).map(
-      ([key, text]) => [key, toText(text)] as const,
+      ([key, text]) => [key, toLimitedText(text)] as const,
     );
     const asked = this.#session.ask(speaker, {
       callId,

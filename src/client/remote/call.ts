@@ -12,7 +12,7 @@ import type {
 } from "../../runtime/agent/remote-port.ts";
 import { toJson } from "../../runtime/journal/json-limits.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
-import { follow } from "../stream/reconnect.ts";
+import { followStream } from "../stream/reconnect.ts";
 import { unlessAborted } from "../wire/clock.ts";
 import { hasCode } from "../wire/problem.ts";
 import { retry } from "../wire/retry.ts";
@@ -179,7 +179,7 @@ export class RemoteCall {
   /** Logs the events of one stream. Returns its RequestCompleted, if any. */
   async #read(requestId: string): Promise<ReceivedEvent | undefined> {
     const { limits } = this.#settings;
-    const stream = follow(this.#wire, {
+    const stream = followStream(this.#wire, {
       path: `/getevents/${encodeURIComponent(requestId)}`,
       since: 0,
       after: this.#state.cursor,

@@ -16,7 +16,7 @@ import {
   isToolCode,
   toName,
   toOrdinal,
-  toText,
+  toLimitedText,
   toUsage,
 } from "./fields.ts";
 import { toId } from "./ids.ts";
@@ -89,20 +89,20 @@ export class RemoteEvents {
       case "TextOutput":
         return {
           type: "TextOutput",
-          content: toText(event["content"]),
+          content: toLimitedText(event["content"]),
           ...branchOf(event),
           ...this.#sourceOf(event),
         };
       case "ReasoningOutput": {
         const source = this.#sourceOf(event);
-        return source && { type: "ReasoningOutput", content: toText(event["content"]), ...source };
+        return source && { type: "ReasoningOutput", content: toLimitedText(event["content"]), ...source };
       }
       case "ToolCall":
         return this.#toolCall(event, speaker);
       case "ToolTextOutput": {
         const [, call] = this.#find(event) ?? [];
         if (call === undefined) return undefined;
-        const content = toText(event["content"]);
+        const content = toLimitedText(event["content"]);
         return { type: "ToolTextOutput", content, tool_call_id: call.here, ...branchOf(event) };
       }
       case "ToolResult": {
@@ -111,7 +111,7 @@ export class RemoteEvents {
           readonly result?: Json;
           readonly text_result?: unknown;
         };
-        const text_result = typeof text === "string" ? text : toText(result);
+        const text_result = typeof text === "string" ? text : toLimitedText(result);
         return (
           call && {
             type: "ToolResult",
@@ -128,7 +128,7 @@ export class RemoteEvents {
           call && {
             type: "ToolError",
             ...call,
-            content: toText(event["content"]),
+            content: toLimitedText(event["content"]),
             code: isToolCode(code) ? code : "tool_error",
           }
         );

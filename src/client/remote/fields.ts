@@ -8,7 +8,7 @@ import { checkText } from "../../runtime/journal/json-limits.ts";
 export const NAME_LIMIT = 256;
 
 /** Converts a value to text; throws `too_large` if it does not fit into a local event. */
-export function toText(value: unknown): string {
+export function toLimitedText(value: unknown): string {
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   checkText(text);

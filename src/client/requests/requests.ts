@@ -8,22 +8,22 @@ import { hasCode } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { Wire } from "../wire/wire.ts";
-import type { Ask, Reply } from "../wire/wire.ts";
+import type { Ask, WireReply } from "../wire/wire.ts";
 import type { ClientOptions } from "../client-api.ts";
 import type { FollowSettings } from "../stream/follow-settings.ts";
 import type { Followed } from "../stream/followed.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
-import { follow } from "../stream/reconnect.ts";
+import { followStream } from "../stream/reconnect.ts";
 
 /** What a server says when it has accepted a request. */
-export interface Accepted {
+export interface RequestReceipt {
   readonly requestId: RequestId;
   /** Absent if the server answers with a status only, as the draft of the protocol allows: its events have the run. */
   readonly runId?: RunId;
 }
 
 /** A part of a list. */
-export interface Page<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
@@ -45,14 +45,14 @@ export class Requests {
   }
 
   /** Makes a request that is safe to repeat. */
-  ask(method: string, path: string, given: Ask = {}): Promise<Reply> {
+  ask(method: string, path: string, given: Ask = {}): Promise<WireReply> {
     const { clock } = this.wire;
     const { attempts = 4 } = this.#options;
     return retry({ clock, attempts, signal: given.signal }, () => this.wire.ask(method, path, given));
   }
 
   /** Reads a list, or a page of it. */
-  async list<Item>(path: string, given?: Ask): Promise<Page<Item>> {
+  async list<Item>(path: string, given?: Ask): Promise<ListPage<Item>> {
     const { json, headers } = await this.ask("GET", path, given);
     if (!Array.isArray(json)) throw this.wire.fault("call_failed", "did not answer with a list");
     const link = /\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
@@ -70,18 +70,22 @@ export class Requests {
     path: string,
     settings: Omit<FollowSettings, "path">,
   ): AsyncGenerator<Followed<ReceivedEvent>, void> {
-    return follow(this.wire, { ...settings, path, limits: { ...this.#options.limits, ...settings.limits } });
+    return followStream(this.wire, {
+      ...settings,
+      path,
+      limits: { ...this.#options.limits, ...settings.limits },
+    });
   }
 
   /** Sends a request of the protocol, which must be safe to repeat. Resolves when it is in the log. */
-  process(request: Request, signal?: AbortSignal): Promise<Reply> {
+  process(request: Request, signal?: AbortSignal): Promise<WireReply> {
     // A message is in the log before any answer.
     const query = request.type === "Message" ? {} : { wait: true };
     return this.ask("POST", "/process", { query, body: request, signal, timeoutMs: ANSWER_MS });
   }
 
   /** Sends a request for a turn, which must be safe to repeat. Resolves when it is accepted, also if it is queued. */
-  async begin(request: TurnRequest & { readonly request_id: RequestId }): Promise<Accepted> {
+  async begin(request: TurnRequest & { readonly request_id: RequestId }): Promise<RequestReceipt> {
     // Without `wait`, a server of the draft answers with a status and keeps the ids to itself.
     const query = { wait: true, wait_ms: 0 };
     const { json } = await this.ask("POST", "/process", { query, body: request, timeoutMs: ANSWER_MS });
@@ -125,7 +129,7 @@ export class Requests {
   /** The events behind one, page by page, up to the newest. A page is empty if a filter drops all its events. */
   async *pages(id: string, after: number, signal?: AbortSignal): AsyncGenerator<readonly Event[], void> {
     for (let since: number | string | undefined = after; since !== undefined;) {
-      const page: Page<Event> = await this.list(eventsPath(id), { query: { since }, signal });
+      const page: ListPage<Event> = await this.list(eventsPath(id), { query: { since }, signal });
       yield page.items.map(withTextId);
       since = page.next;
     }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { Operations } from "../../runtime/agent/agent.ts";
 import type { OperationInput } from "../../runtime/agent/turn-api.ts";
 import type { AgentClient } from "../client-api.ts";
-import type { AgentCall, CallOptions } from "../call-api.ts";
+import type { AgentCall, AgentCallOptions } from "../call-api.ts";
 import { project } from "../../view/fold.ts";
 import type { RunView, TurnView, WaitView } from "../../view/run-view.ts";
 import { createRunStore } from "./run-store.ts";
@@ -43,7 +43,7 @@ export interface Conversation<Ops extends Operations = Operations> {
 }
 
 /** Options of a request in a conversation. */
-export type ConversationOptions = Pick<CallOptions, "attachments" | "metadata" | "onBusy">;
+export type ConversationOptions = Pick<AgentCallOptions, "attachments" | "metadata" | "onBusy">;
 
 /** Begins a conversation with an agent, or takes one up again by the id of its run. */
 export function createConversation<Ops extends Operations>(
@@ -81,7 +81,7 @@ export function createConversation<Ops extends Operations>(
     unsubscribe = store.subscribe(show);
   }
 
-  function send(start: (options: CallOptions) => AgentCall<unknown>): Promise<void> {
+  function send(start: (options: AgentCallOptions) => AgentCall<unknown>): Promise<void> {
     const accepted = last.then(async () => {
       // The store reads the events, so the call itself stops listening as soon as it is accepted.
       const listening = new AbortController();

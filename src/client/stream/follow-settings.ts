@@ -1,5 +1,5 @@
 import type { RequestStatus } from "../../protocol/answers/status.ts";
-import type { Query } from "../wire/wire.ts";
+import type { QueryParameters } from "../wire/wire.ts";
 
 /** Limits of a followed stream. */
 export interface FollowLimits {
@@ -21,7 +21,7 @@ export interface FollowLimits {
 export interface FollowSettings {
   readonly path: string;
   /** Sent with every connection. */
-  readonly query?: Query;
+  readonly query?: QueryParameters;
   /** Where to begin; sent only until there is an event id to resume from. */
   readonly since?: number | undefined;
   /** Whether the frames are rows without ids; each connection then begins with the first row again. */

@@ -1,6 +1,6 @@
 import { pause, unlessAborted } from "../wire/clock.ts";
 import type { Clock } from "../wire/clock.ts";
-import { hasCode, isTransient } from "../wire/problem.ts";
+import { hasCode, isRetryable } from "../wire/problem.ts";
 import { retryDelayMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";
 import { connect, isParked, readConnection } from "./connection.ts";
@@ -14,7 +14,7 @@ import type { ReceivedEvent } from "./received-events.ts";
  * delays. Yields events in batches as they arrive, without duplicates, and the changes of the connection. Returns when no
  * more events will come, or none before an answer; throws when the failure is permanent.
  */
-export async function* follow(
+export async function* followStream(
   wire: Wire,
   settings: FollowSettings,
 ): AsyncGenerator<Followed<ReceivedEvent>, void> {
@@ -62,7 +62,7 @@ export async function* follow(
         // An event that was damaged on the way is valid on the next try; one that is invalid twice was sent
         // that way.
         const isGarbled = hasCode(thrown, "call_failed") && garbledAfter !== position.after;
-        if (!isTransient(thrown) && !isGarbled) throw thrown;
+        if (!isRetryable(thrown) && !isGarbled) throw thrown;
         if (isGarbled) garbledAfter = position.after;
         position.downSince ??= clock.monotonic();
         if (clock.monotonic() - position.downSince >= limits.unreachableMs) throw thrown;

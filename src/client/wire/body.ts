@@ -3,7 +3,7 @@ import type { Wire } from "./wire.ts";
 /**
  * Reads the whole body of a response, which must be JSON or empty. An error of the connection is thrown as it is.
  */
-export async function readJson(response: Response, wire: Wire): Promise<unknown> {
+export async function readResponseJson(response: Response, wire: Wire): Promise<unknown> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;

@@ -24,7 +24,7 @@ export function hasCode(thrown: unknown, ...codes: readonly ErrorCode[]): thrown
 }
 
 /** Whether the same request may succeed later. */
-export function isTransient(thrown: unknown): thrown is AgentError {
+export function isRetryable(thrown: unknown): thrown is AgentError {
   return hasCode(thrown, "unavailable", "timeout", "overloaded", "request_timeout", "internal");
 }
 

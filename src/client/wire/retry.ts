@@ -1,7 +1,7 @@
 import { backoffMs } from "../../shared/backoff.ts";
 import { pause } from "./clock.ts";
 import type { Clock } from "./clock.ts";
-import { isTransient } from "./problem.ts";
+import { isRetryable } from "./problem.ts";
 
 /** How long to retry: a time, a number of attempts, or both. */
 export type RetryLimits = {
@@ -30,7 +30,7 @@ export async function retry<Result>(
     try {
       return await attempt();
     } catch (thrown) {
-      if (signal?.aborted === true || failures + 1 >= attempts || !isTransient(thrown)) throw thrown;
+      if (signal?.aborted === true || failures + 1 >= attempts || !isRetryable(thrown)) throw thrown;
       const { retryAfterS = 0 } = thrown.details;
       const waitMs = retryDelayMs(clock, failures, retryAfterS * 1_000);
       if (clock.monotonic() + waitMs - startedAt > limitMs) throw thrown;

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode, ErrorDetails } from "../../errors.ts";
-import { readJson } from "./body.ts";
+import { readResponseJson } from "./body.ts";
 import { canonical } from "../../protocol/requests/canonical.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
@@ -17,11 +17,11 @@ export interface WireOptions {
 }
 
 /** Query parameters by name; those that are undefined are left out. */
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+export type QueryParameters = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** The parts of a request besides method and path. */
 export interface Ask {
-  readonly query?: Query;
+  readonly query?: QueryParameters;
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Sent unchanged, with the type given in `headers`. */
@@ -36,7 +36,7 @@ export interface Ask {
 export type Content = NonNullable<RequestInit["body"]>;
 
 /** An answer with its body read. */
-export interface Reply {
+export interface WireReply {
   readonly status: number;
   readonly headers: Headers;
   /** The body; `undefined` when there is none. */
@@ -101,13 +101,13 @@ export class Wire {
   }
 
   /** Sends a request and reads the answer; throws a refusal. */
-  async ask(method: string, path: string, ask: Ask = {}): Promise<Reply> {
+  async ask(method: string, path: string, ask: Ask = {}): Promise<WireReply> {
     const { timeoutMs = TIMEOUT_MS } = ask;
     const { response, close } = await this.open(method, path, ask);
     const stop = this.#limit(timeoutMs, close);
     try {
       const { status, headers } = response;
-      return { status, headers, json: await readJson(response, this) };
+      return { status, headers, json: await readResponseJson(response, this) };
     } catch (thrown) {
       ask.signal?.throwIfAborted();
       throw this.toFault(thrown);
@@ -176,7 +176,7 @@ export class Wire {
       // A browser hides the status of a redirect: it is 0.
       if (status < 400) throw this.fault("call_failed", "answers with a redirect, which is not followed");
       // If the body cannot be read, only the status is used.
-      const problem = await readJson(response, this).catch(() => {});
+      const problem = await readResponseJson(response, this).catch(() => {});
       throw fromProblem(this.subject, status, received, problem);
     } catch (thrown) {
       close();

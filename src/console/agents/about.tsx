@@ -6,7 +6,7 @@ import { useResource } from "../data/resource.ts";
 import { JsonTree } from "../json/json-tree.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { Links } from "../parts/links.tsx";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 
 const ChartPart = lazy(async () => (await import("../chart/chart.tsx")).Chart);
 
@@ -16,7 +16,7 @@ export function About({ agent }: { readonly agent: string }): VNode {
   const { value, error } = useResource(`${server.url} ${agent}`, (signal) =>
     readInspectedAgent(server, agent, signal),
   );
-  if (error !== undefined) return <Refusal error={error} />;
+  if (error !== undefined) return <RefusalNote error={error} />;
   if (value === undefined) return <div aria-busy="true" />;
   const { tools, collaborators, called_by: callers, statechart } = value;
   return (

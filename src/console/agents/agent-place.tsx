@@ -3,18 +3,18 @@ import { useState } from "preact/hooks";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import { useConsole } from "../app/context.ts";
 import { readAgent } from "../data/requests.ts";
-import type { Sent } from "../data/requests.ts";
+import type { SentRequest } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { withQuery } from "../places/place.ts";
 import { About } from "./about.tsx";
 import { Playground } from "./playground.tsx";
 import { chatItems } from "../chat/chat-items.ts";
-import { Message } from "../chat/message.tsx";
+import { ChatMessage } from "../chat/message.tsx";
 import { stateOfRun } from "../run/run-facts.ts";
-import { TurnEnd } from "../chat/turn-end.tsx";
-import { useRun } from "../run/use-run.ts";
+import { TurnSummary } from "../chat/turn-summary.tsx";
+import { useRunStore } from "../run/use-run-store.ts";
 import { State } from "../parts/state.tsx";
 
 /** One agent: what it is for, its operations to try, whom it works with. */
@@ -37,7 +37,7 @@ export function AgentPlace({ agent }: { readonly agent: string }): VNode {
           </a>
         </div>
       </div>
-      {error !== undefined && <Refusal error={error} />}
+      {error !== undefined && <RefusalNote error={error} />}
       {value !== undefined && <Operations described={value} />}
     </div>
   );
@@ -45,7 +45,7 @@ export function AgentPlace({ agent }: { readonly agent: string }): VNode {
 
 function Operations({ described }: { readonly described: AgentDescriptor }): VNode {
   const { place, go } = useConsole();
-  const [sent, setSent] = useState<Sent>();
+  const [sent, setSent] = useState<SentRequest>();
   const { operations } = described;
   const wanted = place.query["operation"] ?? "chat";
   const operation = operations.find(({ name }) => name === wanted) ?? operations[0];
@@ -72,9 +72,9 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
 }
 
 /** What an operation answered, as it comes. */
-function Answer({ sent }: { readonly sent: Sent }): VNode {
+function Answer({ sent }: { readonly sent: SentRequest }): VNode {
   const { server } = useConsole();
-  const { view } = useRun(server, sent.requestId);
+  const { view } = useRunStore(server, sent.requestId);
   const state = stateOfRun(view);
   return (
     <div class="form">
@@ -89,9 +89,9 @@ function Answer({ sent }: { readonly sent: Sent }): VNode {
       <div class="chat-lines" role="log" aria-label="Conversation">
         {chatItems(view).map((item) =>
           item.kind === "end" ? (
-            <TurnEnd key={`end ${item.id}`} turn={item.turn} view={view} />
+            <TurnSummary key={`end ${item.id}`} turn={item.turn} view={view} />
           ) : (
-            <Message key={item.id} message={item.message} view={view} isPast={false} />
+            <ChatMessage key={item.id} message={item.message} view={view} isPast={false} />
           ),
         )}
       </div>

@@ -3,7 +3,7 @@ import { useConsole } from "../app/context.ts";
 import { readAgents } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
 import { Empty } from "../parts/empty.tsx";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 
 /** All agents of the server. */
 export function AgentsPlace(): VNode {
@@ -21,7 +21,7 @@ export function AgentsPlace(): VNode {
       <div class="heading">
         <h1 tabIndex={-1}>Agents</h1>
       </div>
-      {error !== undefined && <Refusal error={error} />}
+      {error !== undefined && <RefusalNote error={error} />}
       <ul class="list" aria-label="Agents">
         {value?.map(({ name, purpose, operations }) => {
           const own = operations

@@ -6,12 +6,12 @@ import type { Json } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { asksForSecret, useDraft } from "../data/drafts.ts";
 import { useRequestId } from "../data/request-id.ts";
-import { startTurn } from "../data/requests.ts";
-import type { Sent } from "../data/requests.ts";
+import { sendTurn } from "../data/requests.ts";
+import type { SentRequest } from "../data/requests.ts";
 import { refusalText } from "../parts/refusal.tsx";
 import { emptyDraft, parseJson, readDraft, toDraft } from "../forms/draft.ts";
 import type { Draft, Fault } from "../forms/draft.ts";
-import { Field } from "../forms/form.tsx";
+import { FormField } from "../forms/form.tsx";
 import { toFault } from "../forms/question-form.tsx";
 import { ActButton, pressSubmit } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
@@ -21,7 +21,7 @@ import type { ShellRequest } from "../parts/curl.ts";
 interface PlaygroundProps {
   readonly agent: string;
   readonly operation: OperationDescriptor;
-  onSent(sent: Sent): void;
+  onSent(sent: SentRequest): void;
 }
 
 /** One operation as a form. A chat opens its run; the answer of another operation is shown beside the form. */
@@ -61,7 +61,7 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
     setSending(true);
     setRefusal(undefined);
     try {
-      const sent = await startTurn(server, requestId, agent, name, input);
+      const sent = await sendTurn(server, requestId, agent, name, input);
       // The same input can be sent again as another request.
       setCount(count + 1);
       dropInput();
@@ -113,7 +113,7 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
         </p>
       )}
       {json === undefined ? (
-        <Field
+        <FormField
           schema={schema}
           root={schema}
           path=""

@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { useConsole } from "../app/context.ts";
 import { useResource } from "../data/resource.ts";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import type { AgentEntry } from "../../protocol/answers/answers.ts";
 import { readApi } from "./operations.ts";
 import type { Api, ApiOperation } from "./operations.ts";
@@ -28,7 +28,7 @@ export function ApiPlace(): VNode {
           The document for programs is at <code>/openapi.json</code>.
         </span>
       </div>
-      {error !== undefined && <Refusal error={error} />}
+      {error !== undefined && <RefusalNote error={error} />}
       {value !== undefined && (
         <div class="api">
           <Index api={value.api} route={route} schema={schema} />

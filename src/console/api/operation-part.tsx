@@ -12,7 +12,7 @@ import type { ShellBody } from "../parts/curl.ts";
 import { exampleOf } from "./example.ts";
 import { resolveSchema } from "./operations.ts";
 import type { ApiOperation, ApiParameter, ApiContent } from "./operations.ts";
-import { missingIn, toRequest } from "./request.ts";
+import { missingIn, toApiRequest } from "./request.ts";
 import { SchemaLinks } from "./schema-part.tsx";
 import { sendRequest } from "./send.ts";
 import type { ApiReply, ApiBody } from "./send.ts";
@@ -45,7 +45,7 @@ export function OperationPart({ operation, schemas, agents }: OperationPartProps
   // A request ends with the page that shows it: a stream would hold one of the connections of the browser.
   useEffect(() => () => sending.current?.abort(), []);
 
-  const request = toRequest(operation, { agent, values });
+  const request = toApiRequest(operation, { agent, values });
   const isStream = values["stream"] === "true" || path === "/stream_request";
 
   const send = async (): Promise<void> => {

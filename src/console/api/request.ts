@@ -16,7 +16,7 @@ export interface ApiRequest {
 }
 
 /** Makes the request of an operation. */
-export function toRequest(
+export function toApiRequest(
   { method, path, parameters, isOfAgent }: ApiOperation,
   { agent, values }: ApiDraft,
 ): ApiRequest {

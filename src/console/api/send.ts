@@ -1,4 +1,4 @@
-import type { Server } from "../data/server.ts";
+import type { PageServer } from "../data/page-server.ts";
 import type { ApiRequest } from "./request.ts";
 
 /** An answer as it was sent, also a refusal. */
@@ -21,7 +21,7 @@ export type ApiBody = { readonly type: string; readonly content: string | Blob }
 
 /** Sends a request and reports its answer with each part that is received. Throws if there is none. */
 export async function sendRequest(
-  server: Server,
+  server: PageServer,
   request: ApiRequest,
   body: ApiBody,
   options: { readonly signal: AbortSignal; readonly onReply: (reply: ApiReply) => void },

@@ -1,13 +1,13 @@
 import type { VNode } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { createServer } from "../data/server.ts";
-import type { Reach } from "../data/server.ts";
+import { createPageServer } from "../data/page-server.ts";
+import type { Reach } from "../data/page-server.ts";
 import { useWaits } from "../data/waits.ts";
-import type { OpenWait } from "../data/waits.ts";
+import type { WaitEvent } from "../data/waits.ts";
 import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
-import type { Place } from "../places/place.ts";
+import type { ConsolePlace } from "../places/place.ts";
 import { RunPlace } from "../run/run-place.tsx";
 import { RunsPlace } from "../runs/runs-place.tsx";
 import { ConsoleContext, useConsole } from "./context.ts";
@@ -23,7 +23,7 @@ export function App({ url }: { readonly url: string }): VNode {
   const [reach, setReach] = useState<Reach>({});
   const [toast, say] = useToast();
   const main = useRef<HTMLElement>(null);
-  const server = useMemo(() => createServer(url, token, setReach), [url, token]);
+  const server = useMemo(() => createPageServer(url, token, setReach), [url, token]);
 
   useEffect(() => {
     const read = (): void => setPlace(parsePlace(location.hash));
@@ -31,7 +31,7 @@ export function App({ url }: { readonly url: string }): VNode {
     return () => removeEventListener("hashchange", read);
   }, []);
 
-  const go = useCallback((next: Place, { replace = false }: { readonly replace?: boolean } = {}) => {
+  const go = useCallback((next: ConsolePlace, { replace = false }: { readonly replace?: boolean } = {}) => {
     const fragment = toFragment(next);
     if (replace) {
       history.replaceState(null, "", fragment);
@@ -83,8 +83,8 @@ export function App({ url }: { readonly url: string }): VNode {
 }
 
 interface ShownPlaceProps {
-  readonly place: Place;
-  readonly waits: readonly OpenWait[] | undefined;
+  readonly place: ConsolePlace;
+  readonly waits: readonly WaitEvent[] | undefined;
 }
 
 function ShownPlace({ place, waits }: ShownPlaceProps): VNode {

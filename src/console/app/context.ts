@@ -1,14 +1,14 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Server } from "../data/server.ts";
-import type { Place } from "../places/place.ts";
+import type { PageServer } from "../data/page-server.ts";
+import type { ConsolePlace } from "../places/place.ts";
 
 /** What every part of the page can reach. */
 export interface Console {
-  readonly server: Server;
-  readonly place: Place;
+  readonly server: PageServer;
+  readonly place: ConsolePlace;
   /** Opens another place; `replace` leaves no entry in the history. */
-  go(place: Place, options?: { readonly replace?: boolean }): void;
+  go(place: ConsolePlace, options?: { readonly replace?: boolean }): void;
   /** Shows a sentence for some seconds. */
   say(sentence: string): void;
 }

@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import icon from "../icon.svg";
-import type { Place } from "../places/place.ts";
+import type { ConsolePlace } from "../places/place.ts";
 import { useConsole } from "./context.ts";
 
 interface HeaderProps {
@@ -47,7 +47,7 @@ interface PlaceLink {
   readonly name: string;
   readonly label: string;
   /** The places that the link is marked for. */
-  readonly holds: readonly Place["name"][];
+  readonly holds: readonly ConsolePlace["name"][];
   /** Whether the link is only in a menu where there is little room. */
   readonly isMinor: boolean;
 }

@@ -5,7 +5,7 @@ import type { Statechart } from "../../protocol/answers/statechart.ts";
 import { useConsole } from "../app/context.ts";
 import { readAgent } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import { clockTime } from "../parts/time.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { Chart } from "./chart.tsx";
@@ -55,7 +55,7 @@ function AgentChart({ agent, machine, onAt }: AgentChartProps): VNode {
   const { value, error } = useResource(`${server.url} ${agent}`, (signal) =>
     readAgent(server, agent, signal),
   );
-  if (error !== undefined) return <Refusal error={error} />;
+  if (error !== undefined) return <RefusalNote error={error} />;
   if (value === undefined) return <div aria-busy="true" />;
   const { statechart } = value;
   // That of a machine inside the machine is found by its hash.

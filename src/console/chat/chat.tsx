@@ -3,8 +3,8 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunView } from "../../view/run-view.ts";
 import { chatItems } from "./chat-items.ts";
 import { Composer } from "./composer.tsx";
-import { Message } from "./message.tsx";
-import { TurnEnd } from "./turn-end.tsx";
+import { ChatMessage } from "./message.tsx";
+import { TurnSummary } from "./turn-summary.tsx";
 
 interface ChatProps {
   readonly view: RunView;
@@ -35,9 +35,9 @@ export function Chat({ view, whole, runId, agent, isPast }: ChatProps): VNode {
             .slice(-most)
             .map((item) =>
               item.kind === "end" ? (
-                <TurnEnd key={`end ${item.id}`} turn={item.turn} view={view} />
+                <TurnSummary key={`end ${item.id}`} turn={item.turn} view={view} />
               ) : (
-                <Message key={item.id} message={item.message} view={view} isPast={isPast} />
+                <ChatMessage key={item.id} message={item.message} view={view} isPast={isPast} />
               ),
             )}
           {isEmpty && <p class="second">Nothing was said yet.</p>}

@@ -6,7 +6,7 @@ import { useConsole } from "../app/context.ts";
 import { refusalText } from "../parts/refusal.tsx";
 import { ActButton, pressSubmit } from "../parts/act-button.tsx";
 import { useDraft } from "../data/drafts.ts";
-import { startTurn } from "../data/requests.ts";
+import { sendTurn } from "../data/requests.ts";
 import { useRequestId } from "../data/request-id.ts";
 
 interface ComposerProps {
@@ -33,7 +33,7 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
     setSending(true);
     setRefusal(undefined);
     try {
-      await startTurn(server, requestId, agent, "chat", text, { run_id: runId });
+      await sendTurn(server, requestId, agent, "chat", text, { run_id: runId });
       // The person may have typed on meanwhile.
       if (newest.current === text) {
         setText("");

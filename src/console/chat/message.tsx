@@ -15,7 +15,7 @@ interface MessageProps {
 }
 
 /** One message of a conversation. A text is drawn again only when it has changed. */
-export function Message({ message, view, isPast }: MessageProps): VNode {
+export function ChatMessage({ message, view, isPast }: MessageProps): VNode {
   // Calls, questions and answers are drawn from other parts of the view than the message.
   const basis = message.kind === "text" || message.kind === "reasoning" ? message : view;
   // oxlint-disable-next-line react-hooks/exhaustive-deps -- `basis` stands for the view.
@@ -55,7 +55,7 @@ function draw(message: PartView, view: RunView, isPast: boolean): VNode {
     case "call": {
       const call = view.calls.get(message.call);
       const renderMessage = (inner: PartView): VNode => (
-        <Message key={inner.id} message={inner} view={view} isPast={isPast} />
+        <ChatMessage key={inner.id} message={inner} view={view} isPast={isPast} />
       );
       return call === undefined ? <></> : <CallCard call={call} view={view} renderMessage={renderMessage} />;
     }

@@ -5,7 +5,7 @@ import { toAgentError } from "../../errors.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { keepDraft } from "../data/drafts.ts";
-import { answerWait } from "../data/requests.ts";
+import { sendAnswer } from "../data/requests.ts";
 import { QuestionForm } from "../forms/question-form.tsx";
 import { refusalText } from "../parts/refusal.tsx";
 import { clockTime, exactTime, momentTime } from "../parts/time.ts";
@@ -52,7 +52,7 @@ export function Question({ wait, view, isPast, isChosen = false }: QuestionProps
     setOwn(true);
     setRefusal(undefined);
     try {
-      await answerWait(server, caller, requestId, waitId, values);
+      await sendAnswer(server, caller, requestId, waitId, values);
     } catch (thrown) {
       setOwn(false);
       setRefusal(refusalText(toAgentError(thrown)));

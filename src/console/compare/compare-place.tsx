@@ -4,19 +4,23 @@ import type { CallView, RunView } from "../../view/run-view.ts";
 import { useConsole } from "../app/context.ts";
 import { Empty } from "../parts/empty.tsx";
 import { State } from "../parts/state.tsx";
-import type { Place } from "../places/place.ts";
+import type { ConsolePlace } from "../places/place.ts";
 import { callSigns } from "../../view/run-view.ts";
 import { stateOfCall } from "../run/run-facts.ts";
-import { useRun } from "../run/use-run.ts";
-import { compareRuns, firstDifference } from "./compare.ts";
+import { useRunStore } from "../run/use-run-store.ts";
+import { compareSteps, firstDifference } from "./compare.ts";
 import type { ComparedStep } from "./compare.ts";
 
 /** Two runs side by side, step by step. */
-export function ComparePlace({ place }: { readonly place: Place & { readonly name: "compare" } }): VNode {
+export function ComparePlace({
+  place,
+}: {
+  readonly place: ConsolePlace & { readonly name: "compare" };
+}): VNode {
   const { server } = useConsole();
-  const a = useRun(server, place.a);
-  const b = useRun(server, place.b);
-  const steps = useMemo(() => compareRuns(a.view, b.view), [a.view, b.view]);
+  const a = useRunStore(server, place.a);
+  const b = useRunStore(server, place.b);
+  const steps = useMemo(() => compareSteps(a.view, b.view), [a.view, b.view]);
   const first = firstDifference(steps);
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {

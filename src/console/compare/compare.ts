@@ -16,7 +16,7 @@ export interface ComparedStep {
  * Compares two runs step by step. A call path is the position in the call tree, so equal paths are the same step, and
  * nothing has to be guessed.
  */
-export function compareRuns(a: RunView, b: RunView): readonly ComparedStep[] {
+export function compareSteps(a: RunView, b: RunView): readonly ComparedStep[] {
   const steps: ComparedStep[] = [];
   const add = (path: string, level: number, ofA: CallView | undefined, ofB: CallView | undefined): void => {
     const isDifferent = ofA === undefined || ofB === undefined || toFacts(ofA, a) !== toFacts(ofB, b);

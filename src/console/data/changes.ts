@@ -1,13 +1,13 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { RunChange } from "../../client/client-api.ts";
-import type { Server } from "./server.ts";
+import type { PageServer } from "./page-server.ts";
 
 /**
  * Calls `reload` when runs have changed that `concerns` selects, and when the connection is a new one, at most once a
  * second.
  */
 export function useRunChanges(
-  server: Server,
+  server: PageServer,
   reload: () => void,
   concerns: (row: RunChange) => boolean = () => true,
 ): void {

@@ -4,19 +4,22 @@ import type {
   InspectedRun,
   InspectedServer,
 } from "../../runtime/inspection.ts";
-import type { Server } from "./server.ts";
+import type { PageServer } from "./page-server.ts";
 
 /** The process of the server, with the version of the package. */
 export type InspectedProcess = InspectedServer & { readonly version?: string };
 
-export async function readInspectedProcess(server: Server, signal: AbortSignal): Promise<InspectedProcess> {
+export async function readInspectedProcess(
+  server: PageServer,
+  signal: AbortSignal,
+): Promise<InspectedProcess> {
   const { json } = await server.ask("GET", "/inspect", { signal });
   return json as InspectedProcess;
 }
 
 /** An agent with everything it calls. */
 export async function readInspectedAgent(
-  server: Server,
+  server: PageServer,
   agent: string,
   signal: AbortSignal,
 ): Promise<InspectedAgent> {
@@ -26,7 +29,7 @@ export async function readInspectedAgent(
 
 /** The state of a run as of an event; without one, now. */
 export async function readInspectedRun(
-  server: Server,
+  server: PageServer,
   runId: string,
   { at, signal }: { readonly at?: number | undefined; readonly signal: AbortSignal },
 ): Promise<InspectedRun> {
@@ -37,7 +40,7 @@ export async function readInspectedRun(
 
 /** What a completion was asked. */
 export async function readInspectedCompletion(
-  server: Server,
+  server: PageServer,
   requestId: string,
   callId: string,
   signal: AbortSignal,

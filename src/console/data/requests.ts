@@ -1,24 +1,25 @@
+import type { RequestReceipt } from "../../client/requests/requests.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { AgentEntry } from "../../protocol/answers/answers.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Server } from "./server.ts";
+import type { PageServer } from "./page-server.ts";
 
-/** A request that the server has accepted. */
-export interface Sent {
-  readonly requestId: RequestId;
-  readonly runId: RunId;
-}
+/** A request that the server has accepted, and its run. */
+export type SentRequest = Required<RequestReceipt>;
 
 /** The agents of the server with their descriptions. */
-export async function readAgents(server: Server, signal: AbortSignal): Promise<readonly AgentDescriptor[]> {
+export async function readAgents(
+  server: PageServer,
+  signal: AbortSignal,
+): Promise<readonly AgentDescriptor[]> {
   const { json } = await server.ask("GET", "/", { signal });
   const agents = json as readonly AgentEntry[];
   return Promise.all(agents.map(({ name }) => readAgent(server, name, signal)));
 }
 
 export async function readAgent(
-  server: Server,
+  server: PageServer,
   agent: string,
   signal: AbortSignal,
 ): Promise<AgentDescriptor> {
@@ -27,7 +28,7 @@ export async function readAgent(
 }
 
 /** Reads an answer that is a text. */
-export async function readText(server: Server, path: string, signal: AbortSignal): Promise<string> {
+export async function readText(server: PageServer, path: string, signal: AbortSignal): Promise<string> {
   const { response, close } = await server.wire.open("GET", path, { signal });
   try {
     return await response.text();
@@ -37,14 +38,14 @@ export async function readText(server: Server, path: string, signal: AbortSignal
 }
 
 /** Starts a turn: in a run, or in a new one. A second attempt with the same id starts no second turn. */
-export async function startTurn(
-  server: Server,
+export async function sendTurn(
+  server: PageServer,
   id: RequestId,
   agent: string,
   operation: string,
   input: Json,
   more: JsonObject = {},
-): Promise<Sent> {
+): Promise<SentRequest> {
   const body: JsonObject = {
     ...(operation === "chat" && typeof input === "string"
       ? { type: "ChatRequest", input }
@@ -61,8 +62,8 @@ export async function startTurn(
 }
 
 /** Answers a wait. `agent` is that of the request, whichever agent asks. */
-export async function answerWait(
-  server: Server,
+export async function sendAnswer(
+  server: PageServer,
   agent: string,
   requestId: RequestId,
   waitId: number,
@@ -73,7 +74,7 @@ export async function answerWait(
 }
 
 /** Cancels a turn. */
-export async function cancelTurn(server: Server, agent: string, requestId: RequestId): Promise<void> {
+export async function sendCancel(server: PageServer, agent: string, requestId: RequestId): Promise<void> {
   const body = { type: "CancelRequest", request_id: requestId };
   await server.ask("POST", `/${encodeURIComponent(agent)}/process`, { body });
 }

@@ -2,7 +2,7 @@ import { useRef } from "preact/hooks";
 import type { RunStore } from "../../client/store/run-store.ts";
 import { readInspectedRun } from "./inspect.ts";
 import { useResource } from "./resource.ts";
-import type { Server } from "./server.ts";
+import type { PageServer } from "./page-server.ts";
 
 /** The server was started again and continued a turn of a run. */
 export interface Restart {
@@ -16,7 +16,7 @@ export interface Restart {
  * to the run, because a restart ends the one before.
  */
 export function useRestarts(
-  server: Server,
+  server: PageServer,
   runId: string,
   { connection: { state, since }, view: { head } }: Pick<RunStore, "connection" | "view">,
 ): readonly Restart[] {

@@ -2,16 +2,16 @@ import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import { useRunChanges } from "./changes.ts";
 import { useResource } from "./resource.ts";
 import type { Resource } from "./resource.ts";
-import type { Server } from "./server.ts";
+import type { PageServer } from "./page-server.ts";
 
 /** An open question of a run, as the log has it. */
-export type OpenWait = EventOf<"WaitForInput">;
+export type WaitEvent = EventOf<"WaitForInput">;
 
 /** The open questions of all runs, oldest first; read again when a run that has some, or had, changes. */
-export function useWaits(server: Server): Resource<readonly OpenWait[]> {
+export function useWaits(server: PageServer): Resource<readonly WaitEvent[]> {
   const waits = useResource(server.url + (server.token ?? ""), async (signal) => {
     const { json } = await server.ask("GET", "/waits", { query: { limit: 100 }, signal });
-    return json as readonly OpenWait[];
+    return json as readonly WaitEvent[];
   });
   const { value, reload } = waits;
   useRunChanges(server, reload, (row) => {

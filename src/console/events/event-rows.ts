@@ -3,7 +3,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import { isOfActor } from "../run/narrow.ts";
 
 /** Which events are shown. */
-export interface EventFilter {
+export interface RowFilter {
   readonly type: string;
   readonly agent: string;
   readonly text: string;
@@ -19,7 +19,7 @@ export function gistOf(event: Event): string {
 }
 
 /** The positions of the events that fit, among the first `count`. */
-export function findRows(events: readonly Event[], count: number, filter: EventFilter): readonly number[] {
+export function findRows(events: readonly Event[], count: number, filter: RowFilter): readonly number[] {
   const { type, agent, actor } = filter;
   const text = filter.text.toLowerCase();
   const found: number[] = [];

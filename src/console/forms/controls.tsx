@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import type { Shape } from "./shape.ts";
+import type { FormShape } from "./shape.ts";
 import { isKind } from "./draft.ts";
 import type { Draft, Fault } from "./draft.ts";
 
@@ -19,14 +19,14 @@ export interface FieldProps {
 
 /** What draws the control of a field. */
 export interface ControlProps extends FieldProps {
-  readonly shape: Shape;
+  readonly shape: FormShape;
   readonly id: string;
   readonly isFaulty: boolean;
 }
 
 /** The props of a control for one kind of shape. */
-export type Of<Kind extends Shape["kind"]> = ControlProps & {
-  readonly shape: Extract<Shape, { readonly kind: Kind }>;
+export type Of<Kind extends FormShape["kind"]> = ControlProps & {
+  readonly shape: Extract<FormShape, { readonly kind: Kind }>;
 };
 
 /** An enum with more values than this is a list to choose from. */

@@ -8,7 +8,7 @@ import type { Draft } from "./draft.ts";
 import { resolve, toLimits, toShape } from "./shape.ts";
 
 /** A field of a form with its label, its limits and its faults. */
-export function Field(props: FieldProps): VNode {
+export function FormField(props: FieldProps): VNode {
   const { schema, root, path, draft, isRequired, faults } = props;
   const id = useId();
   const shape = toShape(schema, root);
@@ -88,7 +88,7 @@ function Parts({ shape, root, path, draft, faults, isDisabled, isRequired, onDra
     <div class="form">
       {shape.fields.length === 0 && <span class="second">nothing to fill in</span>}
       {shape.fields.map((field) => (
-        <Field
+        <FormField
           key={field.key}
           schema={field.schema}
           root={root}
@@ -127,7 +127,7 @@ function List({ shape, root, path, draft, faults, isDisabled, onDraft }: Of<"lis
     <div class="form">
       {items.map((item, at) => (
         <div class="list-item" key={at}>
-          <Field
+          <FormField
             schema={shape.item}
             root={root}
             path={path === "" ? String(at) : `${path}.${at}`}
@@ -179,7 +179,7 @@ function Variants({ shape, id, root, path, draft, faults, isDisabled, onDraft }:
         ))}
       </div>
       {chosen && option && toShape(option.schema, root).kind !== "null" && (
-        <Field
+        <FormField
           key={chosen.at}
           schema={option.schema}
           root={root}

@@ -8,7 +8,7 @@ import { refusalText } from "../parts/refusal.tsx";
 import type { Questions } from "../../protocol/events/events.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { Field } from "./form.tsx";
+import { FormField } from "./form.tsx";
 import { emptyDraft, readDraft } from "./draft.ts";
 import type { Draft, Fault } from "./draft.ts";
 import { answerSchema, yesNoKey } from "./question.ts";
@@ -126,7 +126,7 @@ function AnswerFields({
         if (found.length === 0) void onSend(isObject(value) ? value : {});
       }}
     >
-      <Field
+      <FormField
         schema={labelled}
         root={labelled}
         path=""

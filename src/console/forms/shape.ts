@@ -2,12 +2,12 @@ import { isObject } from "../../protocol/json.ts";
 import type { Fields, Json } from "../../protocol/json.ts";
 
 /** What a form draws for a JSON Schema. */
-export type Shape =
+export type FormShape =
   | { readonly kind: "text"; readonly isLong: boolean; readonly format?: string }
   | { readonly kind: "number"; readonly isWhole: boolean }
   | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly options: readonly Json[] }
-  | { readonly kind: "object"; readonly fields: readonly Field[] }
+  | { readonly kind: "object"; readonly fields: readonly PropertyShape[] }
   | { readonly kind: "list"; readonly item: unknown }
   | { readonly kind: "variants"; readonly options: readonly Variant[] }
   | { readonly kind: "null" }
@@ -17,7 +17,7 @@ export type Shape =
   | { readonly kind: "json"; readonly schema: unknown };
 
 /** A property of an object. */
-export interface Field {
+export interface PropertyShape {
   readonly key: string;
   readonly schema: unknown;
   readonly isRequired: boolean;
@@ -30,7 +30,7 @@ export interface Variant {
 }
 
 /** Finds out what to draw for a schema; `root` is the schema in which its references are looked up. */
-export function toShape(schema: unknown, root: unknown): Shape {
+export function toShape(schema: unknown, root: unknown): FormShape {
   const resolved = resolve(schema, root);
   if (resolved === undefined) return { kind: "json", schema };
   if (Array.isArray(resolved["enum"])) return toChoice(resolved["enum"] as readonly Json[]);
@@ -122,18 +122,18 @@ const REFERENCES = 16;
 /** The longest text that a field of one line shows. */
 const LINE = 200;
 
-function toText(schema: Fields): Shape {
+function toText(schema: Fields): FormShape {
   const { format, maxLength } = schema;
   const isLong = typeof maxLength === "number" && maxLength > LINE;
   return { kind: "text", isLong, ...(typeof format === "string" && { format }) };
 }
 
-function toChoice(options: readonly Json[]): Shape {
+function toChoice(options: readonly Json[]): FormShape {
   return { kind: "choice", options };
 }
 
 /** A value that is one of several: a choice if all are constants, otherwise variants. */
-function toVariants(schemas: readonly unknown[], root: unknown): Shape {
+function toVariants(schemas: readonly unknown[], root: unknown): FormShape {
   const shapes = schemas.map((schema) => toShape(schema, root));
   const constants = shapes.flatMap((shape) =>
     shape.kind === "choice" ? shape.options : shape.kind === "null" ? [null] : [],
@@ -150,7 +150,7 @@ function toVariants(schemas: readonly unknown[], root: unknown): Shape {
     : { kind: "variants", options };
 }
 
-function toObject(schema: Fields): Shape | undefined {
+function toObject(schema: Fields): FormShape | undefined {
   const { properties = {}, required = [], additionalProperties, patternProperties } = schema;
   if (!isObject(properties)) return undefined;
   const keys = Object.keys(properties);
@@ -182,7 +182,7 @@ function nameOf(schema: unknown, root: unknown): string | undefined {
   return typeof title === "string" && title !== "" ? title : undefined;
 }
 
-function nameOfShape(shape: Shape | undefined): string {
+function nameOfShape(shape: FormShape | undefined): string {
   switch (shape?.kind) {
     case "text":
       return "text";

@@ -6,7 +6,7 @@ import type { InspectedProcess } from "../data/inspect.ts";
 import { readText } from "../data/requests.ts";
 import { useConsole } from "../app/context.ts";
 import { useResource } from "../data/resource.ts";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import { duration, exactTime } from "../parts/time.ts";
 
@@ -48,7 +48,7 @@ export function HealthPlace(): VNode {
         {value?.health.log.writable === true && <State name="done" word="accepts requests" />}
         {value?.health.log.writable === false && <State name="failed" word="the log cannot be written" />}
       </div>
-      {error !== undefined && value === undefined && <Refusal error={error} />}
+      {error !== undefined && value === undefined && <RefusalNote error={error} />}
       {value?.health.log.reason !== undefined && <p class="note failed">{value.health.log.reason}</p>}
       {value !== undefined && <Facts now={value} before={before} />}
     </div>

@@ -2,20 +2,20 @@ import type { VNode } from "preact";
 import { useRef } from "preact/hooks";
 import { useConsole } from "../app/context.ts";
 import { chatItems } from "../chat/chat-items.ts";
-import { Message } from "../chat/message.tsx";
+import { ChatMessage } from "../chat/message.tsx";
 import { Question } from "../chat/question.tsx";
-import type { OpenWait } from "../data/waits.ts";
+import type { WaitEvent } from "../data/waits.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { exactTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
-import type { Place } from "../places/place.ts";
-import { useRun } from "../run/use-run.ts";
+import type { ConsolePlace } from "../places/place.ts";
+import { useRunStore } from "../run/use-run-store.ts";
 
 interface InboxPlaceProps {
-  readonly place: Extract<Place, { readonly name: "inbox" }>;
+  readonly place: Extract<ConsolePlace, { readonly name: "inbox" }>;
   /** Absent until they are read. */
-  readonly waits: readonly OpenWait[] | undefined;
+  readonly waits: readonly WaitEvent[] | undefined;
 }
 
 /**
@@ -35,7 +35,7 @@ export function InboxPlace({ place, waits }: InboxPlaceProps): VNode {
     if (name === chosen) document.getElementById(`wait-${waitIdOf(name)}`)?.focus({ preventScroll: true });
   };
   /** The question that is shown, since it was listed. */
-  const kept = useRef<OpenWait>(undefined);
+  const kept = useRef<WaitEvent>(undefined);
   kept.current =
     waits?.find((wait) => nameOf(wait) === chosen) ??
     (kept.current && nameOf(kept.current) === chosen ? kept.current : undefined);
@@ -79,14 +79,14 @@ export function InboxPlace({ place, waits }: InboxPlaceProps): VNode {
 }
 
 /** The open questions with the one that is shown, in its place also after it was answered. */
-function withKept(waits: readonly OpenWait[], kept: OpenWait | undefined): readonly OpenWait[] {
+function withKept(waits: readonly WaitEvent[], kept: WaitEvent | undefined): readonly WaitEvent[] {
   if (kept === undefined || waits.includes(kept)) return waits;
   const at = waits.findIndex(({ ts }) => ts > kept.ts);
   return waits.toSpliced(at === -1 ? waits.length : at, 0, kept);
 }
 
 interface WaitRowProps {
-  readonly wait: OpenWait;
+  readonly wait: WaitEvent;
   readonly isOpen: boolean;
   readonly isChosen: boolean;
   onChoose(name: string): void;
@@ -126,7 +126,7 @@ function WaitDetail({ name, next, onChoose }: WaitDetailProps): VNode {
   const { server } = useConsole();
   const runId = name.slice(0, name.lastIndexOf("."));
   const waitId = waitIdOf(name);
-  const { view, connection, error } = useRun(server, runId);
+  const { view, connection, error } = useRunStore(server, runId);
   const shown = view.waits.find((wait) => wait.waitId === waitId);
   const before = chatItems(view)
     .flatMap((item) => (item.kind === "message" && item.id < waitId ? [item.message] : []))
@@ -151,7 +151,7 @@ function WaitDetail({ name, next, onChoose }: WaitDetailProps): VNode {
       <h2>How it came here</h2>
       <div class="chat-lines">
         {before.map((message) => (
-          <Message key={message.id} message={message} view={view} isPast={false} />
+          <ChatMessage key={message.id} message={message} view={view} isPast={false} />
         ))}
       </div>
       <p>
@@ -169,6 +169,6 @@ function waitIdOf(name: string): number {
 }
 
 /** The name of a question in the address. */
-function nameOf({ run_id: runId, wait_id: waitId }: OpenWait): string {
+function nameOf({ run_id: runId, wait_id: waitId }: WaitEvent): string {
   return `${runId}.${waitId}`;
 }

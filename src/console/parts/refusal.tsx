@@ -2,7 +2,7 @@ import type { VNode } from "preact";
 import type { AgentError } from "../../errors.ts";
 
 /** Why something could not be read or done, and what to do about it. */
-export function Refusal({ error }: { readonly error: AgentError }): VNode {
+export function RefusalNote({ error }: { readonly error: AgentError }): VNode {
   return (
     <div class="note failed" role="alert">
       {refusalText(error)}

@@ -22,25 +22,25 @@ export const RUN_TABS: readonly RunTab[] = [
 ];
 
 /** A place of the console with what its address says about it. */
-export type Place =
-  | { readonly name: "runs"; readonly query: Query }
-  | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: Query }
-  | { readonly name: "inbox"; readonly query: Query }
-  | { readonly name: "api" | "health"; readonly query: Query }
-  | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: Query }
-  | { readonly name: "agents"; readonly agent?: string; readonly query: Query }
-  | { readonly name: "lost"; readonly path: string; readonly query: Query };
+export type ConsolePlace =
+  | { readonly name: "runs"; readonly query: PlaceQuery }
+  | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: PlaceQuery }
+  | { readonly name: "inbox"; readonly query: PlaceQuery }
+  | { readonly name: "api" | "health"; readonly query: PlaceQuery }
+  | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: PlaceQuery }
+  | { readonly name: "agents"; readonly agent?: string; readonly query: PlaceQuery }
+  | { readonly name: "lost"; readonly path: string; readonly query: PlaceQuery };
 
 /** The further settings in an address: filters, the event of which the run is shown. */
-export type Query = Readonly<Record<string, string>>;
+export type PlaceQuery = Readonly<Record<string, string>>;
 
 /** Reads a place from the fragment of an address. */
-export function parsePlace(fragment: string): Place {
+export function parsePlace(fragment: string): ConsolePlace {
   const text = fragment.replace(/^#?\/?/, "");
   const [path = "", search = ""] = text.split("?", 2);
-  const query: Query = Object.fromEntries(new URLSearchParams(search));
+  const query: PlaceQuery = Object.fromEntries(new URLSearchParams(search));
   const [name = "", first, second, ...rest] = path.split("/").map(decode);
-  const lost: Place = { name: "lost", path, query };
+  const lost: ConsolePlace = { name: "lost", path, query };
   if (rest.length > 0) return lost;
   switch (name) {
     case "":
@@ -65,12 +65,12 @@ export function parsePlace(fragment: string): Place {
 }
 
 /** The fragment of a place: an address that shows the same to everybody. */
-export function toFragment(place: Place): string {
+export function toFragment(place: ConsolePlace): string {
   return `#/${toPath(place)}${toSearch(place.query)}`;
 }
 
 /** The place with some settings changed; an empty one is left out. */
-export function withQuery<Kind extends Place>(
+export function withQuery<Kind extends ConsolePlace>(
   place: Kind,
   changes: Readonly<Record<string, string | undefined>>,
 ): Kind {
@@ -79,7 +79,7 @@ export function withQuery<Kind extends Place>(
   return { ...place, query };
 }
 
-function toPath(place: Place): string {
+function toPath(place: ConsolePlace): string {
   switch (place.name) {
     case "runs":
     case "inbox":
@@ -103,7 +103,7 @@ function toPath(place: Place): string {
   }
 }
 
-function toSearch(query: Query): string {
+function toSearch(query: PlaceQuery): string {
   const text = new URLSearchParams(query).toString();
   return text === "" ? "" : `?${text}`;
 }

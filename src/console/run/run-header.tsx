@@ -4,14 +4,14 @@ import { toAgentError } from "../../errors.ts";
 import type { RunView, TurnView } from "../../view/run-view.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
-import { cancelTurn } from "../data/requests.ts";
+import { sendCancel } from "../data/requests.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
 import { stateOfRun, timesText, usageText } from "./run-facts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { keepDraft } from "../data/drafts.ts";
-import type { Server } from "../data/server.ts";
+import type { PageServer } from "../data/page-server.ts";
 
 interface RunHeaderProps {
   readonly runId: string;
@@ -40,7 +40,7 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
   const stop = async (): Promise<void> => {
     setStopping(true);
     try {
-      await Promise.all(open.map(({ agent, requestId }) => cancelTurn(server, agent, requestId)));
+      await Promise.all(open.map(({ agent, requestId }) => sendCancel(server, agent, requestId)));
     } catch (thrown) {
       say(toAgentError(thrown).message);
     }
@@ -146,7 +146,7 @@ function retryPoint({ turns }: RunView): RetryPoint | undefined {
 }
 
 /** Creates a run with the history before a turn; the input of the turn is the draft of its next message. */
-async function forkBefore(server: Server, runId: string, { turn, after }: RetryPoint): Promise<RunId> {
+async function forkBefore(server: PageServer, runId: string, { turn, after }: RetryPoint): Promise<RunId> {
   const { json } = await server.ask("POST", `/runs/${encodeURIComponent(runId)}/fork`, { body: { after } });
   const { run_id: forked } = json as { readonly run_id: RunId };
   keepDraft(`run ${forked}`, typeof turn.input === "string" ? turn.input : JSON.stringify(turn.input));

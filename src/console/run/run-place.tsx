@@ -11,20 +11,20 @@ import { useMedia } from "../parts/hooks/media.ts";
 import { Tabs } from "../parts/tabs.tsx";
 import { clockTime } from "../parts/time.ts";
 import { RUN_TABS, withQuery } from "../places/place.ts";
-import type { Place, RunTab } from "../places/place.ts";
+import type { ConsolePlace, RunTab } from "../places/place.ts";
 import { Chat } from "../chat/chat.tsx";
 import { nameOfCall } from "./kinds.ts";
 import { narrowTo } from "./narrow.ts";
 import { RunHeader } from "./run-header.tsx";
 import { Scrubber, useAt } from "../scrubber/scrubber.tsx";
 import type { RunTabProps } from "./tab-props.ts";
-import { useRun } from "./use-run.ts";
+import { useRunStore } from "./use-run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
 
 /** One run. Everything that is shown of it is its view as of an event. */
-export function RunPlace({ place }: { readonly place: Place & { readonly name: "run" } }): VNode {
+export function RunPlace({ place }: { readonly place: ConsolePlace & { readonly name: "run" } }): VNode {
   const { server, go } = useConsole();
-  const store = useRun(server, place.runId);
+  const store = useRunStore(server, place.runId);
   const [at, setAt] = useAt();
   const isWide = useMedia("(min-width: 900px)");
   const { view: live, error, connection } = store;

@@ -5,15 +5,15 @@ import { useRunChanges } from "../data/changes.ts";
 import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import type { StateName } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
-import type { Place } from "../places/place.ts";
+import type { ConsolePlace } from "../places/place.ts";
 
 /** All runs, the newest first. */
-export function RunsPlace({ place }: { readonly place: Place & { readonly name: "runs" } }): VNode {
+export function RunsPlace({ place }: { readonly place: ConsolePlace & { readonly name: "runs" } }): VNode {
   const { server, go } = useConsole();
   const { agent = "", state = "", q = "" } = place.query;
   const runs = useResource(`${server.url} ${agent} ${state} ${q}`, async (signal) => {
@@ -64,7 +64,7 @@ export function RunsPlace({ place }: { readonly place: Place & { readonly name: 
           </button>
         )}
       </div>
-      {error !== undefined && value === undefined && <Refusal error={error} />}
+      {error !== undefined && value === undefined && <RefusalNote error={error} />}
       {value?.length === 0 && <p class="second">No run fits the filter.</p>}
       {value !== undefined && value.length > 0 && (
         <>

@@ -14,13 +14,13 @@ export interface SequenceMessage {
 }
 
 /** Who talks to whom in a run: a lifeline per name, and the messages in their order. */
-export interface Sequence {
+export interface SequenceDiagram {
   readonly names: readonly string[];
   readonly messages: readonly SequenceMessage[];
 }
 
 /** The messages of a run. All calls of one agent, tool or model share a lifeline. */
-export function toSequence({ calls, waits }: RunView): Sequence {
+export function toSequenceDiagram({ calls, waits }: RunView): SequenceDiagram {
   const names = ["You"];
   const lineOf = (name: string): number => {
     const at = names.indexOf(name);

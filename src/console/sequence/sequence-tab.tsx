@@ -2,12 +2,12 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
-import { toSequence } from "./messages.ts";
+import { toSequenceDiagram } from "./messages.ts";
 import type { SequenceMessage } from "./messages.ts";
 
 /** Who said what to whom: a lifeline for each actor, and a line for each message. */
 export function SequenceTab({ view, isPast, onAt }: RunTabProps): VNode {
-  const { names, messages } = useMemo(() => toSequence(view), [view]);
+  const { names, messages } = useMemo(() => toSequenceDiagram(view), [view]);
   const visible = useVisible(messages.length, ROW_PX, !isPast);
   const width = names.length * COLUMN_PX;
   return (

@@ -7,7 +7,7 @@ import { useConsole } from "../app/context.ts";
 import { readInspectedCompletion } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
 import { JsonTree } from "../json/json-tree.tsx";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import { withQuery } from "../places/place.ts";
 
 /** What a completion was asked: the chosen one, or the newest as of the event. */
@@ -52,7 +52,7 @@ function Prompt({ call: { requestId, callId, attempt } }: { readonly call: CallV
       </p>
     );
   }
-  if (error !== undefined) return <Refusal error={error} />;
+  if (error !== undefined) return <RefusalNote error={error} />;
   if (value === undefined) return <div aria-busy="true" />;
   return <Whole prompt={value} />;
 }

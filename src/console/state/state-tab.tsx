@@ -7,7 +7,7 @@ import { useConsole } from "../app/context.ts";
 import { readInspectedRun } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
 import { JsonTree } from "../json/json-tree.tsx";
-import { Refusal } from "../parts/refusal.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
 import { exactTime } from "../parts/time.ts";
 import type { RunTabProps } from "../run/tab-props.ts";
 import { PromptPart } from "./prompt-part.tsx";
@@ -29,7 +29,8 @@ function State({ view, actor, isPast }: RunTabProps): VNode {
   const { value: before } = useResource(`${server.url} ${runId} ${began ?? 0}`, async (signal) =>
     began === undefined ? undefined : readInspectedRun(server, runId, { at: began, signal }),
   );
-  if (now === undefined) return error === undefined ? <div aria-busy="true" /> : <Refusal error={error} />;
+  if (now === undefined)
+    return error === undefined ? <div aria-busy="true" /> : <RefusalNote error={error} />;
   return (
     <div
       class="state-tab"

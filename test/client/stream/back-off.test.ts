@@ -1,7 +1,7 @@
 // How long a client waits between its attempts, and what counts as time without a server.
 import { AgentError } from "troupe";
 import { afterEach, expect, test } from "vitest";
-import { follow } from "../../../src/client/stream/reconnect.ts";
+import { followStream } from "../../../src/client/stream/reconnect.ts";
 import type { Clock } from "../../../src/client/wire/clock.ts";
 import { retry } from "../../../src/client/wire/retry.ts";
 import { Wire } from "../../../src/client/wire/wire.ts";
@@ -54,7 +54,7 @@ const settings = {
 test("the pauses between connections of a stream double, up to five seconds", async () => {
   const clock = new NotedClock();
   const away: typeof fetch = () => Promise.reject(new TypeError("fetch failed"));
-  const stream = follow(new Wire("http://server.test", { fetch: away }, { clock }), settings);
+  const stream = followStream(new Wire("http://server.test", { fetch: away }, { clock }), settings);
   for (let lost = 0; lost < 8; lost += 1) expect((await stream.next()).value).toMatchObject({ type: "lost" });
   await stream.return();
   // The first pause of a stream is twice as long.
@@ -83,7 +83,10 @@ test("the time in which the page is hidden does not count as silence of the serv
     return hanging;
   };
   const limits = { unreachableMs: 120_000, silenceMs: 120_000 };
-  const stream = follow(new Wire("http://server.test", { fetch: away }, { clock }), { ...settings, limits });
+  const stream = followStream(new Wire("http://server.test", { fetch: away }, { clock }), {
+    ...settings,
+    limits,
+  });
   expect((await stream.next()).value).toMatchObject({ type: "lost" });
   expect((await stream.next()).value).toMatchObject({ type: "hidden" });
   clock.nowMs += 3_600_000;

@@ -4,7 +4,7 @@ import type { Followed } from "troupe/client";
 import type { Event } from "troupe/protocol";
 import { afterEach, expect, test } from "vitest";
 import { ticker } from "../../../agents/ticker.ts";
-import { follow } from "../../../src/client/stream/reconnect.ts";
+import { followStream } from "../../../src/client/stream/reconnect.ts";
 import { systemClock } from "../../../src/client/wire/clock.ts";
 import { Wire } from "../../../src/client/wire/wire.ts";
 import { start } from "../servers.ts";
@@ -46,7 +46,7 @@ test("a stream is closed 10 s after the page was hidden, and reads on when it is
   await first;
   const runId = await first.runId;
   const stop = new AbortController();
-  const stream = follow(new Wire(server.url, { fetch: spy }, { clock }), {
+  const stream = followStream(new Wire(server.url, { fetch: spy }, { clock }), {
     path: `/getevents/${runId}`,
     query: { follow: true },
     after: 0,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createOpenApi } from "../../../src/http/openapi/document.ts";
 import { exampleOf } from "../../../src/console/api/example.ts";
 import { readApi, referencesIn } from "../../../src/console/api/operations.ts";
-import { missingIn, toRequest } from "../../../src/console/api/request.ts";
+import { missingIn, toApiRequest } from "../../../src/console/api/request.ts";
 import { toCurl } from "../../../src/console/parts/curl.ts";
 import { parseRequest } from "../../../src/protocol/requests/parse.ts";
 
@@ -20,7 +20,7 @@ test("a request has its parameters in the path, the query and the headers, and l
   const events = operations.find(({ path }) => path === "/getevents/{id}");
   if (events === undefined) throw new Error("the route is missing");
   const values = { id: "a/b c", since: "0", types: "", "Last-Event-ID": "7" };
-  expect(toRequest(events, { agent: "te am", values })).toEqual({
+  expect(toApiRequest(events, { agent: "te am", values })).toEqual({
     method: "GET",
     path: "/te%20am/getevents/a%2Fb%20c?since=0",
     headers: { "Last-Event-ID": "7" },

@@ -3,7 +3,7 @@ import { createRuntime, defineAgent } from "troupe";
 import { collect } from "troupe/testing";
 import { project } from "../../../src/view/fold.ts";
 import type { RunView } from "../../../src/view/run-view.ts";
-import { compareRuns, firstDifference } from "../../../src/console/compare/compare.ts";
+import { compareSteps, firstDifference } from "../../../src/console/compare/compare.ts";
 
 const upper = defineAgent({
   name: "upper",
@@ -26,13 +26,13 @@ async function run(input: string): Promise<RunView> {
 }
 
 test("two runs with the same input have no difference", async () => {
-  const steps = compareRuns(await run("hello"), await run("hello"));
+  const steps = compareSteps(await run("hello"), await run("hello"));
   expect(steps.map(({ path }) => path)).toEqual(["turn 1", "c1.1", "c1.3"]);
   expect(firstDifference(steps)).toBeUndefined();
 });
 
 test("the first difference is the turn whose input was changed", async () => {
-  const steps = compareRuns(await run("hello"), await run("goodbye"));
+  const steps = compareSteps(await run("hello"), await run("goodbye"));
   expect(firstDifference(steps)?.path).toBe("turn 1");
   expect(steps.find(({ path }) => path === "c1.1")?.isDifferent).toBe(false);
   expect(steps.find(({ path }) => path === "c1.3")?.isDifferent).toBe(true);
@@ -48,5 +48,5 @@ test("with the same input, the first difference is the call that came out differ
   const root = a.calls.get(a.turns[0]?.root ?? "");
   if (root === undefined) throw new Error("the run has no turn");
   changed.set(root.key, { ...root, text: "other" });
-  expect(firstDifference(compareRuns(a, { ...a, calls: changed }))?.path).toBe("c1.3");
+  expect(firstDifference(compareSteps(a, { ...a, calls: changed }))?.path).toBe("c1.3");
 });

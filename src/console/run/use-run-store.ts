@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useReducer } from "preact/hooks";
 import type { RunStore } from "../../client/store/run-store.ts";
-import type { Server } from "../data/server.ts";
+import type { PageServer } from "../data/page-server.ts";
 
 /** Follows a run while the part is shown, and draws it again after each change: at most once a frame. */
-export function useRun(server: Server, id: string): RunStore {
+export function useRunStore(server: PageServer, id: string): RunStore {
   const store = useMemo(() => server.follow(id), [server, id]);
   const [, draw] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {

@@ -8,7 +8,7 @@ import { hasOutput, unsaidResult } from "./chat-items.ts";
 import { stateOfTurn, timesText, usageText } from "../run/run-facts.ts";
 
 /** How a turn ended: its output or error, and where its time went. */
-export function TurnEnd({ turn, view }: { readonly turn: TurnView; readonly view: RunView }): VNode {
+export function TurnSummary({ turn, view }: { readonly turn: TurnView; readonly view: RunView }): VNode {
   // oxlint-disable-next-line react-hooks/exhaustive-deps -- The turn has ended, so that nothing more of the view changes.
   return useMemo(() => drawEnd(turn, view), [turn]);
 }

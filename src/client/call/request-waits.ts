@@ -13,7 +13,7 @@ type Asked = Partial<Extract<Event, { readonly type: "WaitForInput" }>> & {
 };
 
 /** The open waits of a request, as far as its events were read. */
-export class OpenWaits {
+export class RequestWaits {
   readonly #open: Map<number, OpenWait> = new Map();
   readonly #answer: GiveAnswer;
 

@@ -6,15 +6,15 @@ import { createRunClient } from "../../client/run-client.ts";
 import { createRunStore } from "../../client/store/run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
 import { pause } from "../../client/wire/clock.ts";
-import type { Ask, Reply, Wire } from "../../client/wire/wire.ts";
+import type { Ask, WireReply, Wire } from "../../client/wire/wire.ts";
 
 /** The server that the page comes from. */
-export interface Server {
+export interface PageServer {
   /** The address of the server, without a slash at its end. */
   readonly url: string;
   readonly token: string | undefined;
   /** Sends a request below the server's address; throws an AgentError. */
-  ask(method: string, path: string, ask?: Ask): Promise<Reply>;
+  ask(method: string, path: string, ask?: Ask): Promise<WireReply>;
   /** For requests whose answer is not JSON. */
   readonly wire: Wire;
   /** Follows a run or a request; connected while the store has a subscriber. */
@@ -35,11 +35,11 @@ export interface Reach {
 }
 
 /** Creates the access to the server. `onReach` is called after each request whose outcome differs. */
-export function createServer(
+export function createPageServer(
   url: string,
   token: string | undefined,
   onReach: (reach: Reach) => void,
-): Server {
+): PageServer {
   // Not the whole client: the page sends its requests itself, and its first load is to be small.
   const requests = new Requests(url, { ...(token !== undefined && { token }) });
   const { wire } = requests;

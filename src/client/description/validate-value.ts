@@ -7,7 +7,7 @@ import type { Fields } from "../../protocol/json.ts";
  * Checks a value against a JSON Schema without trusting the schema: it comes from outside, so its patterns
  * and references are ignored. The server that wrote the schema makes the final check.
  */
-export function checkSchema(schema: unknown, value: unknown): readonly Issue[] {
+export function validateValue(schema: unknown, value: unknown): readonly Issue[] {
   const issues: Issue[] = [];
   visit(schema, value, { path: "", depth: 0, issues });
   return issues;
