@@ -24,7 +24,7 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /** A client for the server of a command. It notes when the connection is lost, and when there is one again. */
-export function connect(
+export function connectToServer(
   options: ConnectionOptions,
   note: (text: string) => void = (text) => stderr.line(text),
 ): Client {
@@ -47,12 +47,12 @@ export async function talk<Result>(client: Client, run: () => Promise<Result>): 
  * Throws if the server does not answer. For a command that follows a stream: once it reads, it waits for a server that
  * is started again.
  */
-export async function checkServer(client: Client): Promise<void> {
+export async function requireServer(client: Client): Promise<void> {
   await client.agents();
 }
 
 /** The error for an agent that the server does not have, with the name that was probably meant. */
-export async function checkAgent(client: Client, name: string): Promise<void> {
+export async function requireAgent(client: Client, name: string): Promise<void> {
   const names = (await client.agents()).map((agent) => agent.name);
   if (names.includes(name)) return;
   const near = closest(name, names);

@@ -5,7 +5,7 @@ import { AgentError } from "../errors.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { toText as toStack } from "./thrown-text.ts";
+import { toThrownText as toStack } from "./thrown-text.ts";
 
 /** What a directory of agent files contains. */
 export interface LoadedAgents {

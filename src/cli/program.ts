@@ -6,7 +6,7 @@ import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { behindCommand } from "./leading-options.ts";
 import { readVersion } from "./package-version.ts";
-import { toText } from "./thrown-text.ts";
+import { toThrownText } from "./thrown-text.ts";
 import { createLog } from "./print/log.ts";
 import { stderr, stdout } from "./print/terminal.ts";
 import type { ServerOptions } from "./serve/server-options.ts";
@@ -94,7 +94,7 @@ function helpCommand(program: Command): Command {
 
 function printText(thrown: unknown): void {
   if (isOwn(thrown)) stderr.line(`troupe: ${thrown.message}`);
-  else stderr.lines(toText(thrown));
+  else stderr.lines(toThrownText(thrown));
   if (isInstance(thrown, Exit)) for (const line of thrown.hint) stderr.line(line);
 }
 

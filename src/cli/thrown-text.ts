@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { fieldOf } from "../errors.ts";
 
 /** The stack of an error with those of its causes, or any other value as Node shows it. It never throws. */
-export function toText(thrown: unknown): string {
+export function toThrownText(thrown: unknown): string {
   const texts: string[] = [];
   for (let value = thrown; value !== undefined && texts.length < CAUSES; value = fieldOf(value, "cause")) {
     texts.push(toOneText(value));
@@ -20,7 +20,7 @@ export function ownFrames(stack: string): readonly string[] {
 }
 
 /** The place of a frame as an editor opens it: file relative to the working directory, line and column. */
-export function placeOf(frame: string): string | undefined {
+export function framePlace(frame: string): string | undefined {
   const [, url, path = "", position = ""] = /(file:\/\/)?([^\s()]+?)(:\d+:\d+)\)?$/.exec(frame) ?? [];
   if (path === "") return undefined;
   const file = url === undefined ? path : toPath(url + path);

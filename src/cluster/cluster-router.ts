@@ -7,7 +7,7 @@ import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { backoffMs } from "../shared/backoff.ts";
 import { RecentAnswers, answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
-import type { Answer, Envelope } from "./envelope.ts";
+import type { EnvelopeAnswer, Envelope } from "./envelope.ts";
 import { Heartbeat, isGreeting } from "./heartbeat.ts";
 import type { Liveness } from "./membership.ts";
 import { Placement } from "./placement.ts";
@@ -159,7 +159,7 @@ class ClusterRouter implements Router {
   }
 
   /** Sends a message once: to a node, or to where the run is. */
-  async #ask(known: string | undefined, envelope: Envelope): Promise<Answer> {
+  async #ask(known: string | undefined, envelope: Envelope): Promise<EnvelopeAnswer> {
     let target = known;
     try {
       target ??= await this.#placement.locate(envelope.runId);
@@ -183,7 +183,7 @@ class ClusterRouter implements Router {
     throw new AgentError("unavailable", cause.message, { retryAfterS: 1, cause });
   }
 
-  async #forward({ node, url }: { node: string; url: string }, envelope: Envelope): Promise<Answer> {
+  async #forward({ node, url }: { node: string; url: string }, envelope: Envelope): Promise<EnvelopeAnswer> {
     this.#figures.forwarded += 1;
     const abort = new AbortController();
     const stop = this.#heartbeat.onceDead(node, () => abort.abort());
@@ -211,7 +211,7 @@ class ClusterRouter implements Router {
   }
 
   /** Takes a message, unless the run has another living owner: the view of the sender may be old. */
-  async #answer(envelope: Envelope): Promise<Answer> {
+  async #answer(envelope: Envelope): Promise<EnvelopeAnswer> {
     const { from } = envelope;
     // The message may have waited here during the absence of this node, and its sender may have another answer since
     // then. A sender that still waits sends it again.
@@ -230,7 +230,7 @@ class ClusterRouter implements Router {
   }
 
   /** Delivers a message to a run of this node. A suspect node takes none until the engine has answered it. */
-  async #deliver({ runId, message, isRepeated }: Envelope): Promise<Answer> {
+  async #deliver({ runId, message, isRepeated }: Envelope): Promise<EnvelopeAnswer> {
     if (this.#liveness === "suspect") return { type: "moved" };
     try {
       const delivery = this.#serving.deliver(runId, message, { isRepeated });

@@ -17,7 +17,7 @@ export interface Envelope {
 }
 
 /** The answer to an envelope. */
-export type Answer =
+export type EnvelopeAnswer =
   | { readonly type: "reply"; readonly reply: Json }
   | { readonly type: "error"; readonly error: AgentError }
   | Moved;
@@ -54,7 +54,7 @@ export function parseEnvelope(data: Json): Envelope {
 }
 
 /** Converts an answer to plain data. */
-export function answerToWire(answer: Answer): Json {
+export function answerToWire(answer: EnvelopeAnswer): Json {
   switch (answer.type) {
     case "reply":
       return { reply: answer.reply };
@@ -72,7 +72,7 @@ export function answerToWire(answer: Answer): Json {
 }
 
 /** Reads an answer; `internal` for any other data. */
-export function parseAnswer(data: Json): Answer {
+export function parseAnswer(data: Json): EnvelopeAnswer {
   const { reply, error, moved } = toObject(data);
   if (reply !== undefined) return { type: "reply", reply };
   if (error !== undefined) return { type: "error", error: errorFromWire(toObject(error)) };
@@ -106,9 +106,9 @@ const KEPT_LENGTH = 16 * 1_048_576;
 /** The newest messages of other nodes and their answers: a message that arrives twice is handled once. */
 export class RecentAnswers {
   /** The messages that are being handled. The transport limits their number. */
-  readonly #underWay = new Map<string, Promise<Answer>>();
+  readonly #underWay = new Map<string, Promise<EnvelopeAnswer>>();
   // A Map keeps the order of insertion, so the oldest is first.
-  readonly #answers = new Map<string, { readonly answer: Answer; readonly length: number }>();
+  readonly #answers = new Map<string, { readonly answer: EnvelopeAnswer; readonly length: number }>();
   #length = 0;
   /** The messages that arrived while this node did not know whether they are old. */
   readonly #seen = new LruMap<string, true>(KEPT);
@@ -121,7 +121,7 @@ export class RecentAnswers {
   }
 
   /** Handles a message, or returns the answer to an earlier message with its id. */
-  async once(id: string, handle: () => Promise<Answer>): Promise<Answer> {
+  async once(id: string, handle: () => Promise<EnvelopeAnswer>): Promise<EnvelopeAnswer> {
     const known = this.#answers.get(id)?.answer ?? this.#underWay.get(id);
     if (known) return known;
     const work = handle();
@@ -135,7 +135,7 @@ export class RecentAnswers {
     }
   }
 
-  #keep(id: string, answer: Answer): void {
+  #keep(id: string, answer: EnvelopeAnswer): void {
     const length = answer.type === "reply" ? JSON.stringify(answer.reply).length : 0;
     this.#answers.set(id, { answer, length });
     this.#length += length;
@@ -148,6 +148,6 @@ export class RecentAnswers {
 }
 
 /** Whether a message was handled. One that was not may be handled at its next arrival. */
-function isFinal(answer: Answer): boolean {
+function isFinal(answer: EnvelopeAnswer): boolean {
   return answer.type === "reply" || (answer.type === "error" && answer.error.code !== "unavailable");
 }

@@ -3,7 +3,14 @@ import type { Environment } from "../ports/environment.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../ports/node-directory.ts";
 import type { Member, RouterHealth } from "../ports/router.ts";
 import type { Json } from "../protocol/json.ts";
-import { HEARTBEAT_MS, LEASE_MS, initialMembership, livenessOf, transition, viewOf } from "./membership.ts";
+import {
+  HEARTBEAT_MS,
+  LEASE_MS,
+  initialMembership,
+  livenessOf,
+  transition,
+  membershipView,
+} from "./membership.ts";
 import type { Liveness, Membership, MembershipFact, View } from "./membership.ts";
 import type { Transport } from "./transport.ts";
 
@@ -128,7 +135,7 @@ export class Heartbeat {
   }
 
   get view(): View {
-    return viewOf(this.#membership, this.#now);
+    return membershipView(this.#membership, this.#now);
   }
 
   get health(): RouterHealth {

@@ -128,7 +128,7 @@ export function livenessOf({ self, nodes, sentMs }: Membership, node: string, no
 }
 
 /** The view of this node. */
-export function viewOf({ readMs, steadySinceMs }: Membership, now: number): View {
+export function membershipView({ readMs, steadySinceMs }: Membership, now: number): View {
   if (steadySinceMs === undefined || now - readMs > LEASE_MS) return "none";
   return now - steadySinceMs < LEASE_MS ? "unsteady" : "steady";
 }
@@ -214,7 +214,7 @@ function judge(
   read: Membership,
   now: number,
 ): { readonly membership: Membership; readonly actions: readonly MembershipAction[] } {
-  const isSteady = viewOf(read, now) === "steady";
+  const isSteady = membershipView(read, now) === "steady";
   const nodes = new Map<string, KnownNode>();
   for (const [node, known] of read.nodes) {
     const isOut = read.sentMs - known.seenMs > LEASE_MS && (isSteady || known.isDead);

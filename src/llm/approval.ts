@@ -83,7 +83,7 @@ export function decisionSchema(question: string, input: Schema<unknown>, args: J
 }
 
 /** What the model reads of a declined call. */
-export function toRefusal({ reason }: Decision): string {
+export function declinedResult({ reason }: Decision): string {
   const why = reason === undefined ? "" : `: ${reason}`;
   return `declined: the user does not want this call${why}`;
 }

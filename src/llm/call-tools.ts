@@ -4,7 +4,7 @@ import { parseWith } from "../runtime/agent/definition/schema.ts";
 import { cut } from "../runtime/journal/json-limits.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Message, ModelToolCall } from "./prompt/prompt.ts";
-import { decisionSchema, mustAsk, toNote, toRefusal } from "./approval.ts";
+import { decisionSchema, mustAsk, toNote, declinedResult } from "./approval.ts";
 import type { Decision } from "./approval.ts";
 import type { Callable, ToolSet } from "./tool-set.ts";
 
@@ -67,7 +67,7 @@ async function callTool(
   try {
     const decision = await decide(turn, tool, call);
     if (typeof decision === "string") return failure(decision);
-    if (!decision.approved) return failure(toRefusal(decision));
+    if (!decision.approved) return failure(declinedResult(decision));
     const content = await tool.call(turn, decision.args ?? input);
     return { role: "tool", callId, name, content: cut(`${toNote(decision)}${content}`, limitBytes) };
   } catch (thrown) {

@@ -6,7 +6,7 @@ import { parseWith } from "../runtime/agent/definition/schema.ts";
 import type { Attachment, Turn } from "../runtime/agent/turn-api.ts";
 import { byteLength, cut } from "../runtime/journal/json-limits.ts";
 import { callTools } from "./call-tools.ts";
-import { Conversation } from "./prompt/conversation.ts";
+import { ChatHistory } from "./prompt/chat-history.ts";
 import { imagesAmong } from "./prompt/images.ts";
 import { parseCompletion, toMessage } from "./prompt/prompt.ts";
 import type { Completion, Message, Prompt } from "./prompt/prompt.ts";
@@ -37,7 +37,7 @@ export interface LlmAnswer {
 /** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
   const { name, model, tools, maxSteps, parallelCalls, historyBytes } = settings;
-  const conversation = new Conversation(turn.memory.get(), historyBytes);
+  const conversation = new ChatHistory(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
   conversation.add(await withAttachments(input, turn, historyBytes / 4));
   /** Adds the hints that a person has sent since the last look. */

@@ -8,7 +8,7 @@ import { chatInput, defineAgent, operation } from "../runtime/agent/definition/d
 import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
-import { HISTORY_LIMIT_BYTES } from "./prompt/conversation.ts";
+import { HISTORY_LIMIT_BYTES } from "./prompt/chat-history.ts";
 import { converse, STEER } from "./converse.ts";
 import { toRules } from "./approval.ts";
 import type { Approvals } from "./approval.ts";

@@ -3,5 +3,5 @@ export { manualEnvironment } from "./manual-environment.ts";
 export type { ManualEnvironment, ManualEnvironmentOptions } from "./manual-environment.ts";
 export { runConformance } from "./protocol/conformance.ts";
 export type { CaseInfo, CaseResult, ConformanceOptions, Report } from "./protocol/conformance.ts";
-export type { Role, RoleNames } from "./protocol/roles.ts";
+export type { AgentRole, RoleNames } from "./protocol/roles.ts";
 export type { TargetOptions } from "./protocol/target.ts";

@@ -1,7 +1,7 @@
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { Mutable, ViewDraft } from "./draft.ts";
-import type { CallView, OpenCalls, Phase, Times, TurnView } from "./run-view.ts";
+import type { CallView, OpenCallCounts, Phase, Times, TurnView } from "./run-view.ts";
 
 /** What a view keeps of the end of a call. */
 export type CallEnd = Pick<CallView, "outcome" | "errorCode" | "error" | "result" | "text" | "usage">;
@@ -16,10 +16,10 @@ export interface Moment {
 export const noTimes: Times = { workedMs: 0, waitedMs: 0, sleptMs: 0, queuedMs: 0 };
 
 /** The open calls of a view without events. */
-export const nothingOpen: OpenCalls = { working: 0, waits: 0, asks: 0, sleeps: [] };
+export const nothingOpen: OpenCallCounts = { working: 0, waits: 0, asks: 0, sleeps: [] };
 
 /** Adds a call to the tree of its turn. */
-export function openCall(draft: ViewDraft, call: CallView): void {
+export function addCall(draft: ViewDraft, call: CallView): void {
   draft.setCall(call);
   const turn = draft.turn(call.requestId);
   const parent = call.parent === undefined ? undefined : draft.call(call.parent);

@@ -1,12 +1,12 @@
 import type { Mutable, ViewDraft } from "./draft.ts";
-import { baseOf, given, placeOf } from "./event.ts";
-import type { Sent, SentEvent } from "./event.ts";
-import { closeCall, openCall, outcomeOf } from "./call-tree.ts";
+import { baseOf, given, eventPlace } from "./event.ts";
+import type { SentEventOf, SentEvent } from "./event.ts";
+import { closeCall, addCall, outcomeOf } from "./call-tree.ts";
 import type { CallEnd } from "./call-tree.ts";
 import { addPart, dropTexts, endTextsOf } from "./parts.ts";
 import { callKey } from "./run-view.ts";
 import type { CallView } from "./run-view.ts";
-import { addUsage } from "./turns.ts";
+import { mergeUsage } from "./turns.ts";
 
 /** The fields of a call that depend on its kind. */
 type CallFields = Pick<CallView, "kind" | "name"> &
@@ -20,7 +20,7 @@ export function beginCall(
   callId: string,
   fields: CallFields,
 ): void {
-  const { requestId, agent, depth, at, actor } = placeOf(event);
+  const { requestId, agent, depth, at, actor } = eventPlace(event);
   if (requestId === null) return;
   const call: CallView = {
     attempt: 1,
@@ -38,7 +38,7 @@ export function beginCall(
     startedAt: at,
     progress: "",
   };
-  openCall(draft, call);
+  addCall(draft, call);
   if (call.kind !== "wait") draft.changes?.push({ type: "call", call });
 }
 
@@ -52,7 +52,7 @@ function isRepeated(draft: ViewDraft, key: string, attempt: number): boolean {
   return true;
 }
 
-export function callTool(draft: ViewDraft, event: Sent<"ToolCall">): void {
+export function beginToolCall(draft: ViewDraft, event: SentEventOf<"ToolCall">): void {
   const { function_name: functionName = "", args, callee, attempt = 1, retry_of: retryOf } = event;
   const callId = event.tool_call_id ?? `?${event.id}`;
   const key = keyIn(event, callId);
@@ -67,43 +67,46 @@ export function callTool(draft: ViewDraft, event: Sent<"ToolCall">): void {
   addPart(draft, { ...baseOf(event), kind: "call", call: key });
 }
 
-export function addProgress(draft: ViewDraft, { content = "", ...event }: Sent<"ToolTextOutput">): void {
+export function addProgress(
+  draft: ViewDraft,
+  { content = "", ...event }: SentEventOf<"ToolTextOutput">,
+): void {
   const call = draft.call(keyIn(event, event.tool_call_id));
   if (call === undefined) return;
   call.progress += content;
   draft.changes?.push({ type: "progress", call, text: content });
 }
 
-export function endTool(draft: ViewDraft, event: Sent<"ToolResult">): void {
+export function endTool(draft: ViewDraft, event: SentEventOf<"ToolResult">): void {
   const { tool_call_id: callId, result, text_result: text } = event;
   const end = { outcome: "success", ...given({ result, text }) } as const;
   endCall(draft, event, callId, end);
 }
 
-export function failTool(draft: ViewDraft, event: Sent<"ToolError">): void {
+export function failTool(draft: ViewDraft, event: SentEventOf<"ToolError">): void {
   const { tool_call_id: callId, code = "tool_error", content: error = "" } = event;
   endCall(draft, event, callId, { outcome: outcomeOf(code), errorCode: code, error });
 }
 
-export function callModel(draft: ViewDraft, event: Sent<"CompletionCall">): void {
+export function beginModelCall(draft: ViewDraft, event: SentEventOf<"CompletionCall">): void {
   const { model = "", call_id: callId = `?${event.id}`, attempt = 1 } = event;
   const key = keyIn(event, callId);
-  if (isRepeated(draft, key, attempt)) dropTexts(draft, placeOf(event), callId, attempt);
+  if (isRepeated(draft, key, attempt)) dropTexts(draft, eventPlace(event), callId, attempt);
   else beginCall(draft, event, key, callId, { kind: "model", name: model, attempt });
 }
 
-export function endModel(draft: ViewDraft, event: Sent<"CompletionResult">): void {
+export function endModel(draft: ViewDraft, event: SentEventOf<"CompletionResult">): void {
   const { call_id: callId, usage = {}, result = null, error } = event;
   const outcome = error === undefined ? "success" : "error";
   const end = { outcome, usage, result, ...given({ error }) } as const;
-  if (callId !== undefined) endTextsOf(draft, placeOf(event).actor, callId);
+  if (callId !== undefined) endTextsOf(draft, eventPlace(event).actor, callId);
   endCall(draft, event, callId, end);
   const turn = draft.turn(event.request_id ?? null);
-  if (turn) turn.usage = addUsage(turn.usage, usage);
-  draft.view.usage = addUsage(draft.view.usage, usage);
+  if (turn) turn.usage = mergeUsage(turn.usage, usage);
+  draft.view.usage = mergeUsage(draft.view.usage, usage);
 }
 
-export function beginSleep(draft: ViewDraft, event: Sent<"Sleeping">): void {
+export function beginSleep(draft: ViewDraft, event: SentEventOf<"Sleeping">): void {
   const { call_id: callId = `?${event.id}`, until = event.ts ?? "" } = event;
   beginCall(draft, event, freeKey(draft, event, callId), callId, { kind: "sleep", name: "sleep", until });
 }
@@ -111,7 +114,7 @@ export function beginSleep(draft: ViewDraft, event: Sent<"Sleeping">): void {
 /** Learns from an event in a call of an unknown kind that it calls an agent. */
 export function learnKind(draft: ViewDraft, event: SentEvent): void {
   if (event.parent_call_id === undefined || !SAID_BY_AGENTS.has(event.type)) return;
-  const known = draft.view.calls.get(placeOf(event).actor);
+  const known = draft.view.calls.get(eventPlace(event).actor);
   if (known?.kind !== "call") return;
   const call: Mutable<CallView> | undefined = draft.call(known.key);
   if (call === undefined) return;

@@ -114,10 +114,10 @@ interface SentFile {
 }
 
 /** An event of one type. */
-export type Sent<Type extends keyof SentFields> = SentEvent & SentFields[Type];
+export type SentEventOf<Type extends keyof SentFields> = SentEvent & SentFields[Type];
 
 /** Where an event belongs; the fields that every part of a view has. */
-export interface Place {
+export interface EventPlace {
   readonly requestId: RequestId | null;
   readonly agent: string;
   readonly depth: number;
@@ -127,14 +127,20 @@ export interface Place {
 }
 
 /** Where an event belongs. */
-export function placeOf({ request_id, agent = "", depth = 0, ts = "", parent_call_id }: SentEvent): Place {
+export function eventPlace({
+  request_id,
+  agent = "",
+  depth = 0,
+  ts = "",
+  parent_call_id,
+}: SentEvent): EventPlace {
   const requestId = request_id ?? null;
   return { requestId, agent, depth, at: ts, actor: callKey(requestId ?? "", parent_call_id) };
 }
 
 /** The id and place of a part that an event adds. */
-export function baseOf(event: SentEvent): Place & { readonly id: number } {
-  return { ...placeOf(event), id: event.id };
+export function baseOf(event: SentEvent): EventPlace & { readonly id: number } {
+  return { ...eventPlace(event), id: event.id };
 }
 
 /** The fields that a server has sent: those that are not undefined. */

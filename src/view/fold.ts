@@ -3,8 +3,8 @@ import { endSleeps, noTimes } from "./call-tree.ts";
 import {
   addProgress,
   beginSleep,
-  callModel,
-  callTool,
+  beginModelCall,
+  beginToolCall,
   endModel,
   endTool,
   failTool,
@@ -12,11 +12,11 @@ import {
   momentOf,
 } from "./calls.ts";
 import { ViewDraft } from "./draft.ts";
-import type { Sent, SentEvent, SentFields } from "./event.ts";
+import type { SentEventOf, SentEvent, SentFields } from "./event.ts";
 import { addFile, addText, changeState, receive } from "./parts.ts";
 import type { Change, RunView } from "./run-view.ts";
-import { beginTurn, createRun, endTurn, isOfUnknownTurn, renewRun, startTurn } from "./turns.ts";
-import { answerWait, beginWait, expireWait } from "./waits.ts";
+import { beginTurn, createRun, endTurn, isOfUnknownTurn, renewRun, applyStart } from "./turns.ts";
+import { applyAnswer, beginWait, applyExpiry } from "./waits.ts";
 
 /**
  * The state of a run after some of its events, in the order of the log. `from` is the view of the events before them:
@@ -89,22 +89,22 @@ const emptyView: RunView = {
   speaking: new Map(),
 };
 
-const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Sent<Type>) => void } = {
+const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: SentEventOf<Type>) => void } = {
   RunCreated: createRun,
   Renewed: renewRun,
-  RequestStarted: startTurn,
+  RequestStarted: applyStart,
   RequestCompleted: endTurn,
   TextOutput: (draft, event) => addText("text", draft, event),
   ReasoningOutput: (draft, event) => addText("reasoning", draft, event),
-  ToolCall: callTool,
+  ToolCall: beginToolCall,
   ToolTextOutput: addProgress,
   ToolResult: endTool,
   ToolError: failTool,
-  CompletionCall: callModel,
+  CompletionCall: beginModelCall,
   CompletionResult: endModel,
   WaitForInput: beginWait,
-  ResumeWithInput: answerWait,
-  WaitExpired: expireWait,
+  ResumeWithInput: applyAnswer,
+  WaitExpired: applyExpiry,
   ArtifactGenerated: addFile,
   ArtifactUploaded: addFile,
   Sleeping: beginSleep,

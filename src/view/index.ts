@@ -7,7 +7,7 @@ export type {
   FileView,
   MachineStep,
   MachineView,
-  OpenCalls,
+  OpenCallCounts,
   OpenText,
   PartView,
   Phase,

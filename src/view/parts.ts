@@ -1,14 +1,14 @@
 import type { CallId, RequestId } from "../protocol/ids.ts";
 import type { Mutable, ViewDraft } from "./draft.ts";
-import { baseOf, given, placeOf } from "./event.ts";
-import type { Place, Sent } from "./event.ts";
+import { baseOf, given, eventPlace } from "./event.ts";
+import type { EventPlace, SentEventOf } from "./event.ts";
 import { callKey } from "./run-view.ts";
 import type { FileView, MachineView, OpenText, PartView, TextPart } from "./run-view.ts";
 
 /** Adds a text to the part that its speaker continues, or begins one. */
-export function addText(kind: TextPart["kind"], draft: ViewDraft, event: Sent<"TextOutput">): void {
+export function addText(kind: TextPart["kind"], draft: ViewDraft, event: SentEventOf<"TextOutput">): void {
   const { content = "", branch, call_id: completion, attempt = 1 } = event;
-  const place = placeOf(event);
+  const place = eventPlace(event);
   const speaker = { kind, branch, completion };
   let part = openPart(draft, place.actor, speaker);
   if (attempt > 1 && completion !== undefined && part?.attempt !== attempt) {
@@ -27,7 +27,12 @@ export function addText(kind: TextPart["kind"], draft: ViewDraft, event: Sent<"T
 }
 
 /** Removes what earlier attempts of a completion said, because a later one replaces it. */
-export function dropTexts(draft: ViewDraft, { actor }: Place, completion: CallId, attempt: number): void {
+export function dropTexts(
+  draft: ViewDraft,
+  { actor }: EventPlace,
+  completion: CallId,
+  attempt: number,
+): void {
   const { parts } = draft.view;
   const kept = parts.filter(
     (part) =>
@@ -60,7 +65,10 @@ export function endTextsIn(draft: ViewDraft, requestId: RequestId): void {
   for (const actor of draft.view.speaking.keys()) if (actor.startsWith(turn)) draft.setSpeaking(actor, []);
 }
 
-export function addFile(draft: ViewDraft, event: Sent<"ArtifactGenerated" | "ArtifactUploaded">): void {
+export function addFile(
+  draft: ViewDraft,
+  event: SentEventOf<"ArtifactGenerated" | "ArtifactUploaded">,
+): void {
   const { artifact_id: artifactId = "", name = "", url = "" } = event;
   const { mime_type: mimeType = "", size_bytes: sizeBytes = 0 } = event;
   const isGenerated = event.type === "ArtifactGenerated";
@@ -71,15 +79,15 @@ export function addFile(draft: ViewDraft, event: Sent<"ArtifactGenerated" | "Art
   draft.changes?.push({ type: "file", part });
 }
 
-export function receive(draft: ViewDraft, event: Sent<"MessageReceived">): void {
+export function receive(draft: ViewDraft, event: SentEventOf<"MessageReceived">): void {
   const { message_id: messageId = "", name = "", body = null, sender } = event;
   const part = { ...baseOf(event), kind: "received", messageId, name, body, ...given({ sender }) } as const;
   addPart(draft, part);
   draft.changes?.push({ type: "received", part });
 }
 
-export function changeState(draft: ViewDraft, event: Sent<"StateChanged">): void {
-  const { agent, actor, at } = placeOf(event);
+export function changeState(draft: ViewDraft, event: SentEventOf<"StateChanged">): void {
+  const { agent, actor, at } = eventPlace(event);
   const { value = null, status = "active", chart, machine, steps = [] } = event;
   const key = machine === undefined ? actor : `${actor} ${machine}`;
   const known = draft.view.machines.get(key);

@@ -74,11 +74,11 @@ export interface TurnView {
   readonly output?: Json;
   readonly usage: Usage;
   readonly times: Times;
-  readonly open: OpenCalls;
+  readonly open: OpenCallCounts;
 }
 
 /** The open calls of a turn that have no open calls themselves, by what they do. */
-export interface OpenCalls {
+export interface OpenCallCounts {
   readonly working: number;
   readonly waits: number;
   /** Asks of other actors. */

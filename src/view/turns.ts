@@ -1,14 +1,14 @@
 import type { Usage } from "../protocol/events/events.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { ViewDraft } from "./draft.ts";
-import { baseOf, given, placeOf } from "./event.ts";
-import type { Sent, SentEvent } from "./event.ts";
-import { addTime, closeCall, msBetween, noTimes, nothingOpen, openCall, setStatus } from "./call-tree.ts";
+import { baseOf, given, eventPlace } from "./event.ts";
+import type { SentEventOf, SentEvent } from "./event.ts";
+import { addTime, closeCall, msBetween, noTimes, nothingOpen, addCall, setStatus } from "./call-tree.ts";
 import { addPart, endTextsIn } from "./parts.ts";
 import { callKey } from "./run-view.ts";
 
 /** Begins a turn. */
-export function startTurn(draft: ViewDraft, event: Sent<"RequestStarted">): void {
+export function applyStart(draft: ViewDraft, event: SentEventOf<"RequestStarted">): void {
   const { operation = "", input = null } = event;
   if (!event.request_id) return;
   beginTurn(draft, event, event.request_id);
@@ -16,9 +16,13 @@ export function startTurn(draft: ViewDraft, event: Sent<"RequestStarted">): void
 }
 
 /** Begins a turn whose start may be missing, because the events begin later. */
-export function beginTurn(draft: ViewDraft, event: Sent<"RequestStarted">, requestId: RequestId): void {
+export function beginTurn(
+  draft: ViewDraft,
+  event: SentEventOf<"RequestStarted">,
+  requestId: RequestId,
+): void {
   const { view } = draft;
-  const { agent, at } = placeOf(event);
+  const { agent, at } = eventPlace(event);
   const { operation = "", input = null, attachments = [], accepted_at: acceptedAt } = event;
   const root = callKey(requestId);
   if (view.calls.has(root)) return;
@@ -39,7 +43,7 @@ export function beginTurn(draft: ViewDraft, event: Sent<"RequestStarted">, reque
     times: noTimes,
     open: nothingOpen,
   });
-  openCall(draft, {
+  addCall(draft, {
     key: root,
     requestId,
     callId: "",
@@ -64,9 +68,9 @@ export function beginTurn(draft: ViewDraft, event: Sent<"RequestStarted">, reque
 }
 
 /** Ends a turn; a RequestCompleted at a greater depth is that of an agent on another server. */
-export function endTurn(draft: ViewDraft, event: Sent<"RequestCompleted">): void {
+export function endTurn(draft: ViewDraft, event: SentEventOf<"RequestCompleted">): void {
   const { finish_reason: outcome = "success", result, output, error, usage } = event;
-  const { requestId, at, depth } = placeOf(event);
+  const { requestId, at, depth } = eventPlace(event);
   if (depth > 0 || requestId === null) return;
   const root = callKey(requestId);
   const failure = { error: error?.message, errorCode: error?.code };
@@ -76,7 +80,7 @@ export function endTurn(draft: ViewDraft, event: Sent<"RequestCompleted">): void
   const turn = draft.turn(requestId);
   if (turn === undefined) return;
   if (usage) {
-    draft.view.usage = addUsage(draft.view.usage, usage, turn.usage);
+    draft.view.usage = mergeUsage(draft.view.usage, usage, turn.usage);
     turn.usage = usage;
   }
   const isResultCut = event.result_truncated;
@@ -87,14 +91,14 @@ export function endTurn(draft: ViewDraft, event: Sent<"RequestCompleted">): void
 }
 
 /** Keeps what a run was created with. */
-export function createRun(draft: ViewDraft, event: Sent<"RunCreated">): void {
+export function createRun(draft: ViewDraft, event: SentEventOf<"RunCreated">): void {
   const { input = null, metadata = {}, continues } = event;
   draft.view.created = { input, metadata, ...given({ continues }) };
   if (draft.view.agent === "") draft.view.agent = event.agent ?? "";
 }
 
 /** Keeps the run in which the actor continues. */
-export function renewRun(draft: ViewDraft, { to }: Sent<"Renewed">): void {
+export function renewRun(draft: ViewDraft, { to }: SentEventOf<"Renewed">): void {
   if (to !== undefined) draft.view.renewedTo = to;
 }
 
@@ -107,7 +111,7 @@ export function isOfUnknownTurn(
 }
 
 /** The sum of two usages, without a part of it that is already counted. */
-export function addUsage(to: Usage, added: Usage, without: Usage = {}): Usage {
+export function mergeUsage(to: Usage, added: Usage, without: Usage = {}): Usage {
   const counts = (usage: Usage): Readonly<Record<string, number>> =>
     usage as Readonly<Record<string, number>>;
   const sum: Record<string, number> = { ...counts(to) };

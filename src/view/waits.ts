@@ -1,14 +1,14 @@
 import type { JsonObject } from "../protocol/json.ts";
 import { beginCall, freeKey, momentOf } from "./calls.ts";
-import { baseOf, given, placeOf } from "./event.ts";
-import type { Sent, SentEvent } from "./event.ts";
+import { baseOf, given, eventPlace } from "./event.ts";
+import type { SentEventOf, SentEvent } from "./event.ts";
 import type { Mutable, ViewDraft } from "./draft.ts";
 import { closeCall } from "./call-tree.ts";
 import { addPart, endTextsIn } from "./parts.ts";
 import type { WaitView } from "./run-view.ts";
 
-export function beginWait(draft: ViewDraft, event: Sent<"WaitForInput">): void {
-  const { requestId, agent, depth, actor, at } = placeOf(event);
+export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">): void {
+  const { requestId, agent, depth, actor, at } = eventPlace(event);
   const { wait_id: waitId = event.id, request_keys: questions = {}, schema, approval } = event;
   const { call_id: callId = `?${event.id}`, expires_at: expiresAt } = event;
   if (requestId === null) return;
@@ -31,7 +31,7 @@ export function beginWait(draft: ViewDraft, event: Sent<"WaitForInput">): void {
   draft.changes?.push({ type: "wait", wait });
 }
 
-export function answerWait(draft: ViewDraft, event: Sent<"ResumeWithInput">): void {
+export function applyAnswer(draft: ViewDraft, event: SentEventOf<"ResumeWithInput">): void {
   const { request_keys: values = {}, resume_id: resumeId } = event;
   const wait = closeWait(draft, event, "answered", { kind: "answer", values });
   if (wait === undefined) return;
@@ -39,7 +39,7 @@ export function answerWait(draft: ViewDraft, event: Sent<"ResumeWithInput">): vo
   draft.changes?.push({ type: "answer", wait });
 }
 
-export function expireWait(draft: ViewDraft, event: Sent<"WaitExpired">): void {
+export function applyExpiry(draft: ViewDraft, event: SentEventOf<"WaitExpired">): void {
   const wait = closeWait(draft, event, "expired", { kind: "expiry" });
   if (wait !== undefined) draft.changes?.push({ type: "expiry", wait });
 }
@@ -47,7 +47,7 @@ export function expireWait(draft: ViewDraft, event: Sent<"WaitExpired">): void {
 /** Closes a wait that is open. What the turn says from now on belongs to its next segment. */
 function closeWait(
   draft: ViewDraft,
-  event: Sent<"ResumeWithInput" | "WaitExpired">,
+  event: SentEventOf<"ResumeWithInput" | "WaitExpired">,
   state: WaitView["state"],
   fields: { readonly kind: "answer"; readonly values: JsonObject } | { readonly kind: "expiry" },
 ): WaitView | undefined {

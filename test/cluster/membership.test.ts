@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LEASE_MS, initialMembership, livenessOf, transition, viewOf } from "../../src/cluster/membership.ts";
+import {
+  LEASE_MS,
+  initialMembership,
+  livenessOf,
+  transition,
+  membershipView,
+} from "../../src/cluster/membership.ts";
 import type { Membership } from "../../src/cluster/membership.ts";
 import type { NodePresence, NodeRow } from "../../src/ports/node-directory.ts";
 import { MembershipWorld } from "./membership-world.ts";
@@ -77,7 +83,7 @@ test("a node is judged dead only after its lease has run out, in a steady view, 
         count += 1;
         // What is stored in the same millisecond may be stored after the answer is made.
         expect(judge.answeredMs - newestMs(judged, judge.answeredMs - 1)).toBeGreaterThan(LEASE_MS);
-        expect(viewOf(judge.membership, world.clockOf(judge, now))).toBe("steady");
+        expect(membershipView(judge.membership, world.clockOf(judge, now))).toBe("steady");
       });
       world.play(beats, check);
     }),
@@ -201,7 +207,7 @@ function history(
     const { membership: after, actions } = transition(membership, fact, now);
     membership = after;
     const words = [
-      viewOf(membership, now),
+      membershipView(membership, now),
       livenessOf(membership, "self", now),
       livenessOf(membership, "other", now),
       ...actions.map((action) => (action.type === "dead" ? `${action.node} dies` : action.type)),
@@ -256,7 +262,7 @@ test("a node that has had no answer for longer than its lease is suspect in its 
     1_010,
   );
   const own = (now: number, known = membership): string =>
-    `${viewOf(known, now)}, ${livenessOf(known, "self", now)}`;
+    `${membershipView(known, now)}, ${livenessOf(known, "self", now)}`;
   expect(own(2_500)).toBe("unsteady, alive");
   expect(own(2_505)).toBe("unsteady, suspect");
   expect(own(2_511)).toBe("none, suspect");

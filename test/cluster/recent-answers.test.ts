@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { Answer } from "../../src/cluster/envelope.ts";
+import type { EnvelopeAnswer } from "../../src/cluster/envelope.ts";
 import { RecentAnswers } from "../../src/cluster/envelope.ts";
 
 test("large answers are kept up to a number of bytes, the newest ones", async () => {
   const recent = new RecentAnswers();
   let handled = 0;
-  const take = (id: string, length: number): Promise<Answer> =>
+  const take = (id: string, length: number): Promise<EnvelopeAnswer> =>
     recent.once(id, async () => {
       handled += 1;
       return { type: "reply", reply: { event: "x".repeat(length) } };
@@ -20,7 +20,7 @@ test("large answers are kept up to a number of bytes, the newest ones", async ()
 test("small answers are kept up to a number, and one that handled nothing is not kept", async () => {
   const recent = new RecentAnswers();
   let handled = 0;
-  const take = (id: string, answer: Answer): Promise<Answer> =>
+  const take = (id: string, answer: EnvelopeAnswer): Promise<EnvelopeAnswer> =>
     recent.once(id, async () => {
       handled += 1;
       return answer;

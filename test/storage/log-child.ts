@@ -9,7 +9,7 @@ import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../src/storage/sqlite/directory/open-directory.ts";
 import { openDatabase } from "../../src/storage/sqlite/format/schema.ts";
 import { DiskWriter } from "../../src/storage/sqlite/writer/disk-writer.ts";
-import { nextEvents, row, runId, startRun } from "../../src/testing/event-log/subject.ts";
+import { nextEvents, row, asRunId, startRun } from "../../src/testing/event-log/subject.ts";
 
 // A separate process for tests that kill it or break its disk or its files. Each output line is JSON.
 
@@ -44,7 +44,7 @@ switch (mode) {
 async function appendForever(): Promise<void> {
   const log = sqliteLog(directory, { durability: durability === "relaxed" ? "relaxed" : "full" });
   const runHost = Array.from({ length: 8 }, async (_, index) => {
-    let { cursor } = await log.claim(runId(`run-${index}`));
+    let { cursor } = await log.claim(asRunId(`run-${index}`));
     for (;;) {
       cursor = await log.append(cursor, nextEvents(cursor, 1 + (cursor.head % 5)));
       say({ run: cursor.runId, head: cursor.head });
@@ -74,13 +74,13 @@ async function fillTheDisk(): Promise<void> {
     refused: error.name,
     health: log.health(),
     again: await refusal(log, cursor),
-    readable: countEvents((await log.read(runId("run"), { after: 0 })).events) === cursor.head,
+    readable: countEvents((await log.read(asRunId("run"), { after: 0 })).events) === cursor.head,
   });
 
   rmSync(ballast, { force: true });
   while (!log.health().writable) await setTimeout(20);
   const stale = await refusal(log, cursor);
-  const claim = await log.claim(runId("run"));
+  const claim = await log.claim(asRunId("run"));
   const next = await log.append(claim.cursor, nextEvents(claim.cursor, 1));
   say({ stale, kept: claim.cursor.head >= cursor.head, grown: next.head - claim.cursor.head });
   await log.close();
@@ -118,8 +118,8 @@ async function appendUntilAllRefused(): Promise<void> {
   const heads = ends.map(({ cursor }) => [cursor.runId, cursor.head]);
   const health = log.health();
   const [run] = ends;
-  const page = await log.read(runId("run"), { after: 0 });
-  const claim = await log.claim(runId("run"));
+  const page = await log.read(asRunId("run"), { after: 0 });
+  const claim = await log.claim(asRunId("run"));
   say({
     refused: ends.map(({ error }) => error.name),
     health,

@@ -1,6 +1,6 @@
 import type { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
-import { connect } from "../connect.ts";
+import { connectToServer } from "../connect.ts";
 import { behindCommand, isNamed, takesValue } from "../leading-options.ts";
 
 /** What can stand in place of the last word, from the commands of the program and the running server. */
@@ -79,7 +79,7 @@ async function ask(run: (client: Client) => Promise<readonly string[]>): Promise
   const { promise: late, resolve } = Promise.withResolvers<readonly string[]>();
   const timer = setTimeout(() => resolve([]), ANSWER_MS);
   try {
-    return await Promise.race([run(connect({})).catch(() => []), late]);
+    return await Promise.race([run(connectToServer({})).catch(() => []), late]);
   } finally {
     clearTimeout(timer);
   }

@@ -7,7 +7,7 @@ import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isDatabase, toConnection, withoutPassword } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
-import { openDatabase, openDirectory, toStore } from "../logs/open-log.ts";
+import { openPostgres, openWithHints, toStore } from "../logs/open-log.ts";
 
 /** An open store. No other process writes its log. */
 export interface OpenStore extends Store {
@@ -35,7 +35,7 @@ export async function openSource(from: string): Promise<OpenStore> {
     if (!existsSync(join(from, "log.db")))
       throw isMissing(from, "give the directory that a server has as --data");
     return toOpenStore(
-      openDirectory(from, { ...HINTS, unusable: "check the directory" }, () => toStore(sqliteLog(from))),
+      openWithHints(from, { ...HINTS, unusable: "check the directory" }, () => toStore(sqliteLog(from))),
     );
   }
   const connection = toConnection(from, "--from");
@@ -49,7 +49,7 @@ export async function openSource(from: string): Promise<OpenStore> {
 export async function openTarget(to: string): Promise<OpenStore> {
   if (!isUrl(to)) {
     const unusable = "check the directory, or use another one with --to";
-    return toOpenStore(openDirectory(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to))));
+    return toOpenStore(openWithHints(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to))));
   }
   return openClosed(toConnection(to, "--to"), {});
 }
@@ -60,7 +60,7 @@ async function openClosed(
   options: { readonly migrate?: boolean },
 ): Promise<OpenStore> {
   try {
-    const log = await explained(() => openDatabase(connection, { ...options, nodes: "one" }), IN_USE);
+    const log = await explained(() => openPostgres(connection, { ...options, nodes: "one" }), IN_USE);
     return toOpenStore(toStore(log));
   } catch (thrown) {
     if (!(thrown instanceof Exit) || thrown.code !== EXIT.inUse) throw thrown;

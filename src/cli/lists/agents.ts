@@ -1,7 +1,7 @@
 import { Command } from "../vendor/commander.ts";
-import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
-import { toType } from "../print/schema-type.ts";
+import { toTypeText } from "../print/schema-type.ts";
 import { printTable } from "../print/table.ts";
 import { stdout, styled } from "../print/terminal.ts";
 import { toLine } from "../print/text.ts";
@@ -17,7 +17,7 @@ export function agentsCommand(): Command {
     .option("--json", "print one agent a line as JSON", false)
     .addHelpText("after", "\nExample: troupe agents --json | jq .name")
     .action(async (options: Options) => {
-      const client = connect(options);
+      const client = connectToServer(options);
       await talk(client, async () => {
         const entries = await client.agents();
         const agents = await Promise.all(entries.map(({ name }) => client.agent(name).describe()));
@@ -43,9 +43,9 @@ export function describeCommand(): Command {
     .option("--json", "print the description as JSON", false)
     .addHelpText("after", "\nExample: troupe describe payments")
     .action(async (name: string, options: Options) => {
-      const client = connect(options);
+      const client = connectToServer(options);
       await talk(client, async () => {
-        await checkAgent(client, name);
+        await requireAgent(client, name);
         const agent = await client.agent(name).describe();
         if (options.json) {
           stdout.json(agent);
@@ -60,7 +60,7 @@ export function describeCommand(): Command {
           output_schema: output,
         } of agent.operations) {
           stdout.line();
-          stdout.line(styled("bold", operation), `(${toType(input)}): ${toType(output)}`);
+          stdout.line(styled("bold", operation), `(${toTypeText(input)}): ${toTypeText(output)}`);
           if (description !== "") stdout.line(`  ${toLine(description)}`);
         }
         if (agent.tools.length === 0) return;

@@ -2,7 +2,7 @@ import { Command, Option } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import { project } from "../../view/fold.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { addConnectionOptions, checkServer, connect, talk } from "../connect.ts";
+import { addConnectionOptions, requireServer, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { parseId } from "../requests/request-options.ts";
 import type { EventOf } from "../../protocol/events/event-schemas.ts";
@@ -33,9 +33,9 @@ export function eventsCommand(): Command {
 }
 
 async function run(id: string, { follow, tree, json, ...options }: Options): Promise<void> {
-  const client = connect(options);
+  const client = connectToServer(options);
   await talk(client, async () => {
-    await checkServer(client);
+    await requireServer(client);
     const events: Event[] = [];
     for await (const event of read(client, id, follow)) {
       if (tree) events.push(event);

@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Command } from "../vendor/commander.ts";
-import { addConnectionOptions, connect, talk } from "../connect.ts";
+import { addConnectionOptions, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { stderr, stdout } from "../print/terminal.ts";
@@ -21,7 +21,7 @@ export function forkCommand(): Command {
     )
     .addHelpText("after", "\nExample: troupe fork run_… --after 3")
     .action(async (id: RunId, { after, ...options }: ConnectionOptions & { readonly after?: number }) => {
-      const client = connect(options);
+      const client = connectToServer(options);
       const fork = await talk(client, () => client.run(id).fork(after === undefined ? {} : { after }));
       stdout.line(fork.id);
     });
@@ -34,7 +34,7 @@ export function removeCommand(): Command {
     .argument("<run>", "the id of the run", parseId)
     .addHelpText("after", "\nExample: troupe remove run_…")
     .action(async (id: RunId, options: ConnectionOptions) => {
-      const client = connect(options);
+      const client = connectToServer(options);
       await talk(client, () => client.run(id).remove());
       stderr.line(`${id} is removed`);
     });
@@ -54,7 +54,7 @@ async function download(
   id: string,
   { output, ...options }: ConnectionOptions & { readonly output?: string },
 ): Promise<void> {
-  const client = connect(options);
+  const client = connectToServer(options);
   const response = await talk(client, () => client.artifact(id));
   const { body, headers } = response;
   if (body === null) return;

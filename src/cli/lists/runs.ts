@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { RunsQuery } from "../../client/client-api.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { addConnectionOptions, checkAgent, checkServer, connect, talk } from "../connect.ts";
+import { addConnectionOptions, requireAgent, requireServer, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
 import { stderr, stdout } from "../print/terminal.ts";
@@ -35,11 +35,11 @@ export function runsCommand(): Command {
 }
 
 async function run(options: Options): Promise<void> {
-  const client = connect(options);
+  const client = connectToServer(options);
   const { query: q, agent, status, limit, watch, json } = options;
   await talk(client, async () => {
     if (watch) {
-      await (agent === undefined ? checkServer(client) : checkAgent(client, agent));
+      await (agent === undefined ? requireServer(client) : requireAgent(client, agent));
       for await (const change of client.watchRuns({ limit, ...(agent !== undefined && { agent }) })) {
         if (json) stdout.json(change);
         else if ("removed" in change) stdout.line(`${change.run_id}  removed`);
@@ -62,7 +62,7 @@ async function run(options: Options): Promise<void> {
       next = page.next;
     } while (next !== undefined && runs.length < limit);
     // The log can have runs of an agent that the server no longer has.
-    if (runs.length === 0 && agent !== undefined) await checkAgent(client, agent);
+    if (runs.length === 0 && agent !== undefined) await requireAgent(client, agent);
     if (json) for (const row of runs) stdout.json(row);
     else if (runs.length === 0) stderr.line("no run fits");
     else printTable(["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));

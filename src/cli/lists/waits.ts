@@ -1,6 +1,6 @@
 import { Command } from "../vendor/commander.ts";
 import type { OpenWait } from "../../client/call-api.ts";
-import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { printTable } from "../print/table.ts";
@@ -26,7 +26,7 @@ export function waitsCommand(): Command {
 }
 
 async function run({ agent, json, ...options }: Options): Promise<void> {
-  const client = connect(options);
+  const client = connectToServer(options);
   await talk(client, async () => {
     const waits: OpenWait[] = [];
     let cursor: string | undefined;
@@ -45,7 +45,7 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
       waits.push(...page.waits);
       cursor = page.next;
     } while (cursor !== undefined);
-    if (waits.length === 0 && agent !== undefined) await checkAgent(client, agent);
+    if (waits.length === 0 && agent !== undefined) await requireAgent(client, agent);
     if (json) {
       for (const { answer: _, ...wait } of waits) stdout.json(wait);
       return;

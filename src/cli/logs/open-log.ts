@@ -8,7 +8,7 @@ import type { Store } from "../../node/copy/copy-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 
 /** Opens the log in a database, with what the environment says about it. */
-export async function openDatabase(
+export async function openPostgres(
   connection: PostgresConnection,
   options: Pick<PostgresLogOptions, "migrate" | "nodes">,
 ): Promise<PostgresLog> {
@@ -40,7 +40,7 @@ interface DirectoryHints {
  * Opens what a data directory contains: the log, its files and its secrets. Turns an error into an exit with a line that
  * names the fix.
  */
-export function openDirectory<Opened>(data: string, hints: DirectoryHints, open: () => Opened): Opened {
+export function openWithHints<Opened>(data: string, hints: DirectoryHints, open: () => Opened): Opened {
   try {
     return open();
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import { messageOf } from "../../errors.ts";
 import { stderr, stdout, toJsonText } from "./terminal.ts";
-import { ownFrames, placeOf, toText } from "../thrown-text.ts";
+import { ownFrames, framePlace, toThrownText } from "../thrown-text.ts";
 
 /** What a line of the log is about, for programs that read it: run_id, request_id, agent, tool … */
 export type Facts = Readonly<Record<string, unknown>>;
@@ -39,13 +39,13 @@ interface Line extends Facts {
 function toFault(message: string, thrown: unknown, facts: Facts): Line {
   const level = "error";
   if (thrown === undefined) return { level, message, ...facts };
-  const stack = toText(thrown);
+  const stack = toThrownText(thrown);
   const [reason = ""] = messageOf(thrown).slice(0, REASON_LENGTH).split("\n", 1);
   const [first = ""] = ownFrames(stack);
   return {
     level,
     message: reason === "" ? message : `${message}: ${reason}`,
-    at: placeOf(first),
+    at: framePlace(first),
     ...facts,
     stack,
   };

@@ -1,15 +1,15 @@
 import { isObject } from "../../protocol/json.ts";
 
 /** A JSON Schema as a type of TypeScript, as far as that says it. */
-export function toType(schema: unknown): string {
+export function toTypeText(schema: unknown): string {
   if (!isObject(schema)) return "any";
   const { type, enum: values, anyOf, oneOf, items, properties } = schema;
   if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(" | ");
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
   const either = anyOf ?? oneOf;
-  if (Array.isArray(either)) return either.map(toType).join(" | ");
+  if (Array.isArray(either)) return either.map(toTypeText).join(" | ");
   if (isObject(properties)) return toObjectType(properties, schema["required"]);
-  if (type === "array") return `${toType(items)}[]`;
+  if (type === "array") return `${toTypeText(items)}[]`;
   if (type === "integer") return "number";
   return typeof type === "string" ? type : "any";
 }
@@ -17,7 +17,7 @@ export function toType(schema: unknown): string {
 function toObjectType(properties: object, required: unknown): string {
   const isRequired = (key: string): boolean => Array.isArray(required) && required.includes(key);
   const fields = Object.entries(properties).map(
-    ([key, schema]) => `${key}${isRequired(key) ? "" : "?"}: ${toType(schema)}`,
+    ([key, schema]) => `${key}${isRequired(key) ? "" : "?"}: ${toTypeText(schema)}`,
   );
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
 }

@@ -2,10 +2,10 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { loadPrompts } from "./prompts.ts";
 import type { Prompts } from "./prompts.ts";
 import { parseField, toChoice } from "./questions.ts";
-import type { Field } from "./questions.ts";
+import type { PromptField } from "./questions.ts";
 
 /** Asks for values on the terminal, one after the other. Ctrl-C throws an Exit. An empty optional answer is left out. */
-export async function askFields(fields: readonly Field[]): Promise<JsonObject> {
+export async function askFields(fields: readonly PromptField[]): Promise<JsonObject> {
   const values: Record<string, Json> = {};
   if (fields.length === 0) return values;
   const prompts = await loadPrompts("no answer was given");
@@ -16,7 +16,7 @@ export async function askFields(fields: readonly Field[]): Promise<JsonObject> {
   return values;
 }
 
-async function askField({ confirm, select, text }: Prompts, field: Field): Promise<Json | undefined> {
+async function askField({ confirm, select, text }: Prompts, field: PromptField): Promise<Json | undefined> {
   const { kind, question: message, isRequired, initial } = field;
   if (kind.type === "boolean" && isRequired) return confirm({ message, initialValue: initial !== false });
   if (kind.type === "choice") {

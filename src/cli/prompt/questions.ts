@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { isObject } from "../../protocol/json.ts";
 
 /** A value that a person is asked for. */
-export interface Field {
+export interface PromptField {
   readonly key: string;
   readonly question: string;
   readonly isRequired: boolean;
@@ -19,10 +19,10 @@ export type FieldKind =
   | { readonly type: "json" };
 
 /** The fields of an object schema, or of questions without a schema, in their order. */
-export function toFields(
+export function toPromptFields(
   schema: JsonObject | undefined,
   questions: Readonly<Record<string, string>> = {},
-): Field[] {
+): PromptField[] {
   const properties = isObject(schema?.["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema?.["required"]) ? schema["required"] : Object.keys(questions);
   const keys = Object.keys(properties).length > 0 ? Object.keys(properties) : Object.keys(questions);
@@ -41,7 +41,7 @@ export function toFields(
 
 /** Reads what was typed for a value; an explanation if it cannot be one. */
 export function parseField(
-  { kind }: Pick<Field, "kind">,
+  { kind }: Pick<PromptField, "kind">,
   text: string,
 ): { readonly value: Json } | { readonly problem: string } {
   switch (kind.type) {

@@ -4,15 +4,15 @@ import { AgentError, isInstance } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import { closest } from "../closest.ts";
-import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { Progress } from "../print/progress.ts";
-import { toType } from "../print/schema-type.ts";
+import { toTypeText } from "../print/schema-type.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { askFields } from "../prompt/ask.ts";
 import { canAsk } from "../prompt/prompts.ts";
-import { toFields } from "../prompt/questions.ts";
+import { toPromptFields } from "../prompt/questions.ts";
 import { missingFields, readInput } from "./input.ts";
 import { answerHere, runCall } from "./run-call.ts";
 import { addRequestOptions, toCallOptions } from "./request-options.ts";
@@ -51,9 +51,9 @@ async function run(
   command: Command,
 ): Promise<void> {
   const progress = new Progress();
-  const client = connect(options, (text) => progress.aside(text));
+  const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
-    await checkAgent(client, agent);
+    await requireAgent(client, agent);
     const operation = await findOperation(client, agent, operationName);
     checkOptions(command, operation, agent, words);
     const given = readInput(operation, words);
@@ -100,7 +100,7 @@ function checkOptions(
   agent: string,
   words: readonly string[],
 ): void {
-  const fields = new Set(toFields(schema).map(({ key }) => `--${key}`));
+  const fields = new Set(toPromptFields(schema).map(({ key }) => `--${key}`));
   const misplaced = command.options.find(({ long }) => !fields.has(long ?? "") && words.includes(long ?? ""));
   if (misplaced === undefined) return;
   const { long = "", required } = misplaced;
@@ -118,5 +118,5 @@ function isMisfit(thrown: unknown): thrown is AgentError {
 }
 
 function toSchemaLine({ name, input_schema: schema }: OperationDescriptor): string {
-  return `${name} takes ${toType(schema)}`;
+  return `${name} takes ${toTypeText(schema)}`;
 }

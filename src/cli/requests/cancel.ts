@@ -1,6 +1,6 @@
 import { Command } from "../vendor/commander.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import { addConnectionOptions, connect, talk } from "../connect.ts";
+import { addConnectionOptions, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { stderr } from "../print/terminal.ts";
 import { parseId } from "./request-options.ts";
@@ -12,7 +12,7 @@ export function cancelCommand(): Command {
     .argument("<request>", "the id of the request", parseId)
     .addHelpText("after", "\nExample: troupe cancel req_0pV-AXv7NnUktNUFafstH")
     .action(async (id: RequestId, options: ConnectionOptions) => {
-      const client = connect(options);
+      const client = connectToServer(options);
       const outcome = await talk(client, async () => {
         const request = client.request(id);
         await request.cancel();

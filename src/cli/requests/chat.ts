@@ -2,7 +2,7 @@ import { Command } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
-import { addConnectionOptions, checkAgent, connect, talk } from "../connect.ts";
+import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { Progress } from "../print/progress.ts";
@@ -39,9 +39,9 @@ Examples:
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
   const progress = Progress.ofChat(options.json);
-  const client = connect(options, (text) => progress.aside(text));
+  const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
-    await checkAgent(client, agent);
+    await requireAgent(client, agent);
     if (words.length > 0) {
       const text = words.join(" ") === "-" ? await readAll() : words.join(" ");
       await say(client, agent, text, { ...options, progress });

@@ -4,8 +4,8 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import { closest } from "../closest.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { parseField, toFields } from "../prompt/questions.ts";
-import type { Field } from "../prompt/questions.ts";
+import { parseField, toPromptFields } from "../prompt/questions.ts";
+import type { PromptField } from "../prompt/questions.ts";
 
 /**
  * Reads the input of an operation from the words behind it: JSON, `@file`, `-` for standard input, or one option per
@@ -23,7 +23,7 @@ export function readInput(operation: OperationDescriptor, words: readonly string
   try {
     return JSON.parse(text) as Json;
   } catch (thrown) {
-    const required = toFields(operation.input_schema).filter(({ isRequired }) => isRequired);
+    const required = toPromptFields(operation.input_schema).filter(({ isRequired }) => isRequired);
     const options = required.map(({ key }) => ` --${key} …`).join("");
     const hint = "give JSON, @FILE, - for standard input, or the fields as options";
     throw usage(`the input is not JSON: ${(thrown as Error).message}`, `${hint}${options && `:${options}`}`);
@@ -34,7 +34,7 @@ function readOptions(
   { name, input_schema: schema }: OperationDescriptor,
   words: readonly string[],
 ): JsonObject {
-  const fields = new Map(toFields(schema).map((field) => [field.key, field]));
+  const fields = new Map(toPromptFields(schema).map((field) => [field.key, field]));
   const values: Record<string, Json> = {};
   const left = [...words];
   for (let word = left.shift(); word !== undefined; word = left.shift()) {
@@ -68,9 +68,11 @@ function parsesAsBoolean(word: string | undefined): boolean {
 export function missingFields(
   { input_schema: schema }: OperationDescriptor,
   input: Json | undefined,
-): readonly Field[] {
+): readonly PromptField[] {
   if (input !== undefined && !isObject(input)) return [];
-  const fields = toFields(schema).filter(({ key, isRequired }) => isRequired && input?.[key] === undefined);
+  const fields = toPromptFields(schema).filter(
+    ({ key, isRequired }) => isRequired && input?.[key] === undefined,
+  );
   return fields.filter(({ initial }) => initial === undefined);
 }
 

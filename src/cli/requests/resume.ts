@@ -4,7 +4,7 @@ import type { OpenWait } from "../../client/call-api.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { addConnectionOptions, connect, talk } from "../connect.ts";
+import { addConnectionOptions, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { Progress } from "../print/progress.ts";
@@ -12,7 +12,7 @@ import { stdout } from "../print/terminal.ts";
 import { toLine, toWord } from "../print/text.ts";
 import { askFields } from "../prompt/ask.ts";
 import { canAsk } from "../prompt/prompts.ts";
-import { parseField, toFields } from "../prompt/questions.ts";
+import { parseField, toPromptFields } from "../prompt/questions.ts";
 import { parseEventId, parseId } from "./request-options.ts";
 import { answerHere, runCall } from "./run-call.ts";
 
@@ -37,13 +37,13 @@ interface Options extends ConnectionOptions {
 
 async function run(id: string, pairs: readonly string[], options: Options): Promise<void> {
   let progress = new Progress();
-  const client = connect(options, (text) => progress.aside(text));
+  const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
     const call = client.request(await findRequest(client, id));
     let isChat = false;
     for await (const event of call) isChat ||= event.type === "RequestStarted" && event.operation === "chat";
     const wait = choose(id, call.waits, options.wait);
-    const fields = toFields(wait.schema, wait.questions);
+    const fields = toPromptFields(wait.schema, wait.questions);
     if (pairs.length === 0 && !canAsk()) {
       const keys = fields.map(({ key }) => `${toWord(key)}=…`).join(" ");
       throw new Exit(
@@ -86,7 +86,7 @@ function choose(id: string, waits: readonly OpenWait[], wanted: number | undefin
 
 /** The values of `key=value` words, read as the schema says; what has no field is JSON, or else a text. */
 function readPairs(pairs: readonly string[], { schema, questions }: OpenWait): JsonObject {
-  const fields = new Map(toFields(schema, questions).map((field) => [field.key, field]));
+  const fields = new Map(toPromptFields(schema, questions).map((field) => [field.key, field]));
   const values: Record<string, Json> = {};
   for (const pair of pairs) {
     const at = pair.indexOf("=");

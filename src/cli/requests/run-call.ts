@@ -8,7 +8,7 @@ import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toLine, toWord } from "../print/text.ts";
 import { askFields } from "../prompt/ask.ts";
 import { canAsk } from "../prompt/prompts.ts";
-import { toFields } from "../prompt/questions.ts";
+import { toPromptFields } from "../prompt/questions.ts";
 
 /** How a call is shown. */
 export interface Shown {
@@ -47,7 +47,7 @@ export async function runCall<Output>(
 export async function answerHere(wait: OpenWait): Promise<Answer> {
   if (!canAsk()) return undefined;
   if (wait.depth > 0) stderr.line(styled("dim", `  ${toLine(wait.agent)} asks`));
-  return askFields(toFields(wait.schema, wait.questions));
+  return askFields(toPromptFields(wait.schema, wait.questions));
 }
 
 async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Progress): Promise<Output> {

@@ -23,7 +23,7 @@ import { PID_NOTE, URL_NOTE, writeNote } from "./write-note.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { toConnection } from "../logs/connection.ts";
-import { openDatabase, openDirectory, toStore } from "../logs/open-log.ts";
+import { openPostgres, openWithHints, toStore } from "../logs/open-log.ts";
 import { clusterRouter } from "../../cluster/cluster-router.ts";
 import { localRouter } from "../../cluster/local-router.ts";
 import { httpTransport } from "../../node/cluster/http-transport.ts";
@@ -162,7 +162,7 @@ async function findFreePort(host: string, port: number): Promise<number> {
 async function openData(options: ServerOptions): Promise<Store> {
   if (options.log !== undefined) return toStore(await openShared(options.log, options));
   const { data, durability, acceptLoss } = options;
-  return openDirectory(data, HINTS, () => {
+  return openWithHints(data, HINTS, () => {
     const log = sqliteLog(data, { durability, acceptLoss });
     writeNote(join(data, PID_NOTE), String(process.pid));
     return toStore(log);
@@ -184,7 +184,7 @@ function openShared(url: string, { single, cluster, durability }: ServerOptions)
     );
   }
   const nodes = single ? "any" : cluster === undefined ? "one" : "several";
-  return explained(() => openDatabase(toConnection(url), { nodes }));
+  return explained(() => openPostgres(toConnection(url), { nodes }));
 }
 
 /** Creates the router of a server for its log. */

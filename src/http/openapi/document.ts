@@ -6,10 +6,10 @@ import {
   empty,
   flag,
   inQuery,
-  json,
+  jsonResponse,
   listOf,
   object,
-  operation,
+  routeOperation,
   orStream,
   ref,
   refusal,
@@ -92,18 +92,18 @@ const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
 
 /** The routes of the server itself, by the names of the route table. */
 const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
-  agents: operation({
+  agents: routeOperation({
     summary: "Lists the agents.",
-    responses: { "200": json(anyOf(listOf(ref("AgentEntry")), listOf(pair)), "All agents.") },
+    responses: { "200": jsonResponse(anyOf(listOf(ref("AgentEntry")), listOf(pair)), "All agents.") },
     parameters: [
       inQuery("format", { type: "string", enum: ["pairs"] }, "Pairs of name and path instead of objects."),
     ],
   }),
-  openApi: operation({
+  openApi: routeOperation({
     summary: "Returns this document.",
-    responses: { "200": json({ type: "object" }, "OpenAPI 3.1.") },
+    responses: { "200": jsonResponse({ type: "object" }, "OpenAPI 3.1.") },
   }),
-  schema: operation({
+  schema: routeOperation({
     summary: "Returns the JSON Schema of a request, an event or an answer.",
     responses: {
       "200": {
@@ -112,32 +112,32 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
       },
     },
   }),
-  health: operation({
+  health: routeOperation({
     summary: "Returns 200 while the server is alive.",
-    responses: { "200": json(health, "The server is alive.") },
+    responses: { "200": jsonResponse(health, "The server is alive.") },
   }),
-  readiness: operation({
+  readiness: routeOperation({
     summary: "Returns whether the server accepts requests.",
     responses: {
-      "200": json(
+      "200": jsonResponse(
         object({ status: { type: "string", enum: ["ok", "degraded"] }, parts }, ["status", "parts"]),
         "The server accepts requests.",
       ),
     },
   }),
-  metrics: operation({
+  metrics: routeOperation({
     summary: "Metrics for Prometheus.",
     responses: { "200": { description: "Prometheus text.", content: { "text/plain": { schema: text } } } },
   }),
-  run: operation({
+  run: routeOperation({
     summary: "Returns a run as in the list of runs, with its newest 100 requests.",
-    responses: { "200": json(ref("RunStatus"), "The run.") },
+    responses: { "200": jsonResponse(ref("RunStatus"), "The run.") },
   }),
-  removeRun: operation({
+  removeRun: routeOperation({
     summary: "Removes an idle run with its events and artifacts.",
     responses: { "204": empty("The run is removed.") },
   }),
-  forkRun: operation({
+  forkRun: routeOperation({
     summary: "Creates a run with the history of this one up to the end of a turn.",
     content: {
       "application/json": {
@@ -148,7 +148,10 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     },
     responses: {
       "201": {
-        ...json(object({ run_id: text, forked_from: forkedFrom }, ["run_id", "forked_from"]), "The new run."),
+        ...jsonResponse(
+          object({ run_id: text, forked_from: forkedFrom }, ["run_id", "forked_from"]),
+          "The new run.",
+        ),
         headers: { Location: { description: "The events of the new run.", schema: text } },
       },
     },
@@ -188,7 +191,7 @@ const lastEventId: JsonObject = {
 };
 
 const accepted: JsonObject = {
-  ...json(ref("Accepted"), "The request is accepted."),
+  ...jsonResponse(ref("Accepted"), "The request is accepted."),
   headers: {
     Location: { description: "The events of the request; absent for a configuration.", schema: text },
   },
@@ -211,31 +214,34 @@ const eventsById = readEvents([]);
 
 /** The routes of an agent, by the names of the route table. */
 const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
-  describe: operation({
+  describe: routeOperation({
     summary: "Describes the agent.",
-    responses: { "200": json(ref("AgentDescriptor"), "The agent.") },
+    responses: { "200": jsonResponse(ref("AgentDescriptor"), "The agent.") },
   }),
-  process: operation({
+  process: routeOperation({
     summary: "Accepts a request.",
     parameters: requestParameters,
     content: body(ref("Request")),
     responses: {
-      "200": json(anyOf(ref("Event"), ref("ConfigureCompleted")), "The event that the request waited for."),
+      "200": jsonResponse(
+        anyOf(ref("Event"), ref("ConfigureCompleted")),
+        "The event that the request waited for.",
+      ),
       "202": accepted,
     },
   }),
-  configure: operation({
+  configure: routeOperation({
     summary: "Configures a run, or the agent for later runs.",
     parameters: requestParameters.filter(
       ({ name }) => name === "run_id" || name === "wait" || name === "wait_ms",
     ),
     content: body(ref("ConfigureRequest")),
     responses: {
-      "200": json(ref("ConfigureCompleted"), "The configuration is accepted."),
+      "200": jsonResponse(ref("ConfigureCompleted"), "The configuration is accepted."),
       "202": accepted,
     },
   }),
-  streamRequest: operation({
+  streamRequest: routeOperation({
     summary: "Accepts a request that starts or continues a turn, and streams its events.",
     parameters: [
       ...requestParameters.filter(({ name }) => name !== "wait" && name !== "wait_ms"),
@@ -254,11 +260,11 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
   getEventsById: eventsById,
   events: eventsByQuery,
   eventsById,
-  request: operation({
+  request: routeOperation({
     summary: "Returns the state of a request.",
-    responses: { "200": json(ref("RequestStatus"), "Its state.") },
+    responses: { "200": jsonResponse(ref("RequestStatus"), "Its state.") },
   }),
-  runs: operation({
+  runs: routeOperation({
     summary: "Lists runs, the most recently updated first.",
     description:
       "With `stream=true` the answer is `text/event-stream`: one frame for each row of the first page, then one for each row that changes, and `{run_id, removed: true}` for a removed run. Only `agent` and `limit` apply to it.",
@@ -282,12 +288,12 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
     ],
     responses: {
       "200": orStream(
-        { ...json(listOf(ref("RunSummary")), "A page of runs, or a stream."), headers: more },
+        { ...jsonResponse(listOf(ref("RunSummary")), "A page of runs, or a stream."), headers: more },
         "a run, or `{run_id, removed: true}`",
       ),
     },
   }),
-  waits: operation({
+  waits: routeOperation({
     summary: "Lists the open waits, oldest first, also those beside other work of their requests.",
     parameters: [
       inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of waits."),
@@ -295,34 +301,37 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery("run_id", text, "Only waits of this run."),
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],
-    responses: { "200": { ...json(listOf(ref("WaitForInput")), "A page of waits."), headers: more } },
+    responses: { "200": { ...jsonResponse(listOf(ref("WaitForInput")), "A page of waits."), headers: more } },
   }),
-  upload: operation({
+  upload: routeOperation({
     summary: "Stores the body as a file. Its type is the Content-Type.",
     parameters: [inQuery("name", text, "Its name."), inQuery("run_id", text, "The run it belongs to.")],
     content: { "*/*": {} },
     responses: {
       "201": {
-        ...json(ref("UploadedArtifact"), "The file is stored."),
+        ...jsonResponse(ref("UploadedArtifact"), "The file is stored."),
         headers: { Location: { description: "The file.", schema: text } },
       },
     },
   }),
-  artifact: operation({
+  artifact: routeOperation({
     summary: "Returns a file.",
     responses: { "200": { description: "Its bytes.", content: { "*/*": {} } } },
   }),
 };
 
 function readEvents(parameters: readonly JsonObject[]): JsonObject {
-  return operation({
+  return routeOperation({
     summary: "Returns the events of a request or a run.",
     description:
       "With `stream=true` the answer is `text/event-stream`, one frame for each event, with its id.",
     parameters: [...parameters, ...eventParameters, lastEventId],
     responses: {
       "200": orStream(
-        { ...json(listOf(ref("Event")), "Events, oldest first, as a page or a stream."), headers: more },
+        {
+          ...jsonResponse(listOf(ref("Event")), "Events, oldest first, as a page or a stream."),
+          headers: more,
+        },
         "an event",
       ),
       "204": nothingNew,

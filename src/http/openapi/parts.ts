@@ -26,7 +26,7 @@ export interface OperationParts {
 }
 
 /** A method of a route. */
-export function operation({ content, responses, ...parts }: OperationParts): JsonObject {
+export function routeOperation({ content, responses, ...parts }: OperationParts): JsonObject {
   const problem = { $ref: "#/components/responses/Refusal" };
   return {
     ...parts,
@@ -84,7 +84,7 @@ export function object(properties: JsonObject, required: readonly string[]): Jso
 }
 
 /** A JSON answer. */
-export function json(schema: JsonObject, description: string): JsonObject {
+export function jsonResponse(schema: JsonObject, description: string): JsonObject {
   return { description, content: { "application/json": { schema } } };
 }
 

@@ -46,7 +46,7 @@ async function* partsOf(log: EventLog, run: RunEntry, from: Position): AsyncGene
   const { aliases, references } = await log.holdings(runId);
   for (const alias of aliases) yield { alias };
   yield {
-    waits: await waitsOf(log, runId),
+    waits: await readOpenWaits(log, runId),
     outbox: await log.outbox({ runId }),
     references: references.map((thing) => ({ thing })),
     run: toRow(run),
@@ -125,7 +125,7 @@ export async function* requestsOf(
 }
 
 /** The open waits of a run. */
-export async function waitsOf(log: EventLog, runId: RunId): Promise<readonly WaitEntry[]> {
+export async function readOpenWaits(log: EventLog, runId: RunId): Promise<readonly WaitEntry[]> {
   const found: WaitEntry[] = [];
   for (let cursor: string | undefined; ;) {
     const page = await log.waits({ runId, limit: PAGE, ...(cursor !== undefined && { cursor }) });

@@ -47,11 +47,11 @@ export async function joinFor(join: (log: EventLog) => Promise<EventLog>, log: E
   return joined as Node;
 }
 
-export function runId(text: string): RunId {
+export function asRunId(text: string): RunId {
   return text;
 }
 
-export function requestId(text: string): RequestId {
+export function asRequestId(text: string): RequestId {
   return text;
 }
 
@@ -83,7 +83,7 @@ export function events(from: number, to: number): readonly string[] {
 
 /** Texts of one speaker with the given ids, with characters that JSON escapes. */
 export function texts(id: RunId, from: number, to: number, agent = "echo"): Texts {
-  const speaker = createSpeaker({ run_id: id, request_id: requestId("request"), agent, depth: 0 });
+  const speaker = createSpeaker({ run_id: id, request_id: asRequestId("request"), agent, depth: 0 });
   const said: (number | string)[] = [];
   for (let text = from; text <= to; text += 1) said.push(text - from, `text "${text}"\n€ 😀`);
   return { speaker, ending: "", first: from, at: 1_000 * from, said };
@@ -95,7 +95,7 @@ export function record(n: number, after: number): LogRecord {
 
 /** A mark that accepts a request. */
 export function accepted(id: string, fields: Partial<RequestMark>): RequestMark {
-  return { requestId: requestId(id), phase: "queued", accepted: { n: 1, after: 0 }, ...fields };
+  return { requestId: asRequestId(id), phase: "queued", accepted: { n: 1, after: 0 }, ...fields };
 }
 
 /** The numbers from one to another, both included. */
@@ -114,6 +114,6 @@ export function nextEvents(cursor: Cursor, count: number): Batch {
 
 /** Claims a run and appends its first events. */
 export async function startRun(log: EventLog, id: string, count: number): Promise<Cursor> {
-  const { cursor } = await log.claim(runId(id));
+  const { cursor } = await log.claim(asRunId(id));
   return log.append(cursor, nextEvents(cursor, count));
 }

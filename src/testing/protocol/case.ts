@@ -1,8 +1,8 @@
 import type { Context } from "./context.ts";
-import type { Role } from "./roles.ts";
+import type { AgentRole } from "./roles.ts";
 
 /** A requirement of a case: an agent, a way to restart the server, or time for a slow case. */
-export type Need = Role | "restart" | "thorough";
+export type Need = AgentRole | "restart" | "thorough";
 
 /** One requirement on a server, and its check. */
 export interface Case {

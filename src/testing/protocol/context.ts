@@ -1,7 +1,7 @@
 import type { Fields } from "../../protocol/json.ts";
 import { check } from "./mismatch.ts";
 import type { EventStream } from "./event-stream.ts";
-import type { Role } from "./roles.ts";
+import type { AgentRole } from "./roles.ts";
 import { bodyOf, checkStatus } from "./http-client.ts";
 import type { HttpAnswer, Query, HttpClient } from "./http-client.ts";
 import { toEvent, toEvents } from "./wire-event.ts";
@@ -12,7 +12,7 @@ export const SLOW = "2 600000";
 
 /** A turn that a case started. */
 export interface StartedTurn {
-  readonly role: Role;
+  readonly role: AgentRole;
   readonly requestId: string;
   readonly runId: string;
   /** Its RequestStarted. */
@@ -31,7 +31,7 @@ export class Context {
   }
 
   /** The path of the agent for a role. */
-  path(role: Role): string {
+  path(role: AgentRole): string {
     return this.#host.path(role);
   }
 
@@ -51,19 +51,19 @@ export class Context {
   }
 
   /** Sends a request to the agent for a role. */
-  process(role: Role, body: unknown, query: Query = {}): Promise<HttpAnswer> {
+  process(role: AgentRole, body: unknown, query: Query = {}): Promise<HttpAnswer> {
     return this.http.ask("POST", `${this.path(role)}/process`, { body, query });
   }
 
   /** Starts a turn with a text, or with the fields of a request, and waits for its RequestStarted. */
-  async start(role: Role, input: string | Fields, extra: Fields = {}): Promise<StartedTurn> {
+  async start(role: AgentRole, input: string | Fields, extra: Fields = {}): Promise<StartedTurn> {
     const said = typeof input === "string" ? { type: "ChatRequest", input } : input;
     const answer = await this.process(role, { ...said, ...extra }, { wait: true });
     return toTurn(role, toEvent(bodyOf(answer, 200), answer.asked));
   }
 
   /** Starts a turn that does not end by itself in time; it is canceled after the case. */
-  async startEndless(role: Role, input: string | Fields, extra: Fields = {}): Promise<StartedTurn> {
+  async startEndless(role: AgentRole, input: string | Fields, extra: Fields = {}): Promise<StartedTurn> {
     const turn = await this.start(role, input, extra);
     this.#endless.push(turn);
     return turn;
@@ -132,12 +132,12 @@ export class Context {
 /** What the runner of the cases provides. */
 export interface ContextHost {
   readonly thorough: boolean;
-  path(role: Role): string;
+  path(role: AgentRole): string;
   restart(): Promise<HttpClient>;
 }
 
 /** The turn of a RequestStarted. */
-export function toTurn(role: Role, started: WireEvent | undefined): StartedTurn {
+export function toTurn(role: AgentRole, started: WireEvent | undefined): StartedTurn {
   check(started?.type === "RequestStarted", "a RequestStarted", started);
   const { request_id: requestId, run_id: runId } = started;
   check(typeof requestId === "string", "a request_id that is a string", started);

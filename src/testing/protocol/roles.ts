@@ -41,10 +41,10 @@ export const ROLES = [
 ] as const;
 
 /** The roles of agents in the suite. */
-export type Role = (typeof ROLES)[number];
+export type AgentRole = (typeof ROLES)[number];
 
 /** The names of agents for roles, where they differ. */
-export type RoleNames = { readonly [role in Role]?: string };
+export type RoleNames = { readonly [role in AgentRole]?: string };
 
 /** A request that makes the echo agent repeat a text. */
 export function repeatRequest(text: string, times: number): Readonly<Record<string, unknown>> {

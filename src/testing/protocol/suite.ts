@@ -3,7 +3,7 @@ import { asks } from "./cases/actors/asks.ts";
 import { deadlines } from "./cases/actors/deadlines.ts";
 import { keys } from "./cases/actors/keys.ts";
 import { machines } from "./cases/actors/machines.ts";
-import { cancel } from "./cases/requests/cancel.ts";
+import { cancels } from "./cases/requests/cancels.ts";
 import { configuration } from "./cases/server/configuration.ts";
 import { discovery } from "./cases/server/discovery.ts";
 import { files } from "./cases/runs/files.ts";
@@ -11,11 +11,11 @@ import { filters } from "./cases/events/filters.ts";
 import { idempotency } from "./cases/requests/idempotency.ts";
 import { messages } from "./cases/requests/messages.ts";
 import { polling } from "./cases/events/polling.ts";
-import { process } from "./cases/server/process.ts";
+import { starts } from "./cases/server/starts.ts";
 import { queue } from "./cases/requests/queue.ts";
 import { races } from "./cases/requests/races.ts";
 import { refusals } from "./cases/server/refusals.ts";
-import { resume } from "./cases/requests/resume.ts";
+import { answers } from "./cases/requests/answers.ts";
 import { runs } from "./cases/runs/runs.ts";
 import { streaming } from "./cases/events/streaming.ts";
 import { reconnecting } from "./cases/events/reconnecting.ts";
@@ -26,7 +26,7 @@ import { waits } from "./cases/requests/waits.ts";
 /** All cases, in execution order. */
 export const suite: readonly Theme[] = [
   { name: "discovery", cases: discovery },
-  { name: "process", cases: process },
+  { name: "process", cases: starts },
   { name: "refusals", cases: refusals },
   { name: "idempotency", cases: idempotency },
   { name: "configuration", cases: configuration },
@@ -37,8 +37,8 @@ export const suite: readonly Theme[] = [
   { name: "filters", cases: filters },
   { name: "tools", cases: tools },
   { name: "waits", cases: waits },
-  { name: "resume", cases: resume },
-  { name: "cancel", cases: cancel },
+  { name: "resume", cases: answers },
+  { name: "cancel", cases: cancels },
   { name: "messages", cases: messages },
   { name: "races", cases: races },
   { name: "queue", cases: queue },

@@ -1,6 +1,6 @@
 import { isObject } from "../../protocol/json.ts";
 import type { ContextHost } from "./context.ts";
-import type { Role, RoleNames } from "./roles.ts";
+import type { AgentRole, RoleNames } from "./roles.ts";
 import { HttpClient } from "./http-client.ts";
 
 /** The server to check, and options. */
@@ -26,8 +26,8 @@ export interface TargetOptions {
 export interface Target extends ContextHost {
   readonly http: HttpClient;
   readonly canRestart: boolean;
-  has(role: Role): boolean;
-  nameOf(role: Role): string;
+  has(role: AgentRole): boolean;
+  nameOf(role: AgentRole): string;
 }
 
 /** Reads the agents of a server. */
@@ -41,7 +41,7 @@ export async function createTarget({
 }: TargetOptions): Promise<Target> {
   let http = new HttpClient(baseUrl, { timeoutMs, token });
   const paths = await discover(http);
-  const nameOf = (role: Role): string => agents[role] ?? role;
+  const nameOf = (role: AgentRole): string => agents[role] ?? role;
   return {
     get http() {
       return http;

@@ -33,7 +33,7 @@ export function only(events: readonly WireEvent[], type: string): WireEvent {
 }
 
 /** The joined texts of the agent itself. */
-export function textOf(events: readonly WireEvent[]): string {
+export function spokenText(events: readonly WireEvent[]): string {
   return ofType(events, "TextOutput")
     .filter((event) => event.depth === 0)
     .map((event) => String(event.content))

@@ -1,10 +1,10 @@
 import type { EventLog } from "../../ports/event-log.ts";
-import { runId, startRun } from "../event-log/subject.ts";
-import { serve, until } from "./subject.ts";
-import type { RouterSubject, Served } from "./subject.ts";
+import { asRunId, startRun } from "../event-log/subject.ts";
+import { registerHandler, until } from "./subject.ts";
+import type { RouterSubject, ServingNode } from "./subject.ts";
 
 /** One of several nodes that share a log. */
-export type ServedNode = Served & { readonly log: EventLog & { readonly node: string } };
+export type ServedNode = ServingNode & { readonly log: EventLog & { readonly node: string } };
 
 /** A tuple of nodes. */
 interface Nodes {
@@ -20,8 +20,8 @@ export async function serveNodes<Count extends keyof Nodes>(
   const join = subject.join?.bind(subject);
   if (join === undefined) throw new Error("the router is for one node");
   const first = await subject.open();
-  const nodes = [toNode(await serve(subject, first))];
-  while (nodes.length < count) nodes.push(toNode(await serve(subject, await join(first))));
+  const nodes = [toNode(await registerHandler(subject, first))];
+  while (nodes.length < count) nodes.push(toNode(await registerHandler(subject, await join(first))));
   const isComplete = ({ router }: ServedNode): boolean =>
     router.health().ready && router.members().filter(isActive).length === count;
   const tasks = Array.from({ length: 10 }, (_, task) => `task ${task}`);
@@ -34,11 +34,11 @@ export async function serveNodes<Count extends keyof Nodes>(
 
 /** Makes a node the owner of a run. */
 export async function claimedBy({ log }: ServedNode, id: string): Promise<void> {
-  if ((await log.run(runId(id))) === undefined) await startRun(log, id, 1);
-  else await log.claim(runId(id));
+  if ((await log.run(asRunId(id))) === undefined) await startRun(log, id, 1);
+  else await log.claim(asRunId(id));
 }
 
-function toNode(served: Served): ServedNode {
+function toNode(served: ServingNode): ServedNode {
   if (served.log?.node === undefined) throw new Error("a router of several nodes needs a log that has nodes");
   return served as ServedNode;
 }

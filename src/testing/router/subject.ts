@@ -59,14 +59,14 @@ export class TestHandler implements RouterHandler {
 }
 
 /** A node whose handler is registered. */
-export interface Served extends RouterNode {
+export interface ServingNode extends RouterNode {
   readonly handler: TestHandler;
   /** Ends the registration. */
   stop(): Promise<void>;
 }
 
 /** Registers a handler with the router of a node, for the duration of a test. */
-export async function serve(subject: RouterSubject, node: RouterNode): Promise<Served> {
+export async function registerHandler(subject: RouterSubject, node: RouterNode): Promise<ServingNode> {
   const handler = new TestHandler();
   const end = await settle(subject, node.router.serve(handler));
   let ended: Promise<void> | undefined;
@@ -76,8 +76,8 @@ export async function serve(subject: RouterSubject, node: RouterNode): Promise<S
 }
 
 /** Creates a router and registers a handler. */
-export async function serveOne(subject: RouterSubject): Promise<Served> {
-  return serve(subject, await subject.open());
+export async function serveOne(subject: RouterSubject): Promise<ServingNode> {
+  return registerHandler(subject, await subject.open());
 }
 
 /** Waits for a promise while time passes. */

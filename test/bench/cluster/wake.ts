@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresServer } from "../../machine/postgres-server.ts";
-import { nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { nextEvents, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { atMost, ms } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import { median, percentile } from "../harness/statistics.ts";
@@ -14,7 +14,7 @@ export async function measureWake({ url }: PostgresServer): Promise<Result[]> {
   try {
     let cursor = await startRun(writer, "run_wake", 1);
     const wakes = new EventTarget();
-    const stop = reader.tail(runId("run_wake"), () => wakes.dispatchEvent(new Event("wake")));
+    const stop = reader.tail(asRunId("run_wake"), () => wakes.dispatchEvent(new Event("wake")));
     const times: number[] = [];
     for (let sample = 0; sample < SAMPLES; sample += 1) {
       const woken = once(wakes, "wake");

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { postgresLog } from "troupe/postgres";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { events, row, runId } from "../../../src/testing/event-log/subject.ts";
+import { events, row, asRunId } from "../../../src/testing/event-log/subject.ts";
 import { ask, newDatabase } from "../../storage/postgres/databases.ts";
 import { openProxy } from "../../storage/postgres/logs.ts";
 import type { Proxy } from "../../storage/postgres/proxy.ts";
@@ -46,7 +46,7 @@ describe("troupe copy between directories", () => {
     writeFileSync(join(cwd, "file"), "");
     await withLog(sqliteLog(join(cwd, "log")), writeRun);
     await withLog(sqliteLog(join(cwd, "other")), async ({ log }) => {
-      const { cursor } = await log.claim(runId("run"));
+      const { cursor } = await log.claim(asRunId("run"));
       await log.append(cursor, { events: events(1, 2), records: [], run: row() });
     });
     mkdirSync(join(cwd, "damaged"));
@@ -108,7 +108,7 @@ describe("troupe copy between directories", () => {
     await held.close();
     expect(await startCommand(["copy", "--from", "log"], { cwd }).exited).toBe(2);
     expect(
-      await withLog(sqliteLog(join(cwd, "other")), async ({ log }) => log.read(runId("run"), { after: 0 })),
+      await withLog(sqliteLog(join(cwd, "other")), async ({ log }) => log.read(asRunId("run"), { after: 0 })),
     ).toMatchObject({
       head: 2,
     });
@@ -274,7 +274,7 @@ async function withLog<Result>(
 }
 
 async function writeRun({ log }: { readonly log: EventLog }, id = "run"): Promise<void> {
-  const { cursor } = await log.claim(runId(id));
+  const { cursor } = await log.claim(asRunId(id));
   log.release(await log.append(cursor, { events: events(1, 1), records: [], run: row() }));
 }
 

@@ -4,7 +4,7 @@ import { reservationId } from "../../../src/ports/artifact-store.ts";
 import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
 import { countEvents, toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
-import { record, row, runId, texts } from "../../../src/testing/event-log/subject.ts";
+import { record, row, asRunId, texts } from "../../../src/testing/event-log/subject.ts";
 import type { Store } from "../../../src/node/copy/copy-log.ts";
 
 /** Fills an empty store with runs in all states, removed ones, files and secrets. */
@@ -38,7 +38,7 @@ export async function fill({ log, artifacts, secrets }: Store): Promise<void> {
     { ...entries([4, 6], [2, 3]), requests: [mark("r-1", 1), mark("r-2", 2)], snapshot: { turn: [1, null] } },
     { ...entries([7, 7], [4, 4]), references: ["b", "a", "c"].map((thing) => ({ thing })) },
     {
-      events: [texts(runId("z-idle"), 8, 30), ...entries([31, 31], [5, 4]).events],
+      events: [texts(asRunId("z-idle"), 8, 30), ...entries([31, 31], [5, 4]).events],
       requests: [{ requestId: id("r-1"), phase: "completed", started: 2, segment: 2, completed: 6 }],
       references: [{ thing: "b", dropped: true }],
     },
@@ -118,7 +118,7 @@ async function writeLong(log: EventLog): Promise<void> {
   for (let first = 1; first <= 6_000; first += 500) {
     const { events } = entries([first, first + 99], [1, 0]);
     const large = JSON.stringify({ id: first + 499, type: "TextOutput", content: "x".repeat(150_000) });
-    const said = texts(runId("long"), first + 100, first + 498);
+    const said = texts(asRunId("long"), first + 100, first + 498);
     const requests = Array.from({ length: 100 }, (_, n) => ({
       ...mark(`l-${first}-${n}`, first + n),
       phase: "completed" as const,
@@ -138,11 +138,11 @@ async function writeLong(log: EventLog): Promise<void> {
 }
 
 async function write(log: EventLog, id: string, batches: readonly Partial<Batch>[]) {
-  let { cursor } = await log.claim(runId(id));
+  let { cursor } = await log.claim(asRunId(id));
   for (const batch of batches) cursor = await log.append(cursor, { events: [], records: [], ...batch });
   log.release(cursor);
   // Its cursor is needed to remove it.
-  return (await log.claim(runId(id))).cursor;
+  return (await log.claim(asRunId(id))).cursor;
 }
 
 /** Events with ids of a range, and records with numbers of a range, behind the last event. */

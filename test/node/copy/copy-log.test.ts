@@ -7,7 +7,7 @@ import { Unavailable } from "../../../src/ports/event-log.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
-import { nextEvents, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { nextEvents, row, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
 import { temporaryDirectory } from "../../storage/directories.ts";
@@ -50,7 +50,7 @@ describe.each(pairs)("a copy from %s to %s", (source, target) => {
     await copyAll(from, to);
     expect(await to.log.runIds({ limit: 9 })).toEqual(["own", "a", "b", "c"]);
 
-    const { cursor } = await to.log.claim(runId("b"));
+    const { cursor } = await to.log.claim(asRunId("b"));
     await to.log.append(cursor, nextEvents(cursor, 1));
     const refusal = {
       code: "conflict",
@@ -58,7 +58,7 @@ describe.each(pairs)("a copy from %s to %s", (source, target) => {
         "run b cannot be copied: it is in both logs and differs: it has 2 events in the source and has 3 events in the target",
     };
     await expect(copyAll(from, to)).rejects.toMatchObject(refusal);
-    expect(await to.log.read(runId("b"), { after: 0 })).toMatchObject({ head: 3 });
+    expect(await to.log.read(asRunId("b"), { after: 0 })).toMatchObject({ head: 3 });
   });
 });
 
@@ -73,7 +73,7 @@ describe("a log of a version that stored fractions of milliseconds", () => {
       const requests = [
         { requestId: "sleeps", phase: "running", createdAt: 1, accepted: { n: 1, after: 0 }, wakeAt: 88_000 },
       ] as const;
-      const { cursor } = await earlier.claim(runId("older"));
+      const { cursor } = await earlier.claim(asRunId("older"));
       await earlier.append(cursor, {
         ...nextEvents(cursor, 1),
         run: row({ status: "running", started: "sleeps" }),
@@ -89,7 +89,7 @@ describe("a log of a version that stored fractions of milliseconds", () => {
       const to = await KINDS[target]();
       await copyAll({ log, artifacts: log.artifacts(), secrets: log.secrets() }, to);
       expect(await to.log.asleep({})).toMatchObject([{ requestId: "sleeps", wakeAt: 88_001 }]);
-      expect(await to.log.run(runId("older"))).toMatchObject({ wakeAt: 88_001 });
+      expect(await to.log.run(asRunId("older"))).toMatchObject({ wakeAt: 88_001 });
     },
   );
 });
@@ -110,10 +110,10 @@ const differences: Readonly<Record<string, Partial<Batch>>> = {
 test.each(Object.entries(differences))("a run that differs in %s is found", async (_, difference) => {
   const [from, to] = [memoryStore(), memoryStore()];
   const records = [{ n: 1, after: 1, type: "A" }];
-  const one = (await from.log.claim(runId("run"))).cursor;
+  const one = (await from.log.claim(asRunId("run"))).cursor;
   const same: Batch = { ...nextEvents(one, 2), records };
   await from.log.append(one, same);
-  const other = (await to.log.claim(runId("run"))).cursor;
+  const other = (await to.log.claim(asRunId("run"))).cursor;
   await to.log.append(other, { ...same, ...difference });
   await expect(copyAll(from, to)).rejects.toMatchObject({ code: "conflict" });
   await expect(copyAll(to, from)).rejects.toMatchObject({ code: "conflict" });
@@ -168,7 +168,7 @@ test("a copy that is interrupted at any write, before or after it, is completed 
 
 test("a long run is copied in small appends", async () => {
   const [from, to] = [memoryStore(), memoryStore()];
-  let { cursor } = await from.log.claim(runId("long"));
+  let { cursor } = await from.log.claim(asRunId("long"));
   for (let at = 0; at < 300; at += 1) {
     const event = JSON.stringify({ id: at + 1, content: "x".repeat(100_000) });
     cursor = await from.log.append(cursor, { events: [event], records: [], run: row() });

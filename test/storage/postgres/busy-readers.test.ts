@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";
 import { openEmpty, schemaOf } from "./logs.ts";
 
@@ -16,7 +16,7 @@ test("a node beats also while slow reads have all its connections", async () => 
   await other.query(`BEGIN; LOCK TABLE ${schemaOf(log)}.run`);
   let read = 0;
   const reads = Array.from({ length: 20 }, async () => {
-    await log.run(runId("run"));
+    await log.run(asRunId("run"));
     read += 1;
   });
   const node = { node: log.node ?? "", url: "http://127.0.0.1:1", state: "active", agents: {} } as const;

@@ -5,9 +5,9 @@ import type { Claim, EventLog } from "../../../src/ports/event-log.ts";
 import {
   events,
   nextEvents,
-  requestId,
+  asRequestId,
   row,
-  runId,
+  asRunId,
   startRun,
 } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
@@ -29,9 +29,9 @@ test("an append whose answer is lost is acknowledged once, and not written twice
     cursor = await log.append(cursor, { events: [], records: [], run: row({ turns: round }) });
   }
   expect(proxy.lost).toBe(10);
-  expect(await log.run(runId("run"))).toMatchObject({ turns: 4, head: 11 });
+  expect(await log.run(asRunId("run"))).toMatchObject({ turns: 4, head: 11 });
   log.release(cursor);
-  expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 11));
+  expect((await log.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 11));
 });
 
 test("appends whose answer is lost are acknowledged, also if the repeated statement is refused as a whole", async () => {
@@ -53,7 +53,7 @@ test("appends whose answer is lost are acknowledged, also if the repeated statem
   );
 
   expect(cursors).toMatchObject([{ head: 3 }, { head: 3 }]);
-  expect((await log.read(runId("two"), { after: 0 })).events).toEqual(events(1, 3));
+  expect((await log.read(asRunId("two"), { after: 0 })).events).toEqual(events(1, 3));
 });
 
 test("a claim, a read and a removal whose answers are lost are repeated", async () => {
@@ -61,14 +61,14 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   const log = await open({ url: proxy.url });
   log.release(await startRun(log, "run", 2));
   proxy.loseAnswersTo("claim_1");
-  const { cursor } = await log.claim(runId("run"), { unlessOwnedBy: ["other"] });
+  const { cursor } = await log.claim(asRunId("run"), { unlessOwnedBy: ["other"] });
   proxy.loseAnswersTo("read_1");
-  expect((await log.read(runId("run"), { after: 0, records: true })).head).toBe(2);
+  expect((await log.read(asRunId("run"), { after: 0, records: true })).head).toBe(2);
   const next = await log.append(cursor, { events: [], records: [], references: [{ thing: "secret" }] });
   proxy.loseAnswersTo("remove_1");
   expect(await log.remove(next)).toEqual(["secret"]);
   expect(proxy.lost).toBe(3);
-  expect(await log.run(runId("run"))).toMatchObject({ removed: true });
+  expect(await log.run(asRunId("run"))).toMatchObject({ removed: true });
 });
 
 test("appends with large records are divided between several statements", async () => {
@@ -85,13 +85,13 @@ test("appends with large records are divided between several statements", async 
 
 test("a run without events is read back with all its records, also if they need several statements", async () => {
   const log = await open({});
-  let { cursor } = await log.claim(runId("run"));
+  let { cursor } = await log.claim(asRunId("run"));
   const note = "x".repeat(2_500_000);
   for (const n of [1, 2, 3]) {
     const records = [{ n, after: 0, type: "noted", note }];
     cursor = await log.append(cursor, { events: [], records, run: row({}) });
   }
-  const page = await log.read(runId("run"), { after: 0, records: true });
+  const page = await log.read(asRunId("run"), { after: 0, records: true });
   expect(page.records.map(({ n }) => n)).toEqual([1, 2, 3]);
 });
 
@@ -99,8 +99,8 @@ test("a claim takes a run that another node releases without an append meanwhile
   const a = await open({});
   const b = await openSchema(schemaOf(a));
   onTestFinished(() => b.close());
-  await a.claim(runId("run"));
-  const { release, claimed } = await locked(a, () => b.claim(runId("run")));
+  await a.claim(asRunId("run"));
+  const { release, claimed } = await locked(a, () => b.claim(asRunId("run")));
   await release(`DELETE FROM ${schemaOf(a)}.run`);
   const { cursor } = await claimed;
   expect(await b.append(cursor, { ...nextEvents(cursor, 1), run: row({}) })).toMatchObject({ head: 1 });
@@ -123,7 +123,7 @@ test("a file and a secret whose answers are lost are stored, also a file that co
   proxy.loseAnswersTo(".secret");
   await log.secrets?.().put({ token: "hidden" });
   proxy.loseAnswersTo("artifact_run");
-  await artifacts?.attach(["whole"], runId("run"));
+  await artifacts?.attach(["whole"], asRunId("run"));
   expect(proxy.lost).toBe(4);
   expect(await artifacts?.get("whole")).toMatchObject({ sizeBytes: 600_000, runIds: ["run"] });
   expect(await artifacts?.get("pieces")).toMatchObject({ sizeBytes: 10 });
@@ -175,13 +175,13 @@ test("while the database is away, appends wait; when it is back they continue, a
   await server.kill();
   const waiting = a.append(cursor, nextEvents(cursor, 2));
   const woken = new Promise<void>((resolve) => {
-    b.tail(runId("run"), resolve);
+    b.tail(asRunId("run"), resolve);
   });
   await server.start();
   cursor = await waiting;
   await woken;
   expect(cursor.head).toBe(3);
-  await expect.poll(async () => (await b.read(runId("run"), { after: 0 })).events).toEqual(events(1, 3));
+  await expect.poll(async () => (await b.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 3));
   expect(a.health()).toEqual({ writable: true });
 });
 
@@ -194,13 +194,13 @@ test("a database that stays away makes the log refuse appends, until it is back"
   await expect(log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Unavailable);
   expect(log.health()).toEqual({ writable: false, reason: "the database cannot be reached" });
   await expect(async () => log.append(other, nextEvents(other, 1))).rejects.toBeInstanceOf(Unavailable);
-  await expect(log.run(runId("run"))).rejects.toMatchObject({ code: "unavailable" });
+  await expect(log.run(asRunId("run"))).rejects.toMatchObject({ code: "unavailable" });
 
   await server.start();
   await expect.poll(() => log.health()).toEqual({ writable: true });
   // The outcome is unknown: the run is claimed again.
   await expect(async () => log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
-  const { cursor: again } = await log.claim(runId("run"));
+  const { cursor: again } = await log.claim(asRunId("run"));
   expect(again.head).toBe(1);
   expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
 });
@@ -209,7 +209,7 @@ test("a text that the database cannot store is refused, and the log and the run 
   const log = await open({});
   const cursors = await Promise.all(["a", "b", "c"].map((id) => startRun(log, id, 1)));
   const appends = cursors.map(async (cursor) => {
-    const bad = { requests: [{ requestId: requestId("a\u0000b"), phase: "queued" }] } as const;
+    const bad = { requests: [{ requestId: asRequestId("a\u0000b"), phase: "queued" }] } as const;
     return log.append(cursor, { ...nextEvents(cursor, 1), ...(cursor.runId === "b" && bad) });
   });
   const settled = await Promise.allSettled(appends);
@@ -221,7 +221,7 @@ test("a text that the database cannot store is refused, and the log and the run 
   expect(log.health()).toEqual({ writable: true });
   const [, b] = cursors;
   expect(b && (await log.append(b, nextEvents(b, 1)))).toMatchObject({ head: 2 });
-  await expect(log.lookup(requestId("a\u0000b"))).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(log.lookup(asRequestId("a\u0000b"))).rejects.toMatchObject({ code: "invalid_request" });
   await expect(log.find({ agent: "echo", name: "\ud800" })).resolves.toBeUndefined();
 });
 
@@ -232,9 +232,9 @@ test("a node that hears nothing of a new owner does not serve its old events as 
   onTestFinished(() => b.close());
   await startRun(a, "run", 1);
   proxy.cut();
-  const { cursor } = await b.claim(runId("run"));
+  const { cursor } = await b.claim(asRunId("run"));
   await b.append(cursor, nextEvents(cursor, 2));
-  await expect.poll(async () => (await a.read(runId("run"), { after: 0 })).events).toEqual(events(1, 3));
+  await expect.poll(async () => (await a.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 3));
   proxy.mend();
 });
 
@@ -243,7 +243,7 @@ test("a reader on a node whose append is under way while another node takes the 
   const a = await open({ url: proxy.url, listenUrl: await postgresUrl() });
   const b = await openSchema(schemaOf(a));
   onTestFinished(() => b.close());
-  const run = runId("run");
+  const run = asRunId("run");
   const before = await startRun(a, "run", 1);
   let woken = 0;
   let newest = Promise.resolve(0);
@@ -272,7 +272,7 @@ test("a node that knows events which the database has lost serves them no longer
     await log.append(written, nextEvents(written, 2)),
   ];
   let woken = (): void => {};
-  log.tail(runId("read"), () => woken());
+  log.tail(asRunId("read"), () => woken());
   const wake = new Promise<void>((resolve) => {
     woken = resolve;
   });
@@ -285,10 +285,10 @@ test("a node that knows events which the database has lost serves them no longer
   await wake;
 
   expect(log.health().warnings).toEqual([expect.stringMatching(/^acknowledged events are lost/)]);
-  expect(await log.read(runId("read"), { after: 0 })).toMatchObject({ events: events(1, 1), head: 1 });
+  expect(await log.read(asRunId("read"), { after: 0 })).toMatchObject({ events: events(1, 1), head: 1 });
   for (const cursor of cursors)
     await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toBeInstanceOf(Fenced);
-  const { cursor } = await log.claim(runId("written"));
+  const { cursor } = await log.claim(asRunId("written"));
   expect(await log.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 2 });
 });
 

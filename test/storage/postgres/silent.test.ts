@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { agentRoutes, serverRoutes } from "../../../src/protocol/routes.ts";
 import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";
-import { events, nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { events, nextEvents, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { newSchema, openEmpty, openProxy } from "./logs.ts";
 
 needsPostgres();
@@ -86,12 +86,12 @@ test("what waits for a silent database is done once when it is back, also if the
   log.release(await startRun(log, "other", 2));
   proxy.silence();
   const appended = log.append(cursor, nextEvents(cursor, 2));
-  const read = log.read(runId("other"), { after: 0 });
+  const read = log.read(asRunId("other"), { after: 0 });
   await expect.poll(() => log.health().writable, { timeout: 10_000 }).toBe(false);
   proxy.mendForNew();
   expect(await appended).toMatchObject({ head: 3 });
   expect((await read).events).toEqual(events(1, 2));
-  expect((await log.read(runId("run"), { after: 0, records: true })).events).toEqual(events(1, 3));
+  expect((await log.read(asRunId("run"), { after: 0, records: true })).events).toEqual(events(1, 3));
   await expect.poll(() => log.health().writable).toBe(true);
 });
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { testArtifactStore } from "../../../src/testing/stores/artifact-store.ts";
 import { testSecretStore } from "../../../src/testing/stores/secret-store.ts";
 import { postgresArtifacts, postgresSecrets } from "troupe/postgres";
@@ -131,21 +131,21 @@ test("a removal of files that stops in the middle is continued by the next one",
   const log = await openEmpty({ settleMs: 0 });
   onTestFinished(() => log.close());
   const names = ["1", "2", "3", "4"];
-  const file = { mimeType: "text/plain", limitBytes: 100, body: Buffer.from("bytes"), runId: runId("run") };
+  const file = { mimeType: "text/plain", limitBytes: 100, body: Buffer.from("bytes"), runId: asRunId("run") };
   for (const name of names) await log.artifacts?.().put({ ...file, name, artifactId: name });
   const schema = schemaOf(log);
   await query(`CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END $$`);
   await query(`CREATE TRIGGER refuse BEFORE DELETE ON ${schema}.artifact_chunk
     FOR EACH ROW WHEN (OLD.artifact = '3') EXECUTE FUNCTION ${schema}.refuse()`);
-  await expect(log.artifacts?.().removeRun(runId("run"))).rejects.toMatchObject({ code: "unavailable" });
+  await expect(log.artifacts?.().removeRun(asRunId("run"))).rejects.toMatchObject({ code: "unavailable" });
   expect(await query(`SELECT artifact FROM ${schema}.artifact_chunk ORDER BY artifact`)).toEqual([
     { artifact: "3" },
     { artifact: "4" },
   ]);
 
   await query(`DROP TRIGGER refuse ON ${schema}.artifact_chunk`);
-  await log.artifacts?.().removeRun(runId("run"));
+  await log.artifacts?.().removeRun(asRunId("run"));
   expect(
     await query(`SELECT id AS left FROM ${schema}.artifact UNION ALL SELECT artifact FROM ${schema}.artifact_run
     UNION ALL SELECT artifact FROM ${schema}.artifact_chunk`),

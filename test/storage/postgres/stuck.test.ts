@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Fenced } from "../../../src/ports/event-log.ts";
 import type { Cursor, EventLog } from "../../../src/ports/event-log.ts";
-import { events, nextEvents, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { events, nextEvents, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { postgresLog } from "troupe/postgres";
 import type { PostgresLogOptions } from "troupe/postgres";
 import pg from "pg";
@@ -86,7 +86,7 @@ test("an append whose answer is lost is acknowledged only when the synchronous s
   await ask(server.url, "SELECT pg_reload_conf()");
   const { head } = await appended;
   expect(head).toBe(cursor.head + 2);
-  expect((await log.read(runId("run"), { after: 0, records: true })).events).toEqual(events(1, head));
+  expect((await log.read(asRunId("run"), { after: 0, records: true })).events).toEqual(events(1, head));
 });
 
 test("a statement that a node has given up ends on the server too", async () => {
@@ -119,7 +119,7 @@ test("a run with more appends than a statement deletes in its time is removed in
     BEGIN INSERT INTO ${schema}.deleted SELECT count(*) FROM gone; RETURN NULL; END $$`);
   await query(`CREATE TRIGGER count_deleted AFTER DELETE ON ${schema}.batch REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.count_deleted()`);
-  const { cursor } = await log.claim(runId("run"));
+  const { cursor } = await log.claim(asRunId("run"));
 
   // Another node takes the run while its content is being deleted: everything stays.
   await query(`CREATE FUNCTION ${schema}.take() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -129,8 +129,8 @@ test("a run with more appends than a statement deletes in its time is removed in
   expect(await query(`SELECT count(*)::int AS n FROM ${schema}.batch`)).toEqual([{ n: 3001 }]);
   await query(`DROP TRIGGER take ON ${schema}.batch`);
 
-  await log.remove((await log.claim(runId("run"))).cursor);
-  expect(await log.run(runId("run"))).toMatchObject({ removed: true });
+  await log.remove((await log.claim(asRunId("run"))).cursor);
+  expect(await log.run(asRunId("run"))).toMatchObject({ removed: true });
   expect(await query(`SELECT count(*)::int AS n FROM ${schema}.batch`)).toEqual([{ n: 0 }]);
   const [deleted] = await query(`SELECT sum(n)::int AS all, max(n)::int AS most FROM ${schema}.deleted`);
   expect(deleted).toEqual({ all: 3001, most: expect.any(Number) as number });
@@ -147,9 +147,9 @@ test("a node that vanishes in the middle of a transaction does not keep its lock
     .artifacts?.()
     .put({ artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 100 });
   const vanished = proxy.silenceAt(`INSERT INTO ${schemaOf(a)}.artifact_run`);
-  const attached = a.artifacts?.().attach(["file"], runId("of-a"));
+  const attached = a.artifacts?.().attach(["file"], asRunId("of-a"));
   await vanished;
-  await b.artifacts?.().attach(["file"], runId("of-b"));
+  await b.artifacts?.().attach(["file"], asRunId("of-b"));
   proxy.mend();
   await attached;
   expect(await b.artifacts?.().get("file")).toMatchObject({ runIds: ["of-b", "of-a"] });

@@ -12,7 +12,7 @@ import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../../src/storage/sqlite/directory/open-directory.ts";
 import { openDatabase } from "../../../src/storage/sqlite/format/schema.ts";
 import { DiskWriter } from "../../../src/storage/sqlite/writer/disk-writer.ts";
-import { nextEvents, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { nextEvents, row, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { skipWithoutCompiler } from "../../machine/skip-without.ts";
 import { startLogChild, temporaryDirectory } from "../directories.ts";
 
@@ -130,11 +130,11 @@ test("pages that cannot be moved into the database are not lost, and stop append
   ]);
   const log = sqliteLog(directory);
   for (const [run, head] of said[0]?.heads ?? []) {
-    const page = await log.read(runId(run), { after: 0 });
+    const page = await log.read(asRunId(run), { after: 0 });
     expect(page.events).toHaveLength(page.head);
     expect(page.head).toBeGreaterThanOrEqual(head);
   }
-  const { cursor } = await log.claim(runId("run"));
+  const { cursor } = await log.claim(asRunId("run"));
   await log.append(cursor, nextEvents(cursor, 1));
   await log.close();
 });

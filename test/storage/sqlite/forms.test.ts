@@ -9,7 +9,7 @@ import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import {
   events,
   nextEvents,
-  requestId,
+  asRequestId,
   row,
   startRun,
   texts,
@@ -20,7 +20,7 @@ test("a log of format 1 is opened, and its requests can sleep", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursor = await startRun(log, "run", 1);
-  const mark: RequestMark = { requestId: requestId("first"), phase: "running", createdAt: 1, started: 1 };
+  const mark: RequestMark = { requestId: asRequestId("first"), phase: "running", createdAt: 1, started: 1 };
   await log.append(cursor, { events: [], records: [], requests: [mark] });
   await log.close();
   toFirstForm(join(directory, "log.db"));

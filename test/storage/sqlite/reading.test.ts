@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
-import { events, nextEvents, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import { events, nextEvents, row, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../directories.ts";
 
 test("a commit cannot be read before its append is acknowledged", async () => {
@@ -20,16 +20,16 @@ test("a commit cannot be read before its append is acknowledged", async () => {
   database.close();
 
   const [live, page, list] = [
-    log.read(runId("run"), { after: 0 }),
-    log.read(runId("run"), { after: 0, records: true }),
+    log.read(asRunId("run"), { after: 0 }),
+    log.read(asRunId("run"), { after: 0, records: true }),
     log.list({ limit: 1 }),
   ];
   expect(await live).toEqual({ events: events(1, 2), records: [], head: 2 });
   expect(await page).toEqual({ events: events(1, 2), records: [], head: 2 });
   expect((await list).runs).toMatchObject([{ head: 2 }]);
   // A row is consistent with the readable events: it waits for the acknowledgement.
-  expect(await log.run(runId("run"))).toMatchObject({ head: 5, turns: 2 });
+  expect(await log.run(asRunId("run"))).toMatchObject({ head: 5, turns: 2 });
   await appended;
-  expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 5));
+  expect((await log.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 5));
   await log.close();
 });

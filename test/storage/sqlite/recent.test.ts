@@ -6,7 +6,14 @@ import type { Cursor, EventLog } from "../../../src/ports/event-log.ts";
 import { memoryLog } from "../../../src/storage/memory/log.ts";
 import { DamagedLog, sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { createRandom } from "../../../src/testing/event-log/random.ts";
-import { events, nextEvents, record, row, runId, startRun } from "../../../src/testing/event-log/subject.ts";
+import {
+  events,
+  nextEvents,
+  record,
+  row,
+  asRunId,
+  startRun,
+} from "../../../src/testing/event-log/subject.ts";
 import { startLogChild, temporaryDirectory } from "../directories.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -46,7 +53,7 @@ test("small appends of many runs are one row per commit, and later one chunk per
   expect(written).toBeLessThan(100);
   expect(countRows(database, "chunk")).toBeLessThan(100);
   for (const name of names) {
-    expect(await log.read(runId(name), { after: 0, records: true })).toMatchObject({
+    expect(await log.read(asRunId(name), { after: 0, records: true })).toMatchObject({
       events: events(1, 32),
       records: [record(1, 31)],
     });
@@ -70,25 +77,29 @@ test("when nothing is appended for a moment, all events are in chunks and no oth
   );
   expect(stored.get()?.["last"]).toBe(4);
   await log.append(next ?? cursor, nextEvents(next ?? cursor, 1));
-  expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 5));
+  expect((await log.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 5));
   await log.close();
 });
 
 test("a run that is released or claimed again keeps its recent events", async () => {
   const log = sqliteLog(temporaryDirectory());
   const [cursor] = await appendToAll(log, [await startRun(log, "run", 1)], 2);
-  const first = await log.claim(runId("run"));
+  const first = await log.claim(asRunId("run"));
   expect(first).toMatchObject({ cursor: { head: 3 }, run: { head: 3 } });
   await expect(async () => log.append(cursor ?? first.cursor, nextEvents(first.cursor, 1))).rejects.toThrow(
     "has another owner",
   );
   const next = await log.append(first.cursor, nextEvents(first.cursor, 1));
   log.release(next);
-  expect(await log.run(runId("run"))).toMatchObject({ head: 4 });
+  expect(await log.run(asRunId("run"))).toMatchObject({ head: 4 });
   expect((await log.list({ limit: 1 })).runs).toMatchObject([{ head: 4 }]);
-  expect(await log.size(runId("run"))).toBeGreaterThan(4 * 20);
-  expect((await log.claim(runId("run"))).cursor.head).toBe(4);
-  expect(await log.read(runId("run"), { after: 0 })).toEqual({ events: events(1, 4), records: [], head: 4 });
+  expect(await log.size(asRunId("run"))).toBeGreaterThan(4 * 20);
+  expect((await log.claim(asRunId("run"))).cursor.head).toBe(4);
+  expect(await log.read(asRunId("run"), { after: 0 })).toEqual({
+    events: events(1, 4),
+    records: [],
+    head: 4,
+  });
   await log.close();
 });
 
@@ -114,7 +125,7 @@ test("a process that is killed leaves recent events, which the next one moves in
   const database = openReading(directory);
   expect(countRows(database, "recent")).toBe(0);
   for (const [run, head] of heads) {
-    const page = await log.read(runId(run), { after: 0 });
+    const page = await log.read(asRunId(run), { after: 0 });
     expect(page.head).toBeGreaterThanOrEqual(head);
     expect(page.events).toEqual(events(1, page.head));
   }
@@ -156,7 +167,7 @@ test.each(["DELETE FROM recent WHERE seq = (SELECT max(seq) FROM recent)", "UPDA
 
     expect(() => sqliteLog(directory)).toThrow(DamagedLog);
     const log = sqliteLog(directory, { acceptLoss: true });
-    const page = await log.read(runId("run-0"), { after: 0 });
+    const page = await log.read(asRunId("run-0"), { after: 0 });
     expect(page.events).toEqual(events(1, page.head));
     await log.close();
   },
@@ -170,7 +181,7 @@ test.each([1, 2, 3])(
     // Without a cache, so that reads use the database.
     let log = sqliteLog(directory, { cacheBytes: 0 });
     const model = memoryLog();
-    const names = ["a", "b", "c"].map(runId);
+    const names = ["a", "b", "c"].map(asRunId);
     const cursors = new Map<string, readonly [Cursor, Cursor]>();
     const claimAll = async (): Promise<void> => {
       for (const name of names)
@@ -178,7 +189,7 @@ test.each([1, 2, 3])(
     };
     await claimAll();
     for (let step = 0; step < 300; step += 1) {
-      const name = names[random.below(names.length)] ?? runId("a");
+      const name = names[random.below(names.length)] ?? asRunId("a");
       const [own, other] = cursors.get(name) ?? [];
       if (own === undefined || other === undefined) throw new Error("not claimed");
       const batch = {

@@ -2,7 +2,7 @@ import { EventDecoder } from "../../../protocol/events/encode.ts";
 import type { TurnError, Usage } from "../../../protocol/events/events.ts";
 import { RunFold } from "../../../view/fold.ts";
 import type { CallView, Change, PartView, TurnView } from "../../../view/run-view.ts";
-import { addUsage } from "../../../view/turns.ts";
+import { mergeUsage } from "../../../view/turns.ts";
 import { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ContentValue, ObjectError } from "../objects.ts";
 import type { Ending } from "./end-message.ts";
@@ -113,7 +113,7 @@ export class Projection {
       case "end":
         return this.#complete(change.turn);
       case "result":
-        if (change.call.kind === "model") this.#usage = addUsage(this.#usage, change.call.usage ?? {});
+        if (change.call.kind === "model") this.#usage = mergeUsage(this.#usage, change.call.usage ?? {});
         break;
       default:
         break;

@@ -5,7 +5,7 @@ import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/a
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
 import { hashParts } from "../wire/hash-parts.ts";
-import { joinTexts } from "../wire/content.ts";
+import { contentText } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
@@ -93,7 +93,7 @@ export class SessionCall {
       const isEmpty = isStopped && this.#received === 0 && (message?.content.length ?? 0) === 0;
       if (status === TASK.broken || isEmpty) {
         if (!isStopped) await this.#stop(answers, send, stream);
-        const why = joinTexts(message?.content ?? []);
+        const why = contentText(message?.content ?? []);
         const reason = why === "" ? "it ended the session without an answer" : why;
         return toFailure("failed", `agent ${this.#name} failed: ${reason}`);
       }
@@ -111,7 +111,7 @@ export class SessionCall {
   /** Asks the caller of the turn what the remote agent asks, and sends the answer there. Resolves when either continues. */
   async #ask(message: AgentMessage, answers: SessionMessages, give: (text: string) => void): Promise<void> {
     const { signal } = this.#session;
-    const prompt = joinTexts(message.content);
+    const prompt = contentText(message.content);
     checkText(prompt);
     let isGiven = false;
     const callId = this.#session.newCall();
@@ -141,7 +141,7 @@ export class SessionCall {
   async #log({ content }: AgentMessage): Promise<void> {
     const speaker = { agent: this.#name, depth: 0 };
     this.#received += 1;
-    const text = joinTexts(content);
+    const text = contentText(content);
     this.#characters += text.length;
     if (this.#received > LIMITS.messages || this.#characters > LIMITS.characters)
       throw new AgentError("too_large", "it says more than a call may hold");

@@ -3,7 +3,7 @@ import type { Json } from "../../../protocol/json.ts";
 import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
 import { toJson } from "../../../runtime/journal/json-limits.ts";
 import { hashParts } from "../wire/hash-parts.ts";
-import { joinTexts } from "../wire/content.ts";
+import { contentText } from "../wire/content.ts";
 import type { ToolResponse } from "../wire/messages.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
 import { storeFiles } from "./store-files.ts";
@@ -58,7 +58,7 @@ export async function callFarTool(
 }
 
 function toResult({ content }: ToolResponse, tool: string): RemoteEnd {
-  const text = joinTexts(content);
+  const text = contentText(content);
   const output = toJson(parse(text), `what ${tool} returned`);
   return { ok: true, result: text, output, truncated: false };
 }

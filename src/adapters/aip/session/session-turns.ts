@@ -6,7 +6,7 @@ import { isId } from "../../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
-import { contentFiles, joinTexts } from "../wire/content.ts";
+import { contentFiles, contentText } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
@@ -61,7 +61,7 @@ export class SessionTurns {
     for (let isAgain = false; receipt === undefined; isAgain = true) {
       try {
         const { requestId, waits } = await this.#readStanding();
-        wait = chooseWait(waits, joinTexts(quest.content));
+        wait = chooseWait(waits, contentText(quest.content));
         const isEmpty = quest.content.length === 0;
         if (isEmpty && this.#runId !== undefined && requestId !== undefined)
           receipt = { ...JOINED, runId: this.#runId, requestId };
@@ -140,7 +140,7 @@ export class SessionTurns {
     const attachments = await uploadFiles(this.#runtime, contentFiles(quest.content));
     const request: TurnRequest = {
       type: "ChatRequest",
-      input: joinTexts(quest.content),
+      input: contentText(quest.content),
       ...(this.#runId === undefined ? { key: await this.#key() } : { run_id: this.#runId }),
       request_metadata: metadataOf({ ...quest, session_id: this.#first.session_id }),
       ...(attachments.length > 0 && { attachments }),
@@ -161,7 +161,7 @@ export class SessionTurns {
       type: "ResumeWithInput",
       request_id: requestId,
       wait_id: wait.waitId,
-      request_keys: toAnswer(wait, joinTexts(quest.content)),
+      request_keys: toAnswer(wait, contentText(quest.content)),
     });
   }
 

@@ -11,7 +11,7 @@ export interface ContentFile {
 export const CONTENT_BYTES = 3_670_016;
 
 /** The texts of a message, one line break between two of them. */
-export function joinTexts(content: readonly ContentItem[]): string {
+export function contentText(content: readonly ContentItem[]): string {
   return content
     .flatMap(({ data, text }) => (data === "text" && text !== undefined ? [text] : []))
     .join("\n");

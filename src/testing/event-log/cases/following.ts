@@ -3,7 +3,7 @@ import type { EventLog } from "../../../ports/event-log.ts";
 import { toEncoded } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { createRandom } from "../random.ts";
-import { events, nextEvents, openFor, runId, startRun, numbers } from "../subject.ts";
+import { events, nextEvents, openFor, asRunId, startRun, numbers } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
 /** Reading live: what wakes readers. */
@@ -15,7 +15,7 @@ export function testFollowing(subject: EventLogSubject): void {
       const batches = 80;
       let cursor = await startRun(log, "run", 1);
       const end = 1_000;
-      const readers = numbers(0, 3).map((reader) => follow(log, runId("run"), reader % 2, end));
+      const readers = numbers(0, 3).map((reader) => follow(log, asRunId("run"), reader % 2, end));
       for (let batch = 0; batch < batches; batch += 1) {
         cursor = await log.append(cursor, nextEvents(cursor, 1 + random.below(12)));
       }
@@ -31,14 +31,14 @@ export function testFollowing(subject: EventLogSubject): void {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 1);
       const woken = new Promise<number>((resolve, reject) => {
-        const stop = log.tail(runId("run"), () => {
+        const stop = log.tail(asRunId("run"), () => {
           stop();
-          Promise.resolve(log.read(runId("run"), { after: 1 })).then((page) => resolve(page.head), reject);
+          Promise.resolve(log.read(asRunId("run"), { after: 1 })).then((page) => resolve(page.head), reject);
         });
       });
       await log.append(cursor, nextEvents(cursor, 2));
 
-      expect((await log.read(runId("run"), { after: 1 })).events).toEqual(events(2, 3));
+      expect((await log.read(asRunId("run"), { after: 1 })).events).toEqual(events(2, 3));
       expect(await woken).toBe(3);
     });
 
@@ -63,14 +63,14 @@ export function testFollowing(subject: EventLogSubject): void {
       await until("two");
       const appended = await log.append(one, nextEvents(one, 1));
       await until("one");
-      expect(await log.run(runId("one"))).toMatchObject({ head: 2 });
+      expect(await log.run(asRunId("one"))).toMatchObject({ head: 2 });
       await log.remove(appended);
       await until("one");
-      expect(await log.run(runId("one"))).toMatchObject({ removed: true });
+      expect(await log.run(asRunId("one"))).toMatchObject({ removed: true });
 
       stop();
       const tailed = Promise.withResolvers<void>();
-      log.tail(runId("two"), tailed.resolve);
+      log.tail(asRunId("two"), tailed.resolve);
       await log.append(two, nextEvents(two, 1));
       await tailed.promise;
       expect(woken).toEqual([]);

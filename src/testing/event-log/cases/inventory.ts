@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { EventLog } from "../../../ports/event-log.ts";
 import type { RequestQuery, RunIdQuery } from "../../../ports/log-queries.ts";
-import { accepted, nextEvents, openFor, requestId, row, runId, startRun, alias } from "../subject.ts";
+import { accepted, nextEvents, openFor, asRequestId, row, asRunId, startRun, alias } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
 /** What a copy of a log reads besides rows and events. */
@@ -9,11 +9,11 @@ export function testInventory(subject: EventLogSubject): void {
   describe("inventory", () => {
     test("the ids of all runs are listed in the order of their first appends, also of those without an agent", async () => {
       const log = await openFor(subject);
-      await log.claim(runId("only-claimed"));
+      await log.claim(asRunId("only-claimed"));
       for (const id of ["m", "z", "a"]) await startRun(log, id, 1);
-      const { cursor } = await log.claim(runId("hidden"));
+      const { cursor } = await log.claim(asRunId("hidden"));
       await log.append(cursor, { events: [], records: [], run: row({ agent: "" }) });
-      const again = (await log.claim(runId("m"))).cursor;
+      const again = (await log.claim(asRunId("m"))).cursor;
       await log.append(again, { ...nextEvents(again, 1), run: row({ updatedAt: 9_000 }) });
 
       for (const limit of [1, 2, 4, 10])
@@ -48,8 +48,8 @@ export function testInventory(subject: EventLogSubject): void {
       });
 
       for (const limit of [1, 2, 5, 9]) {
-        expect(await allRequests(log, { runId: runId("run"), limit, oldestFirst: true })).toEqual(names);
-        expect(await allRequests(log, { runId: runId("run"), limit })).toEqual(names.toReversed());
+        expect(await allRequests(log, { runId: asRunId("run"), limit, oldestFirst: true })).toEqual(names);
+        expect(await allRequests(log, { runId: asRunId("run"), limit })).toEqual(names.toReversed());
       }
     });
 
@@ -60,8 +60,8 @@ export function testInventory(subject: EventLogSubject): void {
       const requests = names.map((name, n) => accepted(name, { createdAt: 7, accepted: { n, after: 1 } }));
       await log.remove(await log.append(cursor, { events: [], records: [], requests }));
 
-      const query = { runId: runId("run"), removed: true } as const;
-      expect(await log.requests({ runId: runId("run"), limit: 9 })).toEqual([]);
+      const query = { runId: asRunId("run"), removed: true } as const;
+      expect(await log.requests({ runId: asRunId("run"), limit: 9 })).toEqual([]);
       for (const limit of [1, 2, 9])
         expect((await allRequests(log, { ...query, limit })).toSorted()).toEqual(["a", "b", "c"]);
       expect(await log.requests({ ...query, limit: 1 })).toMatchObject([{ runId: "run", removed: true }]);
@@ -70,9 +70,9 @@ export function testInventory(subject: EventLogSubject): void {
     test("a run holds its aliases and references, until they move, are dropped, or the run is removed", async () => {
       const log = await openFor(subject);
       const nothing = { aliases: [], references: [] };
-      expect(await log.holdings(runId("run"))).toEqual(nothing);
+      expect(await log.holdings(asRunId("run"))).toEqual(nothing);
       let cursor = await startRun(log, "run", 1);
-      expect(await log.holdings(runId("run"))).toEqual(nothing);
+      expect(await log.holdings(asRunId("run"))).toEqual(nothing);
       for (const name of ["z", "a b", "m"])
         cursor = await log.append(cursor, { events: [], records: [], alias: alias(name) });
       const agent = "another";
@@ -82,19 +82,19 @@ export function testInventory(subject: EventLogSubject): void {
       const other = await startRun(log, "other", 1);
       await log.append(other, {
         ...nextEvents(other, 1),
-        alias: { ...alias("m"), from: runId("run") },
+        alias: { ...alias("m"), from: asRunId("run") },
         references: [{ thing: "a" }],
       });
       const dropped = [{ thing: "dropped", dropped: true }];
       cursor = await log.append(cursor, { events: [], records: [], references: dropped });
 
-      expect(await log.holdings(runId("run"))).toEqual({
+      expect(await log.holdings(asRunId("run"))).toEqual({
         aliases: [{ agent, name: "x" }, alias("a b"), alias("z")],
         references: ["a", "z"],
       });
-      expect(await log.holdings(runId("other"))).toEqual({ aliases: [alias("m")], references: ["a"] });
+      expect(await log.holdings(asRunId("other"))).toEqual({ aliases: [alias("m")], references: ["a"] });
       await log.remove(cursor);
-      expect(await log.holdings(runId("run"))).toEqual(nothing);
+      expect(await log.holdings(asRunId("run"))).toEqual(nothing);
     });
   });
 }
@@ -103,7 +103,7 @@ async function allIds(log: EventLog, query: RunIdQuery): Promise<readonly string
   const found: string[] = [];
   for (;;) {
     const after = found.at(-1);
-    const page = await log.runIds({ ...query, ...(after !== undefined && { after: runId(after) }) });
+    const page = await log.runIds({ ...query, ...(after !== undefined && { after: asRunId(after) }) });
     expect(page.length).toBeLessThanOrEqual(query.limit);
     if (page.length === 0) return found;
     found.push(...page);
@@ -114,7 +114,7 @@ async function allRequests(log: EventLog, query: RequestQuery): Promise<readonly
   const found: string[] = [];
   for (;;) {
     const after = found.at(-1);
-    const page = await log.requests({ ...query, ...(after !== undefined && { after: requestId(after) }) });
+    const page = await log.requests({ ...query, ...(after !== undefined && { after: asRequestId(after) }) });
     expect(page.length).toBeLessThanOrEqual(query.limit);
     if (page.length === 0) return found;
     found.push(...page.map((entry) => entry.requestId));

@@ -8,9 +8,9 @@ import {
   openFor,
   record,
   reopenFor,
-  requestId,
+  asRequestId,
   row,
-  runId,
+  asRunId,
   startRun,
   alias,
 } from "../subject.ts";
@@ -64,21 +64,23 @@ export function testLifecycle(subject: EventLogSubject): void {
         ...nextEvents(cursor, 2),
         records: [record(1, 3), record(2, 5)],
         run: row({ status: "waiting", turns: 2, metadata: { a: 1 } }),
-        requests: [{ requestId: requestId("open"), phase: "running", createdAt: 4, started: 4, wakeAt: 50 }],
+        requests: [
+          { requestId: asRequestId("open"), phase: "running", createdAt: 4, started: 4, wakeAt: 50 },
+        ],
         alias: alias("name"),
         references: [{ thing: "secret" }],
         snapshot: { at: 5 },
       });
       cursor = await log.append(cursor, nextEvents(cursor, 1));
       const removed = await startRun(log, "removed", 1);
-      const requests = [{ requestId: requestId("gone"), phase: "queued", createdAt: 5 } as const];
+      const requests = [{ requestId: asRequestId("gone"), phase: "queued", createdAt: 5 } as const];
       await log.remove(await log.append(removed, { events: [], records: [], requests }));
       const look = (log: EventLog) =>
         Promise.all([
-          log.read(runId("run"), { after: 0, records: true }),
-          log.run(runId("run")),
-          log.lookup(requestId("open")),
-          log.lookup(requestId("gone")),
+          log.read(asRunId("run"), { after: 0, records: true }),
+          log.run(asRunId("run")),
+          log.lookup(asRequestId("open")),
+          log.lookup(asRequestId("gone")),
           log.open(),
           log.asleep({}),
           log.list({ limit: 10 }),
@@ -91,8 +93,8 @@ export function testLifecycle(subject: EventLogSubject): void {
       expect(await look(again)).toEqual(before);
       expect(await again.find(alias("name"))).toBe("run");
       expect(await again.unreferenced(["secret", "other"])).toEqual(["other"]);
-      expect(await again.run(runId("removed"))).toMatchObject({ removed: true });
-      const claim = await again.claim(runId("run"));
+      expect(await again.run(asRunId("removed"))).toMatchObject({ removed: true });
+      const claim = await again.claim(asRunId("run"));
       expect(claim.snapshot).toEqual({ head: 5, records: 2, data: { at: 5 } });
       expect(claim.cursor).toMatchObject({ head: 6, records: 2 });
     });
@@ -103,7 +105,7 @@ export function testLifecycle(subject: EventLogSubject): void {
       const again = await reopenFor(reopen, log);
 
       await expect(again.append(old, nextEvents(old, 1))).rejects.toBeInstanceOf(Fenced);
-      const { cursor } = await again.claim(runId("run"));
+      const { cursor } = await again.claim(asRunId("run"));
       expect(cursor.epoch).toBeGreaterThan(old.epoch);
       await expect(again.append(old, nextEvents(old, 1))).rejects.toBeInstanceOf(Fenced);
       expect(await again.append(cursor, nextEvents(cursor, 1))).toMatchObject({ head: 3 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Fenced, Owned } from "../../../ports/event-log.ts";
 import type { EventLog } from "../../../ports/event-log.ts";
-import { nextEvents, requestId, runId, startRun } from "../subject.ts";
+import { nextEvents, asRequestId, asRunId, startRun } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 import { openTwo } from "./two-nodes.ts";
 
@@ -13,37 +13,37 @@ export function testOwners(subject: EventLogSubject): void {
     test("a claim writes the owner, and a release of the newest claim clears it", async () => {
       const [a, b] = await openTwo(subject);
       const first = await startRun(a, "run", 1);
-      expect(await b.run(runId("run"))).toMatchObject({ owner: a.node });
-      const { cursor, run } = await b.claim(runId("run"));
+      expect(await b.run(asRunId("run"))).toMatchObject({ owner: a.node });
+      const { cursor, run } = await b.claim(asRunId("run"));
       expect(run).toMatchObject({ owner: b.node });
       expect((await a.list({ limit: 1 })).runs).toMatchObject([{ owner: b.node }]);
       a.release(first);
       await settle(a);
-      expect(await a.run(runId("run"))).toMatchObject({ owner: b.node });
+      expect(await a.run(asRunId("run"))).toMatchObject({ owner: b.node });
       b.release(await b.append(cursor, nextEvents(cursor, 1)));
-      await expect.poll(async () => (await a.run(runId("run")))?.owner).toBeUndefined();
+      await expect.poll(async () => (await a.run(asRunId("run")))?.owner).toBeUndefined();
     });
 
     test("a claim is refused while a node owns the run that it names", async () => {
       const [a, b] = await openTwo(subject);
       const first = await startRun(a, "run", 1);
-      const refused = b.claim(runId("run"), { unlessOwnedBy: ["other", a.node] });
+      const refused = b.claim(asRunId("run"), { unlessOwnedBy: ["other", a.node] });
       await expect(refused).rejects.toBeInstanceOf(Owned);
       await expect(refused).rejects.toMatchObject({ owner: a.node });
       const next = await a.append(first, nextEvents(first, 1));
-      expect(await b.run(runId("run"))).toMatchObject({ owner: a.node, head: 2 });
+      expect(await b.run(asRunId("run"))).toMatchObject({ owner: a.node, head: 2 });
 
-      const { cursor } = await b.claim(runId("run"), { unlessOwnedBy: ["other"] });
+      const { cursor } = await b.claim(asRunId("run"), { unlessOwnedBy: ["other"] });
       await expect(async () => a.append(next, nextEvents(next, 1))).rejects.toBeInstanceOf(Fenced);
       b.release(cursor);
-      await expect.poll(async () => (await a.run(runId("run")))?.owner).toBeUndefined();
-      expect((await a.claim(runId("run"), { unlessOwnedBy: [b.node] })).run?.owner).toBe(a.node);
+      await expect.poll(async () => (await a.run(asRunId("run")))?.owner).toBeUndefined();
+      expect((await a.claim(asRunId("run"), { unlessOwnedBy: [b.node] })).run?.owner).toBe(a.node);
     });
 
     test("of two claims of a run without an owner that spare each other, one gets it", async () => {
       const nodes = await openTwo(subject);
       for (let round = 0; round < 10; round += 1) {
-        const id = runId(`run-${round}`);
+        const id = asRunId(`run-${round}`);
         const first = await startRun(nodes[0], id, 1);
         nodes[0].release(first);
         await expect.poll(async () => (await nodes[1].run(id))?.owner).toBeUndefined();
@@ -61,19 +61,24 @@ export function testOwners(subject: EventLogSubject): void {
       const start = async (node: EventLog, id: string): Promise<void> => {
         const cursor = await startRun(node, id, 1);
         const at = { createdAt: 1, started: 1 };
-        const sleeps = { requestId: requestId(`sleeps-${id}`), phase: "running", wakeAt: 5, ...at } as const;
+        const sleeps = {
+          requestId: asRequestId(`sleeps-${id}`),
+          phase: "running",
+          wakeAt: 5,
+          ...at,
+        } as const;
         const next = await node.append(cursor, {
           events: [],
           records: [],
-          requests: [{ requestId: requestId(`runs-${id}`), phase: "running", ...at }, sleeps],
-          outbox: [{ requestId: requestId(`reply-${id}`), kind: "reply", event: 1 }],
+          requests: [{ requestId: asRequestId(`runs-${id}`), phase: "running", ...at }, sleeps],
+          outbox: [{ requestId: asRequestId(`reply-${id}`), kind: "reply", event: 1 }],
         });
         if (id === "released") node.release(next);
       };
       await start(a, "a");
       await start(b, "b");
       await start(a, "released");
-      await expect.poll(async () => (await b.run(runId("released")))?.owner).toBeUndefined();
+      await expect.poll(async () => (await b.run(asRunId("released")))?.owner).toBeUndefined();
       const ids = (entries: readonly { readonly runId: string }[]): readonly string[] =>
         entries.map((entry) => entry.runId).toSorted();
       for (const log of [a, b]) {
@@ -98,7 +103,7 @@ export function testOwners(subject: EventLogSubject): void {
 
 /** Waits until a node has done what it was asked before; a release has no answer. */
 async function settle(log: EventLog): Promise<void> {
-  const { cursor } = await log.claim(runId("settle"));
+  const { cursor } = await log.claim(asRunId("settle"));
   log.release(cursor);
-  await log.run(runId("settle"));
+  await log.run(asRunId("settle"));
 }

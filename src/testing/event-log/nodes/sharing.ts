@@ -3,7 +3,7 @@ import { Fenced } from "../../../ports/event-log.ts";
 import type { EventLog } from "../../../ports/event-log.ts";
 import type { RequestMark } from "../../../ports/log-batch.ts";
 import type { NodePresence } from "../../../ports/node-directory.ts";
-import { alias, events, nextEvents, requestId, row, runId, startRun } from "../subject.ts";
+import { alias, events, nextEvents, asRequestId, row, asRunId, startRun } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 import { openTwo } from "./two-nodes.ts";
 
@@ -27,20 +27,20 @@ export function testSharing(subject: EventLogSubject): void {
         cursor = await a.append(cursor, {
           ...nextEvents(cursor, 1),
           run: row({ turns: round }),
-          requests: [{ requestId: requestId(`request-${round}`), phase: "queued", createdAt: 1 }],
+          requests: [{ requestId: asRequestId(`request-${round}`), phase: "queued", createdAt: 1 }],
         });
-        expect(await b.read(runId("run"), { after: 0 })).toMatchObject({ head: cursor.head });
-        expect((await b.run(runId("run")))?.turns).toBe(round);
-        expect(await b.lookup(requestId(`request-${round}`))).toMatchObject({ runId: "run" });
+        expect(await b.read(asRunId("run"), { after: 0 })).toMatchObject({ head: cursor.head });
+        expect((await b.run(asRunId("run")))?.turns).toBe(round);
+        expect(await b.lookup(asRequestId(`request-${round}`))).toMatchObject({ runId: "run" });
       }
       const named = await a.append(cursor, { events: [], records: [], alias: alias("name"), snapshot: 1 });
       expect(await b.find(alias("name"))).toBe("run");
-      expect(await b.snapshot(runId("run"))).toMatchObject({ data: 1, head: cursor.head });
-      expect((await b.read(runId("run"), { after: 0 })).events).toEqual(events(1, cursor.head));
+      expect(await b.snapshot(asRunId("run"))).toMatchObject({ data: 1, head: cursor.head });
+      expect((await b.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, cursor.head));
       await a.remove(named);
-      expect(await b.read(runId("run"), { after: 0 })).toMatchObject({ head: 0 });
-      expect(await b.run(runId("run"))).toMatchObject({ removed: true });
-      expect(await b.lookup(requestId("request-1"))).toMatchObject({ removed: true });
+      expect(await b.read(asRunId("run"), { after: 0 })).toMatchObject({ head: 0 });
+      expect(await b.run(asRunId("run"))).toMatchObject({ removed: true });
+      expect(await b.lookup(asRequestId("request-1"))).toMatchObject({ removed: true });
     });
 
     test("a claim of one node fences the cursor of the other one, again and again", async () => {
@@ -49,7 +49,7 @@ export function testSharing(subject: EventLogSubject): void {
       for (let round = 0; round < 10; round += 1) {
         const node = round % 2 === 0 ? b : a;
         const other = round % 2 === 0 ? a : b;
-        const { cursor } = await node.claim(runId("run"));
+        const { cursor } = await node.claim(asRunId("run"));
         expect(cursor.epoch).toBeGreaterThan(last.epoch);
         expect(cursor.head).toBe(last.head);
         const late = other.append(last, { ...nextEvents(last, 1), run: row({ turns: 99 }) });
@@ -57,8 +57,8 @@ export function testSharing(subject: EventLogSubject): void {
         await expect(other.remove(last)).rejects.toBeInstanceOf(Fenced);
         last = await node.append(cursor, nextEvents(cursor, 1));
       }
-      expect((await a.read(runId("run"), { after: 0 })).events).toEqual(events(1, 11));
-      expect((await b.run(runId("run")))?.turns).toBe(1);
+      expect((await a.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 11));
+      expect((await b.run(asRunId("run")))?.turns).toBe(1);
     });
 
     test("of appends that two nodes race for, the log has those of the last claim, without a gap", async () => {
@@ -67,7 +67,7 @@ export function testSharing(subject: EventLogSubject): void {
       const fight = async (node: EventLog): Promise<number> => {
         let written = 0;
         for (let round = 0; round < 10; round += 1) {
-          const { cursor } = await node.claim(runId("run"));
+          const { cursor } = await node.claim(asRunId("run"));
           try {
             await node.append(cursor, nextEvents(cursor, 1));
             written += 1;
@@ -79,14 +79,14 @@ export function testSharing(subject: EventLogSubject): void {
       };
       const written = await Promise.all(nodes.map(fight));
       const head = 1 + (written[0] ?? 0) + (written[1] ?? 0);
-      const page = await nodes[0].read(runId("run"), { after: 0 });
+      const page = await nodes[0].read(asRunId("run"), { after: 0 });
       expect(page).toEqual({ events: events(1, head), records: [], head });
     });
 
     test("of one request id that two nodes give to two runs at once, one is accepted", async () => {
       const nodes = await openTwo(subject);
       for (let round = 0; round < 20; round += 1) {
-        const id = requestId(`race-${round}`);
+        const id = asRequestId(`race-${round}`);
         const mark: RequestMark = { requestId: id, phase: "queued", createdAt: 1 };
         const outcomes = await Promise.allSettled(
           nodes.map(async (node, index) => {
@@ -99,7 +99,7 @@ export function testSharing(subject: EventLogSubject): void {
         expect(outcomes[1 - accepted]).toMatchObject({ reason: { code: "conflict" } });
         for (const node of nodes) {
           expect(await node.lookup(id)).toMatchObject({ runId: `run-${round}-${accepted}` });
-          expect((await node.read(runId(`run-${round}-${1 - accepted}`), { after: 0 })).head).toBe(1);
+          expect((await node.read(asRunId(`run-${round}-${1 - accepted}`), { after: 0 })).head).toBe(1);
         }
       }
     });
@@ -187,11 +187,11 @@ export function testSharing(subject: EventLogSubject): void {
 function nextWake(log: EventLog, id: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const look = async (): Promise<void> => {
-      const { head } = await log.read(runId("run"), { after: 0 });
+      const { head } = await log.read(asRunId("run"), { after: 0 });
       if (head < id) return;
       stop();
       resolve(head);
     };
-    const stop = log.tail(runId("run"), () => void look().catch(reject));
+    const stop = log.tail(asRunId("run"), () => void look().catch(reject));
   });
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../../errors.ts";
-import { runId } from "../../event-log/subject.ts";
+import { asRunId } from "../../event-log/subject.ts";
 import { serveOne, settle, until } from "../subject.ts";
 import type { RouterSubject } from "../subject.ts";
 
-const RUN = runId("run");
+const RUN = asRunId("run");
 
 /** Messages on one node. */
 export function testDelivery(subject: RouterSubject): void {
@@ -45,7 +45,7 @@ export function testDelivery(subject: RouterSubject): void {
     test("messages that are sent at once are each delivered once, with their own replies", async () => {
       const { router, handler } = await serveOne(subject);
       const numbers = Array.from({ length: 50 }, (_, index) => index);
-      const replies = numbers.map((number) => router.send(runId(`run-${number % 7}`), number));
+      const replies = numbers.map((number) => router.send(asRunId(`run-${number % 7}`), number));
       const wanted = numbers.map((number) => ({ runId: `run-${number % 7}`, message: number }));
       expect(await settle(subject, Promise.all(replies))).toEqual(wanted);
       expect(handler.delivered).toHaveLength(50);
@@ -53,7 +53,7 @@ export function testDelivery(subject: RouterSubject): void {
 
     test("a handler may send a message while it works on one", async () => {
       const { router, handler } = await serveOne(subject);
-      handler.work = (run) => (run === RUN ? router.send(runId("other"), "inner") : undefined);
+      handler.work = (run) => (run === RUN ? router.send(asRunId("other"), "inner") : undefined);
       await settle(subject, router.send(RUN, "outer"));
       expect(handler.delivered.map(({ message }) => message)).toEqual(["outer", "inner"]);
     });

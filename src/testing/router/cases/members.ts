@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { runId } from "../../event-log/subject.ts";
-import { serve, settle, until } from "../subject.ts";
+import { asRunId } from "../../event-log/subject.ts";
+import { registerHandler, settle, until } from "../subject.ts";
 import type { RouterNode, RouterSubject } from "../subject.ts";
 import { claimedBy, serveNodes } from "../several-nodes.ts";
 
-const RUN = runId("run");
+const RUN = asRunId("run");
 
 /** Nodes that join and leave; only for routers of several nodes. */
 export function testMembers(subject: RouterSubject): void {
@@ -27,13 +27,13 @@ export function testMembers(subject: RouterSubject): void {
     test("a node that drains takes no new run, and answers for those in its memory", async () => {
       const [a, b] = await serveNodes(subject, 2);
       await claimedBy(a, "held");
-      a.handler.held.add(runId("held"));
+      a.handler.held.add(asRunId("held"));
       await settle(subject, a.router.drain());
       expect(a.router.health()).toMatchObject({ ready: false });
       await until(subject, () => stateOf(b, a) === "draining");
       await settle(subject, a.router.send(RUN, "new"));
       expect(b.handler.delivered).toMatchObject([{ runId: RUN }]);
-      await settle(subject, b.router.send(runId("held"), "known"));
+      await settle(subject, b.router.send(asRunId("held"), "known"));
       expect(a.handler.delivered).toMatchObject([{ runId: "held" }]);
       expect(await a.router.isMine(RUN)).toBe(false);
       await until(subject, () => b.router.leads("any"));
@@ -70,7 +70,7 @@ export function testMembers(subject: RouterSubject): void {
     test("a node that joins is known to the others, which look again for what is theirs", async () => {
       const [a] = await serveNodes(subject, 2);
       const looks = a.handler.lookedFor.length;
-      const joined = await serve(subject, await join(a));
+      const joined = await registerHandler(subject, await join(a));
       await until(subject, () => a.handler.lookedFor.slice(looks).some(({ hasChanged }) => hasChanged));
       expect(stateOf(a, joined)).toBe("active");
       expect(joined.router.members()).toHaveLength(3);

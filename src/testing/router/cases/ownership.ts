@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../../errors.ts";
 import { Owned } from "../../../ports/event-log.ts";
-import { runId, startRun } from "../../event-log/subject.ts";
+import { asRunId, startRun } from "../../event-log/subject.ts";
 import { settle, until } from "../subject.ts";
 import type { RouterSubject } from "../subject.ts";
 import { claimedBy, serveNodes } from "../several-nodes.ts";
 
-const RUN = runId("run");
+const RUN = asRunId("run");
 
 /** The owner of a run gets its messages; only for routers of several nodes. */
 export function testOwnership(subject: RouterSubject): void {
@@ -24,8 +24,8 @@ export function testOwnership(subject: RouterSubject): void {
 
     test("a new run is for the node that gets its first message", async () => {
       const [a, b] = await serveNodes(subject, 2);
-      await settle(subject, a.router.send(runId("of-a"), null));
-      await settle(subject, b.router.send(runId("of-b"), null));
+      await settle(subject, a.router.send(asRunId("of-a"), null));
+      await settle(subject, b.router.send(asRunId("of-b"), null));
       expect(a.handler.delivered).toMatchObject([{ runId: "of-a" }]);
       expect(b.handler.delivered).toMatchObject([{ runId: "of-b" }]);
     });
@@ -82,7 +82,7 @@ export function testOwnership(subject: RouterSubject): void {
     test("one of the nodes continues a run that no living node owns, and does a task for all", async () => {
       const nodes = await serveNodes(subject, 3);
       const ownersOf = (run: string): Promise<boolean[]> =>
-        Promise.all(nodes.map(({ router }) => router.isMine(runId(run))));
+        Promise.all(nodes.map(({ router }) => router.isMine(asRunId(run))));
       // A node that stood still for a moment does nothing for the others until it has heard of them again.
       for (let run = 0; run < 10; run += 1)
         await until(subject, async () => (await ownersOf(`run-${run}`)).filter(Boolean).length === 1);

@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { Unavailable } from "../../../../src/ports/event-log.ts";
 import type { RunId } from "../../../../src/protocol/ids.ts";
 import { DamagedLog, DirectoryInUse, sqliteLog } from "../../../../src/storage/sqlite/index.ts";
-import { events, nextEvents, runId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { events, nextEvents, asRunId, startRun } from "../../../../src/testing/event-log/subject.ts";
 import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "../../directories.ts";
 
 // Each of these tests starts a process several times, which is slow on a loaded machine.
@@ -38,7 +38,7 @@ test("a log that lost half of its commits is refused, unless the loss is accepte
 
   expect(() => sqliteLog(directory)).toThrow(/has lost its newest \d+ of \d+ transactions/);
   const log = sqliteLog(directory, { acceptLoss: true });
-  const page = await log.read(runId("run-0"), { after: 0 });
+  const page = await log.read(asRunId("run-0"), { after: 0 });
   expect(page.events).toEqual(events(1, page.head));
   await log.close();
   await sqliteLog(directory).close();
@@ -110,7 +110,7 @@ test("a newest transaction that differs from the committed one is refused", asyn
 test("a changed byte in a run is an error of that run only", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
-  const { cursor } = await log.claim(runId("hurt"));
+  const { cursor } = await log.claim(asRunId("hurt"));
   await log.append(cursor, {
     ...nextEvents(cursor, 2),
     events: ['{"id":1}', '{"id":2,"content":"the one that is changed"}'],
@@ -121,10 +121,10 @@ test("a changed byte in a run is an error of that run only", async () => {
   damage(join(directory, "log.db"), "the one that", "first");
   const again = sqliteLog(directory);
 
-  await expect(again.read(runId("hurt"), { after: 0 })).rejects.toBeInstanceOf(Unavailable);
-  await expect(again.read(runId("hurt"), { after: 1 })).rejects.toThrow(/damaged/);
-  expect((await again.read(runId("sound"), { after: 0 })).events).toEqual(events(1, 5));
-  const claim = await again.claim(runId("sound"));
+  await expect(again.read(asRunId("hurt"), { after: 0 })).rejects.toBeInstanceOf(Unavailable);
+  await expect(again.read(asRunId("hurt"), { after: 1 })).rejects.toThrow(/damaged/);
+  expect((await again.read(asRunId("sound"), { after: 0 })).events).toEqual(events(1, 5));
+  const claim = await again.claim(asRunId("sound"));
   await again.append(claim.cursor, nextEvents(claim.cursor, 1));
   expect(again.health()).toEqual({ writable: true });
   await again.close();
@@ -141,9 +141,9 @@ test("a run whose events are not found is damaged, not empty", async () => {
   database.close();
   const again = sqliteLog(directory);
 
-  await expect(again.read(runId("hurt"), { after: 0 })).rejects.toThrow(/damaged/);
-  await expect(again.claim(runId("hurt"))).rejects.toBeInstanceOf(Unavailable);
-  expect((await again.read(runId("sound"), { after: 0 })).events).toEqual(events(1, 3));
+  await expect(again.read(asRunId("hurt"), { after: 0 })).rejects.toThrow(/damaged/);
+  await expect(again.claim(asRunId("hurt"))).rejects.toBeInstanceOf(Unavailable);
+  expect((await again.read(asRunId("sound"), { after: 0 })).events).toEqual(events(1, 3));
   await again.close();
 });
 

@@ -2,7 +2,7 @@ import { cpSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DamagedLog, sqliteLog } from "../../../../src/storage/sqlite/index.ts";
-import { nextEvents, runId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { nextEvents, asRunId, startRun } from "../../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../../directories.ts";
 
 const names = Array.from({ length: 40 }, (_, index) => `run-${index}`);
@@ -36,5 +36,5 @@ test("a closed log tells its readers to retry", async () => {
   await startRun(log, "run", 1);
   await log.close();
 
-  await expect(log.run(runId("run"))).rejects.toMatchObject({ code: "unavailable" });
+  await expect(log.run(asRunId("run"))).rejects.toMatchObject({ code: "unavailable" });
 });

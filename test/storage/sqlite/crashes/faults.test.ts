@@ -9,7 +9,7 @@ import { AgentError } from "../../../../src/errors.ts";
 import { Unavailable } from "../../../../src/ports/event-log.ts";
 import type { RunId } from "../../../../src/protocol/ids.ts";
 import { sqliteLog } from "../../../../src/storage/sqlite/index.ts";
-import { events, nextEvents, row, runId, startRun } from "../../../../src/testing/event-log/subject.ts";
+import { events, nextEvents, row, asRunId, startRun } from "../../../../src/testing/event-log/subject.ts";
 import { skipWithoutSmallDisk } from "../../../machine/skip-without.ts";
 import { startLogChild, temporaryDirectory } from "../../directories.ts";
 
@@ -77,7 +77,7 @@ test("after a failed write nothing is appended until the log is reopened, and no
     expect(page.head).toBeGreaterThanOrEqual(head);
     expect(page.events).toHaveLength(page.head);
   }
-  const { cursor } = await log.claim(runId("run"));
+  const { cursor } = await log.claim(asRunId("run"));
   await log.append(cursor, nextEvents(cursor, 1));
   await log.close();
 });
@@ -96,14 +96,14 @@ test("a log that another process wrote to accepts no more appends", async () => 
     writable: false,
     reason: "another process has written to the data directory",
   });
-  expect((await log.read(runId("run"), { after: 0 })).events).toEqual(events(1, 2));
+  expect((await log.read(asRunId("run"), { after: 0 })).events).toEqual(events(1, 2));
   await log.close();
 });
 
 test("a log whose thread could not start accepts no appends, and closes", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
-  const { cursor } = await log.claim(runId("run"));
+  const { cursor } = await log.claim(asRunId("run"));
   const head = join(directory, "head");
   rmSync(head);
   mkdirSync(head);
@@ -144,7 +144,7 @@ test("concurrent appends share a commit, up to a limit", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursors = await Promise.all(
-    Array.from({ length: 60 }, async (_, index) => (await log.claim(runId(`r-${index}`))).cursor),
+    Array.from({ length: 60 }, async (_, index) => (await log.claim(asRunId(`r-${index}`))).cursor),
   );
   const started = await Promise.all(cursors.map(async (cursor) => log.append(cursor, nextEvents(cursor, 1))));
   await Promise.all(

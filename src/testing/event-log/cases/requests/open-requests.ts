@@ -3,7 +3,7 @@ import type { Cursor } from "../../../../ports/event-log.ts";
 import type { RequestMark } from "../../../../ports/log-batch.ts";
 import type { SleepQuery } from "../../../../ports/log-queries.ts";
 import type { RunId } from "../../../../protocol/ids.ts";
-import { accepted, nextEvents, openFor, requestId, startRun } from "../../subject.ts";
+import { accepted, nextEvents, openFor, asRequestId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The requests that have work to do, and those that sleep or rest. */
@@ -47,10 +47,10 @@ export function testOpenRequests(subject: EventLogSubject): void {
       );
       expect(await opened()).toEqual(["runs"]);
 
-      await mark(waiting, { requestId: requestId("waits"), phase: "completed", completed: 1 });
-      await mark(sleeping, { requestId: requestId("sleeps"), phase: "running", wakeAt: 0 });
+      await mark(waiting, { requestId: asRequestId("waits"), phase: "completed", completed: 1 });
+      await mark(sleeping, { requestId: asRequestId("sleeps"), phase: "running", wakeAt: 0 });
       expect(await opened()).toEqual(["behind", "sleeps", "runs"]);
-      expect(await log.lookup(requestId("sleeps"))).not.toHaveProperty("wakeAt");
+      expect(await log.lookup(asRequestId("sleeps"))).not.toHaveProperty("wakeAt");
     });
 
     test("a request that rests without a wake time is not open until it works again", async () => {
@@ -60,17 +60,17 @@ export function testOpenRequests(subject: EventLogSubject): void {
       const cursor = await startRun(log, "run", 1);
       const second = await log.append(cursor, { events: [], records: [], requests: [mark] });
       expect(await log.open()).toEqual([]);
-      expect(await log.lookup(requestId("rests"))).toMatchObject({ waitingFor });
+      expect(await log.lookup(asRequestId("rests"))).toMatchObject({ waitingFor });
       expect(await log.asleep({})).toEqual([]);
 
-      const works = { requestId: requestId("rests"), phase: "running", waitingFor: null } as const;
+      const works = { requestId: asRequestId("rests"), phase: "running", waitingFor: null } as const;
       const third = await log.append(second, { events: [], records: [], requests: [works] });
       expect(await log.open()).toMatchObject([{ requestId: "rests" }]);
-      expect(await log.lookup(requestId("rests"))).not.toHaveProperty("waitingFor");
+      expect(await log.lookup(asRequestId("rests"))).not.toHaveProperty("waitingFor");
 
-      const ends = { requestId: requestId("rests"), phase: "completed", completed: 1 } as const;
+      const ends = { requestId: asRequestId("rests"), phase: "completed", completed: 1 } as const;
       await log.append(third, { events: [], records: [], requests: [{ ...mark }, ends] });
-      expect(await log.lookup(requestId("rests"))).not.toHaveProperty("waitingFor");
+      expect(await log.lookup(asRequestId("rests"))).not.toHaveProperty("waitingFor");
     });
 
     test("a request that waits for input can have a wake time", async () => {
@@ -88,7 +88,7 @@ export function testOpenRequests(subject: EventLogSubject): void {
       const mark = accepted("sleeps", { createdAt: 1, phase: "running", started: 1, wakeAt: 9_000.4 });
       await log.append(cursor, { events: [], records: [], requests: [mark] });
       expect(await log.asleep({})).toMatchObject([{ requestId: "sleeps", wakeAt: 9_001 }]);
-      expect(await log.lookup(requestId("sleeps"))).toMatchObject({ wakeAt: 9_001 });
+      expect(await log.lookup(asRequestId("sleeps"))).toMatchObject({ wakeAt: 9_001 });
     });
 
     test("asleep lists the sleeping requests by wake time", async () => {
@@ -109,8 +109,8 @@ export function testOpenRequests(subject: EventLogSubject): void {
       expect(await asleep({ limit: 1 })).toEqual(["until-5000"]);
       expect(await asleep({ notAfter: 7_000 })).toEqual(["until-5000", "until-7000"]);
       expect(await asleep({ after: 5_000, limit: 1 })).toEqual(["until-7000"]);
-      expect(await log.lookup(requestId("until-7000"))).toMatchObject({ wakeAt: 7_000, runId: "run-0" });
-      expect(await log.lookup(requestId("until-6000"))).not.toHaveProperty("wakeAt");
+      expect(await log.lookup(asRequestId("until-7000"))).toMatchObject({ wakeAt: 7_000, runId: "run-0" });
+      expect(await log.lookup(asRequestId("until-6000"))).not.toHaveProperty("wakeAt");
     });
 
     test("what a request rests on is found, until it rests no longer or is completed", async () => {
@@ -118,10 +118,10 @@ export function testOpenRequests(subject: EventLogSubject): void {
       let cursor = await startRun(log, "run", 1);
       const mark = async (...requests: RequestMark[]): Promise<unknown> => {
         cursor = await log.append(cursor, { events: [], records: [], requests });
-        return (await log.lookup(requestId("asks")))?.rests;
+        return (await log.lookup(asRequestId("asks")))?.rests;
       };
-      const id = requestId("asks");
-      const rests = [requestId("ask_1"), requestId("ask_2")];
+      const id = asRequestId("asks");
+      const rests = [asRequestId("ask_1"), asRequestId("ask_2")];
       expect(await mark(accepted("asks", { phase: "running" }))).toBeUndefined();
       expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
       expect(await mark({ requestId: id, phase: "waiting" })).toEqual(rests);
@@ -138,7 +138,7 @@ export function testOpenRequests(subject: EventLogSubject): void {
       const all = ["c", "a", "d", "b"];
       for (const name of all) {
         const cursor = await startRun(log, name, 1);
-        const requests = [accepted(name, { phase: "running", rests: [requestId("ask")] })];
+        const requests = [accepted(name, { phase: "running", rests: [asRequestId("ask")] })];
         await log.append(cursor, { events: [], records: [], requests });
       }
       const listed: RunId[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openFor, requestId, runId, startRun } from "../../subject.ts";
+import { openFor, asRequestId, asRunId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The messages of runs to other actors. */
@@ -7,16 +7,16 @@ export function testOutbox(subject: EventLogSubject): void {
   describe("outboxes", () => {
     test("an entry of an outbox is listed until it is done", async () => {
       const log = await openFor(subject);
-      const reply = { requestId: requestId("first"), kind: "reply", event: 1 } as const;
-      const cancel = { requestId: requestId("second"), kind: "cancel", event: 2 } as const;
+      const reply = { requestId: asRequestId("first"), kind: "reply", event: 1 } as const;
+      const cancel = { requestId: asRequestId("second"), kind: "cancel", event: 2 } as const;
       const run = await startRun(log, "run", 2);
       const added = await log.append(run, { events: [], records: [], outbox: [reply] });
       const again = await log.append(added, { events: [], records: [], outbox: [cancel] });
       const other = await startRun(log, "other", 1);
       await log.append(other, { events: [], records: [], outbox: [reply] });
       const entries = [reply, cancel].map((entry) => ({ ...entry, runId: "run" }));
-      expect(await log.outbox({ runId: runId("run") })).toEqual(entries);
-      expect(await log.outbox({ runId: runId("none") })).toEqual([]);
+      expect(await log.outbox({ runId: asRunId("run") })).toEqual(entries);
+      expect(await log.outbox({ runId: asRunId("none") })).toEqual([]);
       expect(await log.outbox({})).toHaveLength(3);
 
       const done = await log.append(again, {
@@ -24,19 +24,19 @@ export function testOutbox(subject: EventLogSubject): void {
         records: [],
         outbox: [
           { ...reply, done: true },
-          { requestId: requestId("third"), kind: "reply", event: 2 },
-          { requestId: requestId("third"), kind: "reply", event: 2, done: true },
+          { requestId: asRequestId("third"), kind: "reply", event: 2 },
+          { requestId: asRequestId("third"), kind: "reply", event: 2, done: true },
         ],
       });
-      expect(await log.outbox({ runId: runId("run") })).toEqual([{ ...cancel, runId: "run" }]);
+      expect(await log.outbox({ runId: asRunId("run") })).toEqual([{ ...cancel, runId: "run" }]);
       await log.remove(done);
-      expect(await log.outbox({ runId: runId("run") })).toEqual([]);
+      expect(await log.outbox({ runId: asRunId("run") })).toEqual([]);
       expect(await log.outbox({})).toEqual([{ ...reply, runId: "other" }]);
     });
 
     test("of two messages about a request the one that is not done stays", async () => {
       const log = await openFor(subject);
-      const about = { requestId: requestId("first"), event: 1 };
+      const about = { requestId: asRequestId("first"), event: 1 };
       const kinds = ["reply", "cancel"] as const;
       for (const [index, kind] of kinds.entries()) {
         const run = await startRun(log, kind, 1);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { AgentError } from "../../../../errors.ts";
 import type { RequestMark } from "../../../../ports/log-batch.ts";
-import { accepted, events, nextEvents, openFor, requestId, runId, startRun } from "../../subject.ts";
+import { accepted, events, nextEvents, openFor, asRequestId, asRunId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The entries of requests in the index. */
@@ -9,7 +9,7 @@ export function testRequests(subject: EventLogSubject): void {
   describe("requests", () => {
     test("an unknown request is not found", async () => {
       const log = await openFor(subject);
-      expect(await log.lookup(requestId("none"))).toBeUndefined();
+      expect(await log.lookup(asRequestId("none"))).toBeUndefined();
       expect(await log.open()).toEqual([]);
     });
 
@@ -18,27 +18,27 @@ export function testRequests(subject: EventLogSubject): void {
       const cursor = await startRun(log, "run", 1);
       const queued = accepted("first", { createdAt: 5_000, accepted: { n: 3, after: 1 } });
       const second = await log.append(cursor, { events: [], records: [], requests: [queued] });
-      expect(await log.lookup(requestId("first"))).toEqual({ ...queued, runId: "run" });
+      expect(await log.lookup(asRequestId("first"))).toEqual({ ...queued, runId: "run" });
 
       const third = await log.append(second, {
         ...nextEvents(second, 3),
         requests: [
-          { requestId: requestId("first"), phase: "running", started: 2, segment: 2 },
-          { requestId: requestId("first"), phase: "waiting" },
+          { requestId: asRequestId("first"), phase: "running", started: 2, segment: 2 },
+          { requestId: asRequestId("first"), phase: "waiting" },
         ],
       });
       const waiting = { ...queued, runId: "run", phase: "waiting", started: 2, segment: 2 };
-      expect(await log.lookup(requestId("first"))).toEqual(waiting);
+      expect(await log.lookup(asRequestId("first"))).toEqual(waiting);
 
       await log.append(third, {
         ...nextEvents(third, 2),
         requests: [
-          { requestId: requestId("first"), phase: "running", segment: 5 },
-          { requestId: requestId("first"), phase: "completed", completed: 6 },
+          { requestId: asRequestId("first"), phase: "running", segment: 5 },
+          { requestId: asRequestId("first"), phase: "completed", completed: 6 },
         ],
       });
       const completed = { ...waiting, phase: "completed", segment: 5, completed: 6 };
-      expect(await log.lookup(requestId("first"))).toEqual(completed);
+      expect(await log.lookup(asRequestId("first"))).toEqual(completed);
     });
 
     test("a request can start and complete in one batch", async () => {
@@ -94,8 +94,8 @@ export function testRequests(subject: EventLogSubject): void {
       const refused = log.append(other, { ...nextEvents(other, 1), requests: [mark] });
       await expect(refused).rejects.toMatchObject({ code: "conflict" });
       await expect(refused).rejects.toBeInstanceOf(AgentError);
-      expect(await log.lookup(requestId("same"))).toMatchObject({ runId: "first" });
-      expect((await log.read(runId("other"), { after: 0 })).events).toEqual(events(1, 1));
+      expect(await log.lookup(asRequestId("same"))).toMatchObject({ runId: "first" });
+      expect((await log.read(asRunId("other"), { after: 0 })).events).toEqual(events(1, 1));
     });
 
     test("the requests of a run are listed with their marks, the one accepted last first", async () => {
@@ -108,16 +108,16 @@ export function testRequests(subject: EventLogSubject): void {
       // The names and times are not in the order of acceptance; of those with one number, the position decides.
       for (const requests of [[mark("c", 1, 0), mark("a", 2, 0)], [mark("d", 3, 1)], [mark("b", 3, 2)]])
         cursor = await log.append(cursor, { events: [], records: [], requests });
-      const ended = { requestId: requestId("c"), phase: "completed", started: 1, completed: 2 } as const;
+      const ended = { requestId: asRequestId("c"), phase: "completed", started: 1, completed: 2 } as const;
       cursor = await log.append(cursor, { events: [], records: [], requests: [ended] });
 
       const list = async (limit: number): Promise<readonly string[]> =>
-        (await log.requests({ runId: runId("run"), limit })).map((entry) => entry.requestId);
+        (await log.requests({ runId: asRunId("run"), limit })).map((entry) => entry.requestId);
       expect(await list(10)).toEqual(["b", "d", "a", "c"]);
       expect(await list(2)).toEqual(["b", "d"]);
-      const all = await log.requests({ runId: runId("run"), limit: 4 });
-      expect(all.at(-1)).toEqual(await log.lookup(requestId("c")));
-      expect(await log.requests({ runId: runId("unknown"), limit: 4 })).toEqual([]);
+      const all = await log.requests({ runId: asRunId("run"), limit: 4 });
+      expect(all.at(-1)).toEqual(await log.lookup(asRequestId("c")));
+      expect(await log.requests({ runId: asRunId("unknown"), limit: 4 })).toEqual([]);
       await log.remove(cursor);
       expect(await list(10)).toEqual([]);
     });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { WaitMark } from "../../../../ports/log-batch.ts";
 import type { WaitQuery } from "../../../../ports/log-queries.ts";
-import { accepted, nextEvents, openFor, requestId, row, runId, startRun } from "../../subject.ts";
+import { accepted, nextEvents, openFor, asRequestId, row, asRunId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The list of open waits. */
@@ -13,7 +13,7 @@ export function testWaits(subject: EventLogSubject): void {
         (await log.waits({ limit: 10, ...query })).waits.map(({ runId: run, waitId }) => `${run}:${waitId}`);
       const wait = (waitId: number, openedAt: number, request = "first"): WaitMark => ({
         waitId,
-        requestId: requestId(request),
+        requestId: asRequestId(request),
         openedAt,
       });
       const mark = accepted("first", { createdAt: 1, phase: "waiting", started: 1 });
@@ -23,26 +23,26 @@ export function testWaits(subject: EventLogSubject): void {
         requests: [mark],
         waits: [wait(2, 30), wait(3, 10), wait(4, 50)],
       });
-      const { cursor } = await log.claim(runId("two"));
+      const { cursor } = await log.claim(asRunId("two"));
       const two = await log.append(cursor, {
         ...nextEvents(cursor, 2),
         run: row({ agent: "other" }),
         waits: [wait(2, 20, "second")],
       });
-      const busy = row({ status: "waiting", started: requestId("first") });
+      const busy = row({ status: "waiting", started: asRequestId("first") });
       const marks = [
-        { requestId: requestId("first"), phase: "waiting", wakeAt: 9_000 } as const,
+        { requestId: asRequestId("first"), phase: "waiting", wakeAt: 9_000 } as const,
         accepted("behind", { createdAt: 2 }),
       ];
       const listed = await log.append(one, { events: [], records: [], run: busy, requests: marks });
-      expect(await log.run(runId("one"))).toMatchObject({ openWaits: 3, queued: 1, wakeAt: 9_000 });
+      expect(await log.run(asRunId("one"))).toMatchObject({ openWaits: 3, queued: 1, wakeAt: 9_000 });
       expect((await log.list({ limit: 9, status: "waiting" })).runs).toMatchObject([
         { openWaits: 3, queued: 1 },
       ]);
       expect(await ids()).toEqual(["one:3", "two:2", "one:2", "one:4"]);
       expect(await ids({ agent: "other" })).toEqual(["two:2"]);
-      expect(await ids({ runId: runId("one") })).toEqual(["one:3", "one:2", "one:4"]);
-      expect(await ids({ runId: runId("one"), requestId: requestId("second") })).toEqual([]);
+      expect(await ids({ runId: asRunId("one") })).toEqual(["one:3", "one:2", "one:4"]);
+      expect(await ids({ runId: asRunId("one"), requestId: asRequestId("second") })).toEqual([]);
       const { waits } = await log.waits({ limit: 1 });
       expect(waits).toEqual([{ runId: "one", requestId: "first", waitId: 3, openedAt: 10 }]);
 
@@ -58,7 +58,7 @@ export function testWaits(subject: EventLogSubject): void {
       const closes = { events: [], records: [], waits: [{ ...wait(3, 0), closed: true }] };
       const later = await log.append(listed, closes);
       expect(await ids()).toEqual(["two:2", "one:2", "one:4"]);
-      const ends = { requestId: requestId("first"), phase: "completed", completed: 4 } as const;
+      const ends = { requestId: asRequestId("first"), phase: "completed", completed: 4 } as const;
       await log.append(later, { events: [], records: [], requests: [ends] });
       expect(await ids()).toEqual(["two:2"]);
       await log.remove(two);

@@ -4,9 +4,9 @@ import {
   events,
   nextEvents,
   openFor,
-  requestId,
+  asRequestId,
   row,
-  runId,
+  asRunId,
   startRun,
   alias,
 } from "../../subject.ts";
@@ -17,7 +17,7 @@ export function testAliases(subject: EventLogSubject): void {
   describe("aliases", () => {
     test("a run is found by its alias", async () => {
       const log = await openFor(subject);
-      const { cursor } = await log.claim(runId("run"));
+      const { cursor } = await log.claim(asRunId("run"));
       await log.append(cursor, { events: [], records: [], run: row(), alias: alias("chat 7/é") });
 
       expect(await log.find(alias("chat 7/é"))).toBe("run");
@@ -42,7 +42,7 @@ export function testAliases(subject: EventLogSubject): void {
 
     test("an alias of another run is a conflict that changes nothing", async () => {
       const log = await openFor(subject);
-      const { cursor } = await log.claim(runId("run"));
+      const { cursor } = await log.claim(asRunId("run"));
       await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
       const other = await startRun(log, "other", 2);
 
@@ -56,16 +56,16 @@ export function testAliases(subject: EventLogSubject): void {
       });
       await expect(refused).rejects.toMatchObject({ code: "conflict" });
       expect(await log.find(alias("name"))).toBe("run");
-      const page = await log.read(runId("other"), { after: 0, records: true });
+      const page = await log.read(asRunId("other"), { after: 0, records: true });
       expect(page).toEqual({ events: events(1, 2), records: [], head: 2 });
-      expect(await log.run(runId("other"))).toMatchObject({ turns: 1 });
-      expect(await log.lookup(requestId("refused"))).toBeUndefined();
-      expect((await log.claim(runId("other"))).snapshot).toBeUndefined();
+      expect(await log.run(asRunId("other"))).toMatchObject({ turns: 1 });
+      expect(await log.lookup(asRequestId("refused"))).toBeUndefined();
+      expect((await log.claim(asRunId("other"))).snapshot).toBeUndefined();
     });
 
     test("after a batch was refused for its alias, the next one can be appended", async () => {
       const log = await openFor(subject);
-      const { cursor } = await log.claim(runId("run"));
+      const { cursor } = await log.claim(asRunId("run"));
       await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
       const other = await startRun(log, "other", 1);
       const refused = log.append(other, { events: [], records: [], alias: alias("name") });
@@ -76,14 +76,14 @@ export function testAliases(subject: EventLogSubject): void {
 
     test("an alias moves from the run that has it to another one, in one append", async () => {
       const log = await openFor(subject);
-      const { cursor } = await log.claim(runId("old"));
+      const { cursor } = await log.claim(asRunId("old"));
       const old = await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
-      const { cursor: empty } = await log.claim(runId("new"));
-      const move = { ...alias("name"), from: runId("old") };
+      const { cursor: empty } = await log.claim(asRunId("new"));
+      const move = { ...alias("name"), from: asRunId("old") };
       const moved = await log.append(empty, { ...nextEvents(empty, 1), alias: move });
       expect(await log.find(alias("name"))).toBe("new");
-      expect(await log.run(runId("old"))).not.toHaveProperty("alias");
-      expect(await log.run(runId("new"))).toMatchObject({ head: 1, alias: "name" });
+      expect(await log.run(asRunId("old"))).not.toHaveProperty("alias");
+      expect(await log.run(asRunId("new"))).toMatchObject({ head: 1, alias: "name" });
 
       // The same move again changes nothing.
       await log.append(moved, { events: [], records: [], alias: move });
@@ -94,13 +94,13 @@ export function testAliases(subject: EventLogSubject): void {
     test("an alias that its run no longer has does not move, and nothing of the append is written", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "old", 1);
-      const move = { ...alias("name"), from: runId("old") };
+      const move = { ...alias("name"), from: asRunId("old") };
       const refused = async (): Promise<void> => {
-        const { cursor } = await log.claim(runId("new"));
+        const { cursor } = await log.claim(asRunId("new"));
         await expect(
           Promise.resolve(log.append(cursor, { ...nextEvents(cursor, 1), alias: move })),
         ).rejects.toMatchObject({ code: "conflict" });
-        expect(await log.run(runId("new"))).toBeUndefined();
+        expect(await log.run(asRunId("new"))).toBeUndefined();
       };
       await refused();
       const named = await log.append(old, { events: [], records: [], alias: alias("name") });
@@ -114,11 +114,11 @@ export function testAliases(subject: EventLogSubject): void {
 
     test("when many runs request one alias of a run concurrently, one gets it", async () => {
       const log = await openFor(subject);
-      const { cursor } = await log.claim(runId("old"));
+      const { cursor } = await log.claim(asRunId("old"));
       await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
-      const move = { ...alias("name"), from: runId("old") };
+      const move = { ...alias("name"), from: asRunId("old") };
       const attempts = Array.from({ length: 8 }, async (_, index) => {
-        const { cursor: own } = await log.claim(runId(`run-${index}`));
+        const { cursor: own } = await log.claim(asRunId(`run-${index}`));
         await log.append(own, { events: [], records: [], run: row(), alias: move });
         return own.runId;
       });
@@ -130,7 +130,7 @@ export function testAliases(subject: EventLogSubject): void {
     test("when many runs request one alias concurrently, one gets it", async () => {
       const log = await openFor(subject);
       const attempts = Array.from({ length: 8 }, async (_, index) => {
-        const { cursor } = await log.claim(runId(`run-${index}`));
+        const { cursor } = await log.claim(asRunId(`run-${index}`));
         await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
         return cursor.runId;
       });
@@ -145,9 +145,9 @@ export function testAliases(subject: EventLogSubject): void {
       const cursor = await startRun(log, "run", 1);
       await startRun(log, "other", 1);
       await log.append(cursor, { events: [], records: [], alias: alias("name") });
-      expect(await log.run(runId("run"))).toMatchObject({ alias: "name" });
-      expect((await log.claim(runId("run"))).run).toMatchObject({ alias: "name" });
-      expect(await log.run(runId("other"))).not.toHaveProperty("alias");
+      expect(await log.run(asRunId("run"))).toMatchObject({ alias: "name" });
+      expect((await log.claim(asRunId("run"))).run).toMatchObject({ alias: "name" });
+      expect(await log.run(asRunId("other"))).not.toHaveProperty("alias");
       const { runs } = await log.list({ limit: 10 });
       expect(new Map(runs.map((entry) => [entry.runId, entry.alias]))).toEqual(
         new Map([

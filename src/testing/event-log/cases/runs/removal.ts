@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Fenced } from "../../../../ports/event-log.ts";
 import type { Cursor } from "../../../../ports/event-log.ts";
 import type { ReferenceMark } from "../../../../ports/log-batch.ts";
-import { nextEvents, openFor, requestId, row, runId, startRun, alias } from "../../subject.ts";
+import { nextEvents, openFor, asRequestId, row, asRunId, startRun, alias } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The removal of runs, and what runs refer to outside the log. */
@@ -14,16 +14,16 @@ export function testRemoval(subject: EventLogSubject): void {
       const full = await log.append(cursor, {
         ...nextEvents(cursor, 1),
         records: [{ n: 1, after: 2, type: "Now" }],
-        requests: [{ requestId: requestId("request"), phase: "queued", createdAt: 1 }],
+        requests: [{ requestId: asRequestId("request"), phase: "queued", createdAt: 1 }],
         alias: alias("name"),
         snapshot: {},
       });
       await log.remove(full);
 
-      const page = await log.read(runId("run"), { after: 0, records: true });
+      const page = await log.read(asRunId("run"), { after: 0, records: true });
       expect(page).toEqual({ events: [], records: [], head: 0 });
-      expect(await log.run(runId("run"))).toMatchObject({ runId: "run", removed: true, head: 0 });
-      expect(await log.lookup(requestId("request"))).toEqual({
+      expect(await log.run(asRunId("run"))).toMatchObject({ runId: "run", removed: true, head: 0 });
+      expect(await log.lookup(asRequestId("request"))).toEqual({
         requestId: "request",
         runId: "run",
         phase: "completed",
@@ -42,7 +42,7 @@ export function testRemoval(subject: EventLogSubject): void {
       const first = await startRun(log, "run", 1);
       await log.remove(await log.append(first, { events: [], records: [], alias: alias("name") }));
 
-      const { cursor, run, snapshot } = await log.claim(runId("run"));
+      const { cursor, run, snapshot } = await log.claim(asRunId("run"));
       expect(run).toMatchObject({ removed: true });
       expect(snapshot).toBeUndefined();
       const append = log.append(cursor, { events: [], records: [], run: row() });
@@ -65,7 +65,7 @@ export function testRemoval(subject: EventLogSubject): void {
       expect(await log.unreferenced(["dropped", "shared"])).toEqual(["dropped"]);
       expect(await log.remove(one)).toEqual(["own"]);
       expect(await log.unreferenced(["shared", "own"])).toEqual(["own"]);
-      const { cursor } = await log.claim(runId("second"));
+      const { cursor } = await log.claim(asRunId("second"));
       expect(await log.remove(cursor)).toEqual(["shared"]);
       expect(await log.unreferenced(["shared"])).toEqual(["shared"]);
     });
@@ -73,7 +73,7 @@ export function testRemoval(subject: EventLogSubject): void {
     test("the request ids of a removed run are not used again", async () => {
       const log = await openFor(subject);
       const requests = [
-        { requestId: requestId("request"), phase: "completed", createdAt: 1, completed: 2 } as const,
+        { requestId: asRequestId("request"), phase: "completed", createdAt: 1, completed: 2 } as const,
       ];
       const cursor = await startRun(log, "run", 2);
       await log.remove(await log.append(cursor, { events: [], records: [], requests }));
@@ -81,20 +81,20 @@ export function testRemoval(subject: EventLogSubject): void {
 
       const refused = log.append(other, { ...nextEvents(other, 1), requests });
       await expect(refused).rejects.toMatchObject({ code: "conflict" });
-      expect(await log.lookup(requestId("request"))).toMatchObject({ runId: "run", removed: true });
+      expect(await log.lookup(asRequestId("request"))).toMatchObject({ runId: "run", removed: true });
     });
 
     test("only the owner can remove a run, and no other run is removed", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "run", 1);
       await startRun(log, "other", 2);
-      const { cursor } = await log.claim(runId("run"));
+      const { cursor } = await log.claim(asRunId("run"));
 
       await expect(log.remove(old)).rejects.toBeInstanceOf(Fenced);
-      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 1 });
+      expect(await log.read(asRunId("run"), { after: 0 })).toMatchObject({ head: 1 });
       await log.remove(cursor);
-      expect(await log.read(runId("run"), { after: 0 })).toMatchObject({ head: 0 });
-      expect(await log.read(runId("other"), { after: 0 })).toMatchObject({ head: 2 });
+      expect(await log.read(asRunId("run"), { after: 0 })).toMatchObject({ head: 0 });
+      expect(await log.read(asRunId("other"), { after: 0 })).toMatchObject({ head: 2 });
     });
   });
 }

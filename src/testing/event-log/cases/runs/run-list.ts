@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { EventLog } from "../../../../ports/event-log.ts";
 import type { RunQuery } from "../../../../ports/log-queries.ts";
-import { nextEvents, openFor, row, runId, startRun } from "../../subject.ts";
+import { nextEvents, openFor, row, asRunId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The list of runs. */
@@ -10,7 +10,7 @@ export function testRunList(subject: EventLogSubject): void {
     test("the list starts with the most recently updated run", async () => {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);
-      const cursor = (await log.claim(runId("run-2"))).cursor;
+      const cursor = (await log.claim(asRunId("run-2"))).cursor;
       await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt: 50 }) });
 
       const { runs, next } = await log.list({ limit: 10 });
@@ -36,7 +36,7 @@ export function testRunList(subject: EventLogSubject): void {
       const statuses = ["idle", "running", "waiting"] as const;
       for (const agent of agents) {
         for (const [index, status] of statuses.entries()) {
-          const { cursor } = await log.claim(runId(`${agent}-${status}`));
+          const { cursor } = await log.claim(asRunId(`${agent}-${status}`));
           const run = row({ agent, status, updatedAt: index });
           await log.append(cursor, { events: [], records: [], run });
         }
@@ -63,16 +63,16 @@ export function testRunList(subject: EventLogSubject): void {
     test("the list can be in the order of creation, with an offset and a total", async () => {
       const log = await openFor(subject);
       // Claimed first, appended to last.
-      const late = await log.claim(runId("late"));
+      const late = await log.claim(asRunId("late"));
       await startRuns(log, [20, 40, 10, 30]);
       await log.append(late.cursor, { ...nextEvents(late.cursor, 1), run: row({ status: "waiting" }) });
-      const changed = (await log.claim(runId("run-1"))).cursor;
+      const changed = (await log.claim(asRunId("run-1"))).cursor;
       await log.append(changed, { ...nextEvents(changed, 1), run: row({ updatedAt: 50 }) });
       for (const [id, agent] of [
         ["hidden", ""],
         ["other", "order"],
       ] as const) {
-        const { cursor } = await log.claim(runId(id));
+        const { cursor } = await log.claim(asRunId(id));
         await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ agent }) });
       }
 
@@ -94,7 +94,7 @@ export function testRunList(subject: EventLogSubject): void {
       expect(await list({ status: "waiting", total: true })).toEqual([["late"], { total: 1 }]);
       await expect(list({ cursor: "1.run-1" })).rejects.toMatchObject({ code: "invalid_request" });
 
-      await log.remove((await log.claim(runId("run-0"))).cursor);
+      await log.remove((await log.claim(asRunId("run-0"))).cursor);
       expect(await list({ agent: "echo", limit: 1, total: true })).toEqual([["run-1"], { total: 4 }]);
     });
 
@@ -116,7 +116,7 @@ export function testRunList(subject: EventLogSubject): void {
       expect((await log.list({ agent: "echo", limit: 1, byCreation: true })).runs).toEqual([]);
       expect((await log.list({ agent: "order", limit: 1, byCreation: true })).runs).toHaveLength(1);
       await log.append(next, { events: [], records: [], run: row({ createdAt: 7 }) });
-      expect(await log.run(runId("run"))).toMatchObject({ agent: "echo", createdAt: 7 });
+      expect(await log.run(asRunId("run"))).toMatchObject({ agent: "echo", createdAt: 7 });
     });
 
     test("a cursor that the list did not return is refused", async () => {
@@ -130,7 +130,7 @@ export function testRunList(subject: EventLogSubject): void {
 /** Starts one run per time, updated at that time. */
 async function startRuns(log: EventLog, times: readonly number[]): Promise<void> {
   for (const [index, updatedAt] of times.entries()) {
-    const { cursor } = await log.claim(runId(`run-${index}`));
+    const { cursor } = await log.claim(asRunId(`run-${index}`));
     await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt }) });
   }
 }

@@ -2,7 +2,7 @@ import { isObject } from "../../../../protocol/json.ts";
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, checkProblem } from "../../http-client.ts";
-import { checkWholeTurn, only, textOf } from "../../wire-event.ts";
+import { checkWholeTurn, only, spokenText } from "../../wire-event.ts";
 
 /** Waits with a deadline. */
 export const deadlines: readonly Case[] = [
@@ -39,7 +39,7 @@ export const deadlines: readonly Case[] = [
       const wait = only(events, "WaitForInput");
       const expired = only(events, "WaitExpired");
       checkEqual([expired["wait_id"], expired.role], [wait.id, "system"], "the wait that expired");
-      checkEqual(textOf(events) || events.at(-1)?.result, "nothing", "the answer of the agent");
+      checkEqual(spokenText(events) || events.at(-1)?.result, "nothing", "the answer of the agent");
       checkProblem(await context.resume(turn, { answer: "late" }), 409);
     },
   },

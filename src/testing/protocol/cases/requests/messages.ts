@@ -1,7 +1,7 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, checkProblem } from "../../http-client.ts";
-import { only, textOf, toEvent } from "../../wire-event.ts";
+import { only, spokenText, toEvent } from "../../wire-event.ts";
 
 /** Messages to runs. */
 export const messages: readonly Case[] = [
@@ -21,7 +21,7 @@ export const messages: readonly Case[] = [
         checkEqual([event.name, event.body], ["note", body], "the name and the body");
       }
       const events = await context.read(turn);
-      check(/one\s*two\s*three/.test(textOf(events)), "the notes in their order", textOf(events));
+      check(/one\s*two\s*three/.test(spokenText(events)), "the notes in their order", spokenText(events));
       checkEqual(only(events, "RequestCompleted").finish_reason, "success", "the finish_reason");
     },
   },
@@ -44,7 +44,7 @@ export const messages: readonly Case[] = [
       checkEqual(turn.runId, runId, "the run of the key");
       bodyOf(await context.process("listener", note("end")), 202);
       const events = await context.read(turn);
-      check(textOf(events).includes("early"), "the note from before the turn", textOf(events));
+      check(spokenText(events).includes("early"), "the note from before the turn", spokenText(events));
       const [first] = await context.history(turn);
       checkEqual([first?.type, first?.request_id], ["MessageReceived", null], "the first event of the run");
       checkEqual(first?.message_id, messageId, "the message_id");
@@ -67,7 +67,7 @@ export const messages: readonly Case[] = [
       checkProblem(other, 409);
       const turn = await context.startEndless("listener", "listen", { key });
       bodyOf(await context.process("listener", { type: "Message", name: "note", body: "end", key }), 202);
-      checkEqual(textOf(await context.read(turn)).trim(), "once", "the notes");
+      checkEqual(spokenText(await context.read(turn)).trim(), "once", "the notes");
     },
   },
   {

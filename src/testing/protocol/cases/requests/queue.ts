@@ -3,7 +3,7 @@ import { SLOW } from "../../context.ts";
 import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, checkStatus, checkProblem } from "../../http-client.ts";
-import { checkGapless, checkWholeTurn, only, textOf } from "../../wire-event.ts";
+import { checkGapless, checkWholeTurn, only, spokenText } from "../../wire-event.ts";
 
 /** Several requests to one run, and parallel runs. */
 export const queue: readonly Case[] = [
@@ -14,7 +14,7 @@ export const queue: readonly Case[] = [
     async run(context) {
       const first = await context.start("ticker", "10 10");
       const second = await context.enqueue(first, "3 1");
-      checkEqual(textOf(await context.read(second)), "1\n2\n3\n", "the text of the second");
+      checkEqual(spokenText(await context.read(second)), "1\n2\n3\n", "the text of the second");
       const events = await context.history(first);
       checkGapless(events, 1);
       const order = events.map(({ request_id }) => request_id);
@@ -41,7 +41,7 @@ export const queue: readonly Case[] = [
     async run(context) {
       const busy = await context.startSlow();
       const next = await context.start("ticker", "3 1", { run_id: busy.runId, on_busy: "interrupt" });
-      checkEqual(textOf(await context.read(next)), "1\n2\n3\n", "the text of the interrupter");
+      checkEqual(spokenText(await context.read(next)), "1\n2\n3\n", "the text of the interrupter");
       checkEqual(
         (await context.status(busy)).finish_reason,
         "canceled",
@@ -129,7 +129,7 @@ async function keepNotes(context: Context): Promise<void> {
     for (const { run_id, request_id } of events) {
       checkEqual([run_id, request_id], [turn.runId, turn.requestId], "run and request of each event");
     }
-    const found = textOf(events).match(UUID) ?? [];
+    const found = spokenText(events).match(UUID) ?? [];
     checkEqual(found, notes.slice(0, index + 1), "the notes of the run");
   }
 }

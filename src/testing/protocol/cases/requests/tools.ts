@@ -1,6 +1,6 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkGapless, checkWholeTurn, ofType, only, textOf, checkBrackets } from "../../wire-event.ts";
+import { checkGapless, checkWholeTurn, ofType, only, spokenText, checkBrackets } from "../../wire-event.ts";
 
 /** Calls of tools and agents. */
 export const tools: readonly Case[] = [
@@ -68,7 +68,7 @@ export const tools: readonly Case[] = [
       const text = said.map(({ content }) => String(content)).join("");
       check(typeof result?.text_result === "string", "a text_result", result);
       check(text !== "" && result.text_result.startsWith(text), `a text_result that says ${text}`, result);
-      checkEqual(checkWholeTurn(events).result, textOf(events), "the result of the turn");
+      checkEqual(checkWholeTurn(events).result, spokenText(events), "the result of the turn");
     },
   },
   {

@@ -1,8 +1,8 @@
 import type { Case } from "../../case.ts";
-import type { Role } from "../../roles.ts";
+import type { AgentRole } from "../../roles.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
-import { checkGapless, checkWholeTurn, ofType, textOf } from "../../wire-event.ts";
+import { checkGapless, checkWholeTurn, ofType, spokenText } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 
 /** The events of a turn. */
@@ -50,7 +50,7 @@ export const turns: readonly Case[] = [
         "</script><img src=x onerror=alert(1)>",
       ]) {
         const events = await context.read(await context.start("echo", input));
-        checkEqual(textOf(events), input, "the text");
+        checkEqual(spokenText(events), input, "the text");
         checkEqual(checkWholeTurn(events, "success").result, input, "the result");
       }
     },
@@ -64,7 +64,7 @@ export const turns: readonly Case[] = [
       const repeat = { type: "OperationRequest", operation: "repeat", input };
       const events = await context.read(await context.start("echo", repeat));
       const completed = checkWholeTurn(events, "success");
-      checkEqual(completed.result, textOf(events), "the result");
+      checkEqual(completed.result, spokenText(events), "the result");
       checkEqual(completed.output, { text: "aaa" }, "the output");
     },
   },
@@ -122,7 +122,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ArtifactGenerated: { name: "string", artifact_id: "string", url: "string", mime_type: "string" },
 };
 
-async function checkFields(context: Context, role: keyof typeof INPUTS & Role): Promise<void> {
+async function checkFields(context: Context, role: keyof typeof INPUTS & AgentRole): Promise<void> {
   const descriptor = await context.http.ask("GET", `${context.path(role)}/describe`);
   const { name } = Object(descriptor.json) as { name?: unknown };
   const turn = await context.start(role, INPUTS[role]);

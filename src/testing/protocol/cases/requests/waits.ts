@@ -4,7 +4,7 @@ import type { Context, StartedTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, checkStatus } from "../../http-client.ts";
 import type { Query } from "../../http-client.ts";
-import { checkGapless, ofType, only, textOf, toEvent, checkBrackets } from "../../wire-event.ts";
+import { checkGapless, ofType, only, spokenText, toEvent, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 
 /** Questions of agents and their answers. */
@@ -55,7 +55,7 @@ export const waits: readonly Case[] = [
       checkEqual(ofType(after, "WaitForInput"), [], "the waits after the answer");
       checkGapless([...before, ...after], 1);
       for (const event of after) checkEqual(event.request_id, turn.requestId, "the request_id");
-      check(textOf(after).includes("30"), "a text that mentions the payment", textOf(after));
+      check(spokenText(after).includes("30"), "a text that mentions the payment", spokenText(after));
     },
   },
   {

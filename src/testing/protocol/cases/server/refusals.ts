@@ -2,7 +2,7 @@ import type { Case } from "../../case.ts";
 import type { Context } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { checkStatus, checkProblem } from "../../http-client.ts";
-import { textOf } from "../../wire-event.ts";
+import { spokenText } from "../../wire-event.ts";
 
 /** Refusals, and that they start nothing. */
 export const refusals: readonly Case[] = [
@@ -116,7 +116,7 @@ export const refusals: readonly Case[] = [
       const raw = '{"type":"ChatRequest","input":"a","request_metadata":{"__proto__":{"polluted":true}}}';
       checkProblem(await context.http.ask("POST", path, { raw }), 400);
       checkEqual(
-        textOf(await context.read(await context.start("echo", "still here"))),
+        spokenText(await context.read(await context.start("echo", "still here"))),
         "still here",
         "the text",
       );

@@ -3,10 +3,10 @@ import { repeatRequest } from "../../roles.ts";
 import { toTurn } from "../../context.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, checkProblem } from "../../http-client.ts";
-import { checkWholeTurn, ofType, textOf, toEvent } from "../../wire-event.ts";
+import { checkWholeTurn, ofType, spokenText, toEvent } from "../../wire-event.ts";
 
 /** Starting turns, in new and existing runs. */
-export const process: readonly Case[] = [
+export const starts: readonly Case[] = [
   {
     id: "6",
     title: "a chat with wait=true is answered with its RequestStarted",
@@ -94,7 +94,7 @@ export const process: readonly Case[] = [
     needs: ["echo"],
     async run(context) {
       const turn = await context.start("echo", { input: "no type" });
-      checkEqual(textOf(await context.read(turn)), "no type", "the text");
+      checkEqual(spokenText(await context.read(turn)), "no type", "the text");
     },
   },
   {
@@ -137,7 +137,7 @@ export const process: readonly Case[] = [
       await context.read(first);
       const second = await context.start("notebook", "call Ada", { run_id: first.runId });
       checkEqual(second.runId, first.runId, "the run");
-      const text = textOf(await context.read(second));
+      const text = spokenText(await context.read(second));
       check(text.includes("buy milk") && text.includes("call Ada"), "both notes", text);
     },
   },

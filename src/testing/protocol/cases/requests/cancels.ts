@@ -1,11 +1,11 @@
 import type { Case } from "../../case.ts";
 import { check, checkEqual } from "../../mismatch.ts";
 import { bodyOf, checkProblem } from "../../http-client.ts";
-import { checkGapless, checkWholeTurn, ofType, only, textOf, checkBrackets } from "../../wire-event.ts";
+import { checkGapless, checkWholeTurn, ofType, only, spokenText, checkBrackets } from "../../wire-event.ts";
 import type { WireEvent } from "../../wire-event.ts";
 
 /** Canceling requests in every phase. */
-export const cancel: readonly Case[] = [
+export const cancels: readonly Case[] = [
   {
     id: "44",
     title: "a running request is canceled, and its readers receive the end",
@@ -100,7 +100,7 @@ export const cancel: readonly Case[] = [
       checkEqual(finish_reason, "canceled", "the finish_reason");
       const events = await context.read(queued);
       checkWholeTurn(events, "canceled");
-      checkEqual(textOf(events), "", "the text");
+      checkEqual(spokenText(events), "", "the text");
       checkEqual((await context.status(busy)).status, "running", "the status of the other request");
       checkGapless(await context.history(busy), 1);
     },
@@ -139,7 +139,7 @@ export const cancel: readonly Case[] = [
       const next = await context.start("ticker", "3 1", { run_id: turn.runId });
       const events = await context.read(next);
       checkWholeTurn(events, "success");
-      checkEqual(textOf(events), "1\n2\n3\n", "the text");
+      checkEqual(spokenText(events), "1\n2\n3\n", "the text");
       checkGapless(await context.history(turn), 1);
     },
   },

@@ -6,7 +6,7 @@ import type { HttpAnswer } from "../../http-client.ts";
 import { checkGapless, ofType } from "../../wire-event.ts";
 
 /** Accepted and refused answers. */
-export const resume: readonly Case[] = [
+export const answers: readonly Case[] = [
   {
     id: "37",
     title: "an answer without the key is a 422, and the request still waits",

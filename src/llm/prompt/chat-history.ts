@@ -13,7 +13,7 @@ export const HISTORY_LIMIT_BYTES: number = 256 * 1024;
  * The conversation of an agent and its caller in a run. Above its budget, a summary by the model replaces the
  * older part; the newest messages and the last question stay.
  */
-export class Conversation {
+export class ChatHistory {
   readonly #budgetBytes: number;
   #summary: string | undefined;
   #messages: readonly Message[];
