@@ -1,6 +1,6 @@
 import type { WaitingFor } from "../../protocol/answers/status.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { Wait } from "../replay/turn-journal.ts";
+import type { LoggedWait } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
 import { isLong } from "../scheduler/open-rests.ts";
@@ -172,7 +172,7 @@ function earlier(one: number | undefined, other: number | undefined): number | u
 }
 
 /** The start of a request's current segment: its newest answer, or its oldest open wait if that is older. */
-export function toSegment(lastResume: number, [oldest]: readonly Wait[]): number | undefined {
+export function toSegment(lastResume: number, [oldest]: readonly LoggedWait[]): number | undefined {
   return lastResume === 0 ? undefined : Math.min(lastResume, oldest?.waitId ?? Infinity);
 }
 

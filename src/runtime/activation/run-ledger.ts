@@ -17,7 +17,7 @@ import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/recor
 import { toPromptMark } from "../replay/prompts.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
-import type { OpenRequest, RunChange, RunState } from "../replay/run-state.ts";
+import type { OpenRequest, RunStateChange, RunState } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
 import { RunSystem } from "../scheduler/run-system.ts";
@@ -343,7 +343,7 @@ export class RunLedger {
     return { id, name, body, bytes: byteLength(text), text };
   }
 
-  #evolve(change: RunChange): void {
+  #evolve(change: RunStateChange): void {
     this.#state = evolve(this.#state, change);
     this.#started = startedOf(this.#state);
   }

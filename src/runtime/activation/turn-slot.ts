@@ -14,7 +14,7 @@ import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/r
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { NEW_TURN, spare, waitsOf } from "../replay/turn-journal.ts";
-import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
+import type { TurnJournal, LoggedWait } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
@@ -130,7 +130,7 @@ export class TurnSlot implements TurnListener {
   }
 
   /** The open waits, oldest first. */
-  get waits(): readonly Wait[] {
+  get waits(): readonly LoggedWait[] {
     return this.#turn?.rests.allWaits ?? (this.#passivated ? waitsOf(this.#passivated) : []);
   }
 

@@ -19,7 +19,7 @@ import { Transcript } from "../replay/transcript.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
-import { toAnswer, toRemoteAnswer } from "./answer.ts";
+import { toHandlerResult, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
 import { Sequence } from "./sequence.ts";
 import type { AskedInput } from "./waits.ts";
@@ -224,7 +224,7 @@ export class Actor implements ActorContext {
         await this.#checkOutput({ name, operation, input }, returned),
         `what ${this.agent.name} returned`,
       );
-      const answer = toAnswer(checked, { operation: name, transcript: this.transcript });
+      const answer = toHandlerResult(checked, { operation: name, transcript: this.transcript });
       return () => done(answer);
     } catch (thrown) {
       return () => failed(thrown, false);

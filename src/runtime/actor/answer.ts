@@ -30,7 +30,7 @@ const RESULT_LIMIT_BYTES = 128 * 1024;
  * Converts the return value of a handler to a result. Its text is the transcript or the returned text,
  * otherwise the output as JSON.
  */
-export function toAnswer(value: Json, answering: Answering): HandlerResult {
+export function toHandlerResult(value: Json, answering: Answering): HandlerResult {
   const isChat = answering.operation === CHAT;
   const result = (isChat ? chatText(value) : typeof value === "string" ? value : undefined) ?? null;
   const output = isChat && isText(value) ? null : value;

@@ -22,7 +22,7 @@ export interface NewAsk extends NewCall, TimedCall {
 }
 
 /** What an ask or a tell is addressed to, without its request, which its call id determines. */
-export function toCallee({ agent, key, runId }: ActorAddress): Callee {
+export function toActorCallee({ agent, key, runId }: ActorAddress): Callee {
   const place = key === undefined ? (runId === undefined ? {} : { run_id: runId }) : { key };
   return { kind: "actor", name: agent.name, ...place };
 }
@@ -32,7 +32,7 @@ export function toCallee({ agent, key, runId }: ActorAddress): Callee {
  * request is sent until it is accepted or refused. A refusal of this turn is committed with the ToolCall, so that
  * recovery never finds a ToolCall whose request must not be sent.
  */
-export function askActor(caller: Actor, ask: NewAsk): void {
+export function requestActor(caller: Actor, ask: NewAsk): void {
   const { turn } = caller;
   const { callId, mode, logged, timeoutMs, retryOf } = ask;
   const open = openCall(caller, ask, mode, () => turn.asks.aborted(callId));

@@ -24,7 +24,7 @@ import type { Recorded } from "../journal/recorder.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
 /** A call of another agent. */
-export interface AgentCall extends NewCall, TimedCall {
+export interface NewAgentCall extends NewCall, TimedCall {
   readonly agent: Agent;
   readonly operationName: string;
   /** The operation and input; `undefined` for a chat that the agent cannot handle. */
@@ -64,7 +64,7 @@ export interface EffectCall extends NewCall, TimedCall, AttemptNumber {
 }
 
 /** Calls an operation of another agent: creates its actor, one level deeper than the caller. */
-export function callAgent(caller: Actor, call: AgentCall): OpenCall {
+export function callAgent(caller: Actor, call: NewAgentCall): OpenCall {
   const work = { stop(): void {} };
   const open = openCall(caller, call, "agent", () => work.stop());
   if (call.retryOf !== undefined) open.key = call.retryOf;
@@ -87,7 +87,7 @@ export function callAgent(caller: Actor, call: AgentCall): OpenCall {
 }
 
 /** Starts the actor of a call. `work.stop` stops it from then on. */
-function perform(caller: Actor, open: OpenCall, call: AgentCall, work: { stop: () => void }): void {
+function perform(caller: Actor, open: OpenCall, call: NewAgentCall, work: { stop: () => void }): void {
   const { turn, depth } = caller;
   const { limits } = turn.context;
   if (turn.depth + depth + 1 > limits.depth) {
@@ -222,7 +222,7 @@ export function openCall(
   return open;
 }
 
-function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPolicy {
+function repeatPolicyOf({ agent, callId }: NewAgentCall, { turn }: Actor): RepeatPolicy {
   // An actor's steps are journaled, so it continues after them.
   return agent.kind === "agent" || turn.journal.scopes.get(callId)?.items !== undefined
     ? "continue"
@@ -230,7 +230,7 @@ function repeatPolicyOf({ agent, callId }: AgentCall, { turn }: Actor): RepeatPo
 }
 
 /** What a call is addressed to. */
-export function toCallee({ agent, remoteActor }: Pick<AgentCall, "agent" | "remoteActor">): Callee {
+export function toCallee({ agent, remoteActor }: Pick<NewAgentCall, "agent" | "remoteActor">): Callee {
   const { kind, name, remote } = agent;
   const { key, runId } = remoteActor ?? {};
   return {

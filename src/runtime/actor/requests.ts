@@ -14,7 +14,7 @@ import { digest } from "../journal/digest.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { actorCallName } from "../replay/actor-request.ts";
 import { actorSignature, callSignature } from "../replay/signature.ts";
-import { toCallee, toToldRequest } from "./ask.ts";
+import { toActorCallee, toToldRequest } from "./ask.ts";
 import { attempted, call } from "./calls.ts";
 import { askAttempts } from "./retry.ts";
 import type { Sequence } from "./sequence.ts";
@@ -86,7 +86,7 @@ async function send(
   }
   const args = toJson(input, `the input of ${agent}`, INPUT_LIMIT_BYTES);
   const name = actorCallName(agent, operation);
-  const callee = toCallee(address);
+  const callee = toActorCallee(address);
   const signature = actorSignature(mode, callee, callSignature(name, args));
   const make = askAttempts(signature, { mode, callee, address, name, args, timeoutMs }, { agent, operation });
   return attempted(sequence, toRetryPolicy(retry, "unsafe"), make).result;

@@ -9,10 +9,10 @@ import type { Signature } from "../replay/signature.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { scopeOf } from "../journal/call-id.ts";
 import type { Actor } from "./actor.ts";
-import { askActor } from "./ask.ts";
+import { requestActor } from "./ask.ts";
 import type { NewAsk } from "./ask.ts";
 import { callAgent, performEffect, toCallee } from "./call.ts";
-import type { AgentCall, AttemptNumber, EffectCall } from "./call.ts";
+import type { NewAgentCall, AttemptNumber, EffectCall } from "./call.ts";
 import { Sequence } from "./sequence.ts";
 import type { Called, Step } from "./sequence.ts";
 import { sleep } from "./waits.ts";
@@ -157,7 +157,7 @@ function toCanceled({ agent = "", operation, callId = "" }: AgentError): AgentEr
 
 /** Makes attempts of a call of an agent; `hear` gets the result as text. */
 export function agentAttempts(
-  call: Omit<AgentCall, "callId" | "logged" | "retryOf">,
+  call: Omit<NewAgentCall, "callId" | "logged" | "retryOf">,
   of: Called,
   hear: (text: string) => void = () => {},
 ): MakeAttempt {
@@ -184,7 +184,7 @@ export function askAttempts(
     const step = sequence.begin(signature);
     if (step === undefined) return over(sequence);
     const result = sequence.outcome(step.callId, { of });
-    if (!step.settled) askActor(sequence.actor, { ...ask, ...step, retryOf });
+    if (!step.settled) requestActor(sequence.actor, { ...ask, ...step, retryOf });
     return { step, result, cancel() {} };
   };
 }

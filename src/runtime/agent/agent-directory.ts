@@ -3,7 +3,7 @@ import type { NodeAgent } from "../../ports/node-directory.ts";
 import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { secretsIn } from "../secrets/config-secrets.ts";
+import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { Agent, Collaborators, Schema } from "./agent.ts";
 import { checkAgent } from "./definition/check-definition.ts";
 import { checkNotRoute } from "./definition/define.ts";
@@ -93,7 +93,7 @@ export class AgentDirectory {
 
   /** The names of the secrets that the configurations refer to. */
   get secrets(): readonly string[] {
-    return [...this.#configs.values()].flatMap(({ args }) => secretsIn(args));
+    return [...this.#configs.values()].flatMap(({ args }) => secretNamesIn(args));
   }
 
   /**
@@ -104,7 +104,7 @@ export class AgentDirectory {
     const before = this.#configs.get(agent);
     if (before && config.version < before.version) return [];
     this.#configs.set(agent, config);
-    return before ? secretsIn(before.args) : [];
+    return before ? secretNamesIn(before.args) : [];
   }
 
   /** Throws `not_found` with the known names as hint. */

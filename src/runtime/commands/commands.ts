@@ -19,7 +19,7 @@ import type { Receipt } from "../api.ts";
 import { mayBeRun, newRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import { isRenewed } from "../run/renewal.ts";
-import type { Message, RunReceipt } from "../run/messages.ts";
+import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -289,7 +289,7 @@ export class Commands {
     return { requestId, runId: runId ?? null, kind: "configure", replayed: false, after: reply.after, event };
   }
 
-  #send(runId: RunId, message: Message): Promise<RunReceipt> {
+  #send(runId: RunId, message: RunMessage): Promise<RunReceipt> {
     return sendMessage(this.#context.router, runId, message);
   }
 

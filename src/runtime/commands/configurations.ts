@@ -4,7 +4,7 @@ import { configRunId } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { RunReceipt } from "../run/messages.ts";
-import { secretsIn, withoutSecrets } from "../secrets/config-secrets.ts";
+import { secretNamesIn, withoutSecrets } from "../secrets/config-secrets.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
 
 /** A new configuration of an agent, or of one of its runs. */
@@ -51,7 +51,7 @@ export async function recordConfiguration(
   // Tried first without secrets, so that a refused configuration stores none.
   if (Object.keys(kept.secrets).length > 0) await sendMessage(router, runId, { ...message, isTrial: true });
   if (named !== undefined) return secrets.store(kept.secrets, () => sendMessage(router, runId, message));
-  const replaced = [...secretsIn(agents.configOf(agent) ?? null)];
+  const replaced = [...secretNamesIn(agents.configOf(agent) ?? null)];
   const reply = await secrets.store(kept.secrets, async () => {
     const written = await sendMessage(router, runId, message);
     // With several nodes, what follows the configurations may have read this one before.
@@ -72,7 +72,7 @@ async function loadConfiguration(
 ): Promise<readonly string[]> {
   const { config } = await stateAt(log, configRunId(agent), Infinity);
   if (config === null) return [];
-  const names = secretsIn(config.args);
+  const names = secretNamesIn(config.args);
   await secrets.hold(names);
   const replaced = agents.configure(agent, config);
   secrets.release(agents.configOf(agent) === config.args ? replaced : names);

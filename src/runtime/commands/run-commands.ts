@@ -5,7 +5,7 @@ import type { CreateRunOptions } from "../api.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { checkForkPoint } from "../run/fork.ts";
 import { sendMessage } from "../run/messages.ts";
-import type { Message, RemovalReason } from "../run/messages.ts";
+import type { RunMessage, RemovalReason } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import { newRunId } from "../journal/system-runs.ts";
 import type { HostContext } from "../run-context.ts";
@@ -57,7 +57,7 @@ export class RunCommands {
     this.#queries.forget(runId);
   }
 
-  async #create(runId: RunId, message: Message): Promise<RunId> {
+  async #create(runId: RunId, message: RunMessage): Promise<RunId> {
     await sendMessage(this.#context.router, runId, message);
     return runId;
   }

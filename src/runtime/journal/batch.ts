@@ -58,7 +58,7 @@ export interface NewText {
 }
 
 /** Adds a text to a batch: to its last texts, if they are of the same speaker. */
-export function addText(pending: OpenBatch, id: number, at: number, text: NewText): void {
+export function appendText(pending: OpenBatch, id: number, at: number, text: NewText): void {
   const { speaker, ending, content } = text;
   const last = pending.events.at(-1);
   if (typeof last === "object" && last.speaker === speaker && last.ending === ending) {

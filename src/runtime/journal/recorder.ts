@@ -11,10 +11,10 @@ import type {
 import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
-import { secretsIn } from "../secrets/config-secrets.ts";
+import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
-import { addEvent, addRecord, addText, newPending, notCommitted, rejectPending } from "./batch.ts";
+import { addEvent, addRecord, appendText, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
 import { isRetry, NO_PROGRESS } from "./progress.ts";
@@ -150,7 +150,7 @@ export class Recorder {
     const at = this.#context.environment.now();
     const ending = fields === undefined ? "" : toEnding(fields);
     this.#nextId = id + 1;
-    addText(this.#batch, id, at, { speaker, ending, content });
+    appendText(this.#batch, id, at, { speaker, ending, content });
     this.#schedule(false);
     const { subscriber } = this;
     if (subscriber) subscriber.recorded(speaker, encodeText(speaker, id, toTimestamp(at), content, ending));
@@ -182,7 +182,7 @@ export class Recorder {
     if (NO_PROGRESS.has(body.type)) this.#stale += 1;
     addRecord(this.#batch, { ...position, ...body } as unknown as LogRecord);
     const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
-    const secrets = isConfig && body.args !== undefined ? secretsIn(body.args) : NO_SECRETS;
+    const secrets = isConfig && body.args !== undefined ? secretNamesIn(body.args) : NO_SECRETS;
     if (secrets.length > 0) {
       this.held(secrets);
       // They are held already: by their agent, or by the message with the configuration.

@@ -11,7 +11,7 @@ import type { Actor } from "../actor/actor.ts";
 import type { Turn } from "../agent/turn-api.ts";
 import { checkName, toJson } from "../journal/json-limits.ts";
 import { pathOf } from "./chart/chart.ts";
-import type { Chart, Charts } from "./chart/chart.ts";
+import type { MachineChart, MachineCharts } from "./chart/chart.ts";
 import type { EventNames } from "./chart/event-names.ts";
 import type { ChildChange } from "./journaled-logic.ts";
 
@@ -22,15 +22,15 @@ const PLACE_LENGTH = 1_000;
 export class MachineEvents {
   readonly #turn: Turn;
   readonly #actor: Actor;
-  readonly #charts: Charts;
+  readonly #charts: MachineCharts;
   readonly #chart: string;
   readonly #steps: StateSteps;
   /** The microsteps of machines inside the machine for the event that they process. */
   readonly #inside = new WeakMap<AnyActorRef, Microstep[]>();
 
-  constructor(turn: Turn, actor: Actor, charts: Charts) {
+  constructor(turn: Turn, actor: Actor, charts: MachineCharts) {
     const [own] = charts.values();
-    const { names, statechart } = own as Chart;
+    const { names, statechart } = own as MachineChart;
     this.#turn = turn;
     this.#actor = actor;
     this.#charts = charts;

@@ -1,7 +1,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
 import type { Effect } from "../agent/agent.ts";
-import type { Charts } from "./chart/chart.ts";
+import type { MachineCharts } from "./chart/chart.ts";
 import type { JournaledMachine } from "./journaled-logic.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
@@ -30,7 +30,7 @@ export interface MachineEvent {
 export interface MachineRun {
   readonly machine: AnyStateMachine;
   readonly journaled: JournaledMachine;
-  readonly charts: Charts;
+  readonly charts: MachineCharts;
   readonly effect: Effect;
   readonly event: MachineEvent;
   readonly facts: MachineFacts;

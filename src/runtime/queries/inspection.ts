@@ -28,7 +28,7 @@ import { toHeading, withEvent, withProgress, withRecord } from "../replay/headin
 import { forEachEntry } from "../replay/entries.ts";
 import type { PlacedRecord, Visitor } from "../replay/entries.ts";
 import { WHOLE, readPrompt } from "../replay/prompts.ts";
-import { newRun, startedOf } from "../replay/run-state.ts";
+import { initialRunState, startedOf } from "../replay/run-state.ts";
 import type { RunState } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { hideSecrets } from "../secrets/hidden.ts";
@@ -235,7 +235,7 @@ async function readRunAt(
 const SAME_COMMIT = 100;
 
 class RunAtVisitor implements Visitor, RunAt {
-  state: RunState = newRun;
+  state: RunState = initialRunState;
   readonly machines = new Map<string, KnownMachine>();
   readonly marks: InspectedMark[] = [];
   readonly #at: number;

@@ -7,7 +7,7 @@ import type { Schema } from "../agent/agent.ts";
 import { handwrittenSchema } from "../agent/definition/handwritten-schema.ts";
 import type { RemoteWait, Give } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
-import type { Wait } from "../replay/turn-journal.ts";
+import type { LoggedWait } from "../replay/turn-journal.ts";
 import { addWait, endWait, expireWait, recordWait } from "../turn/turn-waits.ts";
 
 /** The interval at which the other server is asked about a wait that should have expired, in milliseconds. */
@@ -74,7 +74,7 @@ export class RemoteWaits {
     );
   }
 
-  #begin(asked: Wait, { give, due }: Pick<RemoteWait, "give" | "due">): void {
+  #begin(asked: LoggedWait, { give, due }: Pick<RemoteWait, "give" | "due">): void {
     const { call: parent, speaker, turn } = this.#actor;
     const { environment } = turn.context;
     const { callId, expiresAt } = asked;

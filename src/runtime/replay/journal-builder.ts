@@ -25,14 +25,21 @@ import {
 import type { Signature } from "./signature.ts";
 import { Transcript } from "./transcript.ts";
 import { addUsage, CallRecord, CANCELED_CALL, EXPIRED, spare } from "./turn-journal.ts";
-import type { Delivery, Item, LoggedCall, Outcome, ScopeRecord, TurnJournal } from "./turn-journal.ts";
+import type {
+  CallDelivery,
+  ScopeItem,
+  LoggedCall,
+  Outcome,
+  ScopeRecord,
+  TurnJournal,
+} from "./turn-journal.ts";
 
 /** Builds a turn's journal from the entries of its run's log. */
 export class JournalBuilder {
   readonly #root: string;
   readonly #calls = new Map<CallId, CallRecord>();
   readonly #scopes = new Map<string, ScopeRecord>();
-  readonly #deliveries: Delivery[] = [];
+  readonly #deliveries: CallDelivery[] = [];
   /** The calls that were attempted after the last start and have no outcome. */
   readonly #tried = new Set<CallRecord>();
   /** The waits by the ids of their events. */
@@ -267,7 +274,7 @@ export class JournalBuilder {
     this.#item(scopeOf(callId), { signature, ...(value !== undefined && { value }) });
   }
 
-  #item(path: string, item: Item): void {
+  #item(path: string, item: ScopeItem): void {
     const scope = this.#scopeOf(path);
     if (scope.items === undefined) scope.items = [item];
     else scope.items.push(item);

@@ -11,7 +11,7 @@ import { forEachEntry } from "./entries.ts";
 import type { PlacedRecord, Range, Visitor } from "./entries.ts";
 import { JournalBuilder } from "./journal-builder.ts";
 import { MessageBodies } from "./message-bodies.ts";
-import { fromSnapshot, newRun, startedOf } from "./run-state.ts";
+import { fromSnapshot, initialRunState, startedOf } from "./run-state.ts";
 import type { RunState } from "./run-state.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 
@@ -35,7 +35,7 @@ export interface LoadedRun {
 /** Loads a claimed run, with its turn if one is open; throws `gone` if it was removed. */
 export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): Promise<LoadedRun> {
   const { runId } = cursor;
-  if (run === undefined) return { state: newRun, bodies: [] };
+  if (run === undefined) return { state: initialRunState, bodies: [] };
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
   const loading = new RunLoader(snapshot);
   const before = startedOf(loading.state);
@@ -54,7 +54,7 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
   const snapshot = await log.snapshot(runId);
   // A snapshot at the event itself may contain what followed it.
   const start = snapshot !== undefined && snapshot.head < id ? snapshot : undefined;
-  let state = start === undefined ? newRun : fromSnapshot(start.data);
+  let state = start === undefined ? initialRunState : fromSnapshot(start.data);
   const visitor: Visitor = {
     event(text) {
       state = withEvent(state, toHeading(text));
@@ -82,7 +82,7 @@ class RunLoader implements Visitor {
   #id = 0;
 
   constructor(snapshot: Snapshot | undefined) {
-    this.state = snapshot === undefined ? newRun : fromSnapshot(snapshot.data);
+    this.state = snapshot === undefined ? initialRunState : fromSnapshot(snapshot.data);
     this.#covered = snapshot ?? { head: 0, records: 0 };
     const open = startedOf(this.state);
     if (open) this.#begin(open.accepted.requestId, open.turn ?? 1);

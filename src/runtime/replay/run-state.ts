@@ -60,7 +60,7 @@ export interface RunConfig {
 }
 
 /** A change of the state of a run. */
-export type RunChange =
+export type RunStateChange =
   | RecordBody
   | ({ readonly type: "MessageReceived" } & UnreadMessage)
   /** A completion was asked something, which is recorded. */
@@ -72,7 +72,7 @@ export type RunChange =
   | { readonly type: "Progress"; readonly requestId: RequestId };
 
 /** The state of a new run. */
-export const newRun: RunState = { turns: 0, open: [], memory: {}, config: null };
+export const initialRunState: RunState = { turns: 0, open: [], memory: {}, config: null };
 
 /** The number of changes of the configuration that are recognized when they arrive again. */
 const CHANGES = 16;
@@ -83,7 +83,7 @@ const UNSUSPECTED = { recoveries: 0, deaths: 0, among: 0, held: false } as const
 const STARTED = { released: false, held: false } as const;
 
 /** Applies a change. This is the only place where a run's state changes, live or when it is rebuilt. */
-export function evolve(state: RunState, change: RunChange): RunState {
+export function evolve(state: RunState, change: RunStateChange): RunState {
   switch (change.type) {
     case "Accepted":
       return { ...state, open: [...state.open, { accepted: change.accepted, recoveries: 0 }] };

@@ -1,7 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { Limits } from "../limits.ts";
-import type { Item, LoggedStep } from "./turn-journal.ts";
+import type { ScopeItem, LoggedStep } from "./turn-journal.ts";
 import { toSignature } from "./turn-journal.ts";
 import { textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";
@@ -23,7 +23,7 @@ export class ReplayScope {
    */
   readonly path: string;
   readonly #parent: ReplayScope | undefined;
-  readonly #items: Item[];
+  readonly #items: ScopeItem[];
   readonly #logged: number;
   #count = 0;
   /** The uncommitted texts: the ids of their events, and their lengths. Two lists, because one of pairs would need an object per text. */
@@ -36,7 +36,7 @@ export class ReplayScope {
   ended = false;
 
   /** `items` are the logged steps; they are released once all are replayed, because there can be many. */
-  constructor(path: string, items: Item[] = [], parent?: ReplayScope) {
+  constructor(path: string, items: ScopeItem[] = [], parent?: ReplayScope) {
     this.path = path;
     this.#items = items;
     this.#logged = items.length;
@@ -117,8 +117,8 @@ export class ReplayScope {
     return { scope: this.path, expected: toSignature(item), actual: "the end" };
   }
 
-  #next(): Item {
-    const item = this.#items[this.#count] as Item;
+  #next(): ScopeItem {
+    const item = this.#items[this.#count] as ScopeItem;
     this.#count += 1;
     if (!this.replaying) this.#items.length = 0;
     return item;

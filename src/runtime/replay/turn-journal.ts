@@ -27,12 +27,12 @@ export const EXPIRED: Outcome = { ok: true, value: null };
 export const CANCELED_CALL: Outcome = { ok: false, code: "canceled", message: "the call was canceled" };
 
 /** A message to a turn's code: the outcome of a call, or an event under an iterated call. */
-export type Delivery =
+export type CallDelivery =
   | { readonly callId: CallId; readonly outcome: Outcome }
   | { readonly callId: CallId; readonly event: Event };
 
 /** A logged step of a scope. A text is a bare string, because texts are so many. */
-export type Item = string | LoggedStep;
+export type ScopeItem = string | LoggedStep;
 
 /** A logged step other than a text. */
 export interface LoggedStep {
@@ -43,12 +43,12 @@ export interface LoggedStep {
 }
 
 /** The signature of a logged step, for error messages. */
-export function toSignature(item: Item): Signature {
+export function toSignature(item: ScopeItem): Signature {
   return typeof item === "string" ? textSignature(item) : item.signature;
 }
 
 /** A wait that is open, whether or not its handler is in memory. */
-export interface Wait {
+export interface LoggedWait {
   /** The id of its WaitForInput. */
   readonly waitId: number;
   readonly callId: CallId;
@@ -91,7 +91,7 @@ export class CallRecord {
   /** The name of the message that it waits for. */
   message: string | undefined;
   /** What it asks the caller of the turn. */
-  wait: Wait | undefined;
+  wait: LoggedWait | undefined;
   /** The configuration of the called agent. */
   config: JsonObject | undefined;
   /** Whether its events are iterated. */
@@ -107,7 +107,7 @@ export class CallRecord {
 /** What the log has of one sequence of steps: the handler of a turn or a call, or a branch. */
 export interface ScopeRecord {
   /** Its steps, in order; absent if it has none. */
-  items?: Item[];
+  items?: ScopeItem[];
   /** What its actor has said. */
   transcript?: Transcript;
   /** The newest state of its machine. */
@@ -135,7 +135,7 @@ export interface TurnJournal {
   /**
    * The outcomes and iterated events of calls, in the order of the log, without those under an ended call.
    */
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly CallDelivery[];
   /** The total usage of all completions. */
   readonly usage: Usage;
   /** Staged run memory by agent, written by calls. */
@@ -167,7 +167,7 @@ export const NEW_TURN: TurnJournal = {
 };
 
 /** The open waits of a turn that is only in the log, oldest first. */
-export function waitsOf({ open }: TurnJournal): readonly Wait[] {
+export function waitsOf({ open }: TurnJournal): readonly LoggedWait[] {
   return open.flatMap(({ wait }) => wait ?? []);
 }
 

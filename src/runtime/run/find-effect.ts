@@ -7,7 +7,7 @@ import type { RunLedger } from "../activation/run-ledger.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import { readAcknowledged } from "../replay/accepted.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
-import type { Message, RunReceipt } from "./messages.ts";
+import type { RunMessage, RunReceipt } from "./messages.ts";
 
 /**
  * The answer to a message whose effect is in the log already; `undefined` if it has had none. Messages that find their
@@ -16,7 +16,7 @@ import type { Message, RunReceipt } from "./messages.ts";
 export async function findEffect(
   log: EventLog,
   ledger: RunLedger,
-  message: Message,
+  message: RunMessage,
 ): Promise<RunReceipt | undefined> {
   const { runId } = ledger;
   switch (message.kind) {

@@ -7,7 +7,7 @@ import type { AcceptedRequest } from "../journal/records.ts";
 import type { RenewedActor, Reply } from "../replay/mail-port.ts";
 
 /** Messages to the owner of a run; plain data, because they can come from another node. */
-export type Message =
+export type RunMessage =
   | {
       readonly kind: "turn";
       readonly accepted: AcceptedRequest;
@@ -28,7 +28,7 @@ export type Message =
       readonly values: JsonObject;
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId }
-  | AgentMessage
+  | IncomingMessage
   | ScheduleMessage
   | ConfigureMessage
   | CreateMessage
@@ -46,7 +46,7 @@ export type Message =
 export type RemovalReason = "retention" | "remains";
 
 /** A message for the agent of the run. */
-export interface AgentMessage {
+export interface IncomingMessage {
   readonly kind: "message";
   readonly messageId: RequestId;
   /** Whether its client chose the id, and so may send it to several nodes. */
@@ -158,7 +158,7 @@ export function unknownMessage(runId: RunId, message: never): AgentError {
 export async function sendMessage(
   router: Router,
   runId: RunId,
-  message: Message,
+  message: RunMessage,
   options?: SendOptions,
 ): Promise<RunReceipt> {
   return (await router.send(runId, message as unknown as Json, options)) as unknown as RunReceipt;

@@ -19,7 +19,13 @@ import { findAnswer, pickWait } from "./answers.ts";
 import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
 import type { AskedMachine } from "./join-turn.ts";
 import { toRunReceipt } from "./messages.ts";
-import type { AgentMessage, PostMessage, RecoverMessage, RunReceipt, ScheduleMessage } from "./messages.ts";
+import type {
+  IncomingMessage,
+  PostMessage,
+  RecoverMessage,
+  RunReceipt,
+  ScheduleMessage,
+} from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Renewal } from "./renewal.ts";
 
@@ -111,13 +117,13 @@ export class RequestQueue {
   }
 
   /** Takes a message. It starts no turn; the running turn or a later one reads it. */
-  async receive(message: Omit<AgentMessage, "kind">): Promise<RunReceipt> {
+  async receive(message: Omit<IncomingMessage, "kind">): Promise<RunReceipt> {
     const hasKey = message.key !== undefined;
     if (this.#renewal.concerns(hasKey)) await this.#renewal.check(hasKey);
     return this.#take(message);
   }
 
-  #take({ messageId, agent, name, body, key, sender }: Omit<AgentMessage, "kind">): RunReceipt {
+  #take({ messageId, agent, name, body, key, sender }: Omit<IncomingMessage, "kind">): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;
@@ -328,7 +334,7 @@ function isByKey({ request: { key, run_id: runId } }: AcceptedRequest): boolean 
 function toToldMessage(
   agent: Agent | undefined,
   { requestId: messageId, request, callId, sender }: AcceptedRequest,
-): Omit<AgentMessage, "kind"> | undefined {
+): Omit<IncomingMessage, "kind"> | undefined {
   // An ask waits for the output of a turn.
   if (agent === undefined || callId !== undefined || request.type !== "OperationRequest") return undefined;
   const { operation: name, input: body, key } = request;

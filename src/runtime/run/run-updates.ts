@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { secretsIn } from "../secrets/config-secrets.ts";
+import { secretNamesIn } from "../secrets/config-secrets.ts";
 import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";
 import { takeOver } from "./renewal.ts";
@@ -54,8 +54,8 @@ function configure(context: RunContext, ledger: RunLedger, { id, args, isTrial }
   // needed.
   const isConfig = isConfigRun(ledger.runId);
   if (config && isConfig) {
-    const kept = new Set(secretsIn(all));
-    ledger.recorder.drop(secretsIn(config.args).filter((name) => !kept.has(name)));
+    const kept = new Set(secretNamesIn(all));
+    ledger.recorder.drop(secretNamesIn(config.args).filter((name) => !kept.has(name)));
   }
   // A start reads the newest configuration of each agent, and must not read those before it.
   ledger.save(isConfig ? "now" : undefined);

@@ -13,10 +13,10 @@ import { NO_AGENT } from "../journal/system-runs.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
-import { secretsIn } from "../secrets/config-secrets.ts";
+import { secretNamesIn } from "../secrets/config-secrets.ts";
 import { findEffect } from "./find-effect.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
-import type { Message, RunReceipt, UploadMessage } from "./messages.ts";
+import type { RunMessage, RunReceipt, UploadMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { Renewal } from "./renewal.ts";
 import { RequestQueue } from "./request-queue.ts";
@@ -141,7 +141,7 @@ export class Run implements RecorderListener {
   }
 
   /** Processes a message and answers it when the result is committed. */
-  async deliver(message: Message, isRepeated = false): Promise<RunReceipt> {
+  async deliver(message: RunMessage, isRepeated = false): Promise<RunReceipt> {
     this.#messages += 1;
     try {
       const reply = await this.#answer(message, isRepeated);
@@ -195,7 +195,7 @@ export class Run implements RecorderListener {
   }
 
   /** A message that may have had its effect before is answered as the first time, if it had. */
-  #answer(message: Message, isRepeated: boolean): Promise<RunReceipt> {
+  #answer(message: RunMessage, isRepeated: boolean): Promise<RunReceipt> {
     const id = this.#context.log.node === undefined ? undefined : namedId(message);
     if (id === undefined) return isRepeated ? this.#answerOnce(message) : this.#perform(message);
     // Other nodes may send the same one at the same time.
@@ -203,7 +203,7 @@ export class Run implements RecorderListener {
     return this.#arriving.run(id, () => this.#answerOnce(message));
   }
 
-  async #answerOnce(message: Message): Promise<RunReceipt> {
+  async #answerOnce(message: RunMessage): Promise<RunReceipt> {
     this.#ledger.checkThere();
     const known = await findEffect(this.#context.log, this.#ledger, message);
     if (known) return known;
@@ -212,7 +212,7 @@ export class Run implements RecorderListener {
     return reply;
   }
 
-  async #perform(message: Message): Promise<RunReceipt> {
+  async #perform(message: RunMessage): Promise<RunReceipt> {
     this.#ledger.checkThere();
     switch (message.kind) {
       case "turn":
@@ -269,7 +269,7 @@ export class Run implements RecorderListener {
     return this.#recordUnlessRenewed(message);
   }
 
-  async #copy(message: Message & { readonly kind: "fork" }): Promise<RunReceipt> {
+  async #copy(message: RunMessage & { readonly kind: "fork" }): Promise<RunReceipt> {
     this.#copying = true;
     try {
       return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
@@ -324,7 +324,7 @@ export class Run implements RecorderListener {
 }
 
 /** The id that the client of a message chose. */
-function namedId(message: Message): RequestId | undefined {
+function namedId(message: RunMessage): RequestId | undefined {
   if (message.kind === "turn" && message.hasOwnId === true) return message.accepted.requestId;
   return message.kind === "message" && message.hasOwnId === true ? message.messageId : undefined;
 }
@@ -336,7 +336,7 @@ function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
   if (state.config === undefined && state.open.length === 0 && passivated === undefined) return NO_SECRETS;
   const configs = [state.config?.args, ...state.open.map(({ config }) => config?.args)];
   const called = [...(passivated?.journal.calls.values() ?? [])].map(({ config }) => config);
-  return [...configs, ...called].flatMap((args) => (args === undefined ? [] : secretsIn(args)));
+  return [...configs, ...called].flatMap((args) => (args === undefined ? [] : secretNamesIn(args)));
 }
 
 /** Claims a run and converts errors of the log. */
@@ -353,7 +353,7 @@ function unloaded(runId: RunId): AgentError {
   return new AgentError("unavailable", `run ${runId} was unloaded; retry`, { retryAfterS: 1 });
 }
 
-type RemoveMessage = Message & { readonly kind: "remove" };
+type RemoveMessage = RunMessage & { readonly kind: "remove" };
 
 /** Throws `conflict` for an idle run that retention keeps, because its agent still needs what only this run has. */
 function checkRemovable({ agents }: RunContext, { runId, agent, key, state }: RunLedger): void {

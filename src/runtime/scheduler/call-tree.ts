@@ -2,7 +2,7 @@ import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
-import type { Wait } from "../replay/turn-journal.ts";
+import type { LoggedWait } from "../replay/turn-journal.ts";
 import type { Rest } from "./open-rests.ts";
 import type { HeldSlot } from "./slot-queue.ts";
 import { newCounts } from "./turn-counts.ts";
@@ -12,7 +12,7 @@ import type { TurnCounts } from "./turn-counts.ts";
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
  * `remoteCall` is a call that is open there. `ask` and `tell` are requests to other actors.
  */
-export type CallKind =
+export type OpenCallKind =
   | "root"
   | "agent"
   | "effect"
@@ -29,7 +29,7 @@ export type CallKind =
 /** An open call in the call tree of a turn. */
 export class OpenCall {
   readonly callId: CallId;
-  readonly kind: CallKind;
+  readonly kind: OpenCallKind;
   /** The name in its events. */
   readonly name: string;
   /** The actor that made the call. Its events carry the result. */
@@ -61,7 +61,7 @@ export class OpenCall {
 
   constructor(options: {
     readonly callId: CallId;
-    readonly kind: CallKind;
+    readonly kind: OpenCallKind;
     readonly name: string;
     readonly speaker: Speaker;
     readonly parent?: OpenCall;
@@ -169,13 +169,13 @@ export class OpenCall {
  * The calls that rest from their start. A call on another server is among them, because the work there is a call of kind
  * `remote` beside it.
  */
-const RESTS: ReadonlySet<CallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
+const RESTS: ReadonlySet<OpenCallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
 
 /** The calls that only send something to another actor, again and again until it has room. */
-const SENT: ReadonlySet<CallKind> = new Set(["ask", "tell"]);
+const SENT: ReadonlySet<OpenCallKind> = new Set(["ask", "tell"]);
 
 /** A wait that is open in a running turn. */
-export interface LiveWait extends Wait {
+export interface LiveWait extends LoggedWait {
   readonly call: OpenCall;
   readonly schema: Schema<unknown> | undefined;
   /**

@@ -1,4 +1,4 @@
-import type { Delivery, Outcome } from "../replay/turn-journal.ts";
+import type { CallDelivery, Outcome } from "../replay/turn-journal.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { pathTo, scopeOf } from "../journal/call-id.ts";
@@ -16,7 +16,7 @@ const EVENTS_AHEAD = 1_000;
 export class DeliveryQueue {
   readonly #macrotask: (run: () => void) => void;
   readonly #activity: Activity;
-  readonly #queue: Delivery[];
+  readonly #queue: CallDelivery[];
   /** The code that waits for deliveries, by their call. */
   #waiting: Map<CallId, WaitingCode> | undefined;
   readonly #counts: TurnCounts;
@@ -35,7 +35,7 @@ export class DeliveryQueue {
   #next = 0;
 
   constructor(
-    logged: readonly Delivery[],
+    logged: readonly CallDelivery[],
     macrotask: (run: () => void) => void,
     activity: Activity,
     counts: TurnCounts,
@@ -98,7 +98,7 @@ export class DeliveryQueue {
   }
 
   /** Adds a delivery that is committed. */
-  push(delivery: Delivery): void {
+  push(delivery: CallDelivery): void {
     if (this.#stopped) return;
     this.#counts.uncommitted -= 1;
     this.#counts.queued += 1;
@@ -206,7 +206,7 @@ export class DeliveryQueue {
     this.#activity.deliverySkipped();
   }
 
-  #isUnwanted(delivery: Delivery | undefined): boolean {
+  #isUnwanted(delivery: CallDelivery | undefined): boolean {
     if (delivery === undefined || this.#waiting?.has(delivery.callId) === true) return false;
     // Code waits for a new call from the time it makes it. Replayed code may not have made its call yet.
     if (!this.#isReplaying) return true;

@@ -3,7 +3,7 @@ import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { Callee } from "../../protocol/events/events.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { isUnder } from "../../protocol/ids.ts";
-import type { TurnJournal, Wait } from "../replay/turn-journal.ts";
+import type { TurnJournal, LoggedWait } from "../replay/turn-journal.ts";
 import type { LiveWait, OpenCall } from "./call-tree.ts";
 import type { TurnCounts } from "./turn-counts.ts";
 
@@ -39,7 +39,7 @@ export class OpenRests {
   /** The resting calls, oldest first. */
   #calls: Set<OpenCall> | undefined;
   /** The open waits for input. One that the code has not reached has no call. */
-  #waits: Map<CallId, Wait | LiveWait> | undefined;
+  #waits: Map<CallId, LoggedWait | LiveWait> | undefined;
   /** For those who answer a wait that the code has not reached. */
   #awaited: Map<CallId, PromiseWithResolvers<LiveWait | undefined>> | undefined;
   /** Other calls that have a deadline. */
@@ -59,7 +59,7 @@ export class OpenRests {
   }
 
   /** All waits for input, oldest first. */
-  get allWaits(): readonly Wait[] {
+  get allWaits(): readonly LoggedWait[] {
     return [...(this.#waits?.values() ?? [])].sort((a, b) => a.waitId - b.waitId);
   }
 
@@ -152,9 +152,9 @@ export class OpenRests {
   }
 
   /** Drops the waits under a call that the code will never reach, and returns them. */
-  dropUnreplayed(above: CallId): readonly Wait[] {
+  dropUnreplayed(above: CallId): readonly LoggedWait[] {
     if (this.#counts.unreplayed === 0) return [];
-    const dropped: Wait[] = [];
+    const dropped: LoggedWait[] = [];
     for (const [callId, wait] of this.#waits ?? []) {
       if ("call" in wait || !isUnder(callId, above)) continue;
       dropped.push(wait);
@@ -205,7 +205,7 @@ export class OpenRests {
 }
 
 /** A wait as a rest. */
-export function toRest({ waitId, expiresAt: until }: Wait): Rest {
+export function toRest({ waitId, expiresAt: until }: LoggedWait): Rest {
   return { kind: "input", waitId, ...(until !== undefined && { until }) };
 }
 

@@ -2,7 +2,7 @@ import type { Environment } from "../../ports/environment.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { Delivery } from "../replay/turn-journal.ts";
+import type { CallDelivery } from "../replay/turn-journal.ts";
 import { Activity } from "./activity.ts";
 import type { ActivityListener } from "./activity.ts";
 import type { LiveWait, OpenCall } from "./call-tree.ts";
@@ -26,7 +26,7 @@ export interface QuiescenceOptions {
   readonly recorder: Recorder;
   readonly environment: Environment;
   /** The deliveries that the log has. */
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly CallDelivery[];
 }
 
 /**

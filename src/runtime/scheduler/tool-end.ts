@@ -3,7 +3,7 @@ import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { cut, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
-import type { CallKind, OpenCall } from "./call-tree.ts";
+import type { OpenCallKind, OpenCall } from "./call-tree.ts";
 
 /** What the events of a call say about it. */
 export interface NamedCall {
@@ -37,7 +37,7 @@ export function canceledBody(call: OpenCall): EventBody | undefined {
 }
 
 /** The calls that are tools in the log. */
-const TOOLS: ReadonlySet<CallKind> = new Set(["agent", "effect", "remoteCall", "ask", "tell"]);
+const TOOLS: ReadonlySet<OpenCallKind> = new Set(["agent", "effect", "remoteCall", "ask", "tell"]);
 
 /** The event that ends a canceled tool. */
 export function toolCanceled(call: NamedCall): ToolError {

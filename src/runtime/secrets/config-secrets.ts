@@ -40,7 +40,7 @@ export function withoutSecrets(args: JsonObject, version: string): WithoutSecret
 }
 
 /** The names of the secrets that a configuration refers to. */
-export function secretsIn(args: Json): readonly string[] {
+export function secretNamesIn(args: Json): readonly string[] {
   const names = new Set<string>();
   const visit = (value: Json): void => {
     if (typeof value !== "object" || value === null) return;

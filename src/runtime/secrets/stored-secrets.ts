@@ -3,7 +3,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { secretsIn, withSecrets } from "./config-secrets.ts";
+import { secretNamesIn, withSecrets } from "./config-secrets.ts";
 
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
@@ -69,7 +69,7 @@ export class StoredSecrets {
 
   /** Reads the secret values of configurations for as long as something is done with them. */
   async with<Result>(configs: Json, work: () => Promise<Result>): Promise<Result> {
-    const names = secretsIn(configs);
+    const names = secretNamesIn(configs);
     if (names.length === 0) return work();
     try {
       await this.hold(names);

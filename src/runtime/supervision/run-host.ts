@@ -7,7 +7,7 @@ import type { DeliverOptions, RouterHandler, TakeoverOptions } from "../../ports
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toRunReceipt } from "../run/messages.ts";
-import type { Message, RunReceipt } from "../run/messages.ts";
+import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { HostContext } from "../run-context.ts";
@@ -47,13 +47,13 @@ export class RunHost implements RouterHandler, RunListener {
 
   /** Delivers a message to a run, which stays in memory until it has replied. */
   deliver(runId: RunId, message: Json, { isRepeated = false }: DeliverOptions = {}): Promise<Json> {
-    const given = message as unknown as Message;
+    const given = message as unknown as RunMessage;
     const answer = isRepeated ? this.#deliverAgain(runId, given) : this.#deliver(runId, given, false);
     return answer as Promise<unknown> as Promise<Json>;
   }
 
   /** Delivers a message that may have had its effect before. */
-  async #deliverAgain(runId: RunId, message: Message): Promise<RunReceipt> {
+  async #deliverAgain(runId: RunId, message: RunMessage): Promise<RunReceipt> {
     try {
       return await this.#deliver(runId, message, true);
     } catch (error) {
@@ -63,7 +63,7 @@ export class RunHost implements RouterHandler, RunListener {
     }
   }
 
-  async #deliver(runId: RunId, message: Message, isRepeated: boolean): Promise<RunReceipt> {
+  async #deliver(runId: RunId, message: RunMessage, isRepeated: boolean): Promise<RunReceipt> {
     this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;
@@ -86,7 +86,7 @@ export class RunHost implements RouterHandler, RunListener {
    * Delivers a message to a run in memory. Without a commit nothing shows that this node still owns the run, and one that
    * it has lost knows nothing of what has happened since; so that is asked then.
    */
-  async #deliverTo(run: Run, message: Message, isRepeated: boolean): Promise<RunReceipt> {
+  async #deliverTo(run: Run, message: RunMessage, isRepeated: boolean): Promise<RunReceipt> {
     const { commits: since } = run.commits;
     const isSure = (): boolean => run.commits.provesOwner(since);
     try {

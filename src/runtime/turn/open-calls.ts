@@ -4,7 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Recorded } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
-import type { Outcome, Wait } from "../replay/turn-journal.ts";
+import type { Outcome, LoggedWait } from "../replay/turn-journal.ts";
 import { canceledBody } from "../scheduler/tool-end.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
@@ -159,7 +159,7 @@ export class OpenCalls {
   }
 
   /** Removes a wait from the index of open waits. The end of the turn removes all of them. */
-  #unlist({ waitId }: Pick<Wait, "waitId">): void {
+  #unlist({ waitId }: Pick<LoggedWait, "waitId">): void {
     const { recorder, requestId, root } = this.#turn;
     if (root.open) recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
   }

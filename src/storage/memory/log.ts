@@ -10,7 +10,7 @@ import { toRemovedEntry } from "../shared/entries.ts";
 import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
-import { listRuns, newRun, readPage, sizeOf, toEntry } from "./memory-run.ts";
+import { listRuns, newRun, readPage, textLengthOf, toEntry } from "./memory-run.ts";
 import { OpenWaits, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
@@ -254,7 +254,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       holdings: async (runId) => holdings(runId),
       async size(runId) {
         const counted = runId === undefined ? [...runs.values()] : [runs.get(runId)];
-        return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : sizeOf(run)), 0);
+        return counted.reduce((bytes, run) => bytes + (run === undefined ? 0 : textLengthOf(run)), 0);
       },
       async open({ notOwnedBy } = {}) {
         const entries = requests.open().filter(({ runId }) => !isOwnedBy(runId, notOwnedBy));

@@ -75,7 +75,7 @@ export function toEntry(
 const NO_ALIASES = new Set<string>();
 
 /** The size of a run's entries in characters; most characters take one byte. */
-export function sizeOf({ events, records }: MemoryRun): number {
+export function textLengthOf({ events, records }: MemoryRun): number {
   const characters = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
   return (
     characters(toEncoded(events.read({ after: 0 }))) +

@@ -1,7 +1,7 @@
-import type { Dialect } from "../sql/dialect.ts";
+import type { SqlDialect } from "../sql/dialect.ts";
 
 /** The tables of schema/tables.ts. */
-export const POSTGRES: Dialect = {
+export const POSTGRES: SqlDialect = {
   run: {
     from: "troupe.run",
     id: "run.id",

@@ -1,6 +1,6 @@
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
-import { readServer } from "./connection/server.ts";
+import { readServerDurability } from "./connection/server.ts";
 import { listNodes } from "./node-table.ts";
 import type { ListedNode } from "./node-table.ts";
 import type { PostgresConnection, PostgresLogOptions } from "./options.ts";
@@ -26,7 +26,7 @@ export interface InspectedPostgres {
 /** Looks at a database without changing it; fails with an explanation if no log can be opened in it. */
 export function inspectPostgres(options: PostgresConnection): Promise<InspectedPostgres> {
   return using(options, async (database) => {
-    const { warnings } = await readServer(database);
+    const { warnings } = await readServerDurability(database);
     const schema = await findVersion(database);
     if (schema === SCHEMA_VERSION) await checkObjects(database);
     return {
@@ -50,7 +50,7 @@ export function checkPostgresListening({
 /** Creates the tables of a log, or brings them to the current version. */
 export function migratePostgres(options: PostgresConnection): Promise<Migrated> {
   return using(options, async (database) => {
-    await readServer(database);
+    await readServerDurability(database);
     return migrate(database);
   });
 }
@@ -58,7 +58,7 @@ export function migratePostgres(options: PostgresConnection): Promise<Migrated> 
 /** The nodes that share the log of a database, with what they own. */
 export function listPostgresNodes(options: PostgresConnection): Promise<readonly ListedNode[]> {
   return using(options, async (database) => {
-    await readServer(database);
+    await readServerDurability(database);
     await checkVersion(database);
     return listNodes(database);
   });

@@ -9,15 +9,15 @@ import { Deferred } from "../../shared/deferred.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
 import { advance, Claims, toFenced } from "../sql/claims.ts";
-import { createQueries } from "../sql/queries.ts";
-import type { Query } from "../sql/queries.ts";
+import { createIndexQueries } from "../sql/queries.ts";
+import type { SqlQuery } from "../sql/queries.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { artifactsIn } from "./artifacts.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
-import { readServer } from "./connection/server.ts";
-import type { Server } from "./connection/server.ts";
+import { readServerDurability } from "./connection/server.ts";
+import type { ServerDurability } from "./connection/server.ts";
 import { POSTGRES } from "./dialect.ts";
 import { postgresNodes } from "./node-table.ts";
 import type { PostgresLogOptions } from "./options.ts";
@@ -27,7 +27,7 @@ import { checkObjects } from "./schema/objects.ts";
 import { checkKey, secretsIn } from "./secrets.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
-import type { Change } from "./wakes/wake-channel.ts";
+import type { RunWake } from "./wakes/wake-channel.ts";
 import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
 import { claimRun, LostAppends, Releases, removeRun } from "./writer/claims.ts";
 import type { ClaimedRun } from "./writer/claims.ts";
@@ -39,8 +39,8 @@ export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node
 export async function postgresLog(options: PostgresLogOptions = {}): Promise<PostgresLog> {
   const { node = newNode(), nodes = "several", cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
   const database = await Database.connect(options);
-  const queries = createQueries(POSTGRES);
-  const ask = async <Answer>({ text, values, toAnswer }: Query<Answer>): Promise<Answer> =>
+  const queries = createIndexQueries(POSTGRES);
+  const ask = async <Answer>({ text, values, toAnswer }: SqlQuery<Answer>): Promise<Answer> =>
     toAnswer(await database.ask(text, values));
   const secrets = secretsIn(database, options.secretsKey);
   const claims = new Claims<ClaimedRun>();
@@ -51,7 +51,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   const releases = new Releases(database);
   const health = new DatabaseHealth(database);
   let closing: Promise<void> | undefined;
-  let changed: Change[] = [];
+  let changed: RunWake[] = [];
 
   const queue = new AppendQueue(database, (reason) => health.failed(reason));
 
@@ -76,8 +76,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     throw toOpenError(error, database.address);
   });
 
-  async function open(): Promise<Server> {
-    const server = await readServer(database);
+  async function open(): Promise<ServerDurability> {
+    const server = await readServerDurability(database);
     if (options.migrate === false) await checkVersion(database);
     else await migrate(database);
     await checkObjects(database);
@@ -88,7 +88,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   /** Another node has changed runs under these claims; an older claim of this node holds no longer. */
-  function onChanged(changes: readonly Change[]): void {
+  function onChanged(changes: readonly RunWake[]): void {
     for (const { runId, epoch } of changes) {
       const run = claims.get(runId);
       if (run !== undefined && run.epoch < epoch) loseSettled(run);
@@ -212,7 +212,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     };
   }
 
-  function wakeLater({ runId, epoch }: Change): void {
+  function wakeLater({ runId, epoch }: RunWake): void {
     changed.push({ runId, epoch });
     if (changed.length > 1) return;
     // After the callers have their cursors.

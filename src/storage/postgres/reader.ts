@@ -94,7 +94,7 @@ export async function readSnapshot(database: Database, runId: RunId): Promise<Sn
     "SELECT snapshot, snapshot_head, snapshot_records FROM troupe.run WHERE id = $1",
     [runId],
   );
-  return row && toSnapshot(row);
+  return row && toRunSnapshot(row);
 }
 
 /** The columns of a run's snapshot. */
@@ -104,7 +104,7 @@ export interface SnapshotColumns {
   readonly snapshot_records: number | null;
 }
 
-export function toSnapshot(row: SnapshotColumns): Snapshot | undefined {
+export function toRunSnapshot(row: SnapshotColumns): Snapshot | undefined {
   const { snapshot, snapshot_head: head, snapshot_records: records } = row;
   if (snapshot === null || head === null || records === null) return undefined;
   return { head, records, data: JSON.parse(snapshot) as Json };

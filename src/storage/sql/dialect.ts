@@ -3,7 +3,7 @@
  * statements (queries.ts), its rows (rows.ts) and the changes of an append (changes.ts). Each text is a part of a statement,
  * in which `?` stands for a value.
  */
-export interface Dialect {
+export interface SqlDialect {
   readonly run: RunTable;
   readonly request: RequestTable;
   readonly wait: WaitTable;

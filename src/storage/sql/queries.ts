@@ -13,7 +13,7 @@ import type {
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
 import { RUN_PHASES } from "./dialect.ts";
-import type { Dialect } from "./dialect.ts";
+import type { SqlDialect } from "./dialect.ts";
 import { toOutbox, toRequest, toRun, toWait } from "./rows.ts";
 import type { RunColumns, WaitColumns } from "./rows.ts";
 
@@ -21,38 +21,38 @@ import type { RunColumns, WaitColumns } from "./rows.ts";
 export type QueryValue = string | number | readonly string[];
 
 /** A statement with its values, and what its rows mean. An engine runs it as it can, at once or later. */
-export interface Query<Answer> {
+export interface SqlQuery<Answer> {
   readonly text: string;
   readonly values: readonly QueryValue[];
   toAnswer(rows: readonly object[]): Answer;
 }
 
 /** The questions to the index of runs and requests of an SQL engine. */
-export interface Queries {
-  run(runId: RunId): Query<RunEntry | undefined>;
-  find(alias: RunAlias): Query<RunId | undefined>;
-  list(query: RunQuery): Query<RunPage>;
+export interface IndexQueries {
+  run(runId: RunId): SqlQuery<RunEntry | undefined>;
+  find(alias: RunAlias): SqlQuery<RunId | undefined>;
+  list(query: RunQuery): SqlQuery<RunPage>;
   /** The number of runs of a list from its start. */
-  count(query: RunQuery): Query<number>;
-  runIds(query: RunIdQuery): Query<readonly RunId[]>;
-  aliases(runId: RunId): Query<readonly RunAlias[]>;
-  references(runId: RunId): Query<readonly string[]>;
-  lookup(requestId: RequestId): Query<RequestEntry | undefined>;
-  requests(query: RequestQuery): Query<readonly RequestEntry[]>;
-  open(query: OwnerQuery): Query<readonly RequestEntry[]>;
-  asleep(query: SleepQuery): Query<readonly RequestEntry[]>;
-  resting(query: RestingQuery): Query<readonly RequestEntry[]>;
-  waits(query: WaitQuery): Query<WaitPage>;
-  outbox(query: OutboxQuery): Query<readonly OutboxEntry[]>;
-  unreferenced(things: readonly string[]): Query<readonly string[]>;
+  count(query: RunQuery): SqlQuery<number>;
+  runIds(query: RunIdQuery): SqlQuery<readonly RunId[]>;
+  aliases(runId: RunId): SqlQuery<readonly RunAlias[]>;
+  references(runId: RunId): SqlQuery<readonly string[]>;
+  lookup(requestId: RequestId): SqlQuery<RequestEntry | undefined>;
+  requests(query: RequestQuery): SqlQuery<readonly RequestEntry[]>;
+  open(query: OwnerQuery): SqlQuery<readonly RequestEntry[]>;
+  asleep(query: SleepQuery): SqlQuery<readonly RequestEntry[]>;
+  resting(query: RestingQuery): SqlQuery<readonly RequestEntry[]>;
+  waits(query: WaitQuery): SqlQuery<WaitPage>;
+  outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
+  unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
   /** Gives new runs their places in the order of creation, which a list in this order needs before. */
-  readonly place: Query<void> | undefined;
+  readonly place: SqlQuery<void> | undefined;
   /** The texts of the statements that are always the same. */
   readonly texts: readonly string[];
 }
 
 /** Writes the statements in a dialect. The texts that never change are written once. */
-export function createQueries(dialect: Dialect): Queries {
+export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   const { run, request, wait, outbox, alias, reference, finish } = dialect;
 
   const runs = `SELECT ${run.id} AS id, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
@@ -241,7 +241,7 @@ function toQuery<Answer>(
   text: string,
   values: readonly QueryValue[],
   toAnswer: (rows: readonly never[]) => Answer,
-): Query<Answer> {
+): SqlQuery<Answer> {
   return { text, values, toAnswer: (rows) => toAnswer(rows as readonly never[]) };
 }
 
@@ -249,7 +249,7 @@ function one<Answer>(
   text: string,
   values: readonly QueryValue[],
   toAnswer: (row: never) => Answer,
-): Query<Answer | undefined> {
+): SqlQuery<Answer | undefined> {
   return toQuery(text, values, ([row]) => row && toAnswer(row));
 }
 
@@ -257,6 +257,6 @@ function all<Answer>(
   text: string,
   values: readonly QueryValue[],
   toAnswer: (row: never) => Answer,
-): Query<readonly Answer[]> {
+): SqlQuery<readonly Answer[]> {
   return toQuery(text, values, (rows) => rows.map((row) => toAnswer(row)));
 }

@@ -2,7 +2,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
-import type { Queries, Query } from "./queries.ts";
+import type { IndexQueries, SqlQuery } from "./queries.ts";
 
 /** The questions of a log about its runs and requests. */
 export type RunIndex = Pick<
@@ -24,11 +24,11 @@ export type RunIndex = Pick<
 
 /** What the index of an engine needs from it. */
 export interface RunIndexOptions {
-  readonly queries: Queries;
+  readonly queries: IndexQueries;
   readonly claims: Claims<OwnedRun>;
   /** The node of this log, if several can share it. */
   readonly node?: string;
-  ask<Answer>(query: Query<Answer>): Answer | Promise<Answer>;
+  ask<Answer>(query: SqlQuery<Answer>): Answer | Promise<Answer>;
 }
 
 /** Answers from the tables of an SQL engine, in agreement with what `read` returns. */

@@ -4,7 +4,7 @@ import type { Actor } from "../../actor/actor.ts";
 import { toCallFailure } from "../../actor/call-failure.ts";
 import { callAgent, callName, performEffect } from "../../actor/call.ts";
 import { complete } from "../../actor/completion.ts";
-import { askActor, toCallee } from "../../actor/ask.ts";
+import { requestActor, toActorCallee } from "../../actor/ask.ts";
 import { ONLY, RetriedCall, agentAttempts, askAttempts, branchOf } from "../../actor/retry.ts";
 import type { MakeAttempt } from "../../actor/retry.ts";
 import { toActorAddress } from "../../agent/actor-address.ts";
@@ -162,14 +162,14 @@ function prepareAsk(
 ): PreparedCall {
   const { actor: place = "", input: given } = input as unknown as Partial<AskInput<Json>>;
   const address = toActorAddress(agent, place);
-  const callee = toCallee(address);
+  const callee = toActorCallee(address);
   const name = actorCallName(agent.name, operation);
   const args = toJson(given, `the input of ${agent.name}`, INPUT_LIMIT_BYTES);
   const made = { mode: "ask", address, callee, name, args, timeoutMs: options.timeoutMs } as const;
   const signature = actorSignature("ask", callee, callSignature(name, args));
   const policy = toRetryPolicy(options.retry, "unsafe");
   return {
-    once: (step) => askActor(actor, { ...step, retryOf: undefined, ...made }),
+    once: (step) => requestActor(actor, { ...step, retryOf: undefined, ...made }),
     ...(policy && { retry: { policy, make: askAttempts(signature, made, { agent: src }) } }),
   };
 }

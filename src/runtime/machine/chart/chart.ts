@@ -5,7 +5,7 @@ import { byteLength } from "../../journal/json-limits.ts";
 import { EventNames } from "./event-names.ts";
 
 /** A machine's chart, and what its StateChanged events need of it. */
-export interface Chart {
+export interface MachineChart {
   readonly statechart: Statechart;
   readonly names: EventNames;
 }
@@ -19,11 +19,11 @@ const NAMES_LIMIT_BYTES = 64 * 1024;
 const PATH_LIMIT_BYTES = 512;
 
 /** The charts of a machine and of those inside it. */
-export type Charts = ReadonlyMap<AnyStateMachine, Chart>;
+export type MachineCharts = ReadonlyMap<AnyStateMachine, MachineChart>;
 
 /** Reads the charts of a machine, its own first. Throws `invalid_request` if their names do not fit into an event. */
-export function toCharts(agent: string, machine: AnyStateMachine): Charts {
-  const charts = new Map<AnyStateMachine, Chart>();
+export function toCharts(agent: string, machine: AnyStateMachine): MachineCharts {
+  const charts = new Map<AnyStateMachine, MachineChart>();
   const visit = (one: AnyStateMachine): void => {
     if (charts.has(one)) return;
     charts.set(one, toChart(agent, one));
@@ -35,7 +35,7 @@ export function toCharts(agent: string, machine: AnyStateMachine): Charts {
 }
 
 /** The chart of an agent: that of its machine, with those of the machines inside it. */
-export function toStatechart(charts: Charts): Statechart {
+export function toStatechart(charts: MachineCharts): Statechart {
   const [own, ...inside] = [...charts.values()].map(({ statechart }) => statechart);
   const machines = new Map(inside.map((statechart) => [statechart.hash, statechart]));
   return { ...(own as Statechart), ...(machines.size > 0 && { machines: [...machines.values()] }) };
@@ -46,7 +46,7 @@ export function isMachine(logic: AnyActorLogic): logic is AnyStateMachine {
   return "implementations" in logic && "provide" in logic && typeof logic.provide === "function";
 }
 
-function toChart(agent: string, machine: AnyStateMachine): Chart {
+function toChart(agent: string, machine: AnyStateMachine): MachineChart {
   const names = new EventNames(machine);
   checkNames(agent, machine);
   const root = toNode(machine.root, names);

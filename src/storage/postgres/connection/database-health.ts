@@ -2,7 +2,7 @@ import type { LogHealth } from "../../../ports/event-log.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { delay } from "./database.ts";
 import type { Database } from "./database.ts";
-import { readServer } from "./server.ts";
+import { readServerDurability } from "./server.ts";
 import { toReason } from "./trouble.ts";
 
 /** Whether the database answers and takes writes, and what it warns of. */
@@ -54,7 +54,7 @@ export class DatabaseHealth {
     if (this.#isChecking) return;
     this.#isChecking = true;
     try {
-      this.warn((await readServer(this.#database)).warnings);
+      this.warn((await readServerDurability(this.#database)).warnings);
     } catch {
       // The next check tries again.
     }

@@ -2,7 +2,7 @@ import { AgentError } from "../../../errors.ts";
 import type { Database } from "./database.ts";
 
 /** What a server promises. */
-export interface Server {
+export interface ServerDurability {
   /** `relaxed` if a crash of the server can lose acknowledged appends. */
   readonly durability: "relaxed" | "full";
   /** What can lose acknowledged events, each in a sentence. */
@@ -10,7 +10,7 @@ export interface Server {
 }
 
 /** Looks at the settings of a server; refuses one that cannot hold a log. */
-export async function readServer(database: Database): Promise<Server> {
+export async function readServerDurability(database: Database): Promise<ServerDurability> {
   const [row] = await database.once<Settings>(SETTINGS);
   const { version = "0", encoding = "", synchronous, standbys = 0 } = row ?? {};
   if (Number(version) < OLDEST) {

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Tails } from "../../shared/tails.ts";
 import type { Database } from "../connection/database.ts";
-import type { Change } from "./wake-channel.ts";
+import type { RunWake } from "./wake-channel.ts";
 
 /** Finds changes of runs that other nodes have made without their message arriving. */
 export class LostWakes {
@@ -25,7 +25,7 @@ export class LostWakes {
    * The runs that may have changed since the last look, of those that are tailed, watched or owned. `owned` has the number of
    * appends that this node has made to each of its runs.
    */
-  async look(client: Client, owned: ReadonlyMap<RunId, number>): Promise<readonly Change[]> {
+  async look(client: Client, owned: ReadonlyMap<RunId, number>): Promise<readonly RunWake[]> {
     const ask: Ask = async (text, values) =>
       (await client.query<Row>(this.#database.sql(text), [...values])).rows;
     const asked = [...new Set([...this.#tails.runIds, ...owned.keys()])];

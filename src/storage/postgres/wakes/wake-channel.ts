@@ -7,7 +7,7 @@ import type { Database } from "../connection/database.ts";
 import { checkHearing, toListenError } from "./hearing.ts";
 
 /** A run that was changed, and the claim under which it was. */
-export interface Change {
+export interface RunWake {
   readonly runId: RunId;
   readonly epoch: number;
 }
@@ -22,7 +22,7 @@ export interface WakeChannelOptions {
   /** Which other nodes may have the log open. */
   readonly nodes: "one" | "several" | "any";
   /** Runs were changed by another node. */
-  onChanged(changes: readonly Change[]): void;
+  onChanged(changes: readonly RunWake[]): void;
   /** The channel was silent for a time: any run can have changed. */
   onReconnected(): void;
   /** Looks for changes whose message was lost, from time to time, with statements on this connection alone. */
@@ -91,7 +91,7 @@ export class WakeChannel {
   }
 
   /** Tells other nodes that runs have changed. */
-  tell(changes: readonly Change[]): void {
+  tell(changes: readonly RunWake[]): void {
     if (!this.#hasOthers || this.#isClosed) return;
     for (const { runId, epoch } of changes) this.#changed.set(runId, epoch);
     if (!this.#sending) void this.#send();
@@ -225,7 +225,7 @@ function end(client: Client): void {
   client.end().catch(() => {});
 }
 
-function toChange(word: string): Change {
+function toChange(word: string): RunWake {
   const colon = word.indexOf(":");
   return { epoch: Number(word.slice(0, colon)), runId: word.slice(colon + 1) };
 }

@@ -6,7 +6,7 @@ import type { OwnedRun } from "../../sql/claims.ts";
 import type { RunColumns } from "../../sql/rows.ts";
 import { toRun } from "../../sql/rows.ts";
 import type { Database } from "../connection/database.ts";
-import { toSnapshot } from "../reader.ts";
+import { toRunSnapshot } from "../reader.ts";
 import type { SnapshotColumns } from "../reader.ts";
 
 /** A run that this log has claimed. */
@@ -71,7 +71,7 @@ export async function claimRun(
     stored,
     removed,
     entry: stored ? toRun(claimed) : undefined,
-    snapshot: toSnapshot(claimed),
+    snapshot: toRunSnapshot(claimed),
   };
 }
 

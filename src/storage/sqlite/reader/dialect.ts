@@ -1,7 +1,7 @@
-import type { Dialect } from "../../sql/dialect.ts";
+import type { SqlDialect } from "../../sql/dialect.ts";
 
 /** The tables of ../format/schema.ts, whose rows have the number of their run. */
-export const SQLITE: Dialect = {
+export const SQLITE: SqlDialect = {
   run: {
     from: "run",
     id: "run_id",

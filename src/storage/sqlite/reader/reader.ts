@@ -1,18 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import { createQueries } from "../../sql/queries.ts";
-import type { Queries, Query } from "../../sql/queries.ts";
+import { createIndexQueries } from "../../sql/queries.ts";
+import type { IndexQueries, SqlQuery } from "../../sql/queries.ts";
 import { createChunks } from "./chunks.ts";
 import type { Chunks } from "./chunks.ts";
 import { SQLITE } from "./dialect.ts";
 
 /** The questions to the rows of a database. */
-export const QUERIES: Queries = createQueries(SQLITE);
+export const QUERIES: IndexQueries = createIndexQueries(SQLITE);
 
 /** What a question can use. */
 interface Tables extends Chunks {
-  answer<Answer>(query: Query<Answer>): Answer;
+  answer<Answer>(query: SqlQuery<Answer>): Answer;
 }
 
 /**
@@ -31,7 +31,7 @@ export function createReader(database: DatabaseSync): Reader {
   const tables: Tables = { ...createChunks(database), answer };
   let closed = false;
 
-  function answer<Answer>({ text, values, toAnswer }: Query<Answer>): Answer {
+  function answer<Answer>({ text, values, toAnswer }: SqlQuery<Answer>): Answer {
     let statement = statements.get(text);
     if (statement === undefined) {
       statement = database.prepare(text);

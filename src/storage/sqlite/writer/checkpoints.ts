@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Item } from "./message.ts";
+import type { AppendItem } from "./message.ts";
 
 /** The start data of the mover thread. */
 export interface MoverData {
@@ -111,7 +111,7 @@ export class Checkpoints {
  * Estimates the pages of a commit, rather too many than too few: appends close to each other share pages that
  * are counted for each.
  */
-export function countPages(items: readonly Item[], recentBytes: number): number {
+export function countPages(items: readonly AppendItem[], recentBytes: number): number {
   // The bodies of small appends are written twice: now, and later as chunks.
   let pages = 3 + Math.ceil((2 * recentBytes) / PAGE_BYTES);
   for (const [, , , , bytes, records, changes] of items) {

@@ -3,7 +3,7 @@ import { toChecksum, toHash } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
-import type { Chunked, FromWriter, Item, Refusal } from "./message.ts";
+import type { Chunked, FromWriter, AppendItem, RefusedItem } from "./message.ts";
 import { RecentEvents } from "./recent-events.ts";
 import type { Gathered, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
@@ -19,7 +19,7 @@ export class DiskWriter {
   readonly #recent: RecentEvents;
   /** The recent events as of the newest transaction. */
   #range: string | null = null;
-  #refused: Refusal[] = [];
+  #refused: RefusedItem[] = [];
   #chunked: Chunked[] = [];
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
@@ -41,7 +41,7 @@ export class DiskWriter {
   }
 
   /** Commits appends; leaves out those that conflict with stored data. */
-  commit(recent: RecentParts, items: readonly Item[], bodies: Uint8Array): FromWriter {
+  commit(recent: RecentParts, items: readonly AppendItem[], bodies: Uint8Array): FromWriter {
     return this.#transact(() => {
       this.#recent.write(recent, bodies);
       let at = recent.bytes;
@@ -163,7 +163,7 @@ export class DiskWriter {
   }
 
   /** Finds a conflict of an item before its first change, so that nothing must be rolled back. */
-  #findClash([rid, , , , , , changes]: Item): string | undefined {
+  #findClash([rid, , , , , , changes]: AppendItem): string | undefined {
     if (changes === null) return undefined;
     const { findAlias, findRequest } = this.#statements;
     if (changes.alias !== undefined) {
@@ -181,7 +181,7 @@ export class DiskWriter {
   }
 
   /** Writes an append as a chunk, together with the run's recent events. */
-  #apply([rid, first, last, recordsEnd, , records, changes]: Item, body: Uint8Array): void {
+  #apply([rid, first, last, recordsEnd, , records, changes]: AppendItem, body: Uint8Array): void {
     if (changes !== null)
       applyChanges(this.#statements, { rid, first: last, last, records: recordsEnd }, changes);
     const recent = this.#recent.take(rid);

@@ -20,7 +20,7 @@ export type ToWriter =
   | {
       readonly type: "commit";
       readonly recent: RecentParts;
-      readonly items: readonly Item[];
+      readonly items: readonly AppendItem[];
       readonly bodies?: SharedArrayBuffer;
     }
   | { readonly type: "remove"; readonly rid: number }
@@ -30,7 +30,7 @@ export type ToWriter =
  * One append without its body. The bodies of all items (events joined by line breaks) are concatenated in the
  * memory that both threads share, after those of the small appends.
  */
-export type Item = readonly [
+export type AppendItem = readonly [
   rid: number,
   first: number,
   last: number,
@@ -56,7 +56,7 @@ export type FromWriter =
   | { readonly type: "started" }
   | {
       readonly type: "committed";
-      readonly refused?: readonly Refusal[];
+      readonly refused?: readonly RefusedItem[];
       readonly chunked?: readonly Chunked[];
     }
   | { readonly type: "chunked"; readonly runs: readonly Chunked[] }
@@ -68,4 +68,4 @@ export type FromWriter =
 export type Chunked = readonly [rid: number, last: number];
 
 /** The index of an item that was left out of its commit, and the reason. */
-export type Refusal = readonly [index: number, message: string];
+export type RefusedItem = readonly [index: number, message: string];

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { AgentError } from "../../../errors.ts";
 import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import type { Chunked, FromWriter, Item, Refusal, ToWriter, WriterData } from "./message.ts";
+import type { Chunked, FromWriter, AppendItem, RefusedItem, ToWriter, WriterData } from "./message.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Append } from "./encode-append.ts";
 
@@ -124,7 +124,7 @@ export class WriterClient {
     const others: Job[] = [];
     for (const job of jobs) (job.append?.isRecent === true ? small : others).push(job);
     const recent = this.#writeRecent(small);
-    const items = others.map(({ rid, append = NOTHING }): Item => {
+    const items = others.map(({ rid, append = NOTHING }): AppendItem => {
       const { position, body, records, changes } = append;
       append.bytes = this.#bodies.write(body);
       return [rid, ...position, append.bytes, records, changes];
@@ -184,7 +184,7 @@ export class WriterClient {
     refused,
     chunked,
   }: {
-    readonly refused?: readonly Refusal[];
+    readonly refused?: readonly RefusedItem[];
     readonly chunked?: readonly Chunked[];
   }): void {
     const jobs = this.#sent ?? [];
