@@ -1,5 +1,5 @@
 import type { ToolErrorCode, TurnErrorCode } from "./protocol/events/outcome-codes.ts";
-import type { Issue } from "./protocol/schema/issue.ts";
+import type { Issue } from "./protocol/schema/check-json.ts";
 import type { ProblemCode } from "./protocol/answers/problem.ts";
 
 /** The kind of a failed call of an agent, a tool, an effect or a model, as the log has it. */

@@ -47,9 +47,9 @@ export type {
 } from "./answers/status.ts";
 export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers/answers.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
-export type { Issue, RefusalKind } from "./schema/issue.ts";
+export type { Issue, RefusalKind } from "./schema/check-json.ts";
 export { parseRequest } from "./requests/parse.ts";
 export type { IncomingRequest, Parsed } from "./requests/parse.ts";
-export { parseCursor, parseFlag } from "./requests/query.ts";
+export { parseCursor, parseFlag } from "./requests/parse.ts";
 export { components, schemas } from "./schema/json-schema.ts";
 export type { Schemas } from "./schema/json-schema.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { copyJson } from "../../src/protocol/json.ts";
+import { copyJson, canonical } from "../../src/protocol/json.ts";
 import type { Json } from "../../src/protocol/json.ts";
 import { json } from "./arbitrary.ts";
 
@@ -25,4 +25,32 @@ test("a copy of a key that would set a prototype is an own key", () => {
   const copy = copyJson(JSON.parse('{"__proto__":{"admin":true}}') as Json);
   expect(JSON.stringify(copy)).toBe('{"__proto__":{"admin":true}}');
   expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
+});
+
+/** The same value with the keys of every object reversed. */
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, field]) => [key, reversed(field)]);
+  return Object.fromEntries(entries.toReversed()) as unknown;
+}
+
+test("is the same text for any order of keys", () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      expect(canonical(reversed(value))).toBe(canonical(value));
+    }),
+  );
+});
+
+test("is JSON of the same value", () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      expect(JSON.parse(canonical(value))).toEqual(value);
+    }),
+  );
+});
+
+test("omits undefined, like JSON", () => {
+  expect(canonical({ b: [undefined], a: undefined, c: { d: undefined } })).toBe('{"b":[null],"c":{}}');
 });

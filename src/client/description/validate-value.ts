@@ -1,6 +1,5 @@
-import type { Issue } from "../../protocol/schema/issue.ts";
-import { canonical } from "../../protocol/requests/canonical.ts";
-import { isObject } from "../../protocol/json.ts";
+import type { Issue } from "../../protocol/schema/check-json.ts";
+import { canonical, isObject } from "../../protocol/json.ts";
 import type { Fields } from "../../protocol/json.ts";
 
 /**

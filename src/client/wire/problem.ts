@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { Issue } from "../../protocol/schema/issue.ts";
+import type { Issue } from "../../protocol/schema/check-json.ts";
 import { isObject } from "../../protocol/json.ts";
 
 /** Converts a problem document to an error. */

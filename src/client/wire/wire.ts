@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode, ErrorDetails } from "../../errors.ts";
 import { readResponseJson } from "./body.ts";
-import { canonical } from "../../protocol/requests/canonical.ts";
+import { canonical } from "../../protocol/json.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { fromProblem, hasCode } from "./problem.ts";

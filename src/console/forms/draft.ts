@@ -1,6 +1,5 @@
-import { isObject } from "../../protocol/json.ts";
+import { isObject, canonical } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
-import { canonical } from "../../protocol/requests/canonical.ts";
 import { resolve, toShape } from "./shape.ts";
 
 /**

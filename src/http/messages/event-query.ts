@@ -3,7 +3,7 @@ import { AgentError } from "../../errors.ts";
 import { eventTypes } from "../../protocol/events/event-schemas.ts";
 import type { EventType } from "../../protocol/events/events.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
-import { parseCursor, parseFlag } from "../../protocol/requests/query.ts";
+import { parseCursor, parseFlag } from "../../protocol/requests/parse.ts";
 import type { EventFilter } from "../../runtime/feeds.ts";
 import type { AppEnv } from "./app-env.ts";
 

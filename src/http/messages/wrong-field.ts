@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { Issue } from "../../protocol/schema/issue.ts";
+import type { Issue } from "../../protocol/schema/check-json.ts";
 
 /** The error for a request with wrong fields; its message names each of them. */
 export function unprocessable(issues: readonly Issue[]): AgentError {

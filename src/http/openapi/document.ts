@@ -20,7 +20,7 @@ import {
   withOperationIds,
 } from "./parts.ts";
 import type { RouteOperations } from "./parts.ts";
-import { queryFields } from "../../protocol/requests/incoming.ts";
+import { queryFields } from "../../protocol/requests/parse.ts";
 
 /**
  * Describes all routes as an OpenAPI 3.1 document, with the same schemas that validate requests. The routes of an

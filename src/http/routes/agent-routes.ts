@@ -1,9 +1,8 @@
 import type { Context } from "hono";
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { RefusalKind } from "../../protocol/schema/issue.ts";
-import { queryFields } from "../../protocol/requests/incoming.ts";
-import { parseRequest } from "../../protocol/requests/parse.ts";
+import type { RefusalKind } from "../../protocol/schema/check-json.ts";
+import { queryFields, parseRequest } from "../../protocol/requests/parse.ts";
 import type { IncomingRequest, Parsed } from "../../protocol/requests/parse.ts";
 import type { Delivery, ResumeWithInput, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../runtime/api.ts";

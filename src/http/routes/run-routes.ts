@@ -4,7 +4,7 @@ import type { RunPhase, RunStatus } from "../../protocol/answers/status.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
-import { parseFlag } from "../../protocol/requests/query.ts";
+import { parseFlag } from "../../protocol/requests/parse.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
 import type { RunDetails, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";

@@ -18,7 +18,7 @@ import {
   usage,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
-import type { Issue } from "../schema/issue.ts";
+import type { Issue } from "../schema/check-json.ts";
 import type { Problem, ProblemCode } from "./problem.ts";
 import { STATE_TYPES } from "./statechart.ts";
 import type { Statechart, StatechartEdge, StatechartNode } from "./statechart.ts";

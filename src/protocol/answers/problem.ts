@@ -1,4 +1,4 @@
-import type { Issue } from "../schema/issue.ts";
+import type { Issue } from "../schema/check-json.ts";
 
 /** The kind of a problem, for programs to branch on; a closed list. */
 export type ProblemCode =

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { Issue } from "./issue.ts";
+import type { Issue } from "./check-json.ts";
 
 /** The issues of a schema error; empty without an error. */
 export function toIssues(error: z.ZodError | undefined): readonly Issue[] {

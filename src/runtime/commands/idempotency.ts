@@ -4,7 +4,7 @@ import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
-import { canonical } from "../../protocol/requests/canonical.ts";
+import { canonical } from "../../protocol/json.ts";
 import { checkKept, isMessage, readAccepted, readAcknowledged, readMessage } from "../replay/accepted.ts";
 import { readRenewed } from "../run/renewal.ts";
 

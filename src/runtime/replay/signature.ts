@@ -1,4 +1,4 @@
-import { canonical } from "../../protocol/requests/canonical.ts";
+import { canonical } from "../../protocol/json.ts";
 import type { CallMode } from "../../protocol/actors.ts";
 import type { Callee } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";

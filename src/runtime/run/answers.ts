@@ -7,7 +7,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { readEvent } from "../replay/accepted.ts";
-import { canonical } from "../../protocol/requests/canonical.ts";
+import { canonical } from "../../protocol/json.ts";
 
 /** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
 export function pickWait<

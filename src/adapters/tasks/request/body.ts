@@ -2,7 +2,7 @@ import { unprocessable } from "../../../http/messages/wrong-field.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { checkJson } from "../../../protocol/schema/check-json.ts";
-import type { Issue } from "../../../protocol/schema/issue.ts";
+import type { Issue } from "../../../protocol/schema/check-json.ts";
 
 /** The body of a new task or of a step. */
 export interface Input {

@@ -1,5 +1,5 @@
 import { unprocessable } from "../../../http/messages/wrong-field.ts";
-import type { Issue } from "../../../protocol/schema/issue.ts";
+import type { Issue } from "../../../protocol/schema/check-json.ts";
 import type { Pagination } from "../objects.ts";
 
 /** Which page of a list a client wants. */

@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { AgentError, isInstance } from "../../../errors.ts";
 import type { Environment } from "../../../ports/environment.ts";
-import type { Issue } from "../../../protocol/schema/issue.ts";
+import type { Issue } from "../../../protocol/schema/check-json.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Schema } from "../agent.ts";
 import { errorMessage } from "../error-message.ts";
