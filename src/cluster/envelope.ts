@@ -20,10 +20,10 @@ export interface Envelope {
 export type EnvelopeAnswer =
   | { readonly type: "reply"; readonly reply: Json }
   | { readonly type: "error"; readonly error: AgentError }
-  | Moved;
+  | MovedRun;
 
 /** The run is on another node, or this one cannot take the message now. */
-export interface Moved {
+export interface MovedRun {
   readonly type: "moved";
   readonly owner?: string;
   /** Whether the message may have had its effect. */

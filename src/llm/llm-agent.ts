@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
-import { asAgent, checkAgent } from "../runtime/agent/definition/check-definition.ts";
+import { markAgent, checkAgent } from "../runtime/agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../runtime/agent/definition/define.ts";
 import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
@@ -153,7 +153,7 @@ export function llmAgent(
       },
     }),
   });
-  return asAgent({ ...agent, model: model.name });
+  return markAgent({ ...agent, model: model.name });
 }
 
 const ANYTHING: JsonObject = {};

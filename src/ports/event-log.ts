@@ -9,14 +9,21 @@ import type {
   RequestQuery,
   RestingQuery,
   RunIdQuery,
-  RunQuery,
+  RunEntryQuery,
   SleepQuery,
-  WaitQuery,
+  WaitEntryQuery,
 } from "./log-queries.ts";
 import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { LogRecord, Batch, RunAlias } from "./log-batch.ts";
-import type { RunEntry, RequestEntry, WaitPage, OutboxEntry, RunPage, Snapshot } from "./log-entries.ts";
+import type {
+  RunEntry,
+  RequestEntry,
+  WaitEntryPage,
+  OutboxEntry,
+  RunEntryPage,
+  Snapshot,
+} from "./log-entries.ts";
 
 /**
  * The durable log of all runs: the source of truth.
@@ -106,7 +113,7 @@ export interface EventLog {
   find(alias: RunAlias): Promise<RunId | undefined>;
 
   /** Lists runs, by default the most recently updated first. */
-  list(query: RunQuery): Promise<RunPage>;
+  list(query: RunEntryQuery): Promise<RunEntryPage>;
 
   /** Lists the ids of all runs in the order of their first appends, or the ids of the removed runs in any order. */
   runIds(query: RunIdQuery): Promise<readonly RunId[]>;
@@ -134,7 +141,7 @@ export interface EventLog {
   resting(query: RestingQuery): Promise<readonly RequestEntry[]>;
 
   /** Lists the open waits for input, oldest first. */
-  waits(query: WaitQuery): Promise<WaitPage>;
+  waits(query: WaitEntryQuery): Promise<WaitEntryPage>;
 
   /** Lists the entries of outboxes that are not done, those of a run in the order of their events. */
   outbox(query: OutboxQuery): Promise<readonly OutboxEntry[]>;

@@ -34,7 +34,7 @@ export interface WaitEntry extends Omit<WaitMark, "closed"> {
 }
 
 /** A part of the list of open waits. */
-export interface WaitPage {
+export interface WaitEntryPage {
   readonly waits: readonly WaitEntry[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
@@ -67,7 +67,7 @@ export interface RequestEntry {
 }
 
 /** A part of the list of runs. */
-export interface RunPage {
+export interface RunEntryPage {
   readonly runs: readonly RunEntry[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;

@@ -52,7 +52,7 @@ export interface RestingQuery {
 }
 
 /** Selects open waits. */
-export interface WaitQuery {
+export interface WaitEntryQuery {
   /** Only those in runs of this agent. */
   readonly agent?: string;
   readonly runId?: RunId;
@@ -86,7 +86,7 @@ export interface ReadOptions {
 }
 
 /** Selects runs. */
-export interface RunQuery {
+export interface RunEntryQuery {
   readonly agent?: string;
   readonly status?: RunPhase;
   /** Lists the least recently updated run first. */

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { calculator } from "../../agents/calculator.ts";
 import { payments } from "../../agents/payments.ts";
 import { pdfWriter } from "../../agents/pdf-writer.ts";
-import { asAgent } from "../../src/runtime/agent/definition/check-definition.ts";
+import { markAgent } from "../../src/runtime/agent/definition/check-definition.ts";
 import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
 import { chat } from "./chat.ts";
 
@@ -356,7 +356,7 @@ describe("other agents, called by a model", () => {
 
   test("on other servers are called by their operations, known or not", async () => {
     const performed: unknown[] = [];
-    const far: Agent = asAgent({
+    const far: Agent = markAgent({
       ...defineAgent({ name: "far", purpose: "Knows much.", chat: (input) => input }),
       remote: {
         known: false,

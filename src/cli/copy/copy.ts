@@ -5,7 +5,7 @@ import { explained } from "../logs/explained.ts";
 import { checkPlaces, checkSecretsKey, openSource, openTarget } from "./open-stores.ts";
 import { stderr, stdout } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
-import type { Copied } from "../../node/copy/copy-log.ts";
+import type { CopiedItem } from "../../node/copy/copy-log.ts";
 import { printTable } from "../print/table.ts";
 
 interface Options {
@@ -99,7 +99,7 @@ class Counts {
   secrets = 0;
   bytes = 0;
 
-  add({ kind, events, bytes }: Copied): void {
+  add({ kind, events, bytes }: CopiedItem): void {
     this[KEYS[kind]] += 1;
     this.events += events;
     this.bytes += bytes;
@@ -115,7 +115,7 @@ class Summary {
   readonly present: Counts = new Counts();
   readonly #started = performance.now();
 
-  add(item: Copied): void {
+  add(item: CopiedItem): void {
     (item.isNew ? this.copied : this.present).add(item);
   }
 

@@ -11,7 +11,7 @@ import { canAsk } from "../prompt/prompts.ts";
 import { toPromptFields } from "../prompt/questions.ts";
 
 /** How a call is shown. */
-export interface Shown {
+export interface CallDisplay {
   /** One event a line on stdout, and nothing else there. */
   readonly json: boolean;
   readonly cancelOnExit: boolean;
@@ -24,7 +24,7 @@ export interface Shown {
  */
 export async function runCall<Output>(
   call: AgentCall<Output>,
-  { json, cancelOnExit, progress }: Shown,
+  { json, cancelOnExit, progress }: CallDisplay,
 ): Promise<Output> {
   const { promise: left, reject } = Promise.withResolvers<never>();
   left.catch(() => undefined);

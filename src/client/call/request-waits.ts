@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { OpenWait } from "../call-api.ts";
 
 /** How a wait is answered. */
-export type GiveAnswer = (wait: OpenWait, values: JsonObject) => Promise<void>;
+export type AnswerSender = (wait: OpenWait, values: JsonObject) => Promise<void>;
 
 /** The fields of a WaitForInput that other servers may leave out, or that newer ones have. */
 type Asked = Partial<Extract<Event, { readonly type: "WaitForInput" }>> & {
@@ -15,9 +15,9 @@ type Asked = Partial<Extract<Event, { readonly type: "WaitForInput" }>> & {
 /** The open waits of a request, as far as its events were read. */
 export class RequestWaits {
   readonly #open: Map<number, OpenWait> = new Map();
-  readonly #answer: GiveAnswer;
+  readonly #answer: AnswerSender;
 
-  constructor(answer: GiveAnswer) {
+  constructor(answer: AnswerSender) {
     this.#answer = answer;
   }
 
@@ -61,7 +61,7 @@ export class RequestWaits {
 }
 
 /** The question of a WaitForInput. */
-export function toOpenWait(event: Event, answer: GiveAnswer): OpenWait {
+export function toOpenWait(event: Event, answer: AnswerSender): OpenWait {
   const { schema, approval, expires_at: expiresAt, ...asked } = event as Asked;
   const wait: OpenWait = {
     waitId: asked.wait_id ?? event.id,

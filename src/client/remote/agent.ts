@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Agent, ChatInput, ChatOutput, Operation, Operations } from "../../runtime/agent/agent.ts";
-import { asAgent } from "../../runtime/agent/definition/check-definition.ts";
+import { markAgent } from "../../runtime/agent/definition/check-definition.ts";
 import { defineAgent } from "../../runtime/agent/definition/define.ts";
 import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
@@ -77,7 +77,7 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
       if (requestId !== undefined) void abandon(wire, requestId, settings.limits.cancelMs);
     },
   };
-  return asAgent({
+  return markAgent({
     ...local,
     remote,
     readiness: () => description.readiness(local.name),

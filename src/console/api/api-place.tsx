@@ -5,7 +5,7 @@ import { RefusalNote } from "../parts/refusal.tsx";
 import type { AgentEntry } from "../../protocol/answers/answers.ts";
 import { readApi } from "./operations.ts";
 import type { Api, ApiOperation } from "./operations.ts";
-import { OperationPart } from "./operation-part.tsx";
+import { OperationSection } from "./operation-section.tsx";
 import { SchemaPart } from "./schema-part.tsx";
 
 /** The routes and schemas of the server, to read and to try. */
@@ -54,7 +54,7 @@ interface ChosenProps {
 function Chosen({ api, names, route }: ChosenProps): VNode {
   const operation = route === undefined ? api.operations[0] : api.operations.find(({ id }) => id === route);
   if (operation === undefined) return <p class="second">The server has no such route.</p>;
-  return <OperationPart key={operation.id} operation={operation} schemas={api.schemas} agents={names} />;
+  return <OperationSection key={operation.id} operation={operation} schemas={api.schemas} agents={names} />;
 }
 
 interface IndexProps {

@@ -22,7 +22,7 @@ export interface Fault {
 }
 
 /** What a form says: a value, or nothing; with the faults of its fields. */
-export interface Reading {
+export interface FormValue {
   /** Absent if the field is not filled. */
   readonly value?: Json;
   readonly faults: readonly Fault[];
@@ -117,10 +117,10 @@ export function readDraft(
   draft: Draft,
   path: string = "",
   isRequired = true,
-): Reading {
+): FormValue {
   const shape = toShape(schema, root);
-  const missing: Reading = { faults: isRequired ? [{ path, message: "is required" }] : [] };
-  const wrong = (message: string): Reading => ({ faults: [{ path, message }] });
+  const missing: FormValue = { faults: isRequired ? [{ path, message: "is required" }] : [] };
+  const wrong = (message: string): FormValue => ({ faults: [{ path, message }] });
   const at = (key: string | number): string => (path === "" ? String(key) : `${path}.${key}`);
 
   switch (shape.kind) {

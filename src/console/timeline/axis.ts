@@ -4,12 +4,12 @@ import type { CallView, RunView } from "../../view/run-view.ts";
 export interface Axis {
   toShare(time: number): number;
   /** The pauses that are cut out, with what was there. */
-  readonly cuts: readonly Cut[];
+  readonly cuts: readonly AxisCut[];
   /** The times to write on the axis: milliseconds of shown time since the start. */
   readonly ticks: readonly { readonly share: number; readonly ms: number }[];
 }
 
-export interface Cut {
+export interface AxisCut {
   /** The middle of the cut, from 0 to 1. */
   readonly share: number;
   readonly ms: number;

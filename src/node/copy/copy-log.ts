@@ -16,7 +16,7 @@ export interface Store {
 }
 
 /** Something that is in both stores now, and was compared. */
-export interface Copied {
+export interface CopiedItem {
   readonly kind: "run" | "removed run" | "artifact" | "secret";
   readonly id: string;
   /** False if it was in the target before. */
@@ -34,7 +34,7 @@ export interface Copied {
  *
  * Runs are last, because they refer to the other things.
  */
-export async function* copyLog(from: Store, to: Store): AsyncGenerator<Copied, void> {
+export async function* copyLog(from: Store, to: Store): AsyncGenerator<CopiedItem, void> {
   yield* copySecrets(from.secrets, to.secrets);
   yield* mapConcurrent(from.artifacts.list(), AT_ONCE, (artifact) =>
     named(`artifact ${artifact.artifactId}`, () => copyArtifact(artifact, from.artifacts, to.artifacts)),
@@ -61,7 +61,7 @@ async function copyArtifact(
   artifact: StoredArtifact,
   from: ArtifactStore,
   to: ArtifactStore,
-): Promise<Copied> {
+): Promise<CopiedItem> {
   const { artifactId, runIds, createdAt, name, mimeType, sizeBytes } = artifact;
   const isNew = (await to.get(artifactId)) === undefined;
   const [runId, ...others] = runIds;
@@ -103,7 +103,7 @@ async function digest(store: ArtifactStore, artifactId: StoredArtifact["artifact
 }
 
 /** Copies the values of secrets, and compares them. */
-async function* copySecrets(from: SecretStore, to: SecretStore): AsyncGenerator<Copied, void> {
+async function* copySecrets(from: SecretStore, to: SecretStore): AsyncGenerator<CopiedItem, void> {
   const known = new Set(await to.names());
   const names = await from.names();
   // Some at once: a file of secrets is written whole with each change.

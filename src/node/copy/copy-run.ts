@@ -4,7 +4,7 @@ import type { RunEntry } from "../../ports/log-entries.ts";
 import type { RunRow } from "../../ports/log-batch.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { batchesOf, removedBatchesOf, requestsOf, readOpenWaits } from "./batches.ts";
-import type { Copied } from "./copy-log.ts";
+import type { CopiedItem } from "./copy-log.ts";
 import { createHash } from "node:crypto";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 
@@ -17,7 +17,7 @@ interface Place {
 }
 
 /** Copies a run, or what an interrupted copy of it lacks, and compares it. */
-export async function copyRun(runId: RunId, from: EventLog, to: EventLog, place: Place): Promise<Copied> {
+export async function copyRun(runId: RunId, from: EventLog, to: EventLog, place: Place): Promise<CopiedItem> {
   const [source, target] = await Promise.all([from.run(runId), to.run(runId)]);
   if (source === undefined) throw new AgentError("not_found", "the source has it no longer");
   const isNew = target === undefined || isIncomplete(target);

@@ -34,7 +34,7 @@ import type {
 } from "./status.ts";
 
 /** The answers of the routes, except events, by name. */
-export interface Answers {
+export interface AnswerTypes {
   readonly AgentEntry: AgentEntry;
   readonly AgentDescriptor: AgentDescriptor;
   readonly Accepted: Accepted;
@@ -154,7 +154,7 @@ const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
   }),
 ]);
 
-export const answerSchemas: { readonly [Name in keyof Answers]: z.ZodType<Answers[Name]> } = {
+export const answerSchemas: { readonly [Name in keyof AnswerTypes]: z.ZodType<AnswerTypes[Name]> } = {
   AgentEntry: z
     .object({
       name: text,

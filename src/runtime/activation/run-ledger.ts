@@ -12,7 +12,7 @@ import { byteLength } from "../journal/json-limits.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import type { Usage } from "../../protocol/events/events.ts";
-import type { Recorded, Recorder } from "../journal/recorder.ts";
+import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
 import { toPromptMark } from "../replay/prompts.ts";
 import type { PromptMark } from "../replay/prompts.ts";
@@ -226,7 +226,7 @@ export class RunLedger {
     { requestId, request, sender, acceptedAt }: AcceptedRequest,
     agentVersion: string | undefined,
     isQueued: boolean = false,
-  ): Recorded {
+  ): RecordedEvent {
     const version = this.#state.config?.version;
     const operation = request.type === "ChatRequest" ? CHAT : request.operation;
     this.#evolve({ type: "RequestStarted", requestId });

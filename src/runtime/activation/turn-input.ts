@@ -4,7 +4,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import type { OpenMachine } from "../agent/machine-port.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import { rootOf } from "../journal/call-id.ts";
-import type { Recorded } from "../journal/recorder.ts";
+import type { RecordedEvent } from "../journal/recorder.ts";
 import type { Reply } from "../replay/mail-port.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { TurnSlot } from "./turn-slot.ts";
@@ -12,7 +12,7 @@ import { deliverMessage } from "../turn/turn-messages.ts";
 import { answerWait } from "../turn/turn-waits.ts";
 
 /** The wait that an answer is for, and its values. */
-export interface GivenAnswer {
+export interface WaitAnswer {
   readonly waitId?: number;
   readonly resumeId?: string;
   readonly values: JsonObject;
@@ -38,7 +38,7 @@ export class TurnInput {
    * Answers an open wait. The handler must reach the wait first. `undefined` if the wait was closed in the
    * meantime.
    */
-  async answer(callId: CallId, { values, resumeId }: GivenAnswer): Promise<Recorded | undefined> {
+  async answer(callId: CallId, { values, resumeId }: WaitAnswer): Promise<RecordedEvent | undefined> {
     const turn = this.#slot.turn ?? this.#slot.revive();
     const wait = await turn?.rests.whenLive(callId);
     return wait && turn && answerWait(turn, wait, values, resumeId);

@@ -18,7 +18,7 @@ export interface HandlerResult {
 }
 
 /** The operation, and the transcript before the result. */
-export interface Answering {
+export interface AnswerContext {
   readonly operation: string;
   readonly transcript: Transcript;
 }
@@ -30,7 +30,7 @@ const RESULT_LIMIT_BYTES = 128 * 1024;
  * Converts the return value of a handler to a result. Its text is the transcript or the returned text,
  * otherwise the output as JSON.
  */
-export function toHandlerResult(value: Json, answering: Answering): HandlerResult {
+export function toHandlerResult(value: Json, answering: AnswerContext): HandlerResult {
   const isChat = answering.operation === CHAT;
   const result = (isChat ? chatText(value) : typeof value === "string" ? value : undefined) ?? null;
   const output = isChat && isText(value) ? null : value;
@@ -40,7 +40,7 @@ export function toHandlerResult(value: Json, answering: Answering): HandlerResul
 /** Converts the result of a remote agent, whose server may not send the output as JSON. */
 export function toRemoteAnswer(
   { result, output, truncated }: Omit<RemoteResult, "ok">,
-  { operation, transcript }: Answering,
+  { operation, transcript }: AnswerContext,
 ): HandlerResult {
   const isChat = operation === CHAT;
   const json = output === null ? undefined : toSummary(output);

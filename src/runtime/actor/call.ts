@@ -20,7 +20,7 @@ import { RemoteFailure } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { toJson } from "../journal/json-limits.ts";
-import type { Recorded } from "../journal/recorder.ts";
+import type { RecordedEvent } from "../journal/recorder.ts";
 import type { EffectContext } from "../agent/turn-api.ts";
 
 /** A call of another agent. */
@@ -195,7 +195,7 @@ export function recordCall(
   { speaker, turn }: Actor,
   { callId, name, args }: NewCall,
   { callee, mode, attempt, expiresAt, retryOf }: StartedAttempt,
-): Recorded {
+): RecordedEvent {
   return turn.recorder.event(speaker, {
     type: "ToolCall",
     function_name: name,

@@ -5,7 +5,7 @@ import type { Agent } from "../agent/agent.ts";
 import { checkCallOptions, checkEffectOptions, toRetryPolicy } from "../agent/call-options.ts";
 import type { CallOptions, EffectOptions, RetryPolicy } from "../agent/call-options.ts";
 import type { RemoteActor } from "../agent/remote-port.ts";
-import { toCalled } from "../agent/resolve-operation.ts";
+import { toInvocation } from "../agent/resolve-operation.ts";
 import type { Call, EffectContext } from "../agent/turn-api.ts";
 import { checkName, toJson } from "../journal/json-limits.ts";
 import { allSignature } from "../replay/signature.ts";
@@ -33,7 +33,7 @@ export function call(
   let text = "";
   const called = (async (): Promise<Json> => {
     const args = toJson(input, `the input of ${agent.name}`);
-    const asked = toCalled(agent, operationName, args);
+    const asked = toInvocation(agent, operationName, args);
     const used = usedAs(actor, agent);
     const name = callName(used?.own ?? agent, operationName, used?.name);
     const make = agentAttempts(

@@ -14,7 +14,7 @@ import type { NewAsk } from "./ask.ts";
 import { callAgent, performEffect, toCallee } from "./call.ts";
 import type { NewAgentCall, AttemptNumber, EffectCall } from "./call.ts";
 import { Sequence } from "./sequence.ts";
-import type { Called, Step } from "./sequence.ts";
+import type { CallTarget, Step } from "./sequence.ts";
 import { sleep } from "./waits.ts";
 
 /** One attempt of a call: a step of a sequence, with an outcome of its own. */
@@ -158,7 +158,7 @@ function toCanceled({ agent = "", operation, callId = "" }: AgentError): AgentEr
 /** Makes attempts of a call of an agent; `hear` gets the result as text. */
 export function agentAttempts(
   call: Omit<NewAgentCall, "callId" | "logged" | "retryOf">,
-  of: Called,
+  of: CallTarget,
   hear: (text: string) => void = () => {},
 ): MakeAttempt {
   return (sequence, { retryOf }) => {
@@ -178,7 +178,7 @@ export function agentAttempts(
 export function askAttempts(
   signature: Signature,
   ask: Omit<NewAsk, "callId" | "logged" | "retryOf">,
-  of: Called,
+  of: CallTarget,
 ): MakeAttempt {
   return (sequence, { retryOf }) => {
     const step = sequence.begin(signature);

@@ -10,7 +10,7 @@ import { NOW, RANDOM } from "../replay/signature.ts";
 import type { Signature } from "../replay/signature.ts";
 
 /** What a call calls, for its error. */
-export type Called = Omit<FailedCall, "callId">;
+export type CallTarget = Omit<FailedCall, "callId">;
 
 /** A taken position: whether the log has the step, and whether it has its outcome. */
 export interface Step {
@@ -52,7 +52,7 @@ export class Sequence {
   async issue(
     signature: Signature,
     start: (step: Step) => unknown,
-    { of }: { readonly of?: Called } = {},
+    { of }: { readonly of?: CallTarget } = {},
   ): Promise<Json> {
     const step = this.begin(signature);
     if (step === undefined) return this.actor.turn.over();
@@ -104,7 +104,7 @@ export class Sequence {
   /** Resolves when a call has ended; before that, `hear` gets its result as text. `of` names it in its error. */
   outcome(
     callId: CallId,
-    { of, hear }: { readonly of?: Called | undefined; readonly hear?: (text: string) => void } = {},
+    { of, hear }: { readonly of?: CallTarget | undefined; readonly hear?: (text: string) => void } = {},
   ): Promise<Json> {
     const { actor } = this;
     return new Promise((resolve, reject) => {

@@ -10,7 +10,7 @@ import { isSchema } from "../agent/definition/check-definition.ts";
 import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
 import type { TimedWaitOptions } from "../agent/turn-api.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
-import { receiveSignature, receivedSignature, sleepSignature, waitSignature } from "../replay/signature.ts";
+import { receiveSignature, unreadSignature, sleepSignature, waitSignature } from "../replay/signature.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import { expireReceive, receiveNext, takeUnread } from "../turn/turn-messages.ts";
 import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
@@ -118,7 +118,7 @@ export function receivedMessages(sequence: Sequence, name: string): readonly unk
   if (actor.depth > 0) return [];
   const schema = messageSchema(actor, name);
   return sequence
-    .take(receivedSignature(name), (callId) => takeUnread(actor.turn, callId, name))
+    .take(unreadSignature(name), (callId) => takeUnread(actor.turn, callId, name))
     .map((body) => parseNow(schema, copyJson(body), `message ${name}`));
 }
 

@@ -33,7 +33,7 @@ export function isMessageName({ messages = {} }: Agent, name: string): boolean {
 }
 
 /** The operation that a call names; `undefined` for a chat that fits none of the agent's operations. */
-export function toCalled(agent: Agent, name: string, input: Json): Invocation | undefined {
+export function toInvocation(agent: Agent, name: string, input: Json): Invocation | undefined {
   if (agent.remote) return { name, operation: remoteOperation(agent, name), input };
   return toAsked(agent, { type: "OperationRequest", operation: name, input });
 }

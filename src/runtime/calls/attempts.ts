@@ -30,7 +30,7 @@ export interface TimedCall {
 export type RepeatPolicy = Effect | "continue";
 
 /** Why the runtime ends a call without its work. */
-export type Unfinished = "timeout" | "overloaded" | "interrupted";
+export type AbortReason = "timeout" | "overloaded" | "interrupted";
 
 /** A call of an agent, a tool, an effect, an actor or a model: what differs between them. */
 export interface AttemptedCall {
@@ -51,7 +51,7 @@ export interface AttemptedCall {
   /** Ends the call with the failure of its last attempt. */
   failed?(thrown: unknown): void;
   /** Ends the call without its work. */
-  fail(code: Unfinished, message: string): void;
+  fail(code: AbortReason, message: string): void;
 }
 
 /**
@@ -120,7 +120,7 @@ export async function makeCall(caller: ActorContext, call: AttemptedCall): Promi
 }
 
 /** Something that is tried again while it fails. */
-export interface Attempts<Value> {
+export interface AttemptLoop<Value> {
   /** The numbers of the next attempt and of the last one that is allowed. */
   readonly first: number;
   readonly most: number;
@@ -132,7 +132,7 @@ export interface Attempts<Value> {
 }
 
 /** Makes attempts until one succeeds. Throws the failure of the last one. */
-export async function inAttempts<Value>(attempts: Attempts<Value>): Promise<Value> {
+export async function inAttempts<Value>(attempts: AttemptLoop<Value>): Promise<Value> {
   const { first, most } = attempts;
   for (let number = first; ; number += 1) {
     try {

@@ -5,7 +5,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../api.ts";
 import { canonical } from "../../protocol/json.ts";
-import { checkKept, isMessage, readAccepted, readAcknowledged, readMessage } from "../replay/accepted.ts";
+import { checkKept, isMessage, readAccepted, readAcknowledgement, readMessage } from "../replay/accepted.ts";
 import { readRenewed } from "../run/renewal.ts";
 
 /** What must be equal in a retry. */
@@ -86,7 +86,7 @@ export class IdempotencyGuard {
   async #replay(entry: RequestEntry): Promise<Receipt> {
     const { requestId, runId } = entry;
     const kind = isMessage(entry) ? "message" : "turn";
-    return { requestId, runId, kind, replayed: true, ...(await readAcknowledged(this.#log, entry)) };
+    return { requestId, runId, kind, replayed: true, ...(await readAcknowledgement(this.#log, entry)) };
   }
 }
 

@@ -6,7 +6,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { newRunId } from "../journal/system-runs.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import type { Letter, Mail, Posted, RenewedActor, Reply } from "../replay/mail-port.ts";
+import type { Letter, Mail, PostReceipt, RenewedActor, Reply } from "../replay/mail-port.ts";
 import { waitingCallers } from "../replay/actor-request.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
@@ -41,7 +41,7 @@ export class ActorMail implements Mail {
     this.#deadlocks = new Deadlocks(context, (to, reply) => this.reply(to, reply));
   }
 
-  post(letter: Letter): Promise<Posted | undefined> {
+  post(letter: Letter): Promise<PostReceipt | undefined> {
     return this.#posting.run(receiverOf(letter), () => this.#post(letter));
   }
 
@@ -70,7 +70,7 @@ export class ActorMail implements Mail {
   }
 
   /** Sends a request until it is accepted or refused. */
-  async #post(letter: Letter): Promise<Posted | undefined> {
+  async #post(letter: Letter): Promise<PostReceipt | undefined> {
     const { environment, log } = this.#context;
     let { isRepeated } = letter;
     let fullUntil = letter.expiresAt;
@@ -93,7 +93,7 @@ export class ActorMail implements Mail {
   async #send(
     accepted: AcceptedRequest,
     { isRepeated, isCanceled = false, ...options }: PostOptions,
-  ): Promise<Posted> {
+  ): Promise<PostReceipt> {
     const { agents, environment, log } = this.#context;
     const { agent: name, requestId, request } = accepted;
     const message: PostMessage = {
@@ -123,7 +123,7 @@ export class ActorMail implements Mail {
     return checkMessage(this.#context, agent, { type: "Message", name, body });
   }
 
-  async #deliver(runId: RunId, message: PostMessage, options: SendOptions): Promise<Posted> {
+  async #deliver(runId: RunId, message: PostMessage, options: SendOptions): Promise<PostReceipt> {
     const { callId, request } = message.accepted;
     if (callId !== undefined && message.isCanceled !== true) checkNoCycle(runId, request);
     await sendMessage(this.#context.router, runId, message, options);

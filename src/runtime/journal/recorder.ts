@@ -37,7 +37,7 @@ export interface EventSubscriber {
 }
 
 /** A recorded event: its id and the text that every reader will get. */
-export interface Recorded {
+export interface RecordedEvent {
   readonly id: number;
   readonly text: string;
 }
@@ -158,7 +158,7 @@ export class Recorder {
   }
 
   /** Records an event that is committed at once. */
-  event(speaker: Speaker, body: EventBody): Recorded {
+  event(speaker: Speaker, body: EventBody): RecordedEvent {
     const id = this.#nextId;
     const text = encodeEvent(speaker, id, toTimestamp(this.#context.environment.now()), body);
     this.#nextId = id + 1;

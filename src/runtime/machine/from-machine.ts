@@ -1,7 +1,7 @@
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { Agent, ChatInput, Collaborators, Effect, MachineOperation, Operation } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
-import { asAgent } from "../agent/definition/check-definition.ts";
+import { markAgent } from "../agent/definition/check-definition.ts";
 import { chatInput, defineAgent } from "../agent/definition/define.ts";
 import type { ChatOperations } from "../agent/definition/define.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
@@ -100,7 +100,7 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   });
   const check: AgentMachine["check"] = (asked, kept) =>
     checkTakenAtRest(facts, machine, toOperationEvent(asked, asked.request.input), kept);
-  return asAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
+  return markAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
     EventOperations<Events> & ChatOperations
   >;
 }

@@ -5,26 +5,29 @@ import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { Address, EventFilter } from "../feeds.ts";
 
 /** Whether a reader wants an encoded event, or texts: all of them or none. */
-export type Wanted = (item: string | Texts) => boolean;
+export type EventSelector = (item: string | Texts) => boolean;
 
 /** The filter for an address; `undefined` if it passes all events of the run. */
 export function toWanted(
   address: Address,
   filter: EventFilter | undefined,
   level: LoggingLevel,
-): Wanted | undefined {
+): EventSelector | undefined {
   const chosen = toChosen(filter, filter?.types ? "all" : level);
   if (address.kind === "run") return chosen;
   const { messageEvent, runId, requestId } = address;
   // The event of a message belongs to another request, or to none.
   if (messageEvent !== undefined) return (item) => typeof item === "string" && idOf(item) === messageEvent;
   const ofEvent = ofRequest(runId, requestId);
-  const belongs: Wanted = (item) =>
+  const belongs: EventSelector = (item) =>
     typeof item === "string" ? ofEvent(item) : item.speaker.address.request_id === requestId;
   return chosen ? (item) => belongs(item) && chosen(item) : belongs;
 }
 
-function toChosen({ types, maxDepth, agent }: EventFilter = {}, level: LoggingLevel): Wanted | undefined {
+function toChosen(
+  { types, maxDepth, agent }: EventFilter = {},
+  level: LoggingLevel,
+): EventSelector | undefined {
   const ofLevel = LEVELS[level];
   if (types === undefined && maxDepth === undefined && agent === undefined && ofLevel === undefined)
     return undefined;

@@ -3,7 +3,7 @@ import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { Address, Feed, FeedReader, PageSink } from "../feeds.ts";
-import type { Wanted } from "./event-filter.ts";
+import type { EventSelector } from "./event-filter.ts";
 import { toLost } from "./lost-events.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { toFeed } from "./to-feed.ts";
@@ -16,7 +16,7 @@ export interface FollowRange {
   readonly after: number;
   /** The events up to here are read, but not shown. */
   readonly shownAfter: number;
-  readonly wanted: Wanted | undefined;
+  readonly wanted: EventSelector | undefined;
   /** Stay open across waits and turns. */
   readonly forever: boolean;
   readonly signal: AbortSignal | undefined;

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry, RunEntry, RunPage, WaitEntry } from "../../ports/log-entries.ts";
-import type { RunQuery } from "../../ports/log-queries.ts";
+import type { RequestEntry, RunEntry, RunEntryPage, WaitEntry } from "../../ports/log-entries.ts";
+import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import type { RunRequest, RunSummary } from "../../protocol/answers/status.ts";
 import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
@@ -22,9 +22,9 @@ export interface RunSearch {
  */
 export async function searchRuns(
   log: EventLog,
-  { limit, cursor: start, ...query }: RunQuery,
+  { limit, cursor: start, ...query }: RunEntryQuery,
   search: RunSearch,
-): Promise<RunPage> {
+): Promise<RunEntryPage> {
   const found: RunEntry[] = [];
   let cursor = start;
   let looked = 0;

@@ -26,7 +26,7 @@ import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
 import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
 import { toWanted } from "./event-filter.ts";
-import type { Wanted } from "./event-filter.ts";
+import type { EventSelector } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
 import { readWaits, searchRuns, toDetails, toRunRequest } from "./lists.ts";
@@ -224,7 +224,7 @@ export class Queries {
     return this.#requests.get(requestId);
   }
 
-  async #wanted(address: Address, filter: EventFilter | undefined): Promise<Wanted | undefined> {
+  async #wanted(address: Address, filter: EventFilter | undefined): Promise<EventSelector | undefined> {
     return toWanted(address, filter, filter?.level ?? (await this.#levelOf(address)));
   }
 
@@ -330,7 +330,7 @@ async function readPage(
     ...limits
   }: {
     readonly after: number;
-    readonly wanted: Wanted | undefined;
+    readonly wanted: EventSelector | undefined;
     readonly limit?: number;
     readonly limitBytes?: number;
   },

@@ -56,13 +56,13 @@ export async function readEvent(
 }
 
 /** The event that acknowledges a request, absent while it is queued, and the id of the event before it. */
-export interface Acknowledged {
+export interface Acknowledgement {
   readonly after: number;
   readonly event?: string;
 }
 
 /** Reads how a request was acknowledged; `gone` if its run was removed since the lookup. */
-export async function readAcknowledged(log: EventLog, entry: RequestEntry): Promise<Acknowledged> {
+export async function readAcknowledgement(log: EventLog, entry: RequestEntry): Promise<Acknowledgement> {
   const { started, accepted } = entry;
   if (started === undefined) return { after: accepted.after };
   return { after: started - 1, event: await readEvent(log, entry, started) };

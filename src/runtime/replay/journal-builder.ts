@@ -17,7 +17,7 @@ import {
   COMPLETION,
   NOW,
   RANDOM,
-  receivedSignature,
+  unreadSignature,
   receiveSignature,
   sleepSignature,
   waitSignature,
@@ -107,7 +107,7 @@ export class JournalBuilder {
       case "Received": {
         const { call_id: callId, name } = record;
         const value = this.#bodies.of(record.ids);
-        if (name !== undefined) return this.#step(callId, receivedSignature(name), value);
+        if (name !== undefined) return this.#step(callId, unreadSignature(name), value);
         return this.#settle(callId, { ok: true, value });
       }
       case "Queued": {

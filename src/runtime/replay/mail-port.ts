@@ -9,7 +9,7 @@ export interface Mail {
    * accepted in the order of these calls. Throws the refusal; resolves with `undefined` if the request is not wanted any
    * more.
    */
-  post(letter: Letter): Promise<Posted | undefined>;
+  post(letter: Letter): Promise<PostReceipt | undefined>;
 
   /** Cancels a request. If the other actor does not know it, it is accepted and canceled at once. */
   cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated">): Promise<void>;
@@ -44,7 +44,7 @@ export interface RenewedActor {
 }
 
 /** Where a request was accepted. */
-export interface Posted {
+export interface PostReceipt {
   readonly runId: RunId;
 }
 

@@ -53,7 +53,7 @@ export function receiveSignature(name: string): Signature {
 }
 
 /** Asked for the unread messages. */
-export function receivedSignature(name: string): Signature {
+export function unreadSignature(name: string): Signature {
   return `received ${name}`;
 }
 

@@ -1,4 +1,4 @@
-import type { GivenAnswer } from "../activation/turn-input.ts";
+import type { WaitAnswer } from "../activation/turn-input.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry } from "../../ports/log-entries.ts";
@@ -12,7 +12,7 @@ import { canonical } from "../../protocol/json.ts";
 /** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
 export function pickWait<
   Wait extends { readonly waitId: number; readonly questions: { readonly [key: string]: string } },
->(waits: readonly Wait[], { waitId }: GivenAnswer): Wait | undefined {
+>(waits: readonly Wait[], { waitId }: WaitAnswer): Wait | undefined {
   if (waitId !== undefined) return waits.find((wait) => wait.waitId === waitId);
   if (waits.length <= 1) return waits[0];
   throw new AgentError("conflict", `${waits.length} waits are open; name one with wait_id`, {
@@ -28,7 +28,7 @@ export async function findAnswer(
   log: EventLog,
   runId: RunId,
   requestId: RequestId,
-  { waitId, resumeId, values }: GivenAnswer,
+  { waitId, resumeId, values }: WaitAnswer,
 ): Promise<{ readonly id: number; readonly text: string }> {
   const entry = await log.lookup(requestId);
   const { answers, expired } = await answersOf(log, runId, requestId, (entry?.started ?? 1) - 1);

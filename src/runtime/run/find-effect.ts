@@ -5,7 +5,7 @@ import { countEvents } from "../../protocol/events/texts.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
-import { readAcknowledged } from "../replay/accepted.ts";
+import { readAcknowledgement } from "../replay/accepted.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
 import type { RunMessage, RunReceipt } from "./messages.ts";
 
@@ -68,7 +68,7 @@ async function findRequest(
   await ledger.committed();
   const entry = await log.lookup(requestId);
   if (entry === undefined || entry.runId !== ledger.runId) return undefined;
-  return { requestId, runId: ledger.runId, replayed: true, ...(await readAcknowledged(log, entry)) };
+  return { requestId, runId: ledger.runId, replayed: true, ...(await readAcknowledgement(log, entry)) };
 }
 
 /** The id of the event of an upload. */

@@ -30,7 +30,7 @@ export function toMachineRequest(
 }
 
 /** Whether a request for a machine joins the open turn of its run. */
-export function joinsTurn(accepted: AcceptedRequest): boolean {
+export function mayJoinTurn(accepted: AcceptedRequest): boolean {
   return accepted.request.on_busy === undefined || isFromActor(accepted);
 }
 

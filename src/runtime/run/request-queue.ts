@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Mailbox, isFromActor } from "../activation/mailbox.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { TurnInput } from "../activation/turn-input.ts";
-import type { GivenAnswer } from "../activation/turn-input.ts";
+import type { WaitAnswer } from "../activation/turn-input.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
@@ -16,7 +16,7 @@ import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 import { Inbox } from "../scheduler/inbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
-import { joinTurn, joinsTurn, toMachineRequest } from "./join-turn.ts";
+import { joinTurn, mayJoinTurn, toMachineRequest } from "./join-turn.ts";
 import type { AskedMachine } from "./join-turn.ts";
 import { toRunReceipt } from "./messages.ts";
 import type {
@@ -78,7 +78,7 @@ export class RequestQueue {
 
   async #acceptForMachine(accepted: AcceptedRequest, asked: AskedMachine): Promise<RunReceipt> {
     const ledger = this.#ledger;
-    if (ledger.phase !== "idle" && joinsTurn(accepted)) {
+    if (ledger.phase !== "idle" && mayJoinTurn(accepted)) {
       const { head: after } = ledger.recorder;
       this.#checkLength();
       this.#outbox.checkRoom();
@@ -232,7 +232,7 @@ export class RequestQueue {
   }
 
   /** Answers a wait of a request; without an id, of the started request. */
-  async resume(requestId: RequestId | undefined, given: GivenAnswer): Promise<RunReceipt> {
+  async resume(requestId: RequestId | undefined, given: WaitAnswer): Promise<RunReceipt> {
     const ledger = this.#ledger;
     const { runId } = ledger;
     const { slot } = this;

@@ -6,7 +6,7 @@ import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { toActorRequest } from "../replay/actor-request.ts";
 import type { ActorCallEvent } from "../replay/actor-request.ts";
-import type { Posted, Reply } from "../replay/mail-port.ts";
+import type { PostReceipt, Reply } from "../replay/mail-port.ts";
 import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -140,7 +140,7 @@ export class OpenAsks {
     return !this.#released && this.#asks.get(ask.sent.tool_call_id) === ask;
   }
 
-  #accepted(ask: OpenAsk, { runId }: Posted): void {
+  #accepted(ask: OpenAsk, { runId }: PostReceipt): void {
     ask.isAccepted = true;
     if (ask.sent.mode === "ask") {
       this.#restSoon(ask);

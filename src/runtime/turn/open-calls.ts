@@ -2,7 +2,7 @@ import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { Recorded } from "../journal/recorder.ts";
+import type { RecordedEvent } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
 import type { Outcome, LoggedWait } from "../replay/turn-journal.ts";
 import { canceledBody } from "../scheduler/tool-end.ts";
@@ -63,7 +63,7 @@ export class OpenCalls {
   }
 
   /** Closes a call, records the event of its end, and delivers the outcome after the commit. */
-  settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker: Speaker = call.speaker): Recorded {
+  settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker: Speaker = call.speaker): RecordedEvent {
     this.#closeWithAll(call);
     const recorded = this.#turn.recorder.event(speaker, body);
     this.#deliver(call, outcome);

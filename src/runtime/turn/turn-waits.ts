@@ -5,7 +5,7 @@ import type { EventBody } from "../../protocol/events/events.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { checkWith } from "../agent/definition/schema.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
-import type { Recorded } from "../journal/recorder.ts";
+import type { RecordedEvent } from "../journal/recorder.ts";
 import { EXPIRED } from "../replay/turn-journal.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
@@ -40,7 +40,7 @@ export async function answerWait(
   wait: LiveWait,
   given: JsonObject,
   resumeId: string | undefined,
-): Promise<Recorded | undefined> {
+): Promise<RecordedEvent | undefined> {
   if (expiredNow(turn, wait)) return undefined;
   const values = toJson(given, "the answer", INPUT_LIMIT_BYTES) as JsonObject;
   await checkAnswer(turn.context.environment, wait, values);
@@ -62,7 +62,12 @@ export function expireWait(turn: ActiveTurn, wait: LiveWait): void {
 }
 
 /** Records the end of a wait. The current segment of the request begins with it. */
-export function endWait(turn: ActiveTurn, { call }: LiveWait, outcome: Outcome, body: EventBody): Recorded {
+export function endWait(
+  turn: ActiveTurn,
+  { call }: LiveWait,
+  outcome: Outcome,
+  body: EventBody,
+): RecordedEvent {
   const recorded = turn.calls.settle(call, outcome, body, turn.speaker);
   turn.rests.lastResume = recorded.id;
   return recorded;

@@ -11,7 +11,7 @@ import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns, newRun, readPage, textLengthOf, toEntry } from "./memory-run.ts";
-import { OpenWaits, RequestTable } from "./tables.ts";
+import { WaitTable, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../../ports/node-directory.ts";
@@ -46,7 +46,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
-  const waits = new OpenWaits(runs);
+  const waits = new WaitTable(runs);
   // The runs whose outboxes have entries.
   const senders = new Set<RunId>();
   const tails = new Tails();

@@ -5,10 +5,10 @@ import type {
   Snapshot,
   WaitEntry,
   RequestEntry,
-  RunPage,
+  RunEntryPage,
 } from "../../ports/log-entries.ts";
 import type { LogRecord, RunRow } from "../../ports/log-batch.ts";
-import type { ReadOptions, RunQuery } from "../../ports/log-queries.ts";
+import type { ReadOptions, RunEntryQuery } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import { EventList } from "../shared/event-list.ts";
@@ -122,7 +122,7 @@ type Lookup = (requestId: RequestId) => RequestEntry | undefined;
 type Runs = ReadonlyMap<RunId, MemoryRun>;
 
 /** Lists the runs of a log in memory. */
-export function listRuns(runs: Runs, query: RunQuery, lookup: Lookup): RunPage {
+export function listRuns(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   if (query.byCreation === true) return listByCreation(runs, query, lookup);
   const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
   const compare = (a: ListPosition, b: ListPosition): number =>
@@ -148,7 +148,7 @@ export function listRuns(runs: Runs, query: RunQuery, lookup: Lookup): RunPage {
   };
 }
 
-function listByCreation(runs: Runs, query: RunQuery, lookup: Lookup): RunPage {
+function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   checkNoCursor(query);
   const { agent, status, limit, offset = 0 } = query;
   const page: RunEntry[] = [];

@@ -1,8 +1,8 @@
 import type { RequestMark, WaitMark } from "../../ports/log-batch.ts";
-import type { RequestEntry, WaitEntry, WaitPage } from "../../ports/log-entries.ts";
+import type { RequestEntry, WaitEntry, WaitEntryPage } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { applyMark, toRemovedRequest } from "../shared/entries.ts";
-import type { WaitQuery } from "../../ports/log-queries.ts";
+import type { WaitEntryQuery } from "../../ports/log-queries.ts";
 import { compareWaits, toWaitPage, waitPositionOf } from "../shared/lists.ts";
 import type { MemoryRun } from "./memory-run.ts";
 
@@ -57,7 +57,7 @@ export class RequestTable {
 }
 
 /** The open waits of all runs. */
-export class OpenWaits {
+export class WaitTable {
   readonly #runs: ReadonlyMap<RunId, MemoryRun>;
   /** The runs with open waits. */
   readonly #waiting = new Set<RunId>();
@@ -84,7 +84,7 @@ export class OpenWaits {
     this.#waiting.delete(runId);
   }
 
-  list(query: WaitQuery): WaitPage {
+  list(query: WaitEntryQuery): WaitEntryPage {
     const { agent, runId, requestId } = query;
     const after = waitPositionOf(query);
     const found: WaitEntry[] = [];

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { WaitEntry, WaitPage } from "../../ports/log-entries.ts";
-import type { RunQuery, WaitQuery } from "../../ports/log-queries.ts";
+import type { WaitEntry, WaitEntryPage } from "../../ports/log-entries.ts";
+import type { RunEntryQuery, WaitEntryQuery } from "../../ports/log-queries.ts";
 
 /** A position in the list of runs: after this run. */
 export interface ListPosition {
@@ -30,12 +30,12 @@ function parseListCursor(cursor: string): ListPosition {
 }
 
 /** The list position at which a query starts; `undefined` for the start of the list. */
-export function positionOf({ cursor }: RunQuery): ListPosition | undefined {
+export function positionOf({ cursor }: RunEntryQuery): ListPosition | undefined {
   return cursor === undefined ? undefined : parseListCursor(cursor);
 }
 
 /** Refuses a cursor for a list that has none. */
-export function checkNoCursor({ cursor }: RunQuery): void {
+export function checkNoCursor({ cursor }: RunEntryQuery): void {
   if (cursor === undefined) return;
   throw new AgentError("invalid_request", "a list in the order of creation has no cursor", {
     hint: "use an offset",
@@ -53,7 +53,7 @@ export function compareWaits(a: WaitPosition, b: WaitPosition): number {
 }
 
 /** Makes a page of waits of which one more than the limit was read. */
-export function toWaitPage(found: readonly WaitEntry[], { limit }: WaitQuery): WaitPage {
+export function toWaitPage(found: readonly WaitEntry[], { limit }: WaitEntryQuery): WaitEntryPage {
   const waits = found.slice(0, limit);
   const last = waits.at(-1);
   if (found.length <= limit || last === undefined) return { waits };
@@ -61,7 +61,7 @@ export function toWaitPage(found: readonly WaitEntry[], { limit }: WaitQuery): W
 }
 
 /** The position at which a query starts; `undefined` for the start of the list. */
-export function waitPositionOf({ cursor }: WaitQuery): WaitPosition | undefined {
+export function waitPositionOf({ cursor }: WaitEntryQuery): WaitPosition | undefined {
   if (cursor === undefined) return undefined;
   const [, openedAt, waitId, runId] = /^(\d{1,16})\.(\d{1,16})\.([A-Za-z0-9_-]+)$/.exec(cursor) ?? [];
   if (runId === undefined) {

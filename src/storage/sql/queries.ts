@@ -1,4 +1,10 @@
-import type { OutboxEntry, RequestEntry, RunEntry, RunPage, WaitPage } from "../../ports/log-entries.ts";
+import type {
+  OutboxEntry,
+  RequestEntry,
+  RunEntry,
+  RunEntryPage,
+  WaitEntryPage,
+} from "../../ports/log-entries.ts";
 import type { RunAlias } from "../../ports/log-batch.ts";
 import type {
   OutboxQuery,
@@ -6,9 +12,9 @@ import type {
   RequestQuery,
   RestingQuery,
   RunIdQuery,
-  RunQuery,
+  RunEntryQuery,
   SleepQuery,
-  WaitQuery,
+  WaitEntryQuery,
 } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
@@ -31,9 +37,9 @@ export interface SqlQuery<Answer> {
 export interface IndexQueries {
   run(runId: RunId): SqlQuery<RunEntry | undefined>;
   find(alias: RunAlias): SqlQuery<RunId | undefined>;
-  list(query: RunQuery): SqlQuery<RunPage>;
+  list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
   /** The number of runs of a list from its start. */
-  count(query: RunQuery): SqlQuery<number>;
+  count(query: RunEntryQuery): SqlQuery<number>;
   runIds(query: RunIdQuery): SqlQuery<readonly RunId[]>;
   aliases(runId: RunId): SqlQuery<readonly RunAlias[]>;
   references(runId: RunId): SqlQuery<readonly string[]>;
@@ -42,7 +48,7 @@ export interface IndexQueries {
   open(query: OwnerQuery): SqlQuery<readonly RequestEntry[]>;
   asleep(query: SleepQuery): SqlQuery<readonly RequestEntry[]>;
   resting(query: RestingQuery): SqlQuery<readonly RequestEntry[]>;
-  waits(query: WaitQuery): SqlQuery<WaitPage>;
+  waits(query: WaitEntryQuery): SqlQuery<WaitEntryPage>;
   outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
   unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
   /** Gives new runs their places in the order of creation, which a list in this order needs before. */
@@ -92,7 +98,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   }
 
   /** The conditions of a list of runs. */
-  function selected(query: RunQuery): Conditions {
+  function selected(query: RunEntryQuery): Conditions {
     const { agent, status, oldestFirst = false, byCreation = false } = query;
     if (byCreation) checkNoCursor(query);
     const position = positionOf(query);

@@ -21,7 +21,7 @@ import type { Durability } from "./format/schema.ts";
 import { QUERIES } from "./reader/reader.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, ClaimedRun } from "./writer/encode-append.ts";
-import type { Chunked } from "./writer/message.ts";
+import type { ChunkedRun } from "./writer/message.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 
 /** What `sqliteLog` takes. */
@@ -181,7 +181,7 @@ export function sqliteLog(
   }
 
   /** Moves recent events, which are in chunks now, to the cache. */
-  function onChunked(chunked: readonly Chunked[]): void {
+  function onChunked(chunked: readonly ChunkedRun[]): void {
     const ends = new Map(chunked);
     for (const run of claims.all) {
       if (run.recent.isEmpty || ends.get(run.rid) !== run.head) continue;

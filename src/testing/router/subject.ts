@@ -26,7 +26,7 @@ export interface RouterNode {
 }
 
 /** A message as a handler got it. */
-export interface Delivered {
+export interface DeliveredMessage {
   readonly runId: RunId;
   readonly message: Json;
   readonly options: DeliverOptions | undefined;
@@ -35,7 +35,7 @@ export interface Delivered {
 /** A handler that answers each message with itself, and remembers it. */
 export class TestHandler implements RouterHandler {
   readonly agents: RouterHandler["agents"] = { echo: {} };
-  readonly delivered: Delivered[] = [];
+  readonly delivered: DeliveredMessage[] = [];
   readonly lookedFor: TakeoverOptions[] = [];
   /** The runs in its memory. */
   readonly held: Set<RunId> = new Set();

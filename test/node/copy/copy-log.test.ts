@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { copyLog } from "../../../src/node/copy/copy-log.ts";
-import type { Copied, Store } from "../../../src/node/copy/copy-log.ts";
+import type { CopiedItem, Store } from "../../../src/node/copy/copy-log.ts";
 import { Unavailable } from "../../../src/ports/event-log.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
@@ -183,13 +183,13 @@ test("a long run is copied in small appends", async () => {
   expect(Math.max(...sizes)).toBeLessThan(1_200_000);
 });
 
-async function copyAll(from: Store, to: Store): Promise<readonly Copied[]> {
-  const all: Copied[] = [];
+async function copyAll(from: Store, to: Store): Promise<readonly CopiedItem[]> {
+  const all: CopiedItem[] = [];
   for await (const copied of copyLog(from, to)) all.push(copied);
   return all;
 }
 
-function countOf(all: readonly Copied[]): Readonly<Record<string, number>> {
+function countOf(all: readonly CopiedItem[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { kind } of all) counts[kind] = (counts[kind] ?? 0) + 1;
   return counts;

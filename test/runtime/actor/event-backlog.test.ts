@@ -3,7 +3,7 @@ import { createRuntime, defineAgent, defineTool, memoryLog, operation } from "tr
 import type { Agent, Model, ToolTurn } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { asAgent } from "../../../src/runtime/agent/definition/check-definition.ts";
+import { markAgent } from "../../../src/runtime/agent/definition/check-definition.ts";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
 
@@ -61,7 +61,7 @@ function thinkerOf(counts: Counts): Agent {
 
 /** An agent on another server, whose events arrive in batches. */
 function strangerOf(counts: Counts): Agent {
-  return asAgent({
+  return markAgent({
     ...defineAgent({ name: "stranger", purpose: "Says a lot elsewhere.", chat() {} }),
     remote: {
       known: true,

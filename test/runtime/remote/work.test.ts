@@ -3,7 +3,7 @@ import type { Agent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ArtifactId } from "../../../src/protocol/ids.ts";
-import { asAgent } from "../../../src/runtime/agent/definition/check-definition.ts";
+import { markAgent } from "../../../src/runtime/agent/definition/check-definition.ts";
 import type { RemoteSession } from "../../../src/runtime/agent/remote-port.ts";
 import { TestHost } from "../test-host.ts";
 
@@ -11,7 +11,7 @@ async function* noBytes(): AsyncGenerator<Uint8Array, void> {}
 
 test("a remote agent that continues after its call ended does not keep the turn from waiting, and adds no files to it", async () => {
   const places: RemoteSession[] = [];
-  const elsewhere: Agent = asAgent({
+  const elsewhere: Agent = markAgent({
     ...defineAgent({ name: "elsewhere", purpose: "Never answers.", chat() {} }),
     remote: {
       known: true,
@@ -67,7 +67,7 @@ test("a remote agent that continues after its call ended does not keep the turn 
 
 test("a remote agent is informed of a cancel of a turn whose code had not reached its call again", async () => {
   const abandoned: unknown[] = [];
-  const elsewhere: Agent = asAgent({
+  const elsewhere: Agent = markAgent({
     ...defineAgent({ name: "elsewhere", purpose: "Asks, and never answers.", chat() {} }),
     remote: {
       known: true,

@@ -7,7 +7,7 @@ import { toMessageType } from "../dialect/names.ts";
 import { inputContent, readContent } from "./content.ts";
 import type { InputContent } from "./content.ts";
 import { readFields, readItems } from "./spelling.ts";
-import type { Spelled } from "./spelling.ts";
+import type { SpelledFields } from "./spelling.ts";
 import { wrongField, unprocessable } from "../../../http/messages/wrong-field.ts";
 
 /** A message of a request. */
@@ -109,7 +109,7 @@ const requestSchema = z.object({ ...OWN, ...PARAMETERS });
 
 const sessionSchema = z.object(NAME);
 
-function readBody(body: unknown, names: readonly string[]): Spelled {
+function readBody(body: unknown, names: readonly string[]): SpelledFields {
   if (isObject(body)) return readFields(body, names);
   throw wrongField("", "must be a JSON object");
 }

@@ -3,13 +3,13 @@ import type { Fields } from "../../../protocol/json.ts";
 import { toCamel } from "../dialect/names.ts";
 
 /** The known fields of an object in the protocol's spelling, and its other fields as they were given. */
-export interface Spelled {
+export interface SpelledFields {
   readonly known: Fields;
   readonly others: Fields;
 }
 
 /** Reads the known fields of an object in either spelling, `session_id` or `sessionId`. Null counts as absent. */
-export function readFields(object: Fields, names: readonly string[]): Spelled {
+export function readFields(object: Fields, names: readonly string[]): SpelledFields {
   const others = new Map(Object.entries(object));
   const known: [string, unknown][] = [];
   for (const name of names) {

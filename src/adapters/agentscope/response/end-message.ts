@@ -2,13 +2,13 @@ import type { MessageBuilder } from "../builders/message.ts";
 import type { MessageObject, ObjectError } from "../objects.ts";
 
 /** How a response ends, and with it the messages that are still open. */
-export type Ending =
+export type ResponseEnd =
   | { readonly status: "completed" }
   | { readonly status: "canceled" }
   | { readonly status: "failed"; readonly error: ObjectError };
 
 /** Ends a message whose contents have ended. */
-export function endMessage(message: MessageBuilder, ending: Ending): MessageObject {
+export function endMessage(message: MessageBuilder, ending: ResponseEnd): MessageObject {
   switch (ending.status) {
     case "completed":
       return message.completed();

@@ -5,7 +5,7 @@ import type { CallView, Change, PartView, TurnView } from "../../../view/run-vie
 import { mergeUsage } from "../../../view/turns.ts";
 import { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ContentValue, ObjectError } from "../objects.ts";
-import type { Ending } from "./end-message.ts";
+import type { ResponseEnd } from "./end-message.ts";
 import { toFileContent } from "./file-content.ts";
 import { TextMessages, toUsageObject } from "./text-messages.ts";
 import { ToolMessages } from "./tool-messages.ts";
@@ -204,7 +204,7 @@ export class Projection {
   }
 
   /** Ends the current response; `text` is what is left to say. Returns nothing if it is not the wanted one. */
-  #end(ending: Ending, text: string | null = null): AgentScopeObject[] {
+  #end(ending: ResponseEnd, text: string | null = null): AgentScopeObject[] {
     const wasWanted = this.#isWanted;
     this.#saidBefore += this.#current?.texts.said ?? "";
     const objects = this.#closed(ending, text);
@@ -213,7 +213,7 @@ export class Projection {
     return objects;
   }
 
-  #closed(ending: Ending, text: string | null = null): AgentScopeObject[] {
+  #closed(ending: ResponseEnd, text: string | null = null): AgentScopeObject[] {
     if (this.#current === undefined) return [];
     const { response, texts, tools, asked } = this.#current;
     const objects = [...texts.closeAll(ending), ...tools.closeAll(ending)];

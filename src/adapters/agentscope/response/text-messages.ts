@@ -5,7 +5,7 @@ import type { MessageBuilder } from "../builders/message.ts";
 import type { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ObjectError, UsageObject } from "../objects.ts";
 import { endMessage } from "./end-message.ts";
-import type { Ending } from "./end-message.ts";
+import type { ResponseEnd } from "./end-message.ts";
 
 /** What a message with text is made of. */
 type Kind = "message" | "reasoning";
@@ -87,7 +87,7 @@ export class TextMessages {
     });
   }
 
-  closeAll(ending: Ending): AgentScopeObject[] {
+  closeAll(ending: ResponseEnd): AgentScopeObject[] {
     const objects = [...this.#open.values()].flatMap(({ message, content }) => [
       content.completed(),
       endMessage(message, ending),

@@ -4,7 +4,7 @@ import type { MessageBuilder } from "../builders/message.ts";
 import type { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ContentValue } from "../objects.ts";
 import { endMessage } from "./end-message.ts";
-import type { Ending } from "./end-message.ts";
+import type { ResponseEnd } from "./end-message.ts";
 
 /** The open output of a call. */
 interface OpenOutput {
@@ -59,7 +59,7 @@ export class ToolMessages {
     return objects;
   }
 
-  closeAll(ending: Ending): AgentScopeObject[] {
+  closeAll(ending: ResponseEnd): AgentScopeObject[] {
     const objects = [...this.#open.values()].flatMap(({ call, message, content, text }) => [
       content.completed(toOutput(call, text)),
       endMessage(message, ending),

@@ -17,13 +17,13 @@ export interface RunActivity {
   /** The requests that have begun and not ended. */
   readonly open: readonly RequestId[];
   /** The newest response: of the request that is open, else of the last one. */
-  readonly newest: Began | undefined;
+  readonly newest: ResponseStart | undefined;
   /** The responses that an answer with an id of its client began. */
-  readonly answers: ReadonlyMap<string, Began>;
+  readonly answers: ReadonlyMap<string, ResponseStart>;
 }
 
 /** A response and the event that began it. */
-export interface Began {
+export interface ResponseStart {
   readonly requestId: RequestId;
   readonly began: number;
 }
@@ -70,7 +70,7 @@ async function readState(runtime: Runtime, address: Address): Promise<RunActivit
   const all = [...last.values()].sort((a, b) => b.id - a.id);
   const open = all.filter(({ end }) => end === undefined);
   const [newest] = [...open, ...all];
-  const answers = view.waits.flatMap(({ resumeId, requestId, answeredId }): [string, Began][] =>
+  const answers = view.waits.flatMap(({ resumeId, requestId, answeredId }): [string, ResponseStart][] =>
     resumeId === undefined || answeredId === undefined ? [] : [[resumeId, { requestId, began: answeredId }]],
   );
   return {
@@ -82,6 +82,6 @@ async function readState(runtime: Runtime, address: Address): Promise<RunActivit
   };
 }
 
-function toBegan({ id, turn }: Segment): Began {
+function toBegan({ id, turn }: Segment): ResponseStart {
   return { requestId: turn.requestId, began: id };
 }

@@ -1,5 +1,5 @@
 import type { Agent, ChatInput, ChatOutput, Operation } from "../../../runtime/agent/agent.ts";
-import { asAgent } from "../../../runtime/agent/definition/check-definition.ts";
+import { markAgent } from "../../../runtime/agent/definition/check-definition.ts";
 import { defineAgent } from "../../../runtime/agent/definition/define.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import { NodeDescription } from "./description.ts";
@@ -41,7 +41,7 @@ export function aipAgent({ name, purpose, ...target }: AipAgentOptions): Agent<A
     // The session has ended with the process that opened it.
     abandon() {},
   };
-  return asAgent({
+  return markAgent({
     ...local,
     remote,
     get purpose() {

@@ -1,5 +1,5 @@
 import type { Agent, Operation, Operations } from "../../../runtime/agent/agent.ts";
-import { asAgent } from "../../../runtime/agent/definition/check-definition.ts";
+import { markAgent } from "../../../runtime/agent/definition/check-definition.ts";
 import { defineAgent } from "../../../runtime/agent/definition/define.ts";
 import { anyValue, handwrittenSchema } from "../../../runtime/agent/definition/handwritten-schema.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
@@ -42,7 +42,7 @@ export function aipToolbox({ name, purpose, ...target }: AipToolboxOptions): Age
     // The call has ended with the process that made it.
     abandon() {},
   };
-  return asAgent({
+  return markAgent({
     ...local,
     remote,
     get purpose() {

@@ -7,7 +7,7 @@ import type { FileView, TurnView } from "../../../view/run-view.ts";
 import { CONTENT_BYTES, toItem } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { ContentItem } from "../wire/messages.ts";
-import { readStanding, toPrompt } from "./open-wait.ts";
+import { readSessionState, toPrompt } from "./open-wait.ts";
 
 /** A part of an answer. */
 export interface AnswerPart {
@@ -56,7 +56,7 @@ export class AnswerReader {
       }
       if (signal.aborted) return;
       // The request is parked, unless it has continued in the meantime.
-      const standing = runId === null ? undefined : await readStanding(this.#runs, runId);
+      const standing = runId === null ? undefined : await readSessionState(this.#runs, runId);
       const wait = standing?.requestId === requestId ? standing.waits[0] : undefined;
       if (wait !== undefined) {
         const content = [...said.files, { text: toPrompt(wait) }];

@@ -6,7 +6,7 @@ import { isObject } from "../../../protocol/json.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 
 /** The newest request of a run, and what it waits for. */
-export interface Standing {
+export interface SessionState {
   /** Absent if no turn has started. */
   readonly requestId: RequestId | undefined;
   /** The open waits, oldest first; none if the request is not parked. */
@@ -14,7 +14,7 @@ export interface Standing {
 }
 
 /** Reads how the newest request of a run stands. */
-export async function readStanding(reader: RunReader, runId: RunId): Promise<Standing> {
+export async function readSessionState(reader: RunReader, runId: RunId): Promise<SessionState> {
   const { view, isParked } = await reader.read(runId);
   const requestId = view.turns.at(-1)?.requestId;
   return { requestId, waits: isParked ? openWaitsOf(view, requestId) : [] };

@@ -11,8 +11,8 @@ import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { hashParts } from "../wire/hash-parts.ts";
-import { chooseWait, readStanding, toPrompt } from "./open-wait.ts";
-import type { Standing } from "./open-wait.ts";
+import { chooseWait, readSessionState, toPrompt } from "./open-wait.ts";
+import type { SessionState } from "./open-wait.ts";
 import { uploadFiles } from "./upload-files.ts";
 
 /** A message to the caller. */
@@ -112,7 +112,7 @@ export class SessionTurns {
   }
 
   /** The state of the newest request of the session's run, also of one from another protocol. */
-  async #readStanding(): Promise<Standing> {
+  async #readStanding(): Promise<SessionState> {
     if (!this.#isFound) {
       this.#isFound = true;
       this.#runId = await this.#findRun();
@@ -120,7 +120,7 @@ export class SessionTurns {
     }
     // A turn that has ended here has no waits.
     if (this.#runId === undefined || !this.#isParked) return { requestId: this.#requestId, waits: [] };
-    return readStanding(this.#runs, this.#runId);
+    return readSessionState(this.#runs, this.#runId);
   }
 
   /** The run whose id is the session id, or else the run of this sender, receiver and session id. */

@@ -17,14 +17,14 @@ export interface SettledStep {
 }
 
 /** Waits for the segments of tasks. */
-export interface Waiting {
+export interface SegmentReader {
   readonly runtime: Runtime;
   readonly tasks: TasksReader;
   readonly signal: AbortSignal;
 }
 
 /** Waits until the segment that a receipt began has settled. A repeated request gets the segment of the first one. */
-export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise<SettledStep> {
+export async function settleReceipt(waiting: SegmentReader, receipt: Receipt): Promise<SettledStep> {
   const { runtime, tasks, signal } = waiting;
   const { requestId, runId, kind, after } = receipt;
   await drain(await runtime.answers(receipt, { signal, filter: WAITS }), requestId, after + 1);
@@ -36,7 +36,7 @@ export async function settleReceipt(waiting: Waiting, receipt: Receipt): Promise
 }
 
 /** Waits until the newest segment of a task has settled. */
-export async function settleNewest(waiting: Waiting, runId: RunId): Promise<SettledStep> {
+export async function settleNewest(waiting: SegmentReader, runId: RunId): Promise<SettledStep> {
   const { runtime, tasks, signal } = waiting;
   for (;;) {
     const { run, view } = await tasks.read(runId);
@@ -56,7 +56,7 @@ export async function settleNewest(waiting: Waiting, runId: RunId): Promise<Sett
 
 /** Waits until a segment has settled. */
 async function settle(
-  { runtime, tasks, signal }: Waiting,
+  { runtime, tasks, signal }: SegmentReader,
   runId: RunId,
   { id, turn: { requestId } }: Segment,
 ): Promise<SettledStep> {

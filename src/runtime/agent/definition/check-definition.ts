@@ -2,7 +2,7 @@ import { AgentError } from "../../../errors.ts";
 import type { Agent, Schema } from "../agent.ts";
 
 /** Marks an agent as made by this package. A copy of the object does not have the mark. */
-export function asAgent<Made extends Agent>(agent: Made): Made {
+export function markAgent<Made extends Agent>(agent: Made): Made {
   return Object.defineProperty(agent, MADE, { value: true });
 }
 

@@ -19,7 +19,7 @@ import type {
   ToolOptions,
 } from "../agent.ts";
 import { checkCallOptions, checkNoQueue, toQueueOptions } from "../call-options.ts";
-import { asAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
+import { markAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 import { toSchedules } from "./schedule.ts";
 
@@ -87,7 +87,7 @@ export function defineAgent<
   checkNoQueue(options, name);
   if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
   if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
-  return asAgent({
+  return markAgent({
     name,
     purpose,
     ...(version !== undefined && { version }),
@@ -133,7 +133,7 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
   checkOperationName(name);
   checkOperation(options, `tool ${name}`);
   checkCallOptions(options, `tool ${name}`);
-  return asAgent({
+  return markAgent({
     name,
     purpose: description,
     compatible: [],

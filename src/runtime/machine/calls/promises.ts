@@ -11,7 +11,7 @@ import { toActorAddress } from "../../agent/actor-address.ts";
 import type { Effect } from "../../agent/agent.ts";
 import { toRetryPolicy } from "../../agent/call-options.ts";
 import type { RetryPolicy } from "../../agent/call-options.ts";
-import { toCalled } from "../../agent/resolve-operation.ts";
+import { toInvocation } from "../../agent/resolve-operation.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../../journal/json-limits.ts";
 import { actorCallName } from "../../replay/actor-request.ts";
 import { actorSignature, callSignature } from "../../replay/signature.ts";
@@ -144,7 +144,7 @@ function prepareAgent(
     args: input,
     agent,
     operationName,
-    asked: toCalled(agent, operationName, input),
+    asked: toInvocation(agent, operationName, input),
     timeoutMs: options.timeoutMs ?? agent.callOptions?.timeoutMs,
   };
   const effect = agent.kind === "tool" ? agent.effect : "unsafe";

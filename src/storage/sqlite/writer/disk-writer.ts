@@ -3,9 +3,9 @@ import { toChecksum, toHash } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
-import type { Chunked, FromWriter, AppendItem, RefusedItem } from "./message.ts";
+import type { ChunkedRun, FromWriter, AppendItem, RefusedItem } from "./message.ts";
 import { RecentEvents } from "./recent-events.ts";
-import type { Gathered, RecentParts } from "./recent-events.ts";
+import type { PendingChunk, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
@@ -20,7 +20,7 @@ export class DiskWriter {
   /** The recent events as of the newest transaction. */
   #range: string | null = null;
   #refused: RefusedItem[] = [];
-  #chunked: Chunked[] = [];
+  #chunked: ChunkedRun[] = [];
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
   /** The failure because of which nothing more is committed. */
@@ -197,7 +197,7 @@ export class DiskWriter {
     this.#recent.trim(1);
   }
 
-  #addGathered({ rid, first, last, recordsEnd, body }: Gathered): void {
+  #addGathered({ rid, first, last, recordsEnd, body }: PendingChunk): void {
     this.#addChunk({ rid, first, last, records: recordsEnd }, joinBodies(body, NOTHING), null);
     this.#chunked.push([rid, last]);
   }

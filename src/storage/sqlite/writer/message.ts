@@ -57,15 +57,15 @@ export type FromWriter =
   | {
       readonly type: "committed";
       readonly refused?: readonly RefusedItem[];
-      readonly chunked?: readonly Chunked[];
+      readonly chunked?: readonly ChunkedRun[];
     }
-  | { readonly type: "chunked"; readonly runs: readonly Chunked[] }
+  | { readonly type: "chunked"; readonly runs: readonly ChunkedRun[] }
   | { readonly type: "failed"; readonly reason: string }
   | { readonly type: "recovered" }
   | { readonly type: "closed" };
 
 /** A run whose recent events are in chunks now, up to this one. */
-export type Chunked = readonly [rid: number, last: number];
+export type ChunkedRun = readonly [rid: number, last: number];
 
 /** The index of an item that was left out of its commit, and the reason. */
 export type RefusedItem = readonly [index: number, message: string];

@@ -19,7 +19,7 @@ interface Part {
 }
 
 /** Events of one run that are to become one chunk. */
-export interface Gathered extends Part {
+export interface PendingChunk extends Part {
   /** The events, with a line break after each. */
   readonly body: Buffer;
 }
@@ -90,7 +90,7 @@ export class RecentEvents {
   }
 
   /** Takes the events of a run; they must become a chunk in the same transaction. */
-  take(rid: number): Gathered | undefined {
+  take(rid: number): PendingChunk | undefined {
     const waiting = this.#runs.get(rid);
     if (waiting === undefined) return undefined;
     this.#runs.delete(rid);
@@ -98,8 +98,8 @@ export class RecentEvents {
   }
 
   /** Takes the events of the runs whose oldest row is too old. */
-  takeOld(): readonly Gathered[] {
-    const old: Gathered[] = [];
+  takeOld(): readonly PendingChunk[] {
+    const old: PendingChunk[] = [];
     for (const waiting of this.#runs.values()) {
       if (this.#row.seq - waiting.row < ROWS && this.#end - waiting.rowStart < BYTES) break;
       old.push(this.#toGathered(waiting));
@@ -109,7 +109,7 @@ export class RecentEvents {
   }
 
   /** Takes the events of all runs. */
-  takeAll(): readonly Gathered[] {
+  takeAll(): readonly PendingChunk[] {
     const all = [...this.#runs.values()].map((waiting) => this.#toGathered(waiting));
     this.#runs.clear();
     return all;
@@ -179,7 +179,7 @@ export class RecentEvents {
     this.#end = this.#bodies.end;
   }
 
-  #toGathered({ rid, first, last, recordsEnd, bodies }: Waiting): Gathered {
+  #toGathered({ rid, first, last, recordsEnd, bodies }: Waiting): PendingChunk {
     return { rid, first, last, recordsEnd, body: this.#bodies.join(bodies) };
   }
 }

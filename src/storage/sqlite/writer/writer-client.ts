@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { AgentError } from "../../../errors.ts";
 import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import type { Chunked, FromWriter, AppendItem, RefusedItem, ToWriter, WriterData } from "./message.ts";
+import type { ChunkedRun, FromWriter, AppendItem, RefusedItem, ToWriter, WriterData } from "./message.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Append } from "./encode-append.ts";
 
@@ -24,7 +24,7 @@ export class WriterClient {
   readonly #signal: Int32Array;
   readonly #bodies = new SharedBodies();
   readonly #onCommitted: () => void;
-  readonly #onChunked: (runs: readonly Chunked[]) => void;
+  readonly #onChunked: (runs: readonly ChunkedRun[]) => void;
   readonly #onRecovered: () => void;
   readonly #commitIntervalMs: number;
   #queue: Job[] = [];
@@ -43,7 +43,7 @@ export class WriterClient {
       readonly commitIntervalMs: number;
       readonly onCommitted: () => void;
       /** Called when the writer has moved recent events into chunks. */
-      readonly onChunked: (runs: readonly Chunked[]) => void;
+      readonly onChunked: (runs: readonly ChunkedRun[]) => void;
       readonly onRecovered: () => void;
     },
   ) {
@@ -185,7 +185,7 @@ export class WriterClient {
     chunked,
   }: {
     readonly refused?: readonly RefusedItem[];
-    readonly chunked?: readonly Chunked[];
+    readonly chunked?: readonly ChunkedRun[];
   }): void {
     const jobs = this.#sent ?? [];
     this.#sent = undefined;

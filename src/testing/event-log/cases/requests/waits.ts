@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { WaitMark } from "../../../../ports/log-batch.ts";
-import type { WaitQuery } from "../../../../ports/log-queries.ts";
+import type { WaitEntryQuery } from "../../../../ports/log-queries.ts";
 import { accepted, nextEvents, openFor, asRequestId, row, asRunId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
@@ -9,7 +9,7 @@ export function testWaits(subject: EventLogSubject): void {
   describe("waits", () => {
     test("a wait is listed from its opening to its closing, the oldest first", async () => {
       const log = await openFor(subject);
-      const ids = async (query: Partial<WaitQuery> = {}): Promise<string[]> =>
+      const ids = async (query: Partial<WaitEntryQuery> = {}): Promise<string[]> =>
         (await log.waits({ limit: 10, ...query })).waits.map(({ runId: run, waitId }) => `${run}:${waitId}`);
       const wait = (waitId: number, openedAt: number, request = "first"): WaitMark => ({
         waitId,

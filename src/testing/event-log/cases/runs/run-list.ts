@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { EventLog } from "../../../../ports/event-log.ts";
-import type { RunQuery } from "../../../../ports/log-queries.ts";
+import type { RunEntryQuery } from "../../../../ports/log-queries.ts";
 import { nextEvents, openFor, row, asRunId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
@@ -42,7 +42,7 @@ export function testRunList(subject: EventLogSubject): void {
         }
       }
 
-      const ids = async (query: Partial<RunQuery>) =>
+      const ids = async (query: Partial<RunEntryQuery>) =>
         (await listAll(log, { limit: 2, ...query })).map((entry) => entry.runId);
       expect(await ids({ agent: "order" })).toEqual(["order-waiting", "order-running", "order-idle"]);
       expect(await ids({ status: "idle" })).toHaveLength(2);
@@ -76,7 +76,7 @@ export function testRunList(subject: EventLogSubject): void {
         await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ agent }) });
       }
 
-      const list = async (query: Partial<RunQuery>) => {
+      const list = async (query: Partial<RunEntryQuery>) => {
         const { runs, ...page } = await log.list({ byCreation: true, limit: 10, ...query });
         return [runs.map((entry) => entry.runId), page];
       };
@@ -135,7 +135,7 @@ async function startRuns(log: EventLog, times: readonly number[]): Promise<void>
   }
 }
 
-async function listAll(log: EventLog, query: RunQuery) {
+async function listAll(log: EventLog, query: RunEntryQuery) {
   const first = await log.list(query);
   const found = [...first.runs];
   let { next } = first;

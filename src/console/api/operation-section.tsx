@@ -29,7 +29,7 @@ interface OperationPartProps {
 }
 
 /** One method of a route: what it does, a form to try it, and its answer. */
-export function OperationPart({ operation, schemas, agents }: OperationPartProps): VNode {
+export function OperationSection({ operation, schemas, agents }: OperationPartProps): VNode {
   const { server } = useConsole();
   const { method, path, summary, description, parameters, body, isOfAgent, answers } = operation;
   const [agent, setAgent] = useState("");
