@@ -70,7 +70,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "node",
-    ours: [...RUNTIME, "../cluster/**", "../http/**", "../adapters/**"],
+    ours: [...RUNTIME, "../cluster/**", "../http/**", "../adapters/**", "../client/**"],
     packages: ["hono", "hono/**", "@hono/node-server", "nanoid"],
     node: true,
   },
@@ -147,6 +147,7 @@ const ROOMS: readonly Rooms[] = [
       call: ["wire", "requests"],
       lists: ["wire", "stream"],
       description: ["wire"],
+      exchange: ["wire", "stream"],
       remote: ["wire", "stream", "description"],
     },
   },

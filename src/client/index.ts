@@ -30,6 +30,10 @@ export type {
 } from "./call-api.ts";
 export { WaitingError } from "./call/waiting-error.ts";
 export type { FollowLimits } from "./stream/follow-settings.ts";
+export { httpAgent } from "./exchange/http-agent.ts";
+export type { HttpAgentOptions, HttpRequest } from "./exchange/http-agent.ts";
+export type { AnswerEvent, AnswerLimits } from "./exchange/answer-event.ts";
+export type { AskedExchange, ExchangeAgent, ExchangeOptions } from "./exchange/exchange-agent.ts";
 export { remoteAgent } from "./remote/agent.ts";
 export type { RemoteAgentOptions, RemoteOperations } from "./remote/agent.ts";
 export type { RemoteLimits } from "./remote/settings.ts";

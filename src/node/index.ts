@@ -1,5 +1,7 @@
 export { httpTransport } from "./cluster/http-transport.ts";
 export type { HttpTransportOptions } from "./cluster/http-transport.ts";
+export { commandAgent } from "./command-agent.ts";
+export type { CommandAgentOptions } from "./command-agent.ts";
 export { readConsole } from "./console.ts";
 export { nodeEnvironment } from "./environment.ts";
 export type { Listener, ListenerAddress, Listening } from "./listener.ts";

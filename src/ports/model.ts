@@ -31,6 +31,12 @@ export interface Model extends QueueOptions {
   readonly name: string;
 
   /**
+   * Whether a completion may be asked for again if a crash leaves its outcome unknown. Default `idempotent`, because a model
+   * changes nothing outside; an `unsafe` one then fails with `interrupted`.
+   */
+  readonly effect?: "idempotent" | "unsafe";
+
+  /**
    * Asks for one completion. Ends with a `result`. Throws a `ModelError` if there is none, or soon after the
    * signal has aborted. After a crash it may be called again with the same call id.
    */

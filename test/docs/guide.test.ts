@@ -1,14 +1,18 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { afterLastTest, chat, createProject, startCommand } from "../cli/command.ts";
 import type { RunningCommand } from "../cli/command.ts";
 import { skipWithoutCurl } from "../machine/skip-without.ts";
 import { canRunBlocks, findBlocks, readTypeScript, root, runBlock } from "./blocks.ts";
 
 const MEMORY = "docs/guide/memory-and-configuration.md";
+const TOGETHER = "docs/guide/agents-together.md";
 const MCP_SERVER = join(root, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
 
 /** The commands of a page, and what they print. Its agent is the first program of the page. */
@@ -68,6 +72,30 @@ test("the example with tools of an MCP server is served unchanged", async () => 
   expect(result).toBe("It is 5.");
   const events = await (await fetch(`${url}/getevents/${request_id}?since=0`)).text();
   expect(events).toContain('"text_result":"The sum of 2 and 3 is 5."');
+});
+
+test("the agents of a program and of an endpoint are served unchanged", async ({ skip }) => {
+  const endpoint = createServer((request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ degrees: request.headers["x-team"] === "north" ? 4 : 0 }));
+  }).listen(0, "127.0.0.1");
+  await once(endpoint, "listening");
+  onTestFinished(() => void endpoint.close());
+  const address = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/ask`;
+  const [counter = "", weather = ""] = findBlocks(TOGETHER, "## Agents that speak no protocol", "ts");
+  const project = await createProject({
+    "agents/counter.ts": counter,
+    "agents/weather.ts": weather.replace("https://weather.example.com/ask", address),
+  });
+  await linkPackages(project, "zod");
+  const [own] = await startCommand(["serve", "--port=0"], { cwd: project }).match(
+    /http:\/\/127\.0\.0\.1:\d+/,
+  );
+  const asked = { type: "OperationRequest", operation: "measure", input: { city: "Oslo" } };
+  expect(await chat(own, "weather", asked)).toMatchObject({ output: { degrees: 4 } });
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const [script] = findBlocks(TOGETHER, "## Agents that speak no protocol", "sh");
+  expect(await runBlock(script, new URL(own).host, project)).toMatch(/"result":" *3\\n"/);
 });
 
 test("the example of a configuration works unchanged", async ({ skip }) => {

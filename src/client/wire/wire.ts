@@ -205,7 +205,7 @@ export class Wire {
 }
 
 /** Parses the address of a server or agent. */
-function parseAddress(url: string): URL {
+export function parseAddress(url: string): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
     throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http URL`);

@@ -63,7 +63,7 @@ export type ToolErrorCode = (typeof TOOL_CODES)[number] | ModelErrorCode;
 /** All reasons for a call to fail. */
 export const TOOL_ERROR_CODES: readonly ToolErrorCode[] = [...TOOL_CODES, ...MODEL_ERROR_CODES];
 
-const COMPLETION_CODES = ["timeout", "overloaded"] as const;
+const COMPLETION_CODES = ["timeout", "overloaded", "interrupted"] as const;
 
 /** The kind of a failed completion, in its CompletionResult. */
 export type CompletionErrorCode = (typeof COMPLETION_CODES)[number] | ModelErrorCode;

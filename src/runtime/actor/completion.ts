@@ -53,7 +53,7 @@ export async function completeWith(
 
 /**
  * Asks a model, streams its text, and journals its result. Repeating a completion costs money but does no
- * harm, so an interrupted one is repeated; its text then replaces the text of earlier attempts.
+ * harm, so an interrupted one is repeated, unless its model is unsafe; its text then replaces the text of earlier attempts.
  */
 export function complete(caller: Actor, { callId, logged, model, input, timeoutMs }: NewCompletion): void {
   const { turn, speaker, transcript } = caller;
@@ -86,7 +86,7 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
     open,
     logged,
     timeoutMs,
-    policy: "idempotent",
+    policy: model.effect ?? "idempotent",
     queue: model,
     prepare(attempt) {
       if (prompts) turn.prompts.add(caller, { callId, attempt, input });
@@ -133,7 +133,8 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
       end(null, {}, errorMessage(thrown), code);
     },
     fail(code, message) {
-      if (code === "interrupted") end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
+      const isExhausted = code === "interrupted" && model.effect !== "unsafe";
+      if (isExhausted) end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
       else end(null, {}, message, code);
     },
   });

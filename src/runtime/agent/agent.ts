@@ -51,7 +51,7 @@ export type Operations = { readonly [name: string]: Operation };
 /** The messages that the runs of an agent accept: the schema of the body by name. */
 export type Messages = { readonly [name: string]: Schema<unknown> };
 
-/** An operation of a machine: an event with fields, and the types of its callers. */
+/** An operation without a handler, as of a machine or an endpoint: its input with fields, and the types of its callers. */
 export interface MachineOperation<Input = unknown, Output = unknown> {
   readonly description?: string;
   /** Default: an object, whose fields are ignored. */

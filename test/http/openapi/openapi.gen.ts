@@ -835,7 +835,7 @@ export interface components {
             result: unknown;
             error?: string;
             /** @enum {string} */
-            error_code?: "timeout" | "overloaded" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+            error_code?: "timeout" | "overloaded" | "interrupted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
         };
         ReasoningOutput: {
             id: number;

@@ -117,7 +117,7 @@ export function operation<Given, Input, Returned, Output = Returned>(
   // Without an output schema, the output type is the handler's return type, not the type that the context
   // expects.
 ): Operation<Given, NoInfer<Output>>;
-/** Defines one operation of a state machine, which gets it as an event. */
+/** Defines one operation of an agent that is no function: a state machine gets it as an event, an endpoint as a request. */
 export function operation<Given = object, Output = unknown>(
   options: MachineOperation<Given, Output> & { readonly run?: never },
 ): MachineOperation<Given, Output>;
