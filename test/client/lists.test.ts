@@ -54,7 +54,7 @@ test("a list whose next page is always the same one ends with an error", async (
   const client = createClient(far.url);
   const fault = {
     code: "call_failed",
-    message: expect.stringContaining("names the same page as the next one") as string,
+    message: expect.stringContaining("names a page as the next one that was read before") as string,
   };
   const read: Event[] = [];
   await expect(
@@ -67,6 +67,37 @@ test("a list whose next page is always the same one ends with an error", async (
   const { next = "" } = await client.runs();
   await expect(client.runs({ cursor: next })).rejects.toMatchObject(fault);
   await expect(client.waits({ cursor: next })).rejects.toMatchObject(fault);
+});
+
+test("a list whose pages point at each other ends with an error, and one that is read twice does not", async () => {
+  const pages: Handler = (response, request) => {
+    const { searchParams: query, pathname } = new URL(request.url ?? "", "http://far");
+    const cursor = query.get("cursor") ?? query.get("since") ?? "0";
+    const isEnd = query.get("q") === "ends" && cursor === "3";
+    const next = cursor === "3" ? "1" : String(Number(cursor) + 1);
+    const name = pathname.includes("getevents") ? "since" : "cursor";
+    if (!isEnd) response.setHeader("link", `<?${name}=${next}>; rel="next"`);
+    json([])(response, request);
+  };
+  await using far = await startHostile({ getevents: pages, runs: pages, waits: pages });
+  const client = createClient(far.url);
+  const all = async (ask: (cursor: object) => Promise<{ readonly next?: string } | undefined>) => {
+    let cursor = {};
+    for (;;) {
+      const next = (await ask(cursor))?.next;
+      if (next === undefined) return;
+      cursor = { cursor: next };
+    }
+  };
+  const fault = { code: "call_failed", message: expect.stringContaining("read before") as string };
+  await expect(all((cursor) => client.runs(cursor))).rejects.toMatchObject(fault);
+  await expect(all((cursor) => client.waits(cursor))).rejects.toMatchObject(fault);
+  const events = async (): Promise<void> => {
+    for await (const _ of client.run("run_1").events({ soFar: true }));
+  };
+  await expect(events()).rejects.toMatchObject(fault);
+  for (let times = 0; times < 2; times += 1) await all((cursor) => client.runs({ ...cursor, q: "ends" }));
+  expect(far.asked.filter((asked) => asked.includes("q=ends"))).toHaveLength(8);
 });
 
 test("the stream of runs begins again with the first page when the connection breaks", async () => {

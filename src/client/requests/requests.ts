@@ -3,6 +3,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Request, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
+import { LruMap } from "../../shared/lru-map.ts";
 import { withTextId } from "../stream/received-events.ts";
 import { hasCode } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
@@ -33,6 +34,8 @@ export interface ListPage<Item> {
 export class Requests {
   readonly wire: Wire;
   readonly #options: ClientOptions;
+  /** The page after each page of a list that was read. */
+  readonly #next = new LruMap<string, string>(PAGES_KNOWN);
 
   constructor(url: string, options: ClientOptions) {
     this.wire = new Wire(url, options);
@@ -58,11 +61,20 @@ export class Requests {
     const link = /\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
     const query = new URLSearchParams(link?.[1]);
     const next = query.get("cursor") ?? query.get("since");
-    const { cursor, since } = given?.query ?? {};
-    // A reader of all pages would never reach the end.
-    if (next !== null && next === String(cursor ?? since))
-      throw this.wire.fault("call_failed", "names the same page as the next one");
+    const { cursor, since, ...filter } = given?.query ?? {};
+    if (next !== null) this.#checkNext(JSON.stringify([path, filter]), String(cursor ?? since), next);
     return { items: json as readonly Item[], ...(next !== null && { next }) };
+  }
+
+  /** Throws if the pages of a list lead back to this one: a reader of all pages would never reach the end. */
+  #checkNext(list: string, page: string, next: string): void {
+    this.#next.set(list + page, next);
+    let later: string | undefined = next;
+    for (let steps = 0; later !== undefined && steps < PAGES_KNOWN; steps += 1) {
+      if (later === page)
+        throw this.wire.fault("call_failed", "names a page as the next one that was read before");
+      later = this.#next.get(list + later);
+    }
   }
 
   /** Follows a stream with the limits of the client. */
@@ -140,6 +152,9 @@ export class Requests {
 export function eventsPath(id: string): string {
   return `/getevents/${encodeURIComponent(id)}`;
 }
+
+/** How many pages of lists are remembered, with the page after each. */
+const PAGES_KNOWN = 1_000;
 
 /** Maximum time for an answer, with the wait for its event. */
 const ANSWER_MS = 60_000;

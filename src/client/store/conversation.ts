@@ -1,4 +1,4 @@
-import type { AgentError } from "../../errors.ts";
+import { AgentError } from "../../errors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Operations } from "../../runtime/agent/agent.ts";
@@ -36,7 +36,7 @@ export interface Conversation<Ops extends Operations = Operations> {
     input: OperationInput<Ops[Name]>,
     options?: ConversationOptions,
   ): Promise<void>;
-  /** Answers an open question: the named one, or the oldest. */
+  /** Answers an open question: the named one, or the oldest. Rejects with `conflict` if it is not open, or none is. */
   answer(values: JsonObject, waitId?: number): Promise<void>;
   /** Cancels the turn that works or waits. */
   cancel(): Promise<void>;
@@ -126,7 +126,11 @@ export function createConversation<Ops extends Operations>(
       const isAsked = (wait: WaitView): boolean =>
         wait.state === "open" && (waitId === undefined || wait.waitId === waitId);
       const wait = state.view.waits.find(isAsked);
-      if (wait) await agent.answer(wait, values);
+      if (wait === undefined) {
+        const fact = waitId === undefined ? "no question is open" : `question ${waitId} is not open`;
+        throw new AgentError("conflict", `${fact}, so there is nothing to answer`);
+      }
+      await agent.answer(wait, values);
     },
     async cancel() {
       const isOpen = (turn: TurnView): boolean => turn.outcome === undefined;

@@ -34,8 +34,18 @@ test("a question is answered, and a turn canceled", async () => {
   await asked;
   await expect(conversation.answer({ approved: "perhaps" })).rejects.toMatchObject({ code: "unprocessable" });
   const paid = shows(conversation, ({ view }) => view.turns[0]?.outcome === "success");
+  const [wait] = conversation.state.view.waits;
   await conversation.answer({ approved: true });
   await paid;
+  // A second click, or a page that shows an old question.
+  await expect(conversation.answer({ approved: true })).rejects.toMatchObject({
+    code: "conflict",
+    message: "no question is open, so there is nothing to answer",
+  });
+  await expect(conversation.answer({ approved: true }, wait?.waitId)).rejects.toMatchObject({
+    code: "conflict",
+    message: `question ${wait?.waitId} is not open, so there is nothing to answer`,
+  });
 
   const again = shows(conversation, ({ view }) => view.status === "waiting");
   await conversation.send("pay 3 to eve");
