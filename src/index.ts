@@ -56,8 +56,9 @@ export type { Readiness, ReadinessPart, ReadinessProbe } from "./ports/readiness
 export type { Router } from "./ports/router.ts";
 export type { SecretStore } from "./ports/secret-store.ts";
 export type { Telemetry } from "./ports/telemetry.ts";
-export type { Event, EventType } from "./protocol/events/events.ts";
-export type { EventOf } from "./protocol/events/event-schemas.ts";
+export type { EventType } from "./protocol/events/event-body.ts";
+export type { Event } from "./protocol/events/events.ts";
+export type { EventOf } from "./protocol/events/events.ts";
 export type { ActorRef, SenderRef } from "./protocol/actors.ts";
 export type { ArtifactId, CallId, RequestId, RunId } from "./protocol/ids.ts";
 export type { Json, JsonObject } from "./protocol/json.ts";

@@ -1,4 +1,5 @@
-import type { Event, Questions } from "../protocol/events/events.ts";
+import type { Questions } from "../protocol/events/event-body.ts";
+import type { Event } from "../protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";

@@ -1,6 +1,6 @@
 import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
-import type { Usage } from "../protocol/events/events.ts";
+import type { Usage } from "../protocol/events/outcome-codes.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 

@@ -1,5 +1,4 @@
-import type { ModelErrorCode } from "../protocol/events/outcome-codes.ts";
-import type { Usage } from "../protocol/events/events.ts";
+import type { ModelErrorCode, Usage } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 

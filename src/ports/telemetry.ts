@@ -1,5 +1,4 @@
-import type { TurnError } from "../protocol/events/events.ts";
-import type { FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { TurnError, FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */

@@ -1,4 +1,4 @@
-import type { RunId } from "./ids.ts";
+import type { RequestId, RunId } from "./ids.ts";
 
 /** The address of an actor as plain data: an agent, and one of its runs by key or by id. */
 export interface ActorRef {
@@ -19,8 +19,10 @@ export interface SenderRef extends Omit<ActorRef, "agent"> {
   readonly agent?: string;
 }
 
+export const CALL_MODES = ["ask", "tell"] as const;
+
 /** How an actor is called: an `ask` ends with the answer, a `tell` when the request is in the other's log. */
-export type CallMode = "ask" | "tell";
+export type CallMode = (typeof CALL_MODES)[number];
 
 /** How many requests led to this one without a caller that waits, and since when. */
 export interface Hops {
@@ -28,3 +30,34 @@ export interface Hops {
   /** ISO 8601, UTC. */
   readonly since: string;
 }
+
+/** The kinds of what a ToolCall calls. `remote` is an agent on another server, `actor` another run. */
+export const CALLEE_KINDS = ["agent", "tool", "effect", "remote", "actor"] as const;
+
+export type CalleeKind = (typeof CALLEE_KINDS)[number];
+
+/** What a ToolCall calls. */
+export interface Callee {
+  readonly kind: CalleeKind;
+  /** Its own name; `function_name` is the name that the caller uses. */
+  readonly name: string;
+  /** The key of an actor. */
+  readonly key?: string;
+  /** The run of an actor that is not addressed by key. */
+  readonly run_id?: RunId;
+  /** The request that an actor gets. */
+  readonly request_id?: RequestId;
+}
+
+/** A turn, here or on another server, in which an agent made a request. */
+export interface Caller {
+  /** The server of the run, where it is known. */
+  readonly server?: string;
+  readonly run_id: string;
+  readonly request_id: string;
+  /** False if the turn does not wait for the end of the request. Default true. */
+  readonly waits?: boolean;
+}
+
+/** Limit of the callers in one request. */
+export const CALLERS_LIMIT = 32;

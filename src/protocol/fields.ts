@@ -1,21 +1,18 @@
 import * as z from "zod";
-import { TURN_ERROR_CODES } from "./events/outcome-codes.ts";
-import type { Questions, TurnError, Usage } from "./events/events.ts";
-import type { FinishReason } from "./events/outcome-codes.ts";
 import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 
 /**
- * A schema for each member of a type. With `satisfies Shape<Type>` after an object of schemas, the compiler
- * rejects members that are missing, unknown or of another type.
+ * A schema for each member of a type. With `satisfies Shape<Type>` after an object of schemas, the compiler rejects
+ * members that are missing, unknown, of another type, or required although the type has them optional.
  */
-export type Shape<Type> = { readonly [Key in keyof Type]-?: z.ZodType<Type[Key]> };
+export type Shape<Type> = {
+  readonly [Key in keyof Type]-?: z.ZodType<Type[Key]> &
+    (object extends Pick<Type, Key> ? MayBeAbsent : unknown);
+};
 
-/** A schema for a closed list of words; the compiler checks that the list is complete. */
-export function oneOf<Word extends string>(words: { readonly [Key in Word]: true }): z.ZodType<Word> {
-  return z.enum(Object.keys(words) as Word[]);
-}
+type MayBeAbsent = { readonly _zod: { readonly optout: "optional" } };
 
 /**
  * A field that may be absent. It does not use `exactOptional`, which runs its schema on each absent field
@@ -65,22 +62,3 @@ export const timestamp: z.ZodType<string> = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
   .meta({ format: "date-time" });
-
-export const questions: z.ZodType<Questions> = z.record(z.string(), z.string());
-
-export const finishReason: z.ZodType<FinishReason> = oneOf<FinishReason>({
-  success: true,
-  error: true,
-  canceled: true,
-});
-
-export const turnError: z.ZodType<TurnError> = z.object({
-  code: z.enum(TURN_ERROR_CODES),
-  message: z.string(),
-} satisfies Shape<TurnError>);
-
-export const usage: z.ZodType<Usage> = z.object({
-  input_tokens: count.exactOptional(),
-  output_tokens: count.exactOptional(),
-  cost: z.number().exactOptional(),
-} satisfies Shape<Usage>);

@@ -1,27 +1,16 @@
 export { checkJson } from "./schema/check-json.ts";
 export type { JsonIssue } from "./schema/check-json.ts";
-export { eventTypes } from "./events/event-schemas.ts";
-export type { EventOf } from "./events/event-schemas.ts";
-export type { ActorRef, CallMode, Hops, SenderRef } from "./actors.ts";
+export { eventTypes } from "./events/events.ts";
+export type { EventOf } from "./events/events.ts";
+export type { ActorRef, Caller, CallMode, Hops, SenderRef } from "./actors.ts";
 export { isId } from "./ids.ts";
 export type { ArtifactId, Branded, CallId, RequestId, RunId } from "./ids.ts";
 export type { Json, JsonObject } from "./json.ts";
 export { roleOf } from "./events/roles.ts";
+export type { ConfigureCompleted, Event, EventAddress, ForkedFrom, Role } from "./events/events.ts";
+export type { Approval, EventBody, EventType, Questions } from "./events/event-body.ts";
+export type { FinishReason, ToolErrorCode, TurnError, TurnErrorCode, Usage } from "./events/outcome-codes.ts";
 export type {
-  Event,
-  EventAddress,
-  EventBody,
-  EventType,
-  ForkedFrom,
-  Approval,
-  Questions,
-  TurnError,
-  Usage,
-  Role,
-} from "./events/events.ts";
-export type { FinishReason, ToolErrorCode, TurnErrorCode } from "./events/outcome-codes.ts";
-export type {
-  Caller,
   CancelRequest,
   ChatRequest,
   ConfigureRequest,
@@ -45,7 +34,7 @@ export type {
   RunStatus,
   RunSummary,
 } from "./answers/status.ts";
-export type { Accepted, AgentEntry, ConfigureCompleted, UploadedArtifact } from "./answers/answers.ts";
+export type { Accepted, AgentEntry, UploadedArtifact } from "./answers/answers.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
 export type { Issue, RefusalKind } from "./schema/check-json.ts";
 export { parseRequest } from "./requests/parse.ts";

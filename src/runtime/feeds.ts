@@ -1,6 +1,6 @@
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { LoggedEvents } from "../protocol/events/texts.ts";
-import type { EventType } from "../protocol/events/events.ts";
+import type { EventType } from "../protocol/events/event-body.ts";
 import type { LoggingLevel } from "../protocol/requests/requests.ts";
 
 /** The request or run of an id. */

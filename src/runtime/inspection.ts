@@ -1,6 +1,6 @@
 import type { OperationDescriptor } from "../protocol/answers/descriptor.ts";
 import type { Statechart } from "../protocol/answers/statechart.ts";
-import type { CalleeKind } from "../protocol/events/events.ts";
+import type { CalleeKind } from "../protocol/actors.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 

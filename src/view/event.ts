@@ -1,5 +1,6 @@
-import type { Callee, Questions, TurnError, Usage } from "../protocol/events/events.ts";
-import type { FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { Callee } from "../protocol/actors.ts";
+import type { Questions } from "../protocol/events/event-body.ts";
+import type { TurnError, Usage, FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { callKey } from "./run-view.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../protocol/events/events.ts";
+import type { Usage } from "../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { ViewDraft } from "./draft.ts";
 import { baseOf, given, eventPlace } from "./event.ts";

@@ -1,4 +1,5 @@
-import type { Event, EventType } from "../../src/protocol/events/events.ts";
+import type { EventType } from "../../src/protocol/events/event-body.ts";
+import type { Event } from "../../src/protocol/events/events.ts";
 import type { RequestId } from "../../src/protocol/ids.ts";
 
 /** The events of one type, in order. */

@@ -82,7 +82,7 @@ function findDeclaration(file: string, name: string): Omit<PublicName, "name" | 
     return {
       comment: own.map(({ comment }) => comment).find((comment) => comment !== "") ?? "",
       declarations: own.map(({ code }) =>
-        code
+        withWords(code, statements)
           .replace(/^export (declare )?/, "")
           .replaceAll(/^( +)/gm, (spaces) => spaces.slice(spaces.length / 2)),
       ),
@@ -94,6 +94,19 @@ function findDeclaration(file: string, name: string): Omit<PublicName, "name" | 
     return findDeclaration(resolve(dirname(file), listed.from.replace(/\.ts$/, ".d.ts")), listed.own);
   }
   throw new Error(`${relative("", file)} does not declare ${name}`);
+}
+
+/** The words of a closed list, where a type only names the list. */
+function withWords(code: string, statements: readonly Statement[]): string {
+  return code.replace(/\(typeof (\w+)\)\[number\]/, (named, list: string) => {
+    const words = statements
+      .map(
+        (other) =>
+          new RegExp(`^(?:export )?declare const ${list}: readonly \\[([^\\]]*)\\]`).exec(other.code)?.[1],
+      )
+      .find((found) => found !== undefined);
+    return words === undefined ? named : words.trim().replaceAll(/,\s*/g, " | ");
+  });
 }
 
 interface Statement {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ErrorCode } from "../../src/errors.ts";
-import { answerSchemas } from "../../src/protocol/answers/answer-schemas.ts";
+import { answerSchemas } from "../../src/protocol/answers/answers.ts";
 import type { Problem, ProblemCode } from "../../src/protocol/answers/problem.ts";
 
 const problem: Problem = {

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { checkJson } from "../../src/protocol/schema/check-json.ts";
 import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
-import { belongsToRun, CALLEE_KINDS, MACHINE_STATUSES } from "../../src/protocol/events/events.ts";
-import type { EventBody, EventType } from "../../src/protocol/events/events.ts";
+import { CALLEE_KINDS } from "../../src/protocol/actors.ts";
+import { MACHINE_STATUSES } from "../../src/protocol/events/event-body.ts";
+import { belongsToRun } from "../../src/protocol/events/events.ts";
+import type { EventBody, EventType } from "../../src/protocol/events/event-body.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 import type { Request } from "../../src/protocol/requests/requests.ts";

@@ -1,9 +1,10 @@
-// Decoding events gives what JSON.parse gives, whatever they have in common with the event before.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createSpeaker, encodeEvent, EventDecoder } from "../../src/protocol/events/encode.ts";
 import type { Speaker } from "../../src/protocol/events/encode.ts";
-import type { EventBody } from "../../src/protocol/events/events.ts";
+import type { EventBody } from "../../src/protocol/events/event-body.ts";
+
+// Decoding events gives what JSON.parse gives, whatever they have in common with the event before.
 
 const content = fc.oneof(
   fc.string({ unit: "grapheme" }),

@@ -3,12 +3,8 @@ import { expect, test } from "vitest";
 import type * as z from "zod";
 import { createSpeaker, encodeEvent } from "../../src/protocol/events/encode.ts";
 import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
-import {
-  configureCompletedSchema,
-  eventSchemas,
-  eventTypes,
-} from "../../src/protocol/events/event-schemas.ts";
-import type { EventBody } from "../../src/protocol/events/events.ts";
+import { configureCompletedSchema, eventSchemas, eventTypes } from "../../src/protocol/events/events.ts";
+import type { EventBody } from "../../src/protocol/events/event-body.ts";
 import { schemas } from "../../src/protocol/schema/json-schema.ts";
 import { addressFor, bodies, requestId, runId } from "./arbitrary.ts";
 

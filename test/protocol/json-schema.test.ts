@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createSpeaker, encodeEvent } from "../../src/protocol/events/encode.ts";
-import { eventTypes } from "../../src/protocol/events/event-schemas.ts";
+import { eventTypes } from "../../src/protocol/events/events.ts";
 import { components, schemas } from "../../src/protocol/schema/json-schema.ts";
 import type { Request } from "../../src/protocol/requests/requests.ts";
 import { addressFor, bodies, event, requests } from "./arbitrary.ts";

@@ -1,4 +1,5 @@
-import type { Event, Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** An event in the words of the dialect. */

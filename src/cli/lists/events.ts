@@ -1,11 +1,10 @@
 import { Command, Option } from "../vendor/commander.ts";
 import type { Client } from "../../client/client-api.ts";
 import { project } from "../../view/fold.ts";
-import type { Event } from "../../protocol/events/events.ts";
+import type { Event, EventOf } from "../../protocol/events/events.ts";
 import { addConnectionOptions, requireServer, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { parseId } from "../requests/request-options.ts";
-import type { EventOf } from "../../protocol/events/event-schemas.ts";
 import type { Json } from "../../protocol/json.ts";
 import { stdout, styled } from "../print/terminal.ts";
 import { toDuration, toLine, toTime } from "../print/text.ts";

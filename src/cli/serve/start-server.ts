@@ -10,7 +10,7 @@ import { nodeEnvironment } from "../../node/environment.ts";
 import { serve } from "../../node/serve.ts";
 import type { Server, ServeOptions } from "../../node/serve.ts";
 import { superviseProcess } from "../../node/supervise.ts";
-import type { TurnError } from "../../protocol/events/events.ts";
+import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";

@@ -1,6 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { TurnError } from "../../protocol/events/events.ts";
-import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
+import type { TurnError, FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 

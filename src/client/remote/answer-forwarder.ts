@@ -1,6 +1,6 @@
 import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
-import type { Approval } from "../../protocol/events/events.ts";
+import type { Approval } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";

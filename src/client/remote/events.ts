@@ -1,6 +1,8 @@
 import { AgentError } from "../../errors.ts";
-import { CALLEE_KINDS, MACHINE_STATUSES } from "../../protocol/events/events.ts";
-import type { Callee, EventBody, StateStep } from "../../protocol/events/events.ts";
+import { CALLEE_KINDS } from "../../protocol/actors.ts";
+import { MACHINE_STATUSES } from "../../protocol/events/event-body.ts";
+import type { Callee } from "../../protocol/actors.ts";
+import type { EventBody, StateStep } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";

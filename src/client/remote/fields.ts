@@ -1,7 +1,6 @@
 import { COMPLETION_ERROR_CODES, TOOL_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
 import { timestamp } from "../../protocol/fields.ts";
-import type { Usage } from "../../protocol/events/events.ts";
-import type { CompletionErrorCode, ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { Usage, CompletionErrorCode, ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import { checkText } from "../../runtime/journal/json-limits.ts";
 
 /** Maximum length of a remote name. */

@@ -1,6 +1,6 @@
 import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { RemoteFile, RemoteSession } from "../../runtime/agent/remote-port.ts";
 import { errorMessage } from "../../runtime/agent/error-message.ts";

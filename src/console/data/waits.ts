@@ -1,4 +1,4 @@
-import type { EventOf } from "../../protocol/events/event-schemas.ts";
+import type { EventOf } from "../../protocol/events/events.ts";
 import { useRunChanges } from "./changes.ts";
 import { useResource } from "./resource.ts";
 import type { Resource } from "./resource.ts";

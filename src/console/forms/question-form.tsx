@@ -5,7 +5,7 @@ import { asksForSecret, useDraft } from "../data/drafts.ts";
 import type { DraftKey } from "../data/drafts.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { refusalText } from "../parts/refusal.tsx";
-import type { Questions } from "../../protocol/events/events.ts";
+import type { Questions } from "../../protocol/events/event-body.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { FormField } from "./form.tsx";

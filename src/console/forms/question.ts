@@ -1,5 +1,5 @@
 import { isObject } from "../../protocol/json.ts";
-import type { Questions } from "../../protocol/events/events.ts";
+import type { Questions } from "../../protocol/events/event-body.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 
 /** The schema of the answer to a wait. A wait without one takes JSON, or else a text, for each key. */

@@ -1,5 +1,5 @@
 import type { CallView, RunView, TurnView } from "../../view/run-view.ts";
-import type { Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { StateName } from "../parts/state.tsx";
 import { duration, momentTime } from "../parts/time.ts";
 

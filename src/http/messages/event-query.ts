@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
-import { eventTypes } from "../../protocol/events/event-schemas.ts";
-import type { EventType } from "../../protocol/events/events.ts";
+import { eventTypes } from "../../protocol/events/events.ts";
+import type { EventType } from "../../protocol/events/event-body.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import { parseCursor, parseFlag } from "../../protocol/requests/parse.ts";
 import type { EventFilter } from "../../runtime/feeds.ts";

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { basePath } from "hono/route";
 import { typeOf } from "../../protocol/events/encode.ts";
-import type { EventType } from "../../protocol/events/events.ts";
+import type { EventType } from "../../protocol/events/event-body.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 

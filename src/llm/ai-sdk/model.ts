@@ -2,7 +2,7 @@ import type * as ai from "ai";
 import { AgentError, messageOf } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelContext, ModelPart, QueueOptions } from "../../ports/model.ts";
-import type { Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toQueueOptions } from "../../runtime/agent/call-options.ts";
 import { cut } from "../../runtime/journal/json-limits.ts";

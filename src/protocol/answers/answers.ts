@@ -1,5 +1,13 @@
-import type { Event } from "../events/events.ts";
+import * as z from "zod";
+import { artifactId, requestId, runId } from "../fields.ts";
+import type { Shape } from "../fields.ts";
 import type { ArtifactId, RequestId, RunId } from "../ids.ts";
+import { agentDescriptor } from "./descriptor.ts";
+import type { AgentDescriptor } from "./descriptor.ts";
+import { problem } from "./problem.ts";
+import type { Problem } from "./problem.ts";
+import { requestStatusSchema, runStatusSchema, runSummarySchema } from "./status.ts";
+import type { RequestStatus, RunStatus, RunSummary } from "./status.ts";
 
 /** An agent in the list of `GET /`. */
 export interface AgentEntry {
@@ -21,9 +29,40 @@ export interface UploadedArtifact {
   readonly url: string;
 }
 
-/** The answer to a configuration: has the shape of a RequestCompleted, but is not in the log. */
-export type ConfigureCompleted = Omit<Event & { readonly type: "RequestCompleted" }, "id" | "run_id"> & {
-  readonly id: 0;
-  /** `null` for the configuration of an agent. */
-  readonly run_id: RunId | null;
+/** The answers of the routes, except events, by name. */
+export interface AnswerTypes {
+  readonly AgentEntry: AgentEntry;
+  readonly AgentDescriptor: AgentDescriptor;
+  readonly Accepted: Accepted;
+  readonly RequestStatus: RequestStatus;
+  readonly RunSummary: RunSummary;
+  readonly RunStatus: RunStatus;
+  readonly UploadedArtifact: UploadedArtifact;
+  readonly Problem: Problem;
+}
+
+const text = z.string();
+
+/** @internal The schema of each answer. */
+export const answerSchemas: { readonly [Name in keyof AnswerTypes]: z.ZodType<AnswerTypes[Name]> } = {
+  AgentEntry: z
+    .object({
+      name: text,
+      path: text.describe("The path of the agent's routes, relative to the list."),
+    } satisfies Shape<AgentEntry>)
+    .describe("An agent of this server."),
+  AgentDescriptor: agentDescriptor,
+  Accepted: z
+    .object({
+      request_id: requestId,
+      run_id: runId.nullable().describe("null only for the configuration of an agent."),
+    } satisfies Shape<Accepted>)
+    .describe("The request was accepted; read its events for the result."),
+  RequestStatus: requestStatusSchema,
+  RunSummary: runSummarySchema,
+  RunStatus: runStatusSchema,
+  UploadedArtifact: z
+    .object({ artifact_id: artifactId, url: text } satisfies Shape<UploadedArtifact>)
+    .describe("The address of an uploaded file."),
+  Problem: problem,
 };

@@ -1,4 +1,8 @@
+import * as z from "zod";
+import { jsonObject } from "../fields.ts";
+import type { Shape } from "../fields.ts";
 import type { JsonObject } from "../json.ts";
+import { statechart } from "./statechart.ts";
 import type { Statechart } from "./statechart.ts";
 
 /** An operation in the description of an agent. */
@@ -34,3 +38,37 @@ export interface AgentDescriptor {
   /** JSON Schema of the args of a ConfigureRequest, if the agent declares one. */
   readonly config_schema?: JsonObject;
 }
+
+const text = z.string();
+
+const operation = z.object({
+  name: text,
+  description: text,
+  input_schema: jsonObject
+    .exactOptional()
+    .describe("JSON Schema of the input; absent if any JSON is accepted."),
+  output_schema: jsonObject.exactOptional().describe("JSON Schema of the output."),
+} satisfies Shape<OperationDescriptor>);
+
+const message = z.object({
+  name: text,
+  body_schema: jsonObject
+    .exactOptional()
+    .describe("JSON Schema of the body; absent if any JSON is accepted."),
+} satisfies Shape<MessageDescriptor>);
+
+/** @internal The schema of a description. */
+export const agentDescriptor: z.ZodType<AgentDescriptor> = z
+  .object({
+    name: text,
+    purpose: text,
+    version: text.exactOptional(),
+    endpoints: z.array(text),
+    operations: z.array(operation).describe("The agent's operations, including chat."),
+    messages: z.array(message).exactOptional().describe("The messages that the agent's runs accept."),
+    tools: z.array(text).describe("The tools and agents it calls; informative."),
+    keys: z.boolean().exactOptional().describe("Whether requests can name a run by key."),
+    statechart: statechart.exactOptional().describe("Its chart, if the agent is a state machine."),
+    config_schema: jsonObject.exactOptional().describe("JSON Schema of the args of a ConfigureRequest."),
+  } satisfies Shape<AgentDescriptor>)
+  .describe("The description of an agent.");

@@ -1,28 +1,33 @@
+import * as z from "zod";
+import type { Shape } from "../fields.ts";
 import type { Issue } from "../schema/check-json.ts";
 
+const PROBLEM_CODES = [
+  "invalid_request",
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "method_not_allowed",
+  "request_timeout",
+  "conflict",
+  "gone",
+  "too_large",
+  "unsupported_media_type",
+  "misdirected",
+  "unprocessable",
+  "overloaded",
+  "run_full",
+  "too_deep",
+  "would_deadlock",
+  "not_accepted",
+  "internal",
+  "unavailable",
+  "timeout",
+  "insufficient_storage",
+] as const;
+
 /** The kind of a problem, for programs to branch on; a closed list. */
-export type ProblemCode =
-  | "invalid_request"
-  | "unauthorized"
-  | "forbidden"
-  | "not_found"
-  | "method_not_allowed"
-  | "request_timeout"
-  | "conflict"
-  | "gone"
-  | "too_large"
-  | "unsupported_media_type"
-  | "misdirected"
-  | "unprocessable"
-  | "overloaded"
-  | "run_full"
-  | "too_deep"
-  | "would_deadlock"
-  | "not_accepted"
-  | "internal"
-  | "unavailable"
-  | "timeout"
-  | "insufficient_storage";
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
 /** The body of every refusal (RFC 9457). It can have more fields. */
 export interface Problem {
@@ -38,3 +43,23 @@ export interface Problem {
   /** Each fault of the request. */
   readonly errors?: readonly Issue[];
 }
+
+const text = z.string();
+
+const issue = z.object({
+  path: text.describe("Path from the root of the body, joined by dots."),
+  message: text,
+} satisfies Shape<Issue>);
+
+/** @internal The schema of a refusal. */
+export const problem: z.ZodType<Problem> = z
+  .object({
+    type: text,
+    title: text,
+    status: z.int(),
+    code: z.enum(PROBLEM_CODES),
+    detail: text.describe("Names the thing and the fact."),
+    hint: text.exactOptional().describe("How to fix it."),
+    errors: z.array(issue).exactOptional().describe("Each fault of the request."),
+  } satisfies Shape<Problem>)
+  .describe("Why a request was refused (RFC 9457).");

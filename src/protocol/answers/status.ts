@@ -1,13 +1,23 @@
-import type { ForkedFrom, Questions, TurnError, Usage } from "../events/events.ts";
-import type { FinishReason, TurnErrorCode } from "../events/outcome-codes.ts";
+import * as z from "zod";
+import { questions } from "../events/event-body.ts";
+import { turnError, usage, FINISH_REASONS, TURN_ERROR_CODES } from "../events/outcome-codes.ts";
+import type { Questions } from "../events/event-body.ts";
+import type { TurnError, Usage, FinishReason, TurnErrorCode } from "../events/outcome-codes.ts";
+import type { ForkedFrom } from "../events/events.ts";
+import { count, json, ordinal, requestId, runId, timestamp } from "../fields.ts";
+import type { Shape } from "../fields.ts";
 import type { RequestId, RunId } from "../ids.ts";
 import type { Json } from "../json.ts";
 
+const REQUEST_PHASES = ["queued", "running", "waiting", "completed"] as const;
+
 /** The state of a request. */
-export type RequestPhase = "queued" | "running" | "waiting" | "completed";
+export type RequestPhase = (typeof REQUEST_PHASES)[number];
+
+const RUN_PHASES = ["idle", "running", "waiting"] as const;
 
 /** The state of a run. */
-export type RunPhase = "idle" | "running" | "waiting";
+export type RunPhase = (typeof RUN_PHASES)[number];
 
 /** What a request waits for from outside: the oldest open question, otherwise what its turn at rest waits for. */
 export type WaitingFor =
@@ -107,3 +117,106 @@ export interface RunStatus extends RunSummary {
   /** Its newest requests, the newest first. */
   readonly requests: readonly RunRequest[];
 }
+
+const text = z.string();
+
+const finishReason = z.enum(FINISH_REASONS);
+
+const lastTurn = z
+  .object({
+    request_id: requestId,
+    operation: text,
+    started_at: timestamp,
+    ended_at: timestamp.exactOptional().describe("Absent while the turn is not at its end."),
+    finish_reason: finishReason.exactOptional(),
+    error_code: z.enum(TURN_ERROR_CODES).exactOptional(),
+  } satisfies Shape<LastTurn>)
+  .describe("The newest turn of the run.");
+
+const runSummary = {
+  run_id: runId,
+  agent: text,
+  status: z.enum(RUN_PHASES),
+  created_at: timestamp,
+  updated_at: timestamp,
+  initial_input: json,
+  turns: count,
+  key: text.exactOptional().describe("The name that the run was created with."),
+  forked_from: z
+    .object({ run_id: runId, id: count })
+    .exactOptional()
+    .describe("The run and event that this run was forked from."),
+  last_event_id: count,
+  last_turn: lastTurn
+    .exactOptional()
+    .describe("Absent before the first turn, for a fork before its first own turn, and for older logs."),
+  open_waits: count.describe("The number of open waits."),
+  queued: count.describe("The number of queued requests."),
+  wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
+  usage: usage.exactOptional().describe("The usage of all turns that have ended."),
+} satisfies Shape<RunSummary>;
+const requestPhase = z.enum(REQUEST_PHASES);
+
+const runRequest = z.object({
+  request_id: requestId,
+  status: requestPhase,
+  created_at: timestamp,
+  started: ordinal.exactOptional().describe("The id of its first event; absent while it is queued."),
+  completed: ordinal.exactOptional().describe("The id of its last event, once it has ended."),
+} satisfies Shape<RunRequest>);
+
+const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("input"), wait_id: ordinal, expires_at: timestamp.exactOptional() }),
+  z.object({ kind: z.literal("sleep"), expires_at: timestamp }),
+  z.object({ kind: z.literal("message"), name: text, expires_at: timestamp.exactOptional() }),
+  z.object({
+    kind: z.literal("actor"),
+    agent: text,
+    key: text.exactOptional(),
+    run_id: runId.exactOptional(),
+    request_id: requestId.describe("The request there."),
+    expires_at: timestamp.exactOptional(),
+  }),
+]);
+
+/** @internal The schema of the state of a request. */
+export const requestStatusSchema: z.ZodType<RequestStatus> = z
+  .object({
+    request_id: requestId,
+    run_id: runId,
+    agent: text,
+    operation: text,
+    status: requestPhase,
+    finish_reason: finishReason.exactOptional(),
+    result: text.nullable().exactOptional(),
+    output: json.exactOptional(),
+    error: turnError.exactOptional(),
+    request_keys: questions.exactOptional().describe("The questions of the oldest open wait."),
+    wait_id: ordinal.exactOptional().describe("The oldest open wait."),
+    state: json.exactOptional().describe("XState's state value, if the agent is a state machine."),
+    accepts: z
+      .array(text)
+      .exactOptional()
+      .describe("The operations that the machine takes now; its guards are not considered."),
+    waiting_for: waitingFor
+      .exactOptional()
+      .describe("What the request waits for from outside; clients ignore kinds that they do not know."),
+    wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
+    created_at: timestamp,
+    completed_at: timestamp.exactOptional(),
+    last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),
+  } satisfies Shape<RequestStatus>)
+  .describe("The state of a request.");
+
+/** @internal The schema of a row of the list of runs. */
+export const runSummarySchema: z.ZodType<RunSummary> = z
+  .object(runSummary)
+  .describe("A run in the list of runs.");
+
+/** @internal The schema of the state of a run. */
+export const runStatusSchema: z.ZodType<RunStatus> = z
+  .object({
+    ...runSummary,
+    requests: z.array(runRequest).describe("Its newest requests, the newest first."),
+  } satisfies Shape<RunStatus>)
+  .describe("A run and its newest requests.");

@@ -1,5 +1,6 @@
 import { roleOf } from "./roles.ts";
-import type { Event, EventAddress, EventBody, EventType } from "./events.ts";
+import type { EventBody, EventType } from "./event-body.ts";
+import type { Event, EventAddress } from "./events.ts";
 import type { RunId } from "../ids.ts";
 
 /** The part of the event address that all events of one speaker share. */

@@ -1,5 +1,11 @@
+import * as z from "zod";
+import { count } from "../fields.ts";
+import type { Shape } from "../fields.ts";
+
+export const FINISH_REASONS = ["success", "error", "canceled"] as const;
+
 /** How a turn ended. */
-export type FinishReason = "success" | "error" | "canceled";
+export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /**
  * Why a model gave no answer, where its provider says so: it is away or busy, it does not accept the key, the prompt is too
@@ -73,3 +79,29 @@ export const COMPLETION_ERROR_CODES: readonly CompletionErrorCode[] = [
   ...COMPLETION_CODES,
   ...MODEL_ERROR_CODES,
 ];
+
+/** The error of a turn, as its caller sees it. */
+export interface TurnError {
+  readonly code: TurnErrorCode;
+  readonly message: string;
+}
+
+/** Token usage of completions, as far as the model reports it. */
+export interface Usage {
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+  readonly cost?: number;
+}
+
+/** @internal The schema of the error of a turn. */
+export const turnError: z.ZodType<TurnError> = z.object({
+  code: z.enum(TURN_ERROR_CODES),
+  message: z.string(),
+} satisfies Shape<TurnError>);
+
+/** @internal The schema of the usage of a turn or a completion. */
+export const usage: z.ZodType<Usage> = z.object({
+  input_tokens: count.exactOptional(),
+  output_tokens: count.exactOptional(),
+  cost: z.number().exactOptional(),
+} satisfies Shape<Usage>);

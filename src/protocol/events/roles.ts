@@ -1,4 +1,5 @@
-import type { EventType, Role } from "./events.ts";
+import type { EventType } from "./event-body.ts";
+import type { Role } from "./events.ts";
 
 /** The role that goes with a type of event. */
 export function roleOf(type: EventType): Role {

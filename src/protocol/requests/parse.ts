@@ -1,12 +1,11 @@
 import type * as z from "zod";
 import { checkJson } from "../schema/check-json.ts";
 import type { Issue, RefusalKind } from "../schema/check-json.ts";
-import { besideSchema, requestSchemas } from "./request-schemas.ts";
-import type { Delivery, Request } from "./requests.ts";
+import { besideSchema, LOGGING_LEVELS, requestSchemas } from "./requests.ts";
+import type { Delivery, Request, Beside } from "./requests.ts";
 import { describeIssue, toIssues } from "../schema/schema-issues.ts";
 import { isObject } from "../json.ts";
 import type { Fields } from "../json.ts";
-import type { Beside } from "./request-schemas.ts";
 
 /** A parsed value, or what is wrong with it. */
 export type Parsed<Value> =
@@ -196,7 +195,7 @@ const FLAGS = new Map([
   ["0", false],
 ]);
 
-const LEVELS = new Set<unknown>(["minimal", "default", "tools", "llm", "agents", "all"]);
+const LEVELS: ReadonlySet<unknown> = new Set(LOGGING_LEVELS);
 
 function toNumber(text: unknown): unknown {
   return typeof text === "string" && DIGITS.test(text) ? Number(text) : text;

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { answerSchemas } from "../answers/answer-schemas.ts";
-import { configureCompletedSchema, eventSchemas } from "../events/event-schemas.ts";
+import { answerSchemas } from "../answers/answers.ts";
+import { configureCompletedSchema, eventSchemas } from "../events/events.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { besideSchema, requestSchemas } from "../requests/request-schemas.ts";
+import { besideSchema, requestSchemas } from "../requests/requests.ts";
 
 /** JSON Schemas by name. */
 export type Schemas = { readonly [name: string]: JsonObject };

@@ -1,4 +1,4 @@
-import type { TurnError } from "../../protocol/events/events.ts";
+import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { ContinuedStart } from "../journal/records.ts";

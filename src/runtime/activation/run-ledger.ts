@@ -11,7 +11,7 @@ import { CHAT } from "../agent/agent.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import { addUsage } from "../replay/turn-journal.ts";
-import type { Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
 import { toPromptMark } from "../replay/prompts.ts";

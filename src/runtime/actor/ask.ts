@@ -1,9 +1,9 @@
-import type { CallMode } from "../../protocol/actors.ts";
-import type { Callee, Event } from "../../protocol/events/events.ts";
+import type { CallMode, Callee } from "../../protocol/actors.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
+import { CALLERS_LIMIT } from "../../protocol/actors.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { NewCall, TimedCall } from "../calls/attempts.ts";

@@ -1,6 +1,5 @@
 import { isInstance } from "../../errors.ts";
-import type { CallMode } from "../../protocol/actors.ts";
-import type { Callee } from "../../protocol/events/events.ts";
+import type { CallMode, Callee } from "../../protocol/actors.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";

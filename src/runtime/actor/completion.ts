@@ -1,8 +1,7 @@
 import { isInstance } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelPart } from "../../ports/model.ts";
-import type { Usage } from "../../protocol/events/events.ts";
-import type { CompletionErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { Usage, CompletionErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
-import type { Approval, Questions } from "../../protocol/events/events.ts";
+import type { Approval, Questions } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";

@@ -1,10 +1,9 @@
 import type { Environment } from "../../ports/environment.ts";
-import type { CallMode, Hops } from "../../protocol/actors.ts";
-import type { Approval, EventBody, Questions } from "../../protocol/events/events.ts";
+import type { CallMode, Hops, Caller } from "../../protocol/actors.ts";
+import type { Approval, EventBody, Questions } from "../../protocol/events/event-body.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Caller } from "../../protocol/requests/requests.ts";
 import type { Memory } from "./turn-api.ts";
 
 /** The implementation of an agent on another server: the runtime calls this instead of a handler. */

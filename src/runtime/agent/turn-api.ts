@@ -1,7 +1,8 @@
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Model } from "../../ports/model.ts";
-import type { Approval, Event } from "../../protocol/events/events.ts";
+import type { Approval } from "../../protocol/events/event-body.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { ActorAddress, ActorPlace } from "./actor-address.ts";

@@ -1,4 +1,4 @@
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { RecordBody } from "./records.ts";
 
 /** Whether an event starts a call again. A retry alone is no progress of the turn. */

@@ -10,7 +10,7 @@ import type {
 } from "../../ports/log-batch.ts";
 import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";

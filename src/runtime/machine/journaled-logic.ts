@@ -8,7 +8,7 @@ import type {
   AnyStateMachine,
   EventObject,
 } from "xstate";
-import type { MachineStatus } from "../../protocol/events/events.ts";
+import type { MachineStatus } from "../../protocol/events/event-body.ts";
 import type { Json } from "../../protocol/json.ts";
 import { callOf } from "./actors.ts";
 import type { ActorCall } from "./actors.ts";

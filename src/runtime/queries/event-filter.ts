@@ -1,5 +1,5 @@
 import { agentOf, depthOf, idOf, ofRequest, typeOf } from "../../protocol/events/encode.ts";
-import type { EventType } from "../../protocol/events/events.ts";
+import type { EventType } from "../../protocol/events/event-body.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import type { Address, EventFilter } from "../feeds.ts";

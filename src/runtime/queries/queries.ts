@@ -4,7 +4,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import type { EventOf } from "../../protocol/events/event-schemas.ts";
+import type { EventOf } from "../../protocol/events/events.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";

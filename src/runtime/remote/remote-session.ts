@@ -1,12 +1,11 @@
 import type { Environment } from "../../ports/environment.ts";
-import type { Hops } from "../../protocol/actors.ts";
+import type { Hops, Caller } from "../../protocol/actors.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { CALLERS_LIMIT } from "../../protocol/requests/requests.ts";
-import type { Caller } from "../../protocol/requests/requests.ts";
+import { CALLERS_LIMIT } from "../../protocol/actors.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import type {
   RemoteCursor,

@@ -1,7 +1,7 @@
-import type { ActorRef, CallMode, Hops } from "../../protocol/actors.ts";
-import type { Callee, Event } from "../../protocol/events/events.ts";
+import type { ActorRef, CallMode, Hops, Callee, Caller } from "../../protocol/actors.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { Caller, OperationRequest } from "../../protocol/requests/requests.ts";
+import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 

@@ -1,5 +1,6 @@
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import type { Event, EventType } from "../../protocol/events/events.ts";
+import type { EventType } from "../../protocol/events/event-body.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { byteLength } from "../journal/json-limits.ts";

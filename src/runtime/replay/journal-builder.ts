@@ -1,4 +1,5 @@
-import type { Event, Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import { contentAt, countTexts, encodeTexts, fieldsOf } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";

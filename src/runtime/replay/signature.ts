@@ -1,6 +1,5 @@
 import { canonical } from "../../protocol/json.ts";
-import type { CallMode } from "../../protocol/actors.ts";
-import type { Callee } from "../../protocol/events/events.ts";
+import type { CallMode, Callee } from "../../protocol/actors.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /**

@@ -1,6 +1,7 @@
 import type { CallErrorCode } from "../../errors.ts";
 import type { ActorCallEvent } from "./actor-request.ts";
-import type { Usage, Event } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";

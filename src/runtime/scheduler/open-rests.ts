@@ -1,6 +1,6 @@
 import type { WaitingFor } from "../../protocol/answers/status.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
-import type { Callee } from "../../protocol/events/events.ts";
+import type { Callee } from "../../protocol/actors.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import type { TurnJournal, LoggedWait } from "../replay/turn-journal.ts";

@@ -1,4 +1,4 @@
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { cut, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";

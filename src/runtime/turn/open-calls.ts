@@ -1,5 +1,5 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";

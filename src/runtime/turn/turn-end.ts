@@ -1,5 +1,4 @@
-import type { TurnError, Usage } from "../../protocol/events/events.ts";
-import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
+import type { TurnError, Usage, FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** The end of a turn. */

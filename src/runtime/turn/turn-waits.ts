@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { EventBody } from "../../protocol/events/events.ts";
+import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { checkWith } from "../agent/definition/schema.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";

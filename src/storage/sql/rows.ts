@@ -1,6 +1,6 @@
 import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { LastTurn, WaitingFor } from "../../protocol/answers/status.ts";
-import type { Usage } from "../../protocol/events/events.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toRemovedEntry, toRemovedRequest } from "../shared/entries.ts";

@@ -1,6 +1,7 @@
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { LogRecord } from "../../../src/ports/log-batch.ts";
-import type { Event, EventType } from "../../../src/protocol/events/events.ts";
+import type { EventType } from "../../../src/protocol/events/event-body.ts";
+import type { Event } from "../../../src/protocol/events/events.ts";
 import { toEntries } from "../history.ts";
 import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { RequestMark } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { createSpeaker, encodeEvent } from "../../../src/protocol/events/encode.ts";
-import type { EventBody } from "../../../src/protocol/events/events.ts";
+import type { EventBody } from "../../../src/protocol/events/event-body.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import {
   events,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { clientId, jsonObject, oneOf, optional } from "../../../protocol/fields.ts";
+import { clientId, jsonObject, optional } from "../../../protocol/fields.ts";
 import { isObject } from "../../../protocol/json.ts";
 import type { Fields, JsonObject } from "../../../protocol/json.ts";
 import { describeIssue, toIssues } from "../../../protocol/schema/schema-issues.ts";
@@ -10,11 +10,13 @@ import { readFields, readItems } from "./spelling.ts";
 import type { SpelledFields } from "./spelling.ts";
 import { wrongField, unprocessable } from "../../../http/messages/wrong-field.ts";
 
+const INPUT_ROLES = ["user", "assistant", "system", "tool"] as const;
+
 /** A message of a request. */
 export interface InputMessage {
   /** In lower case; any text. */
   readonly type: string;
-  readonly role: "user" | "assistant" | "system" | "tool";
+  readonly role: (typeof INPUT_ROLES)[number];
   readonly content: readonly InputContent[];
   readonly metadata?: JsonObject;
 }
@@ -82,7 +84,7 @@ const OWN = {
     z.array(
       z.object({
         type: z.string(),
-        role: oneOf<InputMessage["role"]>({ user: true, assistant: true, system: true, tool: true }),
+        role: z.enum(INPUT_ROLES),
         content: z.array(inputContent),
         metadata: optional(jsonObject),
       }),

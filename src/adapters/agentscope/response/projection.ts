@@ -1,5 +1,5 @@
 import { EventDecoder } from "../../../protocol/events/encode.ts";
-import type { TurnError, Usage } from "../../../protocol/events/events.ts";
+import type { TurnError, Usage } from "../../../protocol/events/outcome-codes.ts";
 import { RunFold } from "../../../view/fold.ts";
 import type { CallView, Change, PartView, TurnView } from "../../../view/run-view.ts";
 import { mergeUsage } from "../../../view/turns.ts";

@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { withPrefix } from "../../../http/messages/mount.ts";
 import { idOf, typeOf } from "../../../protocol/events/encode.ts";
-import type { EventType } from "../../../protocol/events/events.ts";
+import type { EventType } from "../../../protocol/events/event-body.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { Address, Feed } from "../../../runtime/feeds.ts";

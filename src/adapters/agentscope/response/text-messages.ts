@@ -1,4 +1,4 @@
-import type { Usage } from "../../../protocol/events/events.ts";
+import type { Usage } from "../../../protocol/events/outcome-codes.ts";
 import type { CallView } from "../../../view/run-view.ts";
 import type { ContentBuilder } from "../builders/content.ts";
 import type { MessageBuilder } from "../builders/message.ts";

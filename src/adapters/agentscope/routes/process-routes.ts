@@ -4,7 +4,7 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { readJson } from "../../../http/messages/body.ts";
 import { parseCount, queryOf, read } from "../../../http/messages/event-query.ts";
 import { isObject } from "../../../protocol/json.ts";
-import { requestSchemas } from "../../../protocol/requests/request-schemas.ts";
+import { requestSchemas } from "../../../protocol/requests/requests.ts";
 import { parseProcessRequest } from "../request/body.ts";
 import type { SessionName } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";

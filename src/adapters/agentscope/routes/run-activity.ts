@@ -1,5 +1,6 @@
 import { requestIdOf } from "../../../protocol/events/encode.ts";
-import type { Event, EventType } from "../../../protocol/events/events.ts";
+import type { EventType } from "../../../protocol/events/event-body.ts";
+import type { Event } from "../../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { Address } from "../../../runtime/feeds.ts";

@@ -1,6 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import { idOf, requestIdOf, typeOf } from "../../../protocol/events/encode.ts";
-import type { EventType } from "../../../protocol/events/events.ts";
+import type { EventType } from "../../../protocol/events/event-body.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import type { Feed } from "../../../runtime/feeds.ts";

@@ -1,0 +1,471 @@
+import * as z from "zod";
+import { CALL_MODES, CALLEE_KINDS } from "../actors.ts";
+import type { Callee, CallMode, SenderRef } from "../actors.ts";
+import {
+  artifactId,
+  callId,
+  clientId,
+  count,
+  json,
+  jsonObject,
+  ordinal,
+  requestId,
+  runId,
+  timestamp,
+} from "../fields.ts";
+import type { Shape } from "../fields.ts";
+import type { ArtifactId, CallId, RequestId, RunId } from "../ids.ts";
+import type { Json, JsonObject } from "../json.ts";
+import {
+  COMPLETION_ERROR_CODES,
+  FINISH_REASONS,
+  TOOL_ERROR_CODES,
+  turnError,
+  usage,
+} from "./outcome-codes.ts";
+import type { CompletionErrorCode, FinishReason, ToolErrorCode, TurnError, Usage } from "./outcome-codes.ts";
+
+/** The questions of a wait: a description for a human, by the key of each requested value. */
+export type Questions = { readonly [key: string]: string };
+
+/** The status of a machine; after `done` and `error` it takes no more events. */
+export const MACHINE_STATUSES = ["active", "done", "error"] as const;
+
+export type MachineStatus = (typeof MACHINE_STATUSES)[number];
+
+/** A transition that a machine took; states are named by their path below the root, as `checkout.paying`. */
+export interface StateStep {
+  readonly from: string;
+  /** Absent for an eventless transition. */
+  readonly event?: string;
+  /** Absent if the machine stayed in its states. */
+  readonly to?: string;
+}
+
+/** A call that a human is asked to approve. */
+export interface Approval {
+  readonly tool: string;
+  readonly args: Json;
+}
+
+/** An event without its address: what an agent, or the runtime for it, says. */
+export type EventBody =
+  | {
+      readonly type: "RequestStarted";
+      readonly operation: string;
+      readonly input: Json;
+      readonly attachments?: readonly ArtifactId[];
+      readonly config_version?: number;
+      /** The version of the agent that started the turn, if the agent has one. */
+      readonly agent_version?: string;
+      /** The actor that sent the request. */
+      readonly sender?: SenderRef;
+      /** When the request was accepted, if it was queued. */
+      readonly accepted_at?: string;
+    }
+  | {
+      readonly type: "WaitForInput";
+      readonly request_keys: Questions;
+      readonly schema?: JsonObject;
+      /** The call that is to be approved, if the wait asks for that. */
+      readonly approval?: Approval;
+      /** When the wait ends without an answer, if it has a time limit. */
+      readonly expires_at?: string;
+      readonly call_id: CallId;
+    }
+  | { readonly type: "WaitExpired"; readonly wait_id: number }
+  | {
+      readonly type: "ResumeWithInput";
+      readonly wait_id: number;
+      readonly request_keys: JsonObject;
+      /** The id that the client chose for its answer, if any. */
+      readonly resume_id?: string;
+    }
+  | { readonly type: "CancelRequest" }
+  | {
+      readonly type: "MessageReceived";
+      /** The id of the request that brought the message. */
+      readonly message_id: RequestId;
+      readonly name: string;
+      readonly body: Json;
+      /** The actor that sent the message; absent for a client. */
+      readonly sender?: SenderRef;
+    }
+  | {
+      readonly type: "TextOutput";
+      readonly content: string;
+      readonly branch?: string;
+      readonly call_id?: CallId;
+      readonly attempt?: number;
+    }
+  | {
+      readonly type: "ToolCall";
+      readonly function_name: string;
+      readonly args: Json;
+      readonly tool_call_id: CallId;
+      /** Absent in the events of servers that do not report it. */
+      readonly callee?: Callee;
+      readonly attempt?: number;
+      /** Present if the callee is an actor. */
+      readonly mode?: CallMode;
+      /** The time at which the call ends with ToolError `timeout`, if it has not ended before; ISO 8601, UTC. */
+      readonly expires_at?: string;
+      /** The first of several attempts, if this call is a later one of them. */
+      readonly retry_of?: CallId;
+    }
+  | {
+      readonly type: "ToolResult";
+      readonly function_name: string;
+      readonly text_result: string;
+      readonly result: Json;
+      readonly tool_call_id: CallId;
+    }
+  | {
+      readonly type: "ToolError";
+      readonly function_name: string;
+      readonly content: string;
+      readonly code: ToolErrorCode;
+      readonly tool_call_id: CallId;
+    }
+  | {
+      readonly type: "ToolTextOutput";
+      readonly content: string;
+      readonly tool_call_id: CallId;
+      readonly branch?: string;
+      /**
+       * Set if the text reports progress on something outside, which may be repeated after an interruption.
+       */
+      readonly progress?: true;
+    }
+  | {
+      readonly type: "CompletionCall";
+      readonly model: string;
+      readonly call_id: CallId;
+      readonly attempt: number;
+      /** The time at which the completion fails with `timeout`, if it has not ended before; ISO 8601, UTC. */
+      readonly expires_at?: string;
+    }
+  | {
+      readonly type: "CompletionResult";
+      readonly model: string;
+      readonly call_id: CallId;
+      readonly usage: Usage;
+      readonly elapsed_ms: number;
+      /** The result that the agent continues with; `null` when the completion failed. */
+      readonly result: Json;
+      /** Why it failed. */
+      readonly error?: string;
+      /** The kind of the failure, if it is one of these. */
+      readonly error_code?: CompletionErrorCode;
+    }
+  | {
+      readonly type: "ReasoningOutput";
+      readonly content: string;
+      readonly call_id: CallId;
+      readonly attempt: number;
+    }
+  | {
+      readonly type: "ArtifactGenerated";
+      readonly name: string;
+      readonly artifact_id: ArtifactId;
+      readonly url: string;
+      readonly mime_type: string;
+      readonly size_bytes: number;
+    }
+  | {
+      readonly type: "ArtifactUploaded";
+      readonly name: string;
+      readonly artifact_id: ArtifactId;
+      readonly url: string;
+      readonly mime_type: string;
+      readonly size_bytes: number;
+    }
+  | {
+      readonly type: "StateChanged";
+      /** The state value of XState: a state's name, or an object of names by region. */
+      readonly value: Json;
+      /** The event that the machine took a transition for. */
+      readonly cause: string;
+      readonly steps: readonly StateStep[];
+      /** Set if there were more steps. */
+      readonly steps_truncated?: true;
+      readonly status: MachineStatus;
+      /** The hash of the machine's chart in the agent's description. */
+      readonly chart: string;
+      /**
+       * The place of a machine inside the agent's machine: the ids of the actors that lead to it, joined by `/`. Absent
+       * for the agent's machine itself.
+       */
+      readonly machine?: string;
+    }
+  | {
+      readonly type: "Sleeping";
+      readonly call_id: CallId;
+      /** ISO 8601, UTC. */
+      readonly until: string;
+    }
+  | { readonly type: "Custom"; readonly name: string; readonly body: Json }
+  | {
+      readonly type: "RunCreated";
+      readonly input: Json;
+      readonly metadata: JsonObject;
+      readonly key?: string;
+      /** The run whose key, memory and configuration it has taken over. */
+      readonly continues?: RunId;
+    }
+  /** The last event of a run with a key: the actor continues in another run, which has the key from now on. */
+  | { readonly type: "Renewed"; readonly to: RunId; readonly key: string }
+  | {
+      readonly type: "RequestCompleted";
+      readonly finish_reason: FinishReason;
+      readonly result: string | null;
+      readonly result_truncated?: boolean;
+      readonly output: Json;
+      readonly error?: TurnError;
+      readonly usage?: Usage;
+    };
+
+/** The name of a kind of event, as in its field `type`. */
+export type EventType = EventBody["type"];
+
+type BodyFields<Type extends EventType> = Omit<Extract<EventBody, { readonly type: Type }>, "type">;
+
+const text = z.string();
+const callee: z.ZodType<Callee> = z.object({
+  kind: z.enum(CALLEE_KINDS),
+  name: text.describe("Its own name."),
+  key: text.exactOptional().describe("The key of an actor."),
+  run_id: runId.exactOptional().describe("The run of an actor that is not addressed by key."),
+  request_id: requestId.exactOptional().describe("The request that an actor gets."),
+} satisfies Shape<Callee>);
+
+const step: z.ZodType<StateStep> = z.object({
+  from: text.describe("A state by its path below the root, as `checkout.paying`; empty for the root."),
+  event: text.exactOptional().describe("Absent for an eventless transition."),
+  to: text.exactOptional().describe("Absent if the machine stayed in its states."),
+} satisfies Shape<StateStep>);
+
+const branch = text.exactOptional().describe("Names one of several parallel texts.");
+const attempt = ordinal.exactOptional().describe("Above 1 when the call is retried after an interruption.");
+const sender: z.ZodType<SenderRef> = z.object({
+  agent: text.exactOptional(),
+  key: text.exactOptional(),
+  run_id: text,
+  server: text.exactOptional().describe("Present if the sender is on another server; then it is a claim."),
+} satisfies Shape<SenderRef>);
+
+const deadline = timestamp
+  .exactOptional()
+  .describe("The time at which the call fails with timeout, if it has not ended before.");
+const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
+
+/** @internal The questions of a wait. */
+export const questions: z.ZodType<Questions> = z.record(z.string(), z.string());
+
+const completed = {
+  finish_reason: z.enum(FINISH_REASONS),
+  result: text.nullable().describe("The answer as text; for a chat all text of the agent."),
+  result_truncated: z.boolean().exactOptional(),
+  output: json.describe("The answer as a value."),
+  error: turnError.exactOptional().describe("Present if finish_reason is error."),
+  usage: usage.exactOptional(),
+} satisfies Shape<BodyFields<"RequestCompleted">>;
+
+/** @internal What each type of event says, and the schema of each field of its body. */
+export const bodies: {
+  readonly [Type in EventType]: readonly [description: string, fields: Shape<BodyFields<Type>>];
+} = {
+  RequestStarted: [
+    "The agent has started to work on a request.",
+    {
+      operation: text,
+      input: json,
+      attachments: z.array(artifactId).exactOptional(),
+      config_version: count.exactOptional(),
+      agent_version: text.exactOptional().describe("The version of the agent's code."),
+      sender: sender.exactOptional().describe("The actor that sent the request."),
+      accepted_at: timestamp.exactOptional().describe("When the request was accepted, if it was queued."),
+    },
+  ],
+  WaitForInput: [
+    "The agent needs an answer before it can continue.",
+    {
+      request_keys: questions.describe("A description for each requested value."),
+      schema: jsonObject.exactOptional().describe("JSON Schema of the values."),
+      approval: z
+        .object({ tool: text, args: json } satisfies Shape<Approval>)
+        .exactOptional()
+        .describe("The call that is to be approved; the answer {approved: true} approves it."),
+      expires_at: timestamp
+        .exactOptional()
+        .describe("When the wait ends without an answer; absent without a time limit."),
+      call_id: callId,
+    },
+  ],
+  WaitExpired: [
+    "The time limit of a wait has passed; it takes no answer any more.",
+    {
+      wait_id: ordinal,
+    },
+  ],
+  ResumeWithInput: [
+    "A wait was answered.",
+    {
+      wait_id: ordinal,
+      request_keys: jsonObject,
+      resume_id: clientId.exactOptional(),
+    },
+  ],
+  CancelRequest: ["The request was canceled; its RequestCompleted follows.", {}],
+  MessageReceived: [
+    "A message has arrived.",
+    {
+      message_id: requestId.describe("The request_id of the message."),
+      name: text,
+      body: json,
+      sender: sender.exactOptional().describe("The actor that sent the message."),
+    },
+  ],
+  TextOutput: [
+    "The agent wrote a text.",
+    {
+      content: text,
+      branch,
+      call_id: callId.exactOptional().describe("The completion that the text comes from."),
+      attempt,
+    },
+  ],
+  ToolCall: [
+    "The agent calls a tool or another agent.",
+    {
+      function_name: text,
+      args: json,
+      tool_call_id: callId,
+      callee: callee.exactOptional().describe("What is called. function_name is the caller's name for it."),
+      attempt,
+      mode: z
+        .enum(CALL_MODES)
+        .exactOptional()
+        .describe(
+          "Present for an actor: an ask ends with its answer, a tell when it has accepted the request.",
+        ),
+      expires_at: deadline,
+      retry_of: callId
+        .exactOptional()
+        .describe("The tool_call_id of the first attempt, if this call is a later attempt of it."),
+    },
+  ],
+  ToolResult: [
+    "A call ended with a result.",
+    {
+      function_name: text,
+      text_result: text,
+      result: json,
+      tool_call_id: callId,
+    },
+  ],
+  ToolError: [
+    "A call ended without a result.",
+    {
+      function_name: text,
+      content: text,
+      code: z.enum(TOOL_ERROR_CODES),
+      tool_call_id: callId,
+    },
+  ],
+  ToolTextOutput: [
+    "A tool reports its progress.",
+    {
+      content: text,
+      tool_call_id: callId,
+      branch,
+      progress: z
+        .literal(true)
+        .exactOptional()
+        .describe(
+          "Set if it reports progress on something outside, which may be repeated after an interruption.",
+        ),
+    },
+  ],
+  CompletionCall: [
+    "The agent asks a model for a completion.",
+    {
+      model: text,
+      call_id: callId,
+      attempt: ordinal.describe("Above 1, it replaces the text of earlier attempts."),
+      expires_at: deadline,
+    },
+  ],
+  CompletionResult: [
+    "A model has completed.",
+    {
+      model: text,
+      call_id: callId,
+      usage,
+      elapsed_ms: z.number().min(0),
+      result: json.describe("The result that the agent continues with; null when the completion failed."),
+      error: text.exactOptional().describe("Why it failed."),
+      error_code: z
+        .enum(COMPLETION_ERROR_CODES)
+        .exactOptional()
+        .describe("The kind of the failure; absent for another failure of the model."),
+    },
+  ],
+  ReasoningOutput: [
+    "Reasoning of a model before its answer.",
+    {
+      content: text,
+      call_id: callId,
+      attempt: ordinal,
+    },
+  ],
+  ArtifactGenerated: ["The agent published a file.", artifact],
+  ArtifactUploaded: ["A client added a file to the run.", artifact],
+  StateChanged: [
+    "The agent's state machine took transitions for an event.",
+    {
+      value: json.describe("XState's state value: a state's name, or an object of names by region."),
+      cause: text.describe("The event, as in the steps."),
+      steps: z.array(step).describe("The transitions in order, at most 32."),
+      steps_truncated: z.literal(true).exactOptional().describe("Set if there were more steps."),
+      status: z.enum(MACHINE_STATUSES),
+      chart: text.describe("The hash of the chart, as in the agent's description."),
+      machine: text
+        .exactOptional()
+        .describe("The place of a machine inside the agent's machine: ids of actors, joined by `/`."),
+    },
+  ],
+  Sleeping: [
+    "The agent does nothing for a second or more.",
+    {
+      call_id: callId,
+      until: timestamp,
+    },
+  ],
+  Custom: [
+    "The agent's state machine emitted an event of its own.",
+    {
+      name: text,
+      body: json,
+    },
+  ],
+  RunCreated: [
+    "A run was created without a request, or to continue another one.",
+    {
+      input: json,
+      metadata: jsonObject,
+      key: text.exactOptional().describe("The name by which the run is found."),
+      continues: runId
+        .exactOptional()
+        .describe("The run whose key, memory and configuration it has taken over."),
+    },
+  ],
+  Renewed: [
+    "The actor continues in another run; no event follows.",
+    {
+      to: runId.describe("The run that has the key from now on."),
+      key: text.describe("The key that the run had."),
+    },
+  ],
+  RequestCompleted: ["The turn has ended; no event of it follows.", completed],
+};
