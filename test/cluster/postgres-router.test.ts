@@ -79,7 +79,7 @@ test("a node whose newest beat is in the future of the server's clock is dead as
 });
 
 async function openNode(log: EventLog): Promise<RouterNode> {
-  const transport = httpTransport({ url: await findFreeUrl(), secret: "shared" });
+  const transport = httpTransport({ url: await findFreeUrl(), secret: "shared by all nodes" });
   onTestFinished(() => log.close());
   return { router: clusterRouter({ log, transport, environment: nodeEnvironment() }), log };
 }

@@ -77,7 +77,7 @@ test("two nodes on one database work as the README shows", async ({ skip }) => {
 });
 
 test("a node that the others cannot have beside them is refused with a line that names the fix", async () => {
-  const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "one secret" });
+  const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "a secret of nodes" });
   const free = await findFreeUrl();
   await writeFile(
     join(nodes.cwd, "slow-clock.mjs"),
@@ -90,8 +90,13 @@ test("a node that the others cannot have beside them is refused with a line that
   ])[] = [
     [
       [`--cluster=${free}`],
-      { TROUPE_CLUSTER_SECRET: "another" },
+      { TROUPE_CLUSTER_SECRET: "another secret of nodes" },
       /refuses the messages of this node: its secret differs\ngive all nodes the same secret/,
+    ],
+    [
+      [`--cluster=${free}`],
+      { TROUPE_CLUSTER_SECRET: "fifteen letters" },
+      /the secret of the nodes has only 15 characters\ngive all nodes the same 16 or more random characters/,
     ],
     [[`--cluster=${nodes[0]?.address}`], {}, /cannot listen on .*\n.*choose another port/],
     [["--cluster=nowhere"], {}, /nowhere is not the address of a node\nwrite http:\/\/HOST:PORT/],
@@ -120,7 +125,7 @@ test("a node that the others cannot have beside them is refused with a line that
   for (const [options, env, line] of wrong) {
     const server = startCommand(["serve", "--port=0", ...options], {
       cwd: nodes.cwd,
-      env: { ...nodes.env, TROUPE_CLUSTER_SECRET: "one secret", ...env },
+      env: { ...nodes.env, TROUPE_CLUSTER_SECRET: "a secret of nodes", ...env },
     });
     expect([69, 78]).toContain(await server.exited);
     expect(server.output()).toMatch(line);

@@ -21,10 +21,12 @@ async function listen(to: Transport, receive: (message: Json) => Promise<Json>):
   onTestFinished(stop);
 }
 
+const SECRET = "a secret of nodes";
+
 const never = new AbortController().signal;
 
 test("a message goes to the node with the address, and its answer comes back", async () => {
-  const [a, b] = [await transport({ secret: "s" }), await transport({ secret: "s" })];
+  const [a, b] = [await transport({ secret: SECRET }), await transport({ secret: SECRET })];
   await listen(b, async (message) => ({ got: message }));
   expect(await a.send(b.url, { text: "é€😀" }, never)).toEqual({ got: { text: "é€😀" } });
 });
@@ -32,7 +34,10 @@ test("a message goes to the node with the address, and its answer comes back", a
 test("a node with another secret is refused, and both sides learn it", async () => {
   const faults: string[] = [];
   const fault = (message: string): void => void faults.push(message);
-  const [a, b] = [await transport({ secret: "one", fault }), await transport({ secret: "two", fault })];
+  const [a, b] = [
+    await transport({ secret: `${SECRET} one`, fault }),
+    await transport({ secret: `${SECRET} two`, fault }),
+  ];
   let received = 0;
   await listen(b, async () => (received += 1));
   await expect(a.send(b.url, null, never)).rejects.toMatchObject({ code: "unauthorized" });
@@ -44,10 +49,10 @@ test("a node with another secret is refused, and both sides learn it", async () 
 });
 
 test("a message that is old, or was sent to another node, is refused", async () => {
-  const b = await transport({ secret: "s" });
+  const b = await transport({ secret: SECRET });
   await listen(b, async () => "taken");
   const send = async (at: number, to = b.url): Promise<number> => {
-    const headers = { "x-troupe-signature": new Signer("s").sign("{}", to, at) };
+    const headers = { "x-troupe-signature": new Signer(SECRET).sign("{}", to, at) };
     return (await fetch(`${b.url}/messages`, { method: "POST", body: "{}", headers })).status;
   };
   expect(await send(Date.now() - 10_000)).toBe(200);
@@ -65,7 +70,7 @@ test("what is not a message of a node gets a problem", async () => {
 });
 
 test("a message above the limit does not arrive", async () => {
-  const [a, b] = [await transport({ secret: "s" }), await transport({ secret: "s" })];
+  const [a, b] = [await transport({ secret: SECRET }), await transport({ secret: SECRET })];
   let received = 0;
   await listen(b, async () => (received += 1));
   await expect(a.send(b.url, "x".repeat(33 * 1_048_576), never)).rejects.toThrow(/status 413|fetch failed/);
@@ -73,7 +78,7 @@ test("a message above the limit does not arrive", async () => {
 });
 
 test("a message that no node has signed is refused before its body is read", async () => {
-  const b = await transport({ secret: "s" });
+  const b = await transport({ secret: SECRET });
   await listen(b, async () => "taken");
   const ask = async (...headers: readonly string[]): Promise<string> => {
     await using client = new RawClient(b.url);
@@ -87,7 +92,7 @@ test("a message that no node has signed is refused before its body is read", asy
     await client.until("\r\n");
     return client.text;
   };
-  const [own, other] = [new Signer("s"), new Signer("another secret")];
+  const [own, other] = [new Signer(SECRET), new Signer("another secret")];
   expect(await ask()).toMatch(/^HTTP\/1.1 401 /);
   for (const signature of [
     other.sign("{}", b.url, Date.now()),
@@ -99,15 +104,15 @@ test("a message that no node has signed is refused before its body is read", asy
 });
 
 test("a body other than the signed one is refused", async () => {
-  const b = await transport({ secret: "s" });
+  const b = await transport({ secret: SECRET });
   await listen(b, async () => "taken");
-  const headers = { "x-troupe-signature": new Signer("s").sign("{}", b.url, Date.now()) };
+  const headers = { "x-troupe-signature": new Signer(SECRET).sign("{}", b.url, Date.now()) };
   const { status } = await fetch(`${b.url}/messages`, { method: "POST", body: "[]", headers });
   expect(status).toBe(401);
 });
 
 test("a node takes no message above its limit of connections, and takes messages again when some have ended", async () => {
-  const [a, b] = [await transport({ secret: "s" }), await transport({ secret: "s" })];
+  const [a, b] = [await transport({ secret: SECRET }), await transport({ secret: SECRET })];
   await listen(b, async () => "taken");
   const clients: RawClient[] = [];
   while (clients.length < 2_000) {
@@ -121,7 +126,7 @@ test("a node takes no message above its limit of connections, and takes messages
 });
 
 test("an answer above the limit, or one without an end, is given up", async () => {
-  const a = await transport({ secret: "s" });
+  const a = await transport({ secret: SECRET });
   const url = await findFreeUrl();
   let sentBytes = 0;
   // Another program has the port of a node that has ended.
@@ -165,14 +170,16 @@ test("a message of a page whose host name leads to this node is refused", async 
   expect(faults).toEqual([]);
 });
 
-test("an address that other machines reach needs a secret", () => {
+test("an address that other machines reach needs a secret, and a secret has 16 characters", () => {
+  for (const url of ["http://127.0.0.1:4200", "http://10.0.0.1:4200"])
+    expect(() => httpTransport({ url, secret: "x".repeat(15) })).toThrow("has only 15 characters");
   for (const url of ["http://10.0.0.1:4200", "http://node.example:4200", "http://[::]:4200"])
     expect(() => httpTransport({ url })).toThrow("need a secret");
   expect(() => httpTransport({ url: "http://127.0.0.1:4200", host: "0.0.0.0" })).toThrow("need a secret");
-  expect(httpTransport({ url: "http://10.0.0.1:4200", secret: "s" }).url).toBe("http://10.0.0.1:4200");
+  expect(httpTransport({ url: "http://10.0.0.1:4200", secret: SECRET }).url).toBe("http://10.0.0.1:4200");
   for (const url of ["", "10.0.0.1:4200", "https://a:1", "http://a", "http://a:1/path"])
-    expect(() => httpTransport({ url, secret: "s" })).toThrow("is not the address of a node");
-  expect(() => httpTransport({ url: "http://me:hidden@a:1", secret: "s" })).toThrow(
+    expect(() => httpTransport({ url, secret: SECRET })).toThrow("is not the address of a node");
+  expect(() => httpTransport({ url: "http://me:hidden@a:1", secret: SECRET })).toThrow(
     "has no user and no password",
   );
 });
@@ -201,7 +208,7 @@ test("two nodes on one log answer for each other over HTTP, and one continues wh
   const start = async (node: string): Promise<readonly [runtime: Runtime, router: Router]> => {
     const nodeLog = log.openNode(node);
     const environment = nodeEnvironment();
-    const own = await transport({ secret: "s" });
+    const own = await transport({ secret: SECRET });
     const router = clusterRouter({ log: nodeLog, transport: own, environment });
     return [createRuntime({ agents: [counter], log: nodeLog, artifacts, router }), router];
   };

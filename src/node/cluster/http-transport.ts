@@ -7,6 +7,9 @@ import type { Json } from "../../protocol/json.ts";
 import { CONNECTION_TIMEOUTS } from "../connection-timeouts.ts";
 import { MOST_APART_MS, SAME_SECRET, SAME_TIME, Signer, SIGNATURE } from "./signature.ts";
 
+/** A shorter secret could be found by trying, from one signed message. */
+const SECRET_CHARACTERS = 16;
+
 /** The maximum size of a message between nodes, and of its answer. */
 const LIMIT_BYTES = 32 * 1_048_576;
 
@@ -25,7 +28,7 @@ const PATH = "/messages";
 export interface HttpTransportOptions {
   /** Where other nodes reach this one: `http://HOST:PORT`. */
   readonly url: string;
-  /** A text that only the nodes have. Required unless the address is one of this machine only. */
+  /** A text of 16 or more characters that only the nodes have. Required unless the address is one of this machine only. */
   readonly secret?: string;
   /** The address to listen on. Default: the host of the URL. */
   readonly host?: string;
@@ -47,6 +50,14 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
       `nodes at ${url} need a secret, because other machines reach it`,
       {
         hint: `${SAME_SECRET}, or use an address of 127.0.0.1`,
+      },
+    );
+  if (secret !== undefined && secret !== "" && secret.length < SECRET_CHARACTERS)
+    throw new AgentError(
+      "invalid_request",
+      `the secret of the nodes has only ${secret.length} character${secret.length === 1 ? "" : "s"}`,
+      {
+        hint: `give all nodes the same ${SECRET_CHARACTERS} or more random characters (TROUPE_CLUSTER_SECRET)`,
       },
     );
   if (address.port === "0" || /^(?:0\.0\.0\.0|\[::\])$/.test(address.hostname))

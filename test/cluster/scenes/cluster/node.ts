@@ -75,7 +75,7 @@ const runtime = createRuntime({
   artifacts: artifactsWithPoints(log.artifacts(), reached),
   router: clusterRouter({
     log,
-    transport: httpTransport({ url: await findFreeUrl(), secret: "shared" }),
+    transport: httpTransport({ url: await findFreeUrl(), secret: "shared by all nodes" }),
     environment,
   }),
   environment,
