@@ -16,6 +16,8 @@ import type { Agent } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { backoffMs } from "../../shared/backoff.ts";
+import type { Environment } from "../../ports/environment.ts";
+import { LruMap } from "../../shared/lru-map.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
@@ -32,17 +34,23 @@ export class ActorMail implements Mail {
   readonly #keyed: KeyedRuns;
   readonly #pauses: Pauses;
   readonly #deadlocks: Deadlocks;
+  readonly #ownSteps: StepRate;
   readonly #posting = new KeyedMutex();
 
   constructor(context: Omit<HostContext, "mail">, keyed: KeyedRuns) {
     this.#context = context;
     this.#keyed = keyed;
     this.#pauses = new Pauses(context.environment);
+    this.#ownSteps = new StepRate(context.limits.ownSteps, context.environment);
     this.#deadlocks = new Deadlocks(context, (to, reply) => this.reply(to, reply));
   }
 
   post(letter: Letter): Promise<PostReceipt | undefined> {
-    return this.#posting.run(receiverOf(letter), () => this.#post(letter));
+    return this.#posting.run(receiverOf(letter), async () => {
+      const waitMs = letter.isOwnStep ? this.#ownSteps.take(actorOf(letter.accepted)) : 0;
+      if (waitMs > 0) await this.#pauses.wait(waitMs);
+      return this.#post(letter);
+    });
   }
 
   cancel(letter: Pick<Letter, "from" | "accepted">): Promise<void> {
@@ -164,6 +172,36 @@ const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "intern
 
 /** The requests of one run to one actor. */
 function receiverOf({ from, accepted }: Pick<Letter, "from" | "accepted">): string {
-  const { agent, request } = accepted;
-  return `${from} ${agent} ${request.key ?? `/${request.run_id ?? ""}`}`;
+  return `${from} ${actorOf(accepted)}`;
 }
+
+/** The actor that a request is for. */
+function actorOf({ agent, request }: AcceptedRequest): string {
+  return `${agent} ${request.key ?? `/${request.run_id ?? ""}`}`;
+}
+
+/**
+ * How fast actors may go on by themselves: each makes the steps of a second at once, and after them one at a time. The
+ * actors that were slowed last are remembered.
+ */
+class StepRate {
+  readonly #perSecond: number;
+  readonly #environment: Environment;
+  /** When the steps of an actor would be over at the allowed rate, in milliseconds since 1970. */
+  readonly #until = new LruMap<string, number>(REMEMBERED_ACTORS);
+
+  constructor(perSecond: number, environment: Environment) {
+    this.#perSecond = perSecond;
+    this.#environment = environment;
+  }
+
+  /** Counts a step of an actor. Returns how long it has to wait, in milliseconds. */
+  take(actor: string): number {
+    const now = this.#environment.now();
+    const until = Math.max(this.#until.get(actor) ?? 0, now) + 1_000 / this.#perSecond;
+    this.#until.set(actor, until);
+    return Math.max(0, until - now - 1_000);
+  }
+}
+
+const REMEMBERED_ACTORS = 10_000;

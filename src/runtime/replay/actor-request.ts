@@ -2,6 +2,7 @@ import type { ActorRef, CallMode, Hops, Callee, Caller } from "../../protocol/ac
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 
@@ -30,7 +31,7 @@ export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): Accept
   const { request, requestId, callers = [] } = accepted;
   const isAsk = mode === "ask";
   const own: Caller = { run_id: self.run_id, request_id: requestId, waits: isAsk };
-  const hops = isAsk ? request.hops : nextHops(request.hops, ts);
+  const hops = isAsk ? request.hops : isOwnStep(event, turn) ? undefined : nextHops(request.hops, ts);
   const sent: OperationRequest = {
     type: "OperationRequest",
     operation: operationOf(event),
@@ -50,6 +51,17 @@ export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): Accept
     ...(isAsk && { callId, callers: [...callers, self.agent] }),
     acceptedAt: Date.parse(ts),
   };
+}
+
+/**
+ * Whether an actor tells itself something, or its own timer does: the next step of its own work, which may have no end.
+ * It begins a new chain.
+ */
+export function isOwnStep({ mode, callee }: ActorCallEvent, { self, accepted }: SendingTurn): boolean {
+  if (mode !== "tell") return false;
+  const owner = self.agent === TIMER_AGENT ? accepted.sender : self;
+  if (owner === undefined || owner.agent !== callee.name) return false;
+  return callee.key === undefined ? callee.run_id === owner.run_id : callee.key === owner.key;
 }
 
 /** The name of an ask or a tell in its events: the agent and the operation. */

@@ -12,7 +12,7 @@ export interface Mail {
   post(letter: Letter): Promise<PostReceipt | undefined>;
 
   /** Cancels a request. If the other actor does not know it, it is accepted and canceled at once. */
-  cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated">): Promise<void>;
+  cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated" | "isOwnStep">): Promise<void>;
 
   /** A turn waits only for asks. If the asked actors wait for each other, one ask fails; resolves when that is known. */
   resting(requestId: RequestId): Promise<void>;
@@ -30,6 +30,8 @@ export interface Letter {
   readonly accepted: AcceptedRequest;
   /** Whether it may have been sent before. */
   readonly isRepeated: boolean;
+  /** Whether the actor sends it to itself, directly or by its timer; too many in a second are slowed. */
+  readonly isOwnStep: boolean;
   /** When it is given up, in milliseconds since 1970. */
   readonly expiresAt?: number;
   isWanted(): boolean;

@@ -4,7 +4,7 @@ import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import { toActorRequest } from "../replay/actor-request.ts";
+import { isOwnStep, toActorRequest } from "../replay/actor-request.ts";
 import type { ActorCallEvent } from "../replay/actor-request.ts";
 import type { PostReceipt, Reply } from "../replay/mail-port.ts";
 import type { Outcome, TurnJournal } from "../replay/turn-journal.ts";
@@ -124,6 +124,7 @@ export class OpenAsks {
       from: self.run_id,
       accepted: toActorRequest(ask.sent, { self, accepted }),
       isRepeated,
+      isOwnStep: isOwnStep(ask.sent, { self, accepted }),
       ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
       isWanted: () => this.#isWanted(ask),
     };
