@@ -25,11 +25,11 @@ export interface RuntimeOptions {
   /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
   /**
-   * How long texts are collected before they are committed and sent together, in milliseconds. Default 0: until the
-   * turn of the event loop ends, and the commit before has ended. A few milliseconds make streams cheaper and delay each
-   * text by that time.
+   * The longest time that a text waits for those that follow, so that they are committed and sent together, in milliseconds.
+   * The wait grows with the number of runs that speak, from 0 with one of them. The first text of a segment, and everything
+   * that is not a text, is committed at once, and what has gathered with it. Default 64; 0 for no wait.
    */
-  readonly commitIntervalMs?: number;
+  readonly textWindowMs?: number;
   /**
    * How long an idle run is kept after its last change, in milliseconds; then it is removed with its
    * artifacts. Default: forever.

@@ -9,6 +9,7 @@ import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommit } from "./journal/group-commit.ts";
+import type { TextWindow } from "./journal/text-window.ts";
 import type { Limits } from "./limits.ts";
 import type { Inspector } from "./scheduler/run-system.ts";
 import type { Mail } from "./replay/mail-port.ts";
@@ -26,6 +27,8 @@ export interface RunContext {
   readonly files: RunArtifacts;
   /** Commits the texts of all runs together. */
   readonly groupCommit: GroupCommit;
+  /** How long the texts of a run gather. */
+  readonly textWindow: TextWindow;
   /** The queues of tools and models. */
   readonly queues: SlotQueues;
   /** Decides when handlers run. */

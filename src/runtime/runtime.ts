@@ -7,6 +7,7 @@ import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
+import { TextWindow } from "./journal/text-window.ts";
 import { followConfigurations } from "./commands/configurations.ts";
 import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
 import { copyRequest } from "./commands/given-request.ts";
@@ -45,12 +46,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     router,
     environment,
     telemetry = noTelemetry,
-    commitIntervalMs = 0,
+    textWindowMs = 64,
   } = options;
   telemetry.attached?.();
   const agents = new AgentDirectory(options);
-  const groupCommit = new GroupCommit(environment, commitIntervalMs);
   const readiness = createReadiness();
+  const textWindow = new TextWindow(environment, textWindowMs);
   const engines: Omit<HostContext, "mail"> = {
     log,
     router,
@@ -60,7 +61,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     limits: { ...defaultLimits, ...options.limits },
     agents,
     files: new RunArtifacts({ artifacts, log, environment, telemetry }),
-    groupCommit,
+    groupCommit: new GroupCommit(environment),
+    textWindow,
     queues: new SlotQueues(environment),
     inspect: options.inspect,
     prompts: options.prompts ?? true,
@@ -164,7 +166,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });
-    groupCommit.stop();
+    textWindow.stop();
     await stopServing();
     await log.close();
     await artifacts.close();

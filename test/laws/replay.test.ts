@@ -61,6 +61,23 @@ test(
   },
 );
 
+test(
+  "a turn whose texts gather ends as its code says, also if it crashes",
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const faults: string[] = [];
+    for (const seed of seeds) {
+      const plain = await simulate({ seed, gathers: true });
+      faults.push(...(await faultsOf({ seed, gathers: true })));
+      for (const commit of placesIn(plain, seed, 3))
+        faults.push(
+          ...(await faultsOf({ seed, gathers: true, commitFaults: crashesAt(commit, seed + commit) })),
+        );
+    }
+    expect(faults).toEqual([]);
+  },
+);
+
 /** Short programs that ask and tell, one for twenty seeds. */
 async function* shortPrograms(): AsyncGenerator<readonly [seed: number, commits: number], void> {
   let left = Math.ceil(SEEDS / 20);

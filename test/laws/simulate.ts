@@ -35,6 +35,8 @@ export interface Simulation {
   readonly cancelAfter?: number;
   /** Whether the code is changed after the first crash. */
   readonly mutated?: boolean;
+  /** Whether texts gather, as on a busy server. Then the log lags behind the code, and is compared at the end of the turn. */
+  readonly gathers?: boolean;
 }
 
 /** The result of a simulation. */
@@ -57,7 +59,7 @@ export interface Turn {
 
 /** Runs the turns to their end, with a client that answers and a clock that advances. */
 export async function simulate(simulation: Simulation): Promise<Report> {
-  const { seed, commitFaults = [], passive = false } = simulation;
+  const { seed, commitFaults = [], gathers = false, passive = false } = simulation;
   const done = new Map<string, number>();
   const outside: Outside = {
     programs: new Map(),
@@ -68,6 +70,7 @@ export async function simulate(simulation: Simulation): Promise<Report> {
     seed,
     agents: createAgents(outside),
     commitFaults,
+    textWindowMs: gathers ? WINDOW_MS : 0,
     ...(passive && { limits: { idleRuns: 0 } }),
   });
   const client = new Client(host, { outside, done }, simulation);
@@ -83,6 +86,9 @@ export async function simulate(simulation: Simulation): Promise<Report> {
   const faults = [...client.faults, ...host.faults.filter((fault) => !EXPECTED.test(fault))];
   return { faults, commits: host.commits, moves: client.moves, turns };
 }
+
+/** How long texts gather at most, if they do. */
+const WINDOW_MS = 50;
 
 /** Maximum number of messages to a run, fewer than it may hold unread. */
 const MOST_MESSAGES = 60;
@@ -168,7 +174,7 @@ class Client {
       }
       const entry = await host.log.lookup(requestId);
       if (entry?.phase === "completed") return turn;
-      if (!this.#simulation.mutated)
+      if (!this.#simulation.mutated && !this.#simulation.gathers)
         this.faults.push(...compareWithPrograms(turn.programs, history, this.#kept));
       // A sleep whose time has passed is about to end, so the phase may be either one.
       const isDue = (host.environment.nextTimerMs ?? Infinity) <= 0;

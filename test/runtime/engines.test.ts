@@ -71,7 +71,7 @@ test("an option that is undefined has its default", async () => {
     telemetry: undefined,
     bind: undefined,
     defaultAgent: undefined,
-    commitIntervalMs: undefined,
+    textWindowMs: undefined,
     retainMs: undefined,
     retainBytes: undefined,
     limits: { depth: undefined },

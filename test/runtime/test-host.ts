@@ -25,6 +25,8 @@ export interface CommitFault {
 export interface TestHostOptions {
   readonly agents: readonly Agent[];
   readonly limits?: Partial<Limits>;
+  /** How long texts gather at most. Default: that of the runtime. */
+  readonly textWindowMs?: number;
   /** Determines the order of steps that are ready at the same time. Default 0: in order of creation. */
   readonly seed?: number;
   readonly commitFaults?: readonly CommitFault[];
@@ -180,7 +182,7 @@ export class TestHost {
   }
 
   #start(): Runtime {
-    const { agents, limits } = this.#options;
+    const { agents, limits, textWindowMs } = this.#options;
     return createRuntime({
       agents,
       log: this.#logOf(this.#life),
@@ -189,6 +191,7 @@ export class TestHost {
       environment: this.#environmentOf(this.#life),
       telemetry: this.#telemetry(),
       ...(limits && { limits }),
+      ...(textWindowMs !== undefined && { textWindowMs }),
     });
   }
 

@@ -28,7 +28,7 @@ export interface Plan {
   /** How long runs are kept, and their maximum bytes. */
   readonly retention: Retention;
   readonly limits: Partial<Limits>;
-  readonly commitIntervalMs: number;
+  readonly textWindowMs: number;
   readonly clients: number;
   /** The percentage of messages to and from another server that are lost. */
   readonly lossPercent: number;
@@ -58,7 +58,7 @@ export function createPlan(pick: Picker): Plan {
       // Few events, so that actors continue in new runs.
       ...(pick.chance(30) && { keyedRunEvents: pick.of([4, 20]) }),
     },
-    commitIntervalMs: pick.of([0, 0, 5]),
+    textWindowMs: pick.of([0, 5, 50]),
     lossPercent: pick.of([0, 0, 5, 20]),
     clients: pick.of([1, 1, 1, 1, 2]),
     readers: pick.of([0, 0, 1]),

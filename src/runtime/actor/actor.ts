@@ -155,7 +155,7 @@ export class Actor implements ActorContext {
     };
   }
 
-  /** Sends a text; resolves when it is in the log, and the code that iterates the call is not far behind. */
+  /** Sends a text; resolves when another one may follow. */
   say(content: string, scope: ReplayScope): Promise<void> {
     if (!this.#hasRoom(scope)) {
       this.turn.fail(
@@ -168,7 +168,7 @@ export class Actor implements ActorContext {
     const id = this.#record(content, scope);
     scope.said(id, content.length);
     this.turn.activity.activate(scope.path);
-    return this.turn.committed(this.speaker);
+    return this.turn.room(this.speaker);
   }
 
   /** Records a text. Returns its id. */

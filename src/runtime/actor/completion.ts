@@ -158,7 +158,7 @@ async function stream(
     } else {
       recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
     }
-    await turn.committed(speaker);
+    await turn.room(speaker);
   }
   throw new ModelError("the model ended without a result", { code: "model_unavailable" });
 }

@@ -32,7 +32,7 @@ export class Sequence {
     this.scope = scope;
   }
 
-  /** Sends a text; resolves when it is in the log. */
+  /** Sends a text; resolves when another one may follow. */
   say(content: string): Promise<void> {
     const { actor, scope } = this;
     const { turn } = actor;

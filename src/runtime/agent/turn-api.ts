@@ -47,8 +47,8 @@ export interface Turn<
   readonly memory: OwnMemory;
 
   /**
-   * Sends a text. Resolves when it is in the log; awaiting each text makes a fast turn as slow as the log. At
-   * most 1,000 texts or 1 MiB may be uncommitted; above that the turn ends with `overloaded`. If the caller iterates
+   * Sends a text. Resolves when it is in the log, or on a busy server at once while it gathers with those that follow (at most
+   * 4,096 characters); awaiting each text makes a fast turn as slow as the log. At most 1,000 texts or 1 MiB may be uncommitted; above that the turn ends with `overloaded`. If the caller iterates
    * the call, a text also waits while 1,000 events are not delivered to it; with 10,000 the turn ends with `overloaded`.
    */
   text(content: string): Promise<void>;

@@ -11,6 +11,7 @@ import type {
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { GrowingTexts } from "../../protocol/events/texts.ts";
 import type { Json } from "../../protocol/json.ts";
+import type { Gathering } from "./text-window.ts";
 
 /** A batch that collects entries, and the promise of its commit. */
 export interface OpenBatch extends Batch {
@@ -27,6 +28,10 @@ export interface OpenBatch extends Batch {
   alias?: NewAlias;
   /** Whether it holds anything that must not wait for the group commit. */
   urgent: boolean;
+  /** Its window, while its texts wait for those that follow. */
+  window: Gathering | undefined;
+  /** What its texts take of the room for those that gather, in characters. */
+  gathered: number;
   /**
    * Set when it holds a WaitForInput. The commit is then delayed by a turn of the event loop, in which the
    * code can start other work, so that the commit can record whether the turn is parked.
@@ -37,7 +42,7 @@ export interface OpenBatch extends Batch {
 }
 
 export function newPending(): OpenBatch {
-  return { events: NO_EVENTS, records: NO_RECORDS, urgent: false };
+  return { events: NO_EVENTS, records: NO_RECORDS, urgent: false, window: undefined, gathered: 0 };
 }
 
 /**

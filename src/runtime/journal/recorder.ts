@@ -74,6 +74,10 @@ export class Recorder {
   #scheduled = false;
   /** Whether the pending texts wait for the group commit. */
   #gathers = false;
+  /** The kind of the newest event, if it is one that gathers. */
+  #said: SaidType | undefined;
+  /** The time of the newest one that gathers. */
+  #saidAt = -Infinity;
   /** The secrets that the run holds in memory. */
   #secrets: string[] | undefined;
   /** Creates the error for callers that wait for a commit; `undefined` until the recorder stops. */
@@ -83,7 +87,8 @@ export class Recorder {
   readonly #commitNow = (): void => this.#commit();
   readonly #commitGathered = (): void => {
     this.#gathers = false;
-    if (this.#inFlight !== undefined || this.#scheduled || this.#pending === undefined) return;
+    if (this.#inFlight !== undefined || this.#scheduled) return;
+    if (this.#pending === undefined || this.#pending.window !== undefined) return;
     // What the listener adds before the commit joins it, instead of starting another one.
     this.#scheduled = true;
     this.#commit();
@@ -144,12 +149,13 @@ export class Recorder {
     return this.head - this.#cursor.head + this.records - this.#cursor.records;
   }
 
-  /** Records a text, which may wait for the group commit. Returns its id. */
+  /** Records a text, which may wait for the group commit, and for texts that follow. Returns its id. */
   text(speaker: Speaker, content: string, fields?: TextFields): number {
     const id = this.#nextId;
     const at = this.#context.environment.now();
     const ending = fields === undefined ? "" : toEnding(fields);
     this.#nextId = id + 1;
+    this.#gather("TextOutput", at, content.length);
     appendText(this.#batch, id, at, { speaker, ending, content });
     this.#schedule(false);
     const { subscriber } = this;
@@ -157,14 +163,19 @@ export class Recorder {
     return id;
   }
 
-  /** Records an event that is committed at once. */
+  /** Records an event. All are committed at once, except those that a model or a tool says piece by piece like texts. */
   event(speaker: Speaker, body: EventBody): RecordedEvent {
     const id = this.#nextId;
-    const text = encodeEvent(speaker, id, toTimestamp(this.#context.environment.now()), body);
+    const at = this.#context.environment.now();
+    const text = encodeEvent(speaker, id, toTimestamp(at), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
     if (isRetry(body) || body.type === "MessageReceived") this.#stale += 1;
-    this.#push(text);
+    const isSaid = body.type === "ReasoningOutput" || body.type === "ToolTextOutput";
+    if (isSaid) this.#gather(body.type, at, text.length);
+    else this.#interrupt();
+    addEvent(this.#batch, text);
+    this.#schedule(this.#pending?.window === undefined);
     this.subscriber?.recorded(speaker, text);
     return { id, text };
   }
@@ -172,7 +183,9 @@ export class Recorder {
   /** Records an already encoded event with the next id. */
   encoded(text: string): void {
     this.#nextId += 1;
-    this.#push(text);
+    this.#interrupt();
+    addEvent(this.#batch, text);
+    this.#schedule(true);
   }
 
   /** Records a journal entry after the newest event; the run refers to the secrets that it names. */
@@ -235,11 +248,27 @@ export class Recorder {
     this.#schedule(true);
   }
 
-  /** Resolves when everything recorded so far is committed; rejects when that failed. */
+  /**
+   * Resolves when everything recorded so far is committed; rejects when that failed. Texts that gather do not wait longer
+   * then.
+   */
   committed(): Promise<void> {
     if (this.#stopped !== undefined) return notCommitted(this.#stopped);
     const last = this.#pending ?? this.#inFlight;
+    if (last?.window !== undefined) {
+      this.#dropWindow(last);
+      this.#schedule(false);
+    }
     return last === undefined ? RESOLVED : (last.done ??= Promise.withResolvers<void>()).promise;
+  }
+
+  /**
+   * Resolves when another text may be recorded: at once while texts gather, otherwise when everything recorded so far is
+   * committed. Rejects when that failed.
+   */
+  room(): Promise<void> {
+    const gathers = this.#pending?.window !== undefined && this.#stopped === undefined;
+    return gathers ? RESOLVED : this.committed();
   }
 
   /** Calls the listener as after a commit, if there is nothing to commit: a change that is not recorded may matter to it. */
@@ -263,14 +292,48 @@ export class Recorder {
     this.#schedule(true);
   }
 
-  #push(text: string): void {
-    addEvent(this.#batch, text);
-    this.#schedule(true);
+  /** Opens a window for an event that follows another one of its kind, and closes it when enough has gathered. */
+  #gather(type: SaidType, at: number, characters: number): void {
+    const { textWindow } = this.#context;
+    const gathers = textWindow.gathers(at, this.#saidAt) && this.#said === type;
+    this.#said = type;
+    this.#saidAt = at;
+    const isFirst = this.#pending === undefined;
+    const pending = this.#batch;
+    pending.gathered += characters + TEXT_CHARACTERS;
+    if (gathers && isFirst) {
+      pending.window = { closesAt: 0, close: () => this.#closed(pending) };
+      textWindow.open(pending.window);
+    } else if (pending.gathered >= GATHERED_CHARACTERS) this.#dropWindow(pending);
+    else if (pending.window !== undefined) textWindow.take(pending.window);
+  }
+
+  /** Something else than a text comes: what gathers waits no longer, and the next text does not wait. */
+  #interrupt(): void {
+    this.#said = undefined;
+    if (this.#pending !== undefined) this.#dropWindow(this.#pending);
+  }
+
+  /** Ends the wait of what gathers. */
+  #dropWindow(batch: OpenBatch): void {
+    if (batch.window === undefined) return;
+    this.#context.textWindow.drop(batch.window);
+    batch.window = undefined;
+  }
+
+  /** The window of a batch is over. */
+  #closed(batch: OpenBatch): void {
+    batch.window = undefined;
+    if (batch === this.#pending) this.#schedule(false);
   }
 
   #schedule(urgent: boolean): void {
     const pending = this.#batch;
-    if (urgent) pending.urgent = true;
+    if (urgent) {
+      pending.urgent = true;
+      this.#dropWindow(pending);
+    }
+    if (pending.window !== undefined) return;
     if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
     if (pending.urgent) {
       this.#commitSoon();
@@ -332,6 +395,15 @@ export class Recorder {
   }
 }
 
+/** The events that come in many pieces, at the pace of a model. */
+type SaidType = "ReasoningOutput" | "TextOutput" | "ToolTextOutput";
+
 const RESOLVED = Promise.resolve();
 
 const NO_SECRETS: readonly string[] = [];
+
+/** How much gathers at most, in characters: the most that SQLite puts into a row that many runs share. */
+const GATHERED_CHARACTERS = 4_096;
+
+/** What a text takes of it beside its content, so that many short ones are far from the limit of uncommitted texts. */
+const TEXT_CHARACTERS = 32;

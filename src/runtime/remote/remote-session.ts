@@ -251,7 +251,7 @@ class LocalSession implements RemoteSession {
       state: structuredClone(state),
     });
     // The events of the other server are read at the speed of the code that iterates the call.
-    await turn.committed(speaker);
+    await turn.room(speaker);
   }
 
   committed(): Promise<void> {

@@ -36,13 +36,13 @@ export class Subscriptions implements EventSubscriber {
     return this.#heard.has(speaker) && this.#deliveries.isBehind;
   }
 
-  /** Resolves when everything recorded is committed, and the code that iterates the speaker's events is not far behind. */
-  committed(speaker: Speaker): Promise<void> {
-    if (!this.isBehind(speaker)) return this.#recorder.committed();
-    const committed = this.#deliveries.caughtUp().then(() => this.#recorder.committed());
+  /** Resolves when another text of a speaker may follow, and the code that iterates its events is not far behind. */
+  room(speaker: Speaker): Promise<void> {
+    if (!this.isBehind(speaker)) return this.#recorder.room();
+    const room = this.#deliveries.caughtUp().then(() => this.#recorder.room());
     // A failed commit is reported to the run, so this rejection may stay unhandled.
-    committed.catch(() => {});
-    return committed;
+    room.catch(() => {});
+    return room;
   }
 
   /** Delivers an event to the code that iterates it, once it is in the log. */

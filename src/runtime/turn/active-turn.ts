@@ -191,9 +191,12 @@ export class ActiveTurn implements QuiescenceListener {
     this.#subscriptions.follow(callId, take);
   }
 
-  /** Resolves when everything recorded is committed, and the code that iterates the speaker's events is not far behind. */
-  committed(speaker: Speaker): Promise<void> {
-    return this.#subscriptions?.committed(speaker) ?? this.recorder.committed();
+  /**
+   * Resolves when another text may follow: everything recorded is committed or gathers, and the code that iterates the
+   * speaker's events is not far behind.
+   */
+  room(speaker: Speaker): Promise<void> {
+    return this.#subscriptions?.room(speaker) ?? this.recorder.room();
   }
 
   /** The configurations of called agents. */

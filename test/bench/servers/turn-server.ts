@@ -13,7 +13,7 @@ export async function serveTurns(
   const metrics = createMetrics();
   const runtime = createRuntime({
     agents: [bench, asker, filler],
-    commitIntervalMs: GATHER_MS,
+    textWindowMs: GATHER_MS,
     telemetry: metrics,
     ...(log && { log }),
     ...(router && { router }),

@@ -1,26 +1,47 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { CreateRuntimeOptions } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { textsOf } from "../../agents/events.ts";
 import { asked, chat, TestHost } from "../test-host.ts";
 
+/** So many runs speak when the window is as long as it can be. */
+const BUSY = 40;
+
 /**
- * A runtime that collects texts for 5 ms, with some runs of an agent that sends three texts and then its
- * input.
+ * A runtime with some runs of an agent that says texts at the pace of a model, and then sleeps or does nothing more.
+ * `commits` has what each commit of the first run contains.
  */
-async function talk({ runs, last }: { readonly runs: number; readonly last: "sleep" | "nothing" }) {
+async function talk({
+  runs = BUSY,
+  texts = 9,
+  content = "text ",
+  paceMs = 20,
+  last = "nothing",
+  options = {},
+}: {
+  readonly runs?: number;
+  readonly texts?: number;
+  readonly content?: string;
+  readonly paceMs?: number;
+  readonly last?: "sleep" | "nothing";
+  readonly options?: Partial<CreateRuntimeOptions>;
+} = {}) {
   const environment = manualEnvironment();
   const log = memoryLog();
-  const batches: string[][] = [];
+  const commits: string[] = [];
+  const said: number[] = [];
+  let first: string | undefined;
   const talker = defineAgent({
     name: "talker",
-    purpose: "Says three texts, each in its own turn of the event loop.",
-    async chat(_input, turn) {
-      for (const word of ["one", "two", "three"]) {
-        void turn.text(word);
+    purpose: "Says texts at the pace of a model.",
+    async chat(input, turn) {
+      for (let index = 0; index < texts; index += 1) {
+        await turn.text(content);
+        if (input === "0") said.push(environment.monotonic());
         await new Promise<void>((resolve) => {
-          environment.macrotask(resolve);
+          environment.timer(paceMs, resolve);
         });
       }
       if (last === "sleep") await turn.sleep(1);
@@ -30,21 +51,25 @@ async function talk({ runs, last }: { readonly runs: number; readonly last: "sle
   const runtime = createRuntime({
     agents: [talker],
     environment,
-    commitIntervalMs: 5,
     log: {
       ...log,
       append(cursor, batch) {
-        batches.push(toEncoded(batch.events).map((text) => (JSON.parse(text) as { type: string }).type));
+        first ??= cursor.runId;
+        const types = toEncoded(batch.events).map((text) => (JSON.parse(text) as { type: string }).type);
+        if (cursor.runId === first && types.length > 0)
+          commits.push(`${environment.monotonic()} ms: ${types.join(" ")}`);
         return log.append(cursor, batch);
       },
     },
+    ...options,
   });
   for (let run = 0; run < runs; run += 1)
-    void runtime.process("talker", { type: "ChatRequest", input: "" }).catch(() => {});
+    void runtime.process("talker", { type: "ChatRequest", input: String(run) }).catch(() => {});
   await environment.idle();
   return {
     environment,
-    batches,
+    commits,
+    said,
     async close(): Promise<void> {
       const closed = runtime.close();
       // Turns get no time to end.
@@ -54,33 +79,85 @@ async function talk({ runs, last }: { readonly runs: number; readonly last: "sle
   };
 }
 
-const TEXTS = ["TextOutput", "TextOutput", "TextOutput"];
+test("on an idle server each text is committed when it is said", async () => {
+  const { environment, commits, close } = await talk({ runs: 1, texts: 3 });
+  await environment.advance(100);
+  expect(commits).toEqual([
+    "0 ms: RequestStarted",
+    "0 ms: TextOutput",
+    "20 ms: TextOutput",
+    "40 ms: TextOutput",
+  ]);
+  await close();
+});
 
-test("texts of all runs are collected for the same interval", async () => {
-  const { environment, batches, close } = await talk({ runs: 3, last: "nothing" });
-  expect(batches.splice(0)).toEqual([["RequestStarted"], ["RequestStarted"], ["RequestStarted"]]);
-  // One timer for each turn's timeout, and one for the texts.
-  expect(environment.timers).toBe(4);
-  await environment.advance(4);
-  expect(batches).toEqual([]);
+test("on a busy server the first text is committed at once, and later ones gather", async () => {
+  const { environment, commits, close } = await talk();
+  await environment.advance(300);
+  expect(commits).toEqual([
+    "0 ms: RequestStarted",
+    "0 ms: TextOutput",
+    // The window opens with the second text.
+    "84 ms: TextOutput TextOutput TextOutput TextOutput",
+    "164 ms: TextOutput TextOutput TextOutput TextOutput",
+  ]);
+  await close();
+});
+
+test("a text that gathers lets the next one follow at once", async () => {
+  const { environment, said, close } = await talk({ texts: 4 });
+  await environment.advance(70);
+  expect(said).toEqual([0, 20, 40, 60]);
+  await close();
+});
+
+test("a window closes at its end when no more texts come", async () => {
+  const { environment, commits, close } = await talk({ texts: 3 });
+  await environment.advance(83);
+  expect(commits.splice(0)).toEqual(["0 ms: RequestStarted", "0 ms: TextOutput"]);
   await environment.advance(1);
-  expect(batches).toEqual([TEXTS, TEXTS, TEXTS]);
+  expect(commits).toEqual(["84 ms: TextOutput TextOutput"]);
   await close();
 });
 
-test("an urgent entry commits the collected texts with it", async () => {
-  const { environment, batches, close } = await talk({ runs: 1, last: "sleep" });
-  expect(batches.splice(0)).toEqual([["RequestStarted"], TEXTS]);
-  await environment.advance(5);
-  expect(batches.at(-1)).toEqual(["RequestCompleted"]);
+test("a text in the last quarter of a window closes it at the next tick", async () => {
+  const { environment, commits, close } = await talk({ texts: 3, paceMs: 50 });
+  await environment.advance(106);
+  expect(commits.at(-1)).toBe("106 ms: TextOutput TextOutput");
+  await close();
+});
+
+test("without a window each text is committed when it is said, on a busy server too", async () => {
+  const { environment, commits, close } = await talk({ texts: 2, options: { textWindowMs: 0 } });
+  await environment.advance(100);
+  expect(commits).toEqual(["0 ms: RequestStarted", "0 ms: TextOutput", "20 ms: TextOutput"]);
+  await close();
+});
+
+test("a window closes when 4,096 characters have gathered", async () => {
+  const { environment, commits, close } = await talk({ texts: 4, content: "x".repeat(2_048) });
+  await environment.advance(45);
+  expect(commits).toEqual(["0 ms: RequestStarted", "0 ms: TextOutput", "40 ms: TextOutput TextOutput"]);
+  await close();
+});
+
+test("what is not a text commits the texts that have gathered, before it", async () => {
+  const { environment, commits, close } = await talk({ texts: 3, last: "sleep" });
+  await environment.advance(60);
+  expect(commits).toEqual(["0 ms: RequestStarted", "0 ms: TextOutput", "60 ms: TextOutput TextOutput"]);
+  await environment.advance(1);
+  expect(commits.at(-1)).toBe("61 ms: RequestCompleted");
   await close();
   expect(environment.timers).toBe(0);
 });
 
-test("a closing runtime does not wait for texts", async () => {
-  const { environment, close } = await talk({ runs: 2, last: "nothing" });
+test("a closing runtime does not wait for texts, and stops the clock of the window", async () => {
+  const { environment, commits, close } = await talk({ texts: 3 });
+  await environment.advance(50);
   await close();
-  expect(environment.timers).toBe(0);
+  expect(commits.at(-1)).toBe("50 ms: TextOutput TextOutput");
+  // Those of the handlers.
+  expect(environment.timers).toBe(BUSY);
 });
 
 test("the end of a turn is in the commit of its last texts, unless the handler awaits them", async () => {

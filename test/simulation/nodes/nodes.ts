@@ -99,12 +99,12 @@ export class Nodes {
 
   #start(): Process {
     const { plan, ...rest } = this.#options;
-    const { limits, commitIntervalMs, retention } = plan;
+    const { limits, textWindowMs, retention } = plan;
     const id = `node-${this.#nodes.length + 1}`;
     const process = new Process({
       ...rest,
       limits,
-      commitIntervalMs,
+      textWindowMs,
       retention,
       artifacts: this.artifacts.store,
       secrets: this.secrets,

@@ -114,11 +114,11 @@ export class Hosts {
   #start(): Process {
     if (this.#rival?.alive === false) this.#rival = undefined;
     const { plan, ...rest } = this.#options;
-    const { limits, commitIntervalMs, retention } = plan;
+    const { limits, textWindowMs, retention } = plan;
     return new Process({
       ...rest,
       limits,
-      commitIntervalMs,
+      textWindowMs,
       retention,
       artifacts: this.artifacts.store,
       secrets: this.secrets,

@@ -20,7 +20,7 @@ export interface ProcessOptions {
   readonly artifacts: ArtifactStore;
   readonly agents: readonly Agent[];
   readonly limits: Partial<Limits>;
-  readonly commitIntervalMs: number;
+  readonly textWindowMs: number;
   readonly retention: Retention;
   /** The intervals of its periodic work, in milliseconds; nothing else uses them. */
   readonly periods: ReadonlySet<number>;
@@ -52,7 +52,7 @@ export class Process implements Doer {
   paused = false;
 
   constructor(options: ProcessOptions) {
-    const { agents, limits, commitIntervalMs, retention, disk, node, fault } = options;
+    const { agents, limits, textWindowMs, retention, disk, node, fault } = options;
     this.#options = options;
     const log = disk.open(this, node?.id);
     const environment = this.#environment();
@@ -63,7 +63,7 @@ export class Process implements Doer {
     this.#runtime = createRuntime({
       agents,
       limits,
-      commitIntervalMs,
+      textWindowMs,
       ...retention,
       log,
       artifacts: this.#artifacts(),

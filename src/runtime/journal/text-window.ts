@@ -1,0 +1,120 @@
+import type { Environment } from "../../ports/environment.ts";
+
+/** A batch of texts that wait for those that follow. */
+export interface Gathering {
+  /** The tick of the window's clock at which it is committed at the latest. */
+  closesAt: number;
+  /** Commits the batch, if it has not been committed before; must not throw. */
+  close(): void;
+}
+
+/**
+ * How long the texts of a run gather before they are committed together. A commit costs the same for one text as for ten,
+ * so on a busy server texts that come at the pace of a model wait for those that follow. On an idle one none waits.
+ *
+ * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
+ * the process to make 400 such commits a second, up to a maximum. A clock that ticks while a window is open closes those
+ * that are over, of all runs in the same commit.
+ */
+export class TextWindow {
+  readonly #environment: Environment;
+  readonly #maxMs: number;
+  readonly #tickMs: number;
+  /** The current period of time, and the runs that have spoken in it and in the one before. */
+  #period = 0;
+  #speaking = 0;
+  #spokeBefore = 0;
+  #tick = 0;
+  /** The open windows, and those that were closed since the newest tick. */
+  #windows: Gathering[] = [];
+  #open = 0;
+  #stopTimer: (() => void) | undefined;
+
+  /** `maxMs` is the longest window, in milliseconds; 0 for none. */
+  constructor(environment: Environment, maxMs: number) {
+    this.#environment = environment;
+    this.#maxMs = maxMs;
+    this.#tickMs = maxMs / TICKS;
+  }
+
+  /**
+   * Counts a run that says a text, and tells whether a text that follows another one waits for those after it. One that comes
+   * after a silence does not: no other will come before the window closes.
+   *
+   * @param at The time of the text, in milliseconds since 1970.
+   * @param before The time of the run's text before; `-Infinity` for none.
+   */
+  gathers(at: number, before: number): boolean {
+    if (this.#maxMs === 0) return false;
+    const period = Math.floor(at / PERIOD_MS);
+    if (period !== this.#period) {
+      this.#spokeBefore = period === this.#period + 1 ? this.#speaking : 0;
+      this.#speaking = 0;
+      this.#period = period;
+    }
+    if (period !== Math.floor(before / PERIOD_MS)) this.#speaking += 1;
+    return at - before < this.#ms;
+  }
+
+  /** Opens a window for a batch. */
+  open(gathering: Gathering): void {
+    gathering.closesAt = this.#tick + Math.ceil(this.#ms / this.#tickMs);
+    this.#windows.push(gathering);
+    this.#open += 1;
+    if (this.#stopTimer === undefined) this.#wait();
+  }
+
+  /** Lets a window close soon, if it is nearly over: the text that it waited for has come. */
+  take(gathering: Gathering): void {
+    if (gathering.closesAt - this.#tick <= LAST_TICKS) gathering.closesAt = this.#tick;
+  }
+
+  /** Closes a window before its time, without a commit. */
+  drop(gathering: Gathering): void {
+    gathering.closesAt = CLOSED;
+    this.#open -= 1;
+    if (this.#open === 0) this.stop();
+  }
+
+  /** Stops the clock; no more windows close. */
+  stop(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#windows = [];
+  }
+
+  /** The length of a window that opens now. */
+  get #ms(): number {
+    const others = Math.max(this.#speaking, this.#spokeBefore) - 1;
+    return Math.min(others * MS_FOR_EACH, this.#maxMs);
+  }
+
+  #wait(): void {
+    this.#stopTimer = this.#environment.timer(this.#tickMs, this.#close);
+  }
+
+  readonly #close = (): void => {
+    this.#stopTimer = undefined;
+    this.#tick += 1;
+    const over = this.#windows.filter(({ closesAt }) => closesAt !== CLOSED && closesAt <= this.#tick);
+    this.#windows = this.#windows.filter(({ closesAt }) => closesAt > this.#tick);
+    this.#open = this.#windows.length;
+    if (this.#open > 0) this.#wait();
+    for (const gathering of over) gathering.close();
+  };
+}
+
+/** Runs that speak are counted in periods of this length, in milliseconds. */
+const PERIOD_MS = 100;
+
+/** How much each further run that speaks makes the window longer, in milliseconds. */
+const MS_FOR_EACH = 2.5;
+
+/** How often the clock ticks during the longest window. */
+const TICKS = 8;
+
+/** The tick of a window that is closed. */
+const CLOSED = -1;
+
+/** A text in the last ticks of a window closes it. */
+const LAST_TICKS = 2;
