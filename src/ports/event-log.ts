@@ -7,10 +7,10 @@ import type {
   OwnerQuery,
   ReadOptions,
   RequestQuery,
-  RestingQuery,
+  ParkedQuery,
   RunIdQuery,
   RunEntryQuery,
-  SleepQuery,
+  WakeQuery,
   WaitEntryQuery,
 } from "./log-queries.ts";
 import type { NodeDirectory } from "./node-directory.ts";
@@ -129,16 +129,16 @@ export interface EventLog {
 
   /**
    * Lists the requests that have work to do without new input, oldest first; recovery continues them.
-   * Requests at rest (they wait for input or for something else from outside) are not included, nor those queued behind a
+   * Parked requests (they wait for input or for something else from outside) are not included, nor those queued behind a
    * started request of their run.
    */
   open(query?: OwnerQuery): Promise<readonly RequestEntry[]>;
 
   /** Lists the requests with a wake time, by that time. */
-  asleep(query: SleepQuery): Promise<readonly RequestEntry[]>;
+  waking(query: WakeQuery): Promise<readonly RequestEntry[]>;
 
-  /** Lists the requests that rest on asks of other actors, at most one of each run, in a fixed order of the runs. */
-  resting(query: RestingQuery): Promise<readonly RequestEntry[]>;
+  /** Lists the requests that are parked on asks of other actors, at most one of each run, in a fixed order of the runs. */
+  parked(query: ParkedQuery): Promise<readonly RequestEntry[]>;
 
   /** Lists the open waits for input, oldest first. */
   waits(query: WaitEntryQuery): Promise<WaitEntryPage>;

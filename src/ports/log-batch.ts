@@ -72,17 +72,17 @@ export interface RequestMark {
   /** The id of the newest event at completion: its RequestCompleted. */
   readonly completed?: number;
   /**
-   * When a request at rest must continue, in milliseconds since 1970; 0 for no such time. A completed request has none. An
+   * When a parked request must continue, in milliseconds since 1970; 0 for no such time. A completed request has none. An
    * engine rounds a fraction up.
    */
   readonly wakeAt?: number;
   /**
-   * The asks of other actors that the request rests on, if it rests on nothing else; empty if it does not rest. A
-   * completed request never rests.
+   * The asks of other actors that the request is parked on, if it is parked on nothing else; empty if it is not parked. A
+   * completed request never is.
    */
-  readonly rests?: readonly RequestId[];
+  readonly parkedOn?: readonly RequestId[];
   /**
-   * What a request at rest waits for, if it does not wait for input; `null` when it works again. A completed request
+   * What a parked request waits for, if it does not wait for input; `null` when it works again. A completed request
    * waits for nothing.
    */
   readonly waitingFor?: WaitingFor | null;

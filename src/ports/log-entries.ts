@@ -20,7 +20,7 @@ export interface RunEntry extends RunRow {
   readonly openWaits?: number;
   /** The number of its queued requests; absent if it has none. */
   readonly queued?: number;
-  /** When its started request at rest must continue, in milliseconds since 1970. */
+  /** When its started request, which is parked, must continue, in milliseconds since 1970. */
   readonly wakeAt?: number;
   /** The node that claimed it last and has not released it. */
   readonly owner?: string;
@@ -58,9 +58,9 @@ export interface RequestEntry {
   readonly completed?: number;
   /** The wake time; absent if it has none. */
   readonly wakeAt?: number;
-  /** The asks that it rests on; absent if it does not rest. */
-  readonly rests?: readonly RequestId[];
-  /** What it waits for; absent unless it is at rest without a wait for input. */
+  /** The asks that it is parked on; absent if there are none. */
+  readonly parkedOn?: readonly RequestId[];
+  /** What it waits for; absent unless it is parked without a wait for input. */
   readonly waitingFor?: WaitingFor;
   /** True if the run was removed; then only the ids and the phase `completed` are set. */
   readonly removed?: boolean;

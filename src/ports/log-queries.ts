@@ -35,7 +35,7 @@ export interface RunIdQuery {
 }
 
 /** Selects sleeping requests. */
-export interface SleepQuery extends OwnerQuery {
+export interface WakeQuery extends OwnerQuery {
   /** Only those with a wake time later than this, in milliseconds since 1970. */
   readonly after?: number;
   /** Only those with a wake time up to this. */
@@ -44,8 +44,8 @@ export interface SleepQuery extends OwnerQuery {
   readonly limit?: number;
 }
 
-/** Selects requests that rest on asks. */
-export interface RestingQuery {
+/** Selects requests that are parked on asks. */
+export interface ParkedQuery {
   /** Only those in the runs that follow this one in the list. */
   readonly after?: RunId | undefined;
   readonly limit: number;

@@ -36,7 +36,7 @@ export interface Runtime {
 
   /**
    * Waits for the event that acknowledges a receipt. A turn: its RequestStarted, or with `completed` its
-   * RequestCompleted or, if it is parked, its oldest open WaitForInput. A resume: the logged ResumeWithInput.
+   * RequestCompleted or, if it waits for input, its oldest open WaitForInput. A resume: the logged ResumeWithInput.
    * A message: its MessageReceived. A cancel or a configuration: its RequestCompleted. Returns the encoded event, or `undefined` after the
    * time limit or when the signal aborts.
    */
@@ -44,7 +44,7 @@ export interface Runtime {
 
   /**
    * Opens the events that answer a receipt, and nothing before them: those of its request from the acknowledging event
-   * on, until the request is completed or parked. An older wait that is still open is no reason to stay open.
+   * on, until the request is completed or waits for input. An older wait that is still open is no reason to stay open.
    */
   answers(receipt: Receipt, options?: AnswersOptions): Promise<Feed>;
 

@@ -52,7 +52,7 @@ export interface FollowOptions {
   /** The id of the newest event that the reader has got before; `conflict` if the log does not reach that far. */
   readonly seen?: number;
   /**
-   * Stays open across waits and turns. Default false: the stream ends when the request or run is parked or
+   * Stays open across waits and turns. Default false: the stream ends when the request or run waits for input or
    * done.
    */
   readonly forever?: boolean;

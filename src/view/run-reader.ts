@@ -15,7 +15,7 @@ export interface RunReading {
    * Whether its started request waits for its caller. The log does not show that: an answer to one of two waits
    * writes no new WaitForInput.
    */
-  readonly isParked: boolean;
+  readonly isWaiting: boolean;
 }
 
 /** Limits of a reader. */
@@ -80,7 +80,7 @@ export class RunReader {
       const run = await this.#runtime.run(runId);
       // The row and the events must be of the same moment.
       const before = entry.cursor;
-      if (run.last_event_id <= before) return { run, view, isParked: run.status === "waiting" };
+      if (run.last_event_id <= before) return { run, view, isWaiting: run.status === "waiting" };
       const address = { kind: "run", runId, agent: run.agent } as const;
       for (let more = true; more;) {
         const page = await this.#runtime.read(address, { after: entry.cursor });

@@ -11,7 +11,7 @@ export interface RunView {
   readonly agent: string;
   /** The id of the newest event. */
   readonly head: number;
-  /** `waiting` if every open call of the started turn is at rest and at least one is a wait. */
+  /** `waiting` if every open call of the started turn is parked and at least one is a wait. */
   readonly status: "idle" | "running" | "waiting";
   /** Present if the run was created without a request. `continues`: the run that its actor had before. */
   readonly created?: { readonly input: Json; readonly metadata: JsonObject; readonly continues?: RunId };

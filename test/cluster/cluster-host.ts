@@ -230,7 +230,7 @@ function whileAlive(log: MemoryLog, life: Lifetime, line: Line): EventLog {
     find: until(log.find),
     list: until(log.list),
     open: until(log.open),
-    asleep: until(log.asleep),
+    waking: until(log.waking),
     outbox: until(log.outbox),
     remove: until(log.remove),
     nodes: () => ({ heartbeat: until(async (self) => (await directory?.heartbeat(self)) ?? []) }),

@@ -140,10 +140,10 @@ test("a node that starts continues the runs that another one releases meanwhile"
   const { promise: read, resolve: proceed } = Promise.withResolvers<void>();
   const starting = host.start([ticker], {
     prepare(log) {
-      const { asleep } = log;
+      const { waking: asleep } = log;
       // The open requests have been read before.
       Object.assign(log, {
-        asleep: async (query) => read.then(() => asleep(query)),
+        waking: async (query) => read.then(() => asleep(query)),
       } satisfies Partial<EventLog>);
     },
   });
@@ -210,7 +210,7 @@ test("a sleeping turn whose time has passed on the clock of the node that loads 
   await host.settle(b.runtime.close());
   await host.pass(1_000);
   // Of these, some are for the third node to wake. A message makes the first one their owner.
-  const asleep = (await host.log.asleep({})).map(({ runId }) => runId);
+  const asleep = (await host.log.waking({})).map(({ runId }) => runId);
   expect(asleep.length).toBeGreaterThan(0);
   expect(asleep.length).toBeLessThan(runIds.length);
   for (const runId of asleep)
@@ -229,7 +229,7 @@ test("a turn that its node loses by mistake is continued there", async () => {
   await a.log.claim(runId);
   await host.pass(3_000);
 
-  expect(host.faults).toEqual([expect.stringContaining(`run ${runId} was unloaded`)]);
+  expect(host.faults).toEqual([expect.stringContaining(`run ${runId} left memory`)]);
   expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
   expect((await host.events(runId)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "rested" });
 });
@@ -475,7 +475,7 @@ test("a cancel of a run that another node has taken over and removed is not sent
   await host.settle(b.runtime.removeRun(runId));
   mend();
   await host.pass(60_000);
-  expect(host.faults).toEqual([expect.stringContaining(`${a.id}: run ${runId} was unloaded`)]);
+  expect(host.faults).toEqual([expect.stringContaining(`${a.id}: run ${runId} left memory`)]);
 });
 
 test("a run whose messages to itself cannot be written is not loaded again for each of them", async () => {

@@ -255,12 +255,12 @@ export class TestHost {
         this.recoveries += 1;
         return log.open();
       }),
-      asleep: whileAlive((query) => {
+      waking: whileAlive((query) => {
         this.#listFaults -= 1;
         if (this.#listFaults >= 0) throw new Unavailable("the disk is gone");
-        return log.asleep(query);
+        return log.waking(query);
       }),
-      resting: whileAlive(log.resting),
+      parked: whileAlive(log.parked),
       waits: whileAlive(log.waits),
       outbox: whileAlive(log.outbox),
       snapshot: whileAlive(log.snapshot),

@@ -151,7 +151,7 @@ export class Simulation {
   async #passWakes(): Promise<void> {
     const { log } = this.disk;
     const isLate = async (): Promise<boolean> =>
-      (await log.asleep({ notAfter: this.hosts.clock.latestMs, limit: 1 })).length > 0;
+      (await log.waking({ notAfter: this.hosts.clock.latestMs, limit: 1 })).length > 0;
     for (let times = 0; times < MOST_LATE && (await isLate()); times += 1)
       await this.scheduler.pass(1_000, this.#mostSteps);
   }
@@ -170,7 +170,7 @@ export class Simulation {
     this.hosts.restart();
     await this.#rest();
     if (this.faultInjector.commits !== commits)
-      this.observer.say("a restart wrote something though all was at rest");
+      this.observer.say("a restart wrote something though all was parked");
   }
 
   #bear(): void {

@@ -47,7 +47,7 @@ test("a request has a segment for its start and one for each answer", async () =
   const reader = new RunReader(runtime);
   const { runId, requestId } = await ask(runtime, "maker", { type: "ChatRequest", input: "art" });
   const first = await reader.read(runId);
-  expect(first.isParked).toBe(true);
+  expect(first.isWaiting).toBe(true);
   expect(segmentsOf(first.view).map(shown)).toEqual([
     { id: 1, text: "about art: ", waits: [3], end: undefined, isAnswered: false },
   ]);
@@ -56,7 +56,7 @@ test("a request has a segment for its start and one for each answer", async () =
     request_id: requestId,
     request_keys: { word: "moon" },
   });
-  const { view, isParked, run } = await reader.read(runId);
+  const { view, isWaiting: isParked, run } = await reader.read(runId);
   expect(isParked).toBe(false);
   expect(run).toMatchObject({ status: "idle", agent: "maker" });
   expect(segmentsOf(view).map(shown)).toEqual([
@@ -85,14 +85,14 @@ test("an answer to one of two waits parks the run again, although it asks nothin
     });
   await resume(colour?.waitId, { colour: "red" });
   const half = await reader.read(runId);
-  expect(half.isParked).toBe(true);
+  expect(half.isWaiting).toBe(true);
   expect(segmentsOf(half.view).map(({ waits }) => waits.map(({ questions }) => questions))).toEqual([
     [name?.questions, colour?.questions],
     [name?.questions],
   ]);
   await resume(name?.waitId, { name: "Ada" });
   const whole = await reader.read(runId);
-  expect(whole.isParked).toBe(false);
+  expect(whole.isWaiting).toBe(false);
   expect(segmentsOf(whole.view).map(shown).at(-1)).toMatchObject({ text: "Ada likes red.", waits: [] });
 });
 

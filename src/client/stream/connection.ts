@@ -35,7 +35,7 @@ export async function connect(
  * Whether the request only waits for an answer and all its events are read. Where the server does not tell, a stream that
  * says nothing beside an open question does.
  */
-export async function isParked(
+export async function isWaiting(
   { openWaits, progress }: AllFollowSettings,
   { after }: ReadPosition,
   { isSilent = false }: { readonly isSilent?: boolean } = {},
@@ -51,7 +51,7 @@ export async function isParked(
  * How a connection ended: the request waits, or the connection closed, with an optional retry delay from the
  * server.
  */
-export type End = "parked" | number | undefined;
+export type End = "waiting" | number | undefined;
 
 /** Reads one connection until it ends. */
 export async function* readConnection(
@@ -86,7 +86,7 @@ export async function* readConnection(
       const chunk = await within(clock, waitMs, next);
       if (chunk === undefined) {
         if (leftMs <= waitMs) throw wire.fault("timeout", `sent nothing for ${limits.idleMs} ms`);
-        if (await isParked(options, position, { isSilent: true })) return "parked";
+        if (await isWaiting(options, position, { isSilent: true })) return "waiting";
         lookMs *= 2;
         continue;
       }

@@ -3,7 +3,7 @@ import type { Clock } from "../wire/clock.ts";
 import { hasCode, isRetryable } from "../wire/problem.ts";
 import { retryDelayMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";
-import { connect, isParked, readConnection } from "./connection.ts";
+import { connect, isWaiting, readConnection } from "./connection.ts";
 import { followLimits } from "./follow-settings.ts";
 import type { AllFollowSettings, FollowSettings, ReadPosition } from "./follow-settings.ts";
 import type { Followed } from "./followed.ts";
@@ -41,12 +41,12 @@ export async function* followStream(
     for (;;) {
       let retryMs: number | undefined;
       try {
-        if (await isParked(options, position)) return;
+        if (await isWaiting(options, position)) return;
         const reply = await connect(wire, { ...options, signal: page.with(signal) }, position);
         if (reply === undefined) return;
         const end = yield* readConnection(wire, reply, position, options);
         // Without a delay, the server did not announce more events.
-        if (end === "parked" || (end === undefined && (await isAtRest(options, position)))) return;
+        if (end === "waiting" || (end === undefined && (await hasNoMoreEvents(options, position)))) return;
         retryMs = end;
       } catch (thrown) {
         signal?.throwIfAborted();
@@ -83,7 +83,7 @@ export async function* followStream(
 }
 
 /** Whether a stream that was closed normally has delivered everything for now. */
-async function isAtRest(
+async function hasNoMoreEvents(
   { openWaits, progress, areRows }: AllFollowSettings,
   { after }: ReadPosition,
 ): Promise<boolean> {

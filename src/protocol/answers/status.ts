@@ -19,7 +19,7 @@ const RUN_PHASES = ["idle", "running", "waiting"] as const;
 /** The state of a run. */
 export type RunPhase = (typeof RUN_PHASES)[number];
 
-/** What a request waits for from outside: the oldest open question, otherwise what its turn at rest waits for. */
+/** What a request waits for from outside: the oldest open question, otherwise what its parked turn waits for. */
 export type WaitingFor =
   | { readonly kind: "input"; readonly wait_id: number; readonly expires_at?: string }
   | { readonly kind: "sleep"; readonly expires_at: string }
@@ -56,7 +56,7 @@ export interface RequestStatus {
   /** The operations that the machine takes now, guards not considered; absent when the request has ended. */
   readonly accepts?: readonly string[];
   readonly waiting_for?: WaitingFor;
-  /** When the request at rest continues by itself, if it does. */
+  /** When the parked request continues by itself, if it does. */
   readonly wake_at?: string;
   readonly created_at: string;
   readonly completed_at?: string;
@@ -94,7 +94,7 @@ export interface RunSummary {
   readonly open_waits: number;
   /** The number of queued requests. */
   readonly queued: number;
-  /** When the request at rest continues by itself, if it does. */
+  /** When the parked request continues by itself, if it does. */
   readonly wake_at?: string;
   /** The usage of all turns that have ended. */
   readonly usage?: Usage;
@@ -152,7 +152,7 @@ const runSummary = {
     .describe("Absent before the first turn, for a fork before its first own turn, and for older logs."),
   open_waits: count.describe("The number of open waits."),
   queued: count.describe("The number of queued requests."),
-  wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
+  wake_at: timestamp.exactOptional().describe("When the parked request continues by itself."),
   usage: usage.exactOptional().describe("The usage of all turns that have ended."),
 } satisfies Shape<RunSummary>;
 const requestPhase = z.enum(REQUEST_PHASES);
@@ -201,7 +201,7 @@ export const requestStatusSchema: z.ZodType<RequestStatus> = z
     waiting_for: waitingFor
       .exactOptional()
       .describe("What the request waits for from outside; clients ignore kinds that they do not know."),
-    wake_at: timestamp.exactOptional().describe("When the request at rest continues by itself."),
+    wake_at: timestamp.exactOptional().describe("When the parked request continues by itself."),
     created_at: timestamp,
     completed_at: timestamp.exactOptional(),
     last_event_id: count.describe("The id of the request's newest event, 0 when it has none."),

@@ -3,7 +3,7 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { LoggedWait } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { RunContext } from "../run-context.ts";
-import { isLong } from "../scheduler/open-rests.ts";
+import { isLong } from "../scheduler/parked-calls.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 
 /** The index entry of a turn, without its phase. */
@@ -12,15 +12,15 @@ export interface IndexedRequest {
   readonly segment: number | undefined;
   /** Its wake time, in milliseconds since 1970. */
   readonly wakeAt: number | undefined;
-  /** What it waits for while it is at rest without a wait for input. */
+  /** What it waits for while it is parked without a wait for input. */
   readonly waitingFor: WaitingFor | undefined;
-  /** The asks that it rests on, if it rests on nothing else. */
+  /** The asks that it is parked on, if it is parked on nothing else. */
   readonly asks?: readonly RequestId[] | undefined;
 }
 
 /**
  * The entry of the started request in the index of the log, kept consistent with its turn. Here is decided what a turn
- * at rest looks like from outside: with an open wait its phase is `waiting`, otherwise it is `running` and `waitingFor`
+ * that is parked looks like from outside: with an open wait its phase is `waiting`, otherwise it is `running` and `waitingFor`
  * is set.
  */
 export class RequestIndexEntry {
@@ -34,8 +34,8 @@ export class RequestIndexEntry {
     this.#marked = marked;
   }
 
-  /** Whether the turn is at rest in the index. */
-  get atRest(): boolean {
+  /** Whether the turn is parked in the index. */
+  get parked(): boolean {
     const { wakeAt, waitingFor } = this.#marked;
     return waitingFor !== undefined || wakeAt !== undefined || this.#ledger.phase === "waiting";
   }
@@ -50,9 +50,9 @@ export class RequestIndexEntry {
     this.#marked = { segment: undefined, ...AWAKE };
   }
 
-  /** Records that a turn at rest continues. */
+  /** Records that a parked turn continues. */
   wake(): void {
-    if (this.atRest) this.#write({ ...this.#marked, ...AWAKE, phase: "running" });
+    if (this.parked) this.#write({ ...this.#marked, ...AWAKE, phase: "running" });
   }
 
   /** Adds the changes of the entry to the batch that is about to be committed. */
@@ -75,7 +75,7 @@ export class RequestIndexEntry {
     const isAtRest = next.phase === "waiting" || next.waitingFor !== undefined;
     const isRestNew = isAtRest && next.wakeAt !== this.#marked.wakeAt;
     const isKindNew = next.waitingFor !== undefined && next.waitingFor !== this.#marked.waitingFor;
-    // Only coming to rest needs a commit now; waking up is written with the next one.
+    // Only being parked needs a commit now; waking up is written with the next one.
     if (next.phase !== phase || isRestNew || isKindNew) this.#write(next);
   }
 
@@ -86,27 +86,27 @@ export class RequestIndexEntry {
   /** What the entry should be. */
   #next(turn: ActiveTurn, phase: StartedPhase): NextEntry {
     const before = this.#marked;
-    const { rests } = turn;
-    const { atRest } = turn.quiescence;
+    const { parkedCalls } = turn;
+    const { parked } = turn.quiescence;
     const segment = segmentOf(turn);
-    if (atRest === undefined) {
+    if (parked === undefined) {
       const isWaiting = phase === "waiting";
       // A deadline that is new must not be missed if the process dies now.
       return {
         ...before,
         segment,
         phase,
-        ...(isWaiting && { wakeAt: earlier(before.wakeAt, rests.firstEnd) }),
+        ...(isWaiting && { wakeAt: earlier(before.wakeAt, parkedCalls.firstEnd) }),
       };
     }
-    if (!atRest) return { segment, phase: "running", ...AWAKE };
-    const wakeAt = rests.firstEnd;
+    if (!parked) return { segment, phase: "running", ...AWAKE };
+    const wakeAt = parkedCalls.firstEnd;
     const now = this.#context.environment.now();
     // The turn is about to continue.
     if (wakeAt !== undefined && wakeAt <= now) return { ...before, segment, phase };
     if (turn.counts.waits > 0) return { segment, phase: "waiting", wakeAt, waitingFor: undefined };
-    const { oldest } = rests;
-    const asks = rests.asks;
+    const { oldest } = parkedCalls;
+    const asks = parkedCalls.asks;
     const isKept =
       before.wakeAt === wakeAt && isEqual(before.waitingFor, oldest) && isSameList(before.asks, asks);
     if (isKept) return { ...before, segment, phase: "running" };
@@ -118,8 +118,8 @@ export class RequestIndexEntry {
     const ledger = this.#ledger;
     const before = this.#marked;
     const isPhaseNew = phase !== this.#phase;
-    const wasAtRest = this.atRest;
-    if (isPhaseNew) ledger.enter(phase === "waiting" ? "park" : "unpark");
+    const wasParked = this.parked;
+    if (isPhaseNew) ledger.enter(phase === "waiting" ? "wait" : "continue");
     const { requestId } = ledger.started?.accepted ?? {};
     if (requestId === undefined) return;
     const { segment, wakeAt, waitingFor } = next;
@@ -129,21 +129,21 @@ export class RequestIndexEntry {
       ...(segment !== undefined && { segment }),
       ...(wakeAt !== before.wakeAt && { wakeAt: wakeAt ?? 0 }),
       ...(waitingFor !== before.waitingFor && { waitingFor: waitingFor ?? null }),
-      ...(next.asks !== before.asks && { rests: next.asks ?? [] }),
+      ...(next.asks !== before.asks && { parkedOn: next.asks ?? [] }),
     });
     this.#marked = next;
     if (next.asks !== undefined && next.asks !== before.asks) this.#examine(requestId);
-    // A turn that rests has made progress: its wake-up does not count as a recovery.
-    if (this.atRest && !wasAtRest && (ledger.started?.recoveries ?? 0) > 0)
+    // A turn that is parked has made progress: its wake-up does not count as a recovery.
+    if (this.parked && !wasParked && (ledger.started?.recoveries ?? 0) > 0)
       ledger.change({ type: "Released", request_id: requestId });
     if (isPhaseNew) ledger.save();
   }
 
-  /** Has actors that wait for each other found, once the log has what this one rests on. */
+  /** Has actors that wait for each other found, once the log has what this one is parked on. */
   #examine(requestId: RequestId): void {
     const { mail } = this.#context;
     this.#ledger.recorder.committed().then(
-      () => mail.resting(requestId),
+      () => mail.parked(requestId),
       // A failed commit is reported to the run.
       () => {},
     );
@@ -176,7 +176,7 @@ export function toSegment(lastResume: number, [oldest]: readonly LoggedWait[]): 
   return lastResume === 0 ? undefined : Math.min(lastResume, oldest?.waitId ?? Infinity);
 }
 
-function segmentOf({ rests }: ActiveTurn): number | undefined {
+function segmentOf({ parkedCalls }: ActiveTurn): number | undefined {
   // Called before every commit: the waits are sorted only if there was an answer.
-  return rests.lastResume === 0 ? undefined : toSegment(rests.lastResume, rests.allWaits);
+  return parkedCalls.lastResume === 0 ? undefined : toSegment(parkedCalls.lastResume, parkedCalls.allWaits);
 }

@@ -355,8 +355,8 @@ export function notWritten(cause: unknown): AgentError {
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }
 
-/** What changes the phase of a run: a turn starts, is parked, continues or ends; the run is passivated. */
-type LifecycleEvent = "start" | "park" | "unpark" | "end" | "close";
+/** What changes the phase of a run: a turn starts, waits for input, continues or ends; the run is passivated. */
+type LifecycleEvent = "start" | "wait" | "continue" | "end" | "close";
 
 /** The state of a run: its phase, or `closed` when it is no longer in memory. */
 type LifecycleState = RunPhase | "closed";
@@ -365,7 +365,7 @@ type LifecycleState = RunPhase | "closed";
 const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in LifecycleEvent]?: LifecycleState }>> =
   {
     idle: { start: "running", close: "closed" },
-    running: { park: "waiting", end: "idle", close: "closed" },
-    waiting: { unpark: "running", end: "idle", close: "closed" },
+    running: { wait: "waiting", end: "idle", close: "closed" },
+    waiting: { continue: "running", end: "idle", close: "closed" },
     closed: {},
   };

@@ -31,7 +31,7 @@ export class TurnInput {
   /** Whether an answer with this resume id was given before. */
   knowsAnswer(resumeId: string): boolean {
     const { turn, passivated } = this.#slot;
-    return (turn ? turn.rests.knowsAnswer(resumeId) : passivated?.resumeIds.has(resumeId)) ?? false;
+    return (turn ? turn.parkedCalls.knowsAnswer(resumeId) : passivated?.resumeIds.has(resumeId)) ?? false;
   }
 
   /**
@@ -40,14 +40,14 @@ export class TurnInput {
    */
   async answer(callId: CallId, { values, resumeId }: WaitAnswer): Promise<RecordedEvent | undefined> {
     const turn = this.#slot.turn ?? this.#slot.revive();
-    const wait = await turn?.rests.whenLive(callId);
+    const wait = await turn?.parkedCalls.whenLive(callId);
     return wait && turn && answerWait(turn, wait, values, resumeId);
   }
 
   /** Whether a call of the turn waits for a message with a name. */
   awaits(name: string): boolean {
     const { turn, passivated } = this.#slot;
-    if (turn) return turn.rests.receiver(name) !== undefined;
+    if (turn) return turn.parkedCalls.receiver(name) !== undefined;
     return passivated?.open.some(({ message }) => message === name) ?? false;
   }
 

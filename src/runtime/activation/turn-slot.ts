@@ -18,7 +18,7 @@ import type { TurnJournal, LoggedWait } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
-import { isLong } from "../scheduler/open-rests.ts";
+import { isLong } from "../scheduler/parked-calls.ts";
 import { ActiveTurn } from "../turn/active-turn.ts";
 import type { TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
@@ -61,13 +61,13 @@ export class TurnSlot implements TurnListener {
     this.#passivated = passivated?.journal;
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
-      wakeAt: passivated?.rest.wakeAt,
-      waitingFor: passivated?.rest.waitingFor,
-      asks: passivated?.rest.rests,
+      wakeAt: passivated?.entry.wakeAt,
+      waitingFor: passivated?.entry.waitingFor,
+      asks: passivated?.entry.parkedOn,
     });
     if (passivated === undefined) return;
     ledger.enter("start");
-    if (passivated.waiting) ledger.enter("park");
+    if (passivated.waiting) ledger.enter("wait");
   }
 
   /** The turn, if it is in memory. */
@@ -87,34 +87,34 @@ export class TurnSlot implements TurnListener {
 
   /** Whether the turn is suspended: it only waits for something from outside. */
   get suspended(): boolean {
-    return this.#turn?.quiescence.suspended ?? this.#entry.atRest;
+    return this.#turn?.quiescence.suspended ?? this.#entry.parked;
   }
 
-  /** Whether the turn is at rest, also in the index. */
-  get atRest(): boolean {
-    // Asked after every commit: most turns are not at rest.
-    if (!this.#entry.atRest) return false;
-    return this.#turn === undefined || this.#turn.quiescence.atRest === true;
+  /** Whether the turn is parked, also in the index. */
+  get parked(): boolean {
+    // Asked after every commit: most turns are not parked.
+    if (!this.#entry.parked) return false;
+    return this.#turn === undefined || this.#turn.quiescence.parked === true;
   }
 
   /**
-   * Whether the turn can be passivated: it is at rest, and if it is in memory, it is so for long enough. A turn whose
+   * Whether the turn can be passivated: it is parked, and if it is in memory, it is so for long enough. A turn whose
    * wake time has passed may have to wait until it is continued.
    */
-  get quiet(): boolean {
-    if (!this.atRest) return false;
+  get canPassivate(): boolean {
+    if (!this.parked) return false;
     if (this.#turn === undefined) return this.#continuation === undefined;
     return isLong(this.wakeAt, this.#context.environment.now());
   }
 
-  /** When a turn at rest must continue, in milliseconds since 1970, as in the index. */
+  /** When a parked turn must continue, in milliseconds since 1970, as in the index. */
   get wakeAt(): number | undefined {
     return this.#entry.wakeAt;
   }
 
   /** Whether a passivated turn may run again at once. Any other is to be continued first, so that a crash counts against it. */
   get mayWake(): boolean {
-    return this.#entry.atRest && this.#continuation === undefined;
+    return this.#entry.parked && this.#continuation === undefined;
   }
 
   /** Ends its hold, if it is held back before a trial, because the process closes properly. */
@@ -131,7 +131,7 @@ export class TurnSlot implements TurnListener {
 
   /** The open waits, oldest first. */
   get waits(): readonly LoggedWait[] {
-    return this.#turn?.rests.allWaits ?? (this.#passivated ? waitsOf(this.#passivated) : []);
+    return this.#turn?.parkedCalls.allWaits ?? (this.#passivated ? waitsOf(this.#passivated) : []);
   }
 
   /** Starts the turn of a request. Returns its encoded RequestStarted. */
@@ -164,16 +164,16 @@ export class TurnSlot implements TurnListener {
   }
 
   /**
-   * Continues a passivated turn after a crash, or at its wake time if it is at rest. The recovery is recorded first, so
+   * Continues a passivated turn after a crash, or at its wake time if it is parked. The recovery is recorded first, so
    * that a turn that crashes the process repeatedly is detected and ended.
    */
   recover({ isDue }: { readonly isDue: boolean }): void {
     const ledger = this.#ledger;
     const open = ledger.started;
     if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
-    const { atRest, wakeAt } = this.#entry;
-    if (atRest && !(isDue && wakeAt !== undefined)) return;
-    const start = toContinuedStart(open, open.released !== true && !atRest);
+    const { parked, wakeAt } = this.#entry;
+    if (parked && !(isDue && wakeAt !== undefined)) return;
+    const start = toContinuedStart(open, open.released !== true && !parked);
     const { requestId } = open.accepted;
     const error = toPoisoned(start);
     if (error) {
@@ -186,7 +186,7 @@ export class TurnSlot implements TurnListener {
     this.#context.gate.continue(this.#continuation);
   }
 
-  /** Records that the turn at rest continues. */
+  /** Records that the parked turn continues. */
   wake(): void {
     this.#entry.wake();
   }
@@ -225,8 +225,8 @@ export class TurnSlot implements TurnListener {
   /** Updates the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#entry.follow(turn);
-    // A handler that ran again for a refused answer is at rest as before: no commit follows that reports the run.
-    if (this.quiet) this.#ledger.recorder.checkSettled();
+    // A handler that ran again for a refused answer is parked as before: no commit follows that reports the run.
+    if (this.canPassivate) this.#ledger.recorder.checkFlushed();
   }
 
   received(callId: CallId, ids: readonly number[], name?: string): void {

@@ -180,7 +180,7 @@ export function wait(caller: Actor, asked: NewWait): void {
 
 /** Ends the wait of a call if its time limit has passed. Returns whether it has. */
 export function expirePast({ turn }: Actor, callId: CallId): boolean {
-  const live = turn.rests.waitOf(callId);
+  const live = turn.parkedCalls.waitOf(callId);
   if (live === undefined || (live.expiresAt ?? Infinity) > turn.context.environment.now()) return false;
   expireWait(turn, live);
   return true;

@@ -18,8 +18,8 @@ const RETRY_LIMIT_MS = 60_000;
 /** The most failed examinations that are repeated while others begin. Above it, the caller of one waits for its end. */
 const REPEATED_LIMIT = 100;
 
-/** A turn that rests on asks alone, and the turns that it waits for. */
-interface Resting {
+/** A turn that is parked on asks alone, and the turns that it waits for. */
+interface ParkedTurn {
   readonly requestId: RequestId;
   readonly runId: RunId;
   readonly head: number;
@@ -33,7 +33,7 @@ interface Ask {
 }
 
 /**
- * Finds actors that wait for each other through their queues: A asks B while the turn of B asks A. When a turn rests on
+ * Finds actors that wait for each other through their queues: A asks B while the turn of B asks A. When a turn is parked on
  * asks alone, the turns that it waits for are read from the index. If none of them can continue, now and a second later,
  * the youngest ask of a cycle fails with `would_deadlock`.
  */
@@ -41,7 +41,7 @@ export class Deadlocks {
   readonly #context: Omit<HostContext, "mail">;
   readonly #reply: (to: RunId, reply: Reply) => Promise<void>;
   readonly #pauses: Pauses;
-  /** The turns that are being examined, and whether they rest again since then. */
+  /** The turns that are being examined, and whether they were parked again since then. */
   readonly #examined = new Map<RequestId, boolean>();
   /** The number of examinations that have failed and are repeated. */
   #repeated = 0;
@@ -112,8 +112,8 @@ export class Deadlocks {
   }
 
   /** All turns that a turn waits for, itself included; `undefined` if one of them can continue. */
-  async #read(start: RequestId): Promise<readonly Resting[] | undefined> {
-    const turns = new Map<RequestId, Resting>();
+  async #read(start: RequestId): Promise<readonly ParkedTurn[] | undefined> {
+    const turns = new Map<RequestId, ParkedTurn>();
     const left = [start];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       if (turns.has(next)) continue;
@@ -126,12 +126,12 @@ export class Deadlocks {
     return [...turns.values()];
   }
 
-  async #readTurn(requestId: RequestId): Promise<Resting | undefined> {
+  async #readTurn(requestId: RequestId): Promise<ParkedTurn | undefined> {
     const { log } = this.#context;
     const entry = await log.lookup(requestId);
-    if (entry?.rests === undefined) return undefined;
+    if (entry?.parkedOn === undefined) return undefined;
     const asks: Ask[] = [];
-    for (const id of entry.rests) {
+    for (const id of entry.parkedOn) {
       const ask = await log.lookup(id);
       if (ask === undefined || ask.phase === "completed") return undefined;
       const blocker = (await log.run(ask.runId))?.started;
@@ -144,7 +144,7 @@ export class Deadlocks {
   }
 
   /** Ends the youngest ask of a cycle. After failures the next younger one: a run may be damaged. */
-  async #break(turns: readonly Resting[], failures: number): Promise<void> {
+  async #break(turns: readonly ParkedTurn[], failures: number): Promise<void> {
     const all = turns.flatMap((turn) => turn.asks.map((ask) => ({ turn, ask })));
     const inCycles = all
       .sort((a, b) => compare(b.ask.entry, a.ask.entry))
@@ -166,16 +166,16 @@ export class Deadlocks {
 
 /** The turns from one to another, both included, in the order in which they wait; `undefined` if there is no way. */
 function pathBetween(
-  turns: readonly Resting[],
+  turns: readonly ParkedTurn[],
   from: RequestId,
   to: RequestId,
-): readonly Resting[] | undefined {
+): readonly ParkedTurn[] | undefined {
   const byId = new Map(turns.map((turn) => [turn.requestId, turn]));
   const before = new Map<RequestId, RequestId | undefined>([[from, undefined]]);
   const left = [from];
   for (let at = left.shift(); at !== undefined; at = left.shift()) {
     if (at === to) {
-      const path: Resting[] = [];
+      const path: ParkedTurn[] = [];
       for (let step: RequestId | undefined = at; step !== undefined; step = before.get(step)) {
         const turn = byId.get(step);
         if (turn) path.unshift(turn);

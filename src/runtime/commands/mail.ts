@@ -67,7 +67,7 @@ export class ActorMail implements Mail {
     await sendMessage(this.#context.router, to, { kind: "continue", ...actor });
   }
 
-  resting(requestId: RequestId): Promise<void> {
+  parked(requestId: RequestId): Promise<void> {
     return this.#deadlocks.examine(requestId);
   }
 

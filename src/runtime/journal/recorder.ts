@@ -24,7 +24,7 @@ export interface RecorderListener {
   /** Called just before a batch is committed, if the recorder is watched; may add to the batch. */
   beforeCommit(): void;
   /** Called after a commit that leaves nothing to commit, if the recorder is watched, and by `checkSettled`. */
-  settled(): void;
+  flushed(): void;
   /** Called after the commit of new entries of the run's outbox. */
   posted(marks: readonly OutboxMark[]): void;
   /** Called once, when a commit fails; nothing is recorded afterwards. */
@@ -130,7 +130,7 @@ export class Recorder {
   }
 
   /** Whether everything recorded is committed. */
-  get settled(): boolean {
+  get isFlushed(): boolean {
     return this.#inFlight === undefined && this.#pending === undefined;
   }
 
@@ -272,8 +272,8 @@ export class Recorder {
   }
 
   /** Calls the listener as after a commit, if there is nothing to commit: a change that is not recorded may matter to it. */
-  checkSettled(): void {
-    if (this.watched && this.settled && this.#stopped === undefined) this.#listener.settled();
+  checkFlushed(): void {
+    if (this.watched && this.isFlushed && this.#stopped === undefined) this.#listener.flushed();
   }
 
   /** Stops commits. Uncommitted entries are lost, and callers that wait for them get the error. */
@@ -383,7 +383,7 @@ export class Recorder {
     committed?.done?.resolve();
     if (committed?.outbox) this.#listener.posted(committed.outbox);
     if (this.#pending !== undefined) this.#schedule(false);
-    else if (this.watched) this.#listener.settled();
+    else if (this.watched) this.#listener.flushed();
   }
 
   #notCommitted(error: unknown): void {

@@ -247,7 +247,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       this.#fail(error);
       return;
     }
-    if (snapshot.status !== "active" || this.#rests(snapshot)) this.#finish(snapshot);
+    if (snapshot.status !== "active" || this.#hasNothingOpen(snapshot)) this.#finish(snapshot);
   }
 
   /** Whether the machine or its turn has ended; what a settlement starts can end both. */
@@ -269,7 +269,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
   }
 
-  #rests(snapshot: AnyMachineSnapshot): boolean {
+  #hasNothingOpen(snapshot: AnyMachineSnapshot): boolean {
     if (this.#transitions.hasMore) return false;
     if (this.#waits.size > 0 || this.#timers.size > 0 || this.#promises.size > 0) return false;
     return !hasActiveChild(snapshot);

@@ -35,7 +35,7 @@ export async function acknowledge(
         if (typeOf(text) === "RequestCompleted" && depthOf(text) === 0) return text;
       }
     }
-    // If the stream ended by itself, the request is parked; if it was aborted, there is no answer.
+    // If the stream ended by itself, the request waits for input; if it was aborted, there is no answer.
     return abort.signal.aborted ? undefined : await question();
   } finally {
     stopTimer();

@@ -295,7 +295,7 @@ function toMark(record: PlacedRecord, before: readonly InspectedMark[]): Inspect
       if (!isRestart(record, before)) return undefined;
       return { type: "recovered", after, request_id: record.request_id, ...toTime(record.at) };
     case "Released":
-      // Without a time, the turn began to rest; the process did not end.
+      // Without a time, the turn was parked; the process did not end.
       if (record.at === undefined) return undefined;
       return { type: "released", after, request_id: record.request_id, ...toTime(record.at) };
     default:

@@ -56,14 +56,14 @@ export class RemoteWaits {
   /** Logs that a wait has expired on the other server. */
   expired(callId: CallId): void {
     const { turn } = this.#actor;
-    const wait = turn.rests.waitOf(callId);
+    const wait = turn.parkedCalls.waitOf(callId);
     if (wait) expireWait(turn, wait);
   }
 
   /** Logs an answer that was given on the other server. */
   answered(callId: CallId, values: JsonObject): void {
     const { turn } = this.#actor;
-    const wait = turn.rests.waitOf(callId);
+    const wait = turn.parkedCalls.waitOf(callId);
     if (wait === undefined) return;
     const { waitId: wait_id } = wait;
     endWait(

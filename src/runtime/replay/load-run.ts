@@ -20,8 +20,8 @@ export interface PassivatedTurn {
   readonly journal: TurnJournal;
   /** Whether it only waits for its caller, so that nothing happens until an answer arrives. */
   readonly waiting: boolean;
-  /** Its wake time and what it waits for in the index, if it was passivated at rest. */
-  readonly rest: Pick<RequestEntry, "wakeAt" | "waitingFor" | "rests">;
+  /** Its wake time and what it waits for in the index, if it was passivated while parked. */
+  readonly entry: Pick<RequestEntry, "wakeAt" | "waitingFor" | "parkedOn">;
 }
 
 /** The stored state of a run, and its running turn. */
@@ -45,8 +45,8 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const bodies = await loading.unreadBodies(log, runId);
   const open = startedOf(state);
   if (open === undefined || journal === undefined) return { state, bodies };
-  const rest = (await log.lookup(open.accepted.requestId)) ?? {};
-  return { state, bodies, passivated: { journal, waiting: run.status === "waiting", rest } };
+  const entry = (await log.lookup(open.accepted.requestId)) ?? {};
+  return { state, bodies, passivated: { journal, waiting: run.status === "waiting", entry } };
 }
 
 /** The state of a run when the event with this id was the newest, before later records. */

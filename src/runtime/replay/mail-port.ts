@@ -15,7 +15,7 @@ export interface Mail {
   cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated" | "isOwnStep">): Promise<void>;
 
   /** A turn waits only for asks. If the asked actors wait for each other, one ask fails; resolves when that is known. */
-  resting(requestId: RequestId): Promise<void>;
+  parked(requestId: RequestId): Promise<void>;
 
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
   reply(to: RunId, reply: Reply): Promise<void>;

@@ -83,7 +83,7 @@ export interface ScheduleMessage {
 /** Continue the open requests of the run. */
 export interface RecoverMessage {
   readonly kind: "recover";
-  /** Whether the wake time of its turn has passed. A turn at rest continues only then. */
+  /** Whether the wake time of its turn has passed. A parked turn continues only then. */
   readonly isDue?: boolean;
 }
 

@@ -58,7 +58,7 @@ export class Renewal {
     do {
       if (!this.#isDue || !(await this.#outbox.hasArrived())) return;
       // A request may have been accepted in the meantime.
-    } while (!ledger.recorder.settled || !this.#outbox.isEmpty);
+    } while (!ledger.recorder.isFlushed || !this.#outbox.isEmpty);
     ledger.checkThere();
     const { agent, key } = ledger;
     if (!this.#isDue || agent === undefined || key === undefined) return;

@@ -26,7 +26,7 @@ import type { Note } from "./run-updates.ts";
 /** The host of a run. */
 export interface RunListener {
   /** Called after a commit that leaves nothing to commit, and when the run has become quiet without one. */
-  settled(run: Run): void;
+  flushed(run: Run): void;
   /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
 }
@@ -85,12 +85,12 @@ export class Run implements RecorderListener {
   }
 
   /**
-   * Whether the run can be passivated: it is idle or its turn is at rest, and everything is committed.
+   * Whether the run can be passivated: it is idle or its turn is parked, and everything is committed.
    */
-  get quiet(): boolean {
+  get canPassivate(): boolean {
     const { recorder } = this.#ledger;
     if (this.#messages > 0 || !recorder.watched || !this.#outbox.isEmpty) return false;
-    return (this.#ledger.phase === "idle" || this.#requests.slot.quiet) && recorder.settled;
+    return (this.#ledger.phase === "idle" || this.#requests.slot.canPassivate) && recorder.isFlushed;
   }
 
   /** The order of its commits. */
@@ -98,7 +98,7 @@ export class Run implements RecorderListener {
     return this.#ledger.recorder;
   }
 
-  /** When its turn must continue if it is passivated at rest, in milliseconds since 1970. */
+  /** When its turn must continue if it is passivated while parked, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
     return this.#requests.slot.wakeAt;
   }
@@ -128,8 +128,8 @@ export class Run implements RecorderListener {
     this.#requests.slot.beforeCommit();
   }
 
-  settled(): void {
-    this.#listener.settled(this);
+  flushed(): void {
+    this.#listener.flushed(this);
   }
 
   posted(marks: readonly OutboxMark[]): void {
@@ -161,8 +161,8 @@ export class Run implements RecorderListener {
   /**
    * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
    */
-  async settle({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
-    const { turn, atRest, requestId } = this.#requests.slot;
+  async flush({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
+    const { turn, parked: atRest, requestId } = this.#requests.slot;
     // A turn that waits to be continued has not run: what the process before has left in the log stays as it is.
     const isReleased = !isFailure && turn !== undefined && this.working && !atRest;
     if (requestId !== undefined && isReleased)
@@ -178,7 +178,7 @@ export class Run implements RecorderListener {
     this.#ledger.enter("close");
     this.#outbox.stop();
     this.#requests.slot.release();
-    recorder.stop(() => unloaded(this.runId));
+    recorder.stop(() => leftMemory(this.runId));
     this.#context.secrets.release(recorder.secrets);
     this.#context.log.release(recorder.cursor);
   }
@@ -298,7 +298,7 @@ export class Run implements RecorderListener {
         });
       await this.#ledger.committed();
       // A request may have been accepted during the commit.
-    } while (!recorder.settled || this.#ledger.phase !== "idle");
+    } while (!recorder.isFlushed || this.#ledger.phase !== "idle");
     this.#ledger.checkThere();
     try {
       // From here on the removal is final: an interrupted one is finished when the log can be written again.
@@ -349,8 +349,8 @@ async function claimRun(log: EventLog, runId: RunId, options: ClaimOptions | und
 }
 
 /** Created only for waiting callers, because an error costs more than a passivation. */
-function unloaded(runId: RunId): AgentError {
-  return new AgentError("unavailable", `run ${runId} was unloaded; retry`, { retryAfterS: 1 });
+function leftMemory(runId: RunId): AgentError {
+  return new AgentError("unavailable", `run ${runId} left memory; retry`, { retryAfterS: 1 });
 }
 
 type RemoveMessage = RunMessage & { readonly kind: "remove" };

@@ -3,7 +3,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
 import type { LoggedWait } from "../replay/turn-journal.ts";
-import type { Rest } from "./open-rests.ts";
+import type { ParkReason } from "./parked-calls.ts";
 import type { HeldSlot } from "./slot-queue.ts";
 import { newCounts } from "./turn-counts.ts";
 import type { TurnCounts } from "./turn-counts.ts";
@@ -42,7 +42,7 @@ export class OpenCall {
   #children: Set<OpenCall> | undefined;
   readonly #counts: TurnCounts;
   #queued = false;
-  #rests: boolean;
+  #isParked: boolean;
   #isCounted = false;
   /** What happens when it is closed. */
   #atClose: (() => void)[] | undefined;
@@ -53,7 +53,7 @@ export class OpenCall {
   /** Its slot in the queue of its tool, if it has one. */
   slot: HeldSlot | undefined;
   /** What it waits for from outside its turn, if it does. */
-  waitsFor: Rest | undefined;
+  waitsFor: ParkReason | undefined;
   /** Whether that lasts so long that its turn may leave memory meanwhile. */
   isLong: boolean;
   /** Its deadline if it does not wait for anything outside itself, in milliseconds since 1970. */
@@ -84,7 +84,7 @@ export class OpenCall {
     this.open = options.parent?.open ?? true;
     this.config = options.config ?? options.parent?.config ?? {};
     this.abort = options.abort ?? (() => {});
-    this.#rests = RESTS.has(options.kind);
+    this.#isParked = PARKED_KINDS.has(options.kind);
     if (this.parent) {
       this.#counts = this.parent.#counts;
       this.parent.#adopt(this);
@@ -101,9 +101,9 @@ export class OpenCall {
   }
 
   /** The call waits for something from outside its turn from now on; waits and sleeps do so from their start. */
-  rest(): void {
-    if (this.#rests) return;
-    this.#rests = true;
+  park(): void {
+    if (this.#isParked) return;
+    this.#isParked = true;
     this.#count();
   }
 
@@ -154,9 +154,9 @@ export class OpenCall {
     this.#count();
   }
 
-  /** Counts the call if it works itself: it has started, does not rest, and has no open child call. */
+  /** Counts the call if it works itself: it has started, is not parked, and has no open child call. */
   #count(): void {
-    const isCounted = !this.#rests && this.open && !this.#queued && (this.#children?.size ?? 0) === 0;
+    const isCounted = !this.#isParked && this.open && !this.#queued && (this.#children?.size ?? 0) === 0;
     if (isCounted === this.#isCounted) return;
     this.#isCounted = isCounted;
     const change = isCounted ? 1 : -1;
@@ -166,10 +166,10 @@ export class OpenCall {
 }
 
 /**
- * The calls that rest from their start. A call on another server is among them, because the work there is a call of kind
+ * The calls that are parked from their start. A call on another server is among them, because the work there is a call of kind
  * `remote` beside it.
  */
-const RESTS: ReadonlySet<OpenCallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
+const PARKED_KINDS: ReadonlySet<OpenCallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
 
 /** The calls that only send something to another actor, again and again until it has room. */
 const SENT: ReadonlySet<OpenCallKind> = new Set(["ask", "tell"]);

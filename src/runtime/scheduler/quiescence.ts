@@ -7,22 +7,22 @@ import { Activity } from "./activity.ts";
 import type { ActivityListener } from "./activity.ts";
 import type { LiveWait, OpenCall } from "./call-tree.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
-import { toRest } from "./open-rests.ts";
-import type { OpenRests, Rest } from "./open-rests.ts";
+import { toParkReason } from "./parked-calls.ts";
+import type { ParkedCalls, ParkReason } from "./parked-calls.ts";
 import type { TurnCounts } from "./turn-counts.ts";
 
 /** The turn whose state is watched. */
 export interface QuiescenceListener {
-  /** Whether the turn is at rest or suspended may have changed. */
+  /** Whether the turn is parked or suspended may have changed. */
   quiescenceChanged(): void;
   /** The replayed code does not make a call that the log has next. */
-  stalled(missing: CallId): void;
+  callMissing(missing: CallId): void;
 }
 
 /** What the state of a turn depends on. */
 export interface QuiescenceOptions {
   readonly counts: TurnCounts;
-  readonly rests: OpenRests;
+  readonly parkedCalls: ParkedCalls;
   readonly recorder: Recorder;
   readonly environment: Environment;
   /** The deliveries that the log has. */
@@ -33,17 +33,18 @@ export interface QuiescenceOptions {
  * Maximum time for replayed code to make the call that is next in the log, in milliseconds. The code may do
  * something that is not visible from here.
  */
-const STALL_MS = 60_000;
+const MISSING_MS = 60_000;
 
 /**
  * The states in which a turn does not work:
  *
  * - quiescent: no code of the turn can make progress until a call ends;
- * - suspended: every open call waits for something from outside the turn, so its time does not run;
- * - at rest: quiescent and suspended. The status of its request is `waiting` if a wait is open;
- * - passivated: not in memory. A turn at rest can be passivated.
+ * - suspended: every open call is parked, which means that it waits for something from outside the turn. The time of the
+ *   turn does not run;
+ * - parked: quiescent and suspended. The status of its request is `waiting` if a wait is open;
+ * - passivated: not in memory. A parked turn can be passivated.
  *
- * A turn can also be outside without being at rest: no code of it runs, but what it sends to another actor has not been
+ * A turn can also be outside without being parked: no code of it runs, but what it sends to another actor has not been
  * accepted. It cannot be passivated, and cannot be what ends the process.
  *
  * The first three are known from the turn's activity, deliveries and open calls. Whether a turn is quiescent:
@@ -56,14 +57,14 @@ export class Quiescence implements ActivityListener {
   readonly #counts: TurnCounts;
   readonly #listener: QuiescenceListener;
   /** The open calls that wait for something from outside the turn. */
-  readonly rests: OpenRests;
-  /** Whether the turn was at rest at the last look, and nothing has changed since. */
-  #wasSeenAtRest = false;
-  /** How many rests are so new that their code may still start other work. */
-  #settling = 0;
+  readonly parkedCalls: ParkedCalls;
+  /** Whether the turn was parked at the last look, and nothing has changed since. */
+  #wasSeenParked = false;
+  /** How many calls were parked so recently that their code may still start other work. */
+  #newlyParked = 0;
   /** The activity count when the pending look was requested. */
   #lookSince: number | undefined;
-  #stall: { readonly missing: CallId; readonly stop: () => void } | undefined;
+  #missing: { readonly missing: CallId; readonly stop: () => void } | undefined;
   #isChangePending = false;
   #stopped = false;
   #whenOutside: (() => void) | undefined;
@@ -71,30 +72,30 @@ export class Quiescence implements ActivityListener {
   constructor(options: QuiescenceOptions, listener: QuiescenceListener) {
     this.#options = options;
     this.#listener = listener;
-    const { counts, rests, deliveries, environment } = options;
+    const { counts, parkedCalls, deliveries, environment } = options;
     this.#counts = counts;
-    this.rests = rests;
+    this.parkedCalls = parkedCalls;
     this.activity = new Activity(counts);
     this.deliveries = new DeliveryQueue(deliveries, environment.macrotask, this.activity, counts);
     if (options.recorder.watched) this.#watch();
   }
 
   /**
-   * Whether the turn is at rest. `undefined` while that is unknown: the replayed handler has not reached its waits, or
+   * Whether the turn is parked. `undefined` while that is unknown: the replayed handler has not reached its waits, or
    * has only just asked.
    */
-  get atRest(): boolean | undefined {
-    const { resting, unreplayed, uncommitted, waits } = this.#counts;
-    if ((resting === 0 && unreplayed === 0) || uncommitted > 0) return false;
+  get parked(): boolean | undefined {
+    const { parked, unreplayed, uncommitted, waits } = this.#counts;
+    if ((parked === 0 && unreplayed === 0) || uncommitted > 0) return false;
     if (unreplayed > 0) return undefined;
     if (!this.#isQuiescent) return false;
-    if (waits === 0) return this.#wasSeenAtRest;
-    return this.#settling === 0 ? true : undefined;
+    if (waits === 0) return this.#wasSeenParked;
+    return this.#newlyParked === 0 ? true : undefined;
   }
 
   /** Whether the turn is suspended. */
   get suspended(): boolean {
-    return this.#counts.resting > 0 && this.#counts.working === 0;
+    return this.#counts.parked > 0 && this.#counts.working === 0;
   }
 
   /** Calls a function once, when no code of the turn runs here. */
@@ -106,13 +107,13 @@ export class Quiescence implements ActivityListener {
 
   /** Registers an open call. */
   opened(_call: OpenCall): void {
-    this.#wasSeenAtRest = false;
+    this.#wasSeenParked = false;
     this.#change();
   }
 
   /** Registers the end of a call. */
   closed(call: OpenCall): void {
-    this.rests.remove(call);
+    this.parkedCalls.remove(call);
     this.#change();
   }
 
@@ -125,27 +126,27 @@ export class Quiescence implements ActivityListener {
 
   /** Registers an open wait that can be answered. */
   waiting(wait: LiveWait): void {
-    this.rests.addWait(wait);
-    this.#rest(wait.call, toRest(wait));
+    this.parkedCalls.addWait(wait);
+    this.#park(wait.call, toParkReason(wait));
     // A wait of a remote agent has no code here that could start other work.
-    if (this.activity.has(scopeOf(wait.callId))) this.#settle();
+    if (this.activity.has(scopeOf(wait.callId))) this.#awaitOtherWork();
     this.#lookSoon();
   }
 
   /** Registers what an open call, other than a wait, waits for from outside the turn. */
-  resting(call: OpenCall, rest: Rest): void {
-    this.#rest(call, rest);
-    if (this.#counts.long > 0) this.#settle();
+  park(call: OpenCall, reason: ParkReason): void {
+    this.#park(call, reason);
+    if (this.#counts.long > 0) this.#awaitOtherWork();
   }
 
-  /** Registers the deadline of a call, at which a turn at rest must continue. */
+  /** Registers the deadline of a call, at which a parked turn must continue. */
   expires(call: OpenCall, until: number): void {
-    this.rests.limit(call, until);
+    this.parkedCalls.limit(call, until);
     this.#change();
   }
 
   activityChanged(): void {
-    this.#wasSeenAtRest = false;
+    this.#wasSeenParked = false;
     const { long, unreplayed, waits } = this.#counts;
     const mayBeQuiescent = waits > unreplayed || long > 0;
     const isWatched = mayBeQuiescent || this.#whenOutside !== undefined;
@@ -155,8 +156,8 @@ export class Quiescence implements ActivityListener {
   /** The turn has ended or is passivated. */
   stop(): void {
     this.#stopped = true;
-    this.rests.clear();
-    this.#stall?.stop();
+    this.parkedCalls.clear();
+    this.#missing?.stop();
   }
 
   get #isQuiescent(): boolean {
@@ -169,11 +170,11 @@ export class Quiescence implements ActivityListener {
     return active === 0 && queued === 0 && running === 0;
   }
 
-  #rest(call: OpenCall, rest: Rest): void {
-    call.rest();
-    if (rest.kind !== "sleep") call.freeSlots();
-    this.rests.add(call, rest, this.#options.environment.now());
-    this.#wasSeenAtRest = false;
+  #park(call: OpenCall, reason: ParkReason): void {
+    call.park();
+    if (reason.kind !== "sleep") call.freeSlots();
+    this.parkedCalls.add(call, reason, this.#options.environment.now());
+    this.#wasSeenParked = false;
     this.#watch();
     this.#change();
   }
@@ -185,10 +186,10 @@ export class Quiescence implements ActivityListener {
   }
 
   /** After code begins to wait for something, waits one event-loop tick, in which it may start other work. */
-  #settle(): void {
-    this.#settling += 1;
+  #awaitOtherWork(): void {
+    this.#newlyParked += 1;
     this.#options.environment.macrotask(() => {
-      this.#settling -= 1;
+      this.#newlyParked -= 1;
       if (this.#stopped) return;
       if (this.#counts.long > 0) this.#lookSoon();
       this.#listener.quiescenceChanged();
@@ -214,8 +215,8 @@ export class Quiescence implements ActivityListener {
     const { activity, deliveries } = this;
     activity.deactivateSince(since);
     if (activity.count > since) this.#lookSoon();
-    this.#watchStall(this.#counts.active > 0 ? undefined : deliveries.missing);
-    this.#wasSeenAtRest = this.#settling === 0 && this.#isQuiescent;
+    this.#watchMissing(this.#counts.active > 0 ? undefined : deliveries.missing);
+    this.#wasSeenParked = this.#newlyParked === 0 && this.#isQuiescent;
     if (this.#isOutside) {
       const whenOutside = this.#whenOutside;
       this.#whenOutside = undefined;
@@ -225,16 +226,17 @@ export class Quiescence implements ActivityListener {
   }
 
   /** Starts the timer for a call that the code does not make, or stops it. */
-  #watchStall(missing: CallId | undefined): void {
-    if (missing === this.#stall?.missing) return;
-    this.#stall?.stop();
-    this.#stall = undefined;
+  #watchMissing(missing: CallId | undefined): void {
+    if (missing === this.#missing?.missing) return;
+    this.#missing?.stop();
+    this.#missing = undefined;
     if (missing === undefined) return;
-    const stop = this.#options.environment.timer(STALL_MS, () => {
-      this.#stall = undefined;
-      if (this.deliveries.missing === missing && this.#counts.active === 0) this.#listener.stalled(missing);
+    const stop = this.#options.environment.timer(MISSING_MS, () => {
+      this.#missing = undefined;
+      if (this.deliveries.missing === missing && this.#counts.active === 0)
+        this.#listener.callMissing(missing);
     });
-    this.#stall = { missing, stop };
+    this.#missing = { missing, stop };
   }
 
   /** Reports all changes up to the next microtask at once. */

@@ -1,6 +1,6 @@
 /**
- * What runs and what is open in a turn, counted by the parts that know it: its activity, deliveries, call tree and rests.
- * Whether the turn works, is suspended or at rest follows from these numbers alone, so that it can be asked after each
+ * What runs and what is open in a turn, counted by the parts that know it: its activity, deliveries, call tree and parked calls.
+ * Whether the turn works, is suspended or parked follows from these numbers alone, so that it can be asked after each
  * step of a turn with thousands of calls.
  */
 export interface TurnCounts {
@@ -15,12 +15,12 @@ export interface TurnCounts {
   /** Those of them that run code in this process. */
   running: number;
   /** The calls that wait for something from outside the turn. */
-  resting: number;
+  parked: number;
   /** Those of them that sleep. */
   sleeps: number;
   /** Those of them that wait for a message. */
   messages: number;
-  /** Those of them, without waits for input, whose rest was long when it began or was replayed. */
+  /** Those of them, without waits for input, that were parked for long when they were parked or replayed. */
   long: number;
   /** The open waits for input. */
   waits: number;
@@ -36,7 +36,7 @@ export function newCounts(): TurnCounts {
     uncommitted: 0,
     working: 0,
     running: 0,
-    resting: 0,
+    parked: 0,
     sleeps: 0,
     messages: 0,
     long: 0,

@@ -17,12 +17,12 @@ const PROBE_MS = 1_000;
 /** The delay before lost runs are recovered, in milliseconds; longer while some of them cannot be loaded. */
 const RETRY = { firstMs: 1_000, mostMs: 60_000 };
 
-/** Resting turns that are examined at the same time after a start. */
+/** Parked turns that are examined at the same time after a start. */
 const EXAMINED_TOGETHER = 100;
 
 /**
  * Continues every open request that no process works on. A running request is continued, a queued one is started, and
- * one at rest is woken in time. A request without a deadline is not loaded until its answer comes.
+ * one that is parked is woken in time. A request without a deadline is not loaded until its answer comes.
  */
 export class Recovery {
   readonly #context: HostContext;
@@ -36,7 +36,7 @@ export class Recovery {
   readonly #lost = new Set<RunId>();
   #failures = 0;
   #stopLater: (() => void) | undefined;
-  /** The walks over all resting turns that are wanted, the one under way included. */
+  /** The walks over all parked turns that are wanted, the one under way included. */
   #walksWanted = 0;
 
   constructor(context: HostContext, runs: RunCommands) {
@@ -143,7 +143,7 @@ export class Recovery {
     });
   }
 
-  /** Registers a run that was passivated at rest with a wake time. */
+  /** Registers a run that was passivated while parked with a wake time. */
   sleeps(wakeAtMs: number): void {
     this.#wakeTimer.add(wakeAtMs);
   }
@@ -163,10 +163,10 @@ export class Recovery {
     const isFailing = this.#lost.size > 0;
     const isAnyBack = lost.some((runId) => !this.#lost.has(runId));
     this.#failures = isFailing ? this.#failures + 1 : 0;
-    // The turns at rest among them are not continued, so their wake times must be known.
+    // The parked turns among them are not continued, so their wake times must be known.
     await this.#wakeTimer.start();
     await this.#readAgain();
-    // A run that can never be loaded is tried again and again, and there can be many turns at rest.
+    // A run that can never be loaded is tried again and again, and there can be many parked turns.
     if (isAnyBack) void this.#examineResting();
   }
 
@@ -198,8 +198,8 @@ export class Recovery {
   }
 
   /**
-   * Looks for actors that wait for each other. A turn is examined when it begins to rest; that is missed if its process
-   * ends then, or if the commit of its rest fails and is in the log nevertheless.
+   * Looks for actors that wait for each other. A turn is examined when it is parked; that is missed if its process
+   * ends then, or if the commit that says so fails and is in the log nevertheless.
    */
   async #examineResting(): Promise<void> {
     this.#walksWanted += 1;
@@ -216,12 +216,12 @@ export class Recovery {
     const { environment, log, mail, telemetry } = this.#context;
     try {
       for (let after: RunId | undefined; !this.#stopped;) {
-        const requests = await log.resting({ after, limit: EXAMINED_TOGETHER });
+        const requests = await log.parked({ after, limit: EXAMINED_TOGETHER });
         after = requests.at(-1)?.runId;
         if (after === undefined) return;
         const examined: Promise<void>[] = [];
         for (const { requestId } of requests) {
-          examined.push(mail.resting(requestId));
+          examined.push(mail.parked(requestId));
           // An examination reads from the log; other work must not wait for all of them.
           await new Promise<void>((resolve) => {
             environment.macrotask(resolve);
@@ -230,7 +230,7 @@ export class Recovery {
         await Promise.all(examined);
       }
     } catch (error) {
-      telemetry.fault("the resting turns could not be read", error);
+      telemetry.fault("the parked turns could not be read", error);
     }
   }
 

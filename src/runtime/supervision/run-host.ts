@@ -20,7 +20,7 @@ export class RunHost implements RouterHandler, RunListener {
   readonly #recovery: Recovery;
   readonly #entries = new Map<RunId, Entry>();
   /** The runs that can be passivated, the longest idle first. */
-  readonly #quiet = new Set<Entry>();
+  readonly #passivatable = new Set<Entry>();
   /** Set while `drain` waits for the end of all turns. */
   #checkDrained: (() => void) | undefined;
   #closed = false;
@@ -67,18 +67,18 @@ export class RunHost implements RouterHandler, RunListener {
     this.#checkOpen();
     const entry = this.#entry(runId);
     entry.users += 1;
-    this.#quiet.delete(entry);
+    this.#passivatable.delete(entry);
     try {
       const run = entry.run ?? (await entry.loading);
       // The host may have closed while the run was loaded.
       this.#checkOpen();
-      if (run === undefined) throw new AgentError("internal", `run ${runId} was unloaded; retry`);
+      if (run === undefined) throw new AgentError("internal", `run ${runId} left memory; retry`);
       const isShared = this.#context.log.node !== undefined;
       return await (isShared ? this.#deliverTo(run, message, isRepeated) : run.deliver(message, isRepeated));
     } finally {
       entry.users -= 1;
       if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
-      this.#rest(entry);
+      this.#allowPassivation(entry);
     }
   }
 
@@ -121,13 +121,14 @@ export class RunHost implements RouterHandler, RunListener {
 
   takeOver(options: TakeoverOptions): Promise<number> {
     // A node that has joined gets its share of the runs that are idle.
-    if (options.hasChanged) for (const { run } of this.#quiet) if (run?.quiet === true) this.drop(run);
+    if (options.hasChanged)
+      for (const { run } of this.#passivatable) if (run?.canPassivate === true) this.drop(run);
     return this.#recovery.takeOver(options);
   }
 
-  settled(run: Run): void {
+  flushed(run: Run): void {
     const entry = this.#entries.get(run.runId);
-    if (entry?.run === run) this.#rest(entry);
+    if (entry?.run === run) this.#allowPassivation(entry);
     this.#checkDrained?.();
   }
 
@@ -137,11 +138,11 @@ export class RunHost implements RouterHandler, RunListener {
     // The batch was refused, for example for an alias that another run has. The log itself works.
     if (error instanceof AgentError) {
       const isExpected = error.code === "conflict" || error.code === "gone";
-      if (!isExpected) this.#context.telemetry.fault(`run ${run.runId} was unloaded: ${error.message}`);
+      if (!isExpected) this.#context.telemetry.fault(`run ${run.runId} left memory: ${error.message}`);
       return;
     }
     if (error instanceof Fenced) {
-      this.#context.telemetry.fault(`run ${run.runId} was unloaded: ${error.message}`);
+      this.#context.telemetry.fault(`run ${run.runId} left memory: ${error.message}`);
       this.#recovery.lost(run.runId);
       return;
     }
@@ -177,7 +178,7 @@ export class RunHost implements RouterHandler, RunListener {
   async close({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
     this.#closed = true;
     await Promise.allSettled([...this.#entries.values()].map(async ({ loading }) => loading));
-    await Promise.allSettled(this.#loaded.map((run) => run.settle({ isFailure })));
+    await Promise.allSettled(this.#loaded.map((run) => run.flush({ isFailure })));
     for (const run of this.#loaded) this.drop(run);
   }
 
@@ -234,23 +235,23 @@ export class RunHost implements RouterHandler, RunListener {
     return entry;
   }
 
-  #rest(entry: Entry): void {
-    if (entry.users === 0 && entry.run?.quiet === true) this.#quiet.add(entry);
+  #allowPassivation(entry: Entry): void {
+    if (entry.users === 0 && entry.run?.canPassivate === true) this.#passivatable.add(entry);
     const { idleRuns } = this.#context.limits;
     if (this.#entries.size <= idleRuns) return;
     // Evicts several at once: iterating a Set must skip the slots of all entries deleted since it last grew.
     let excess = this.#entries.size - idleRuns + Math.floor(idleRuns / 16);
-    for (const quiet of this.#quiet) {
+    for (const quiet of this.#passivatable) {
       if (excess <= 0) return;
-      this.#quiet.delete(quiet);
-      if (quiet.run?.quiet !== true) continue;
+      this.#passivatable.delete(quiet);
+      if (quiet.run?.canPassivate !== true) continue;
       this.#passivate(quiet, quiet.run);
       excess -= 1;
     }
   }
 
   #passivate(entry: Entry, run: Run): void {
-    this.#quiet.delete(entry);
+    this.#passivatable.delete(entry);
     if (this.#entries.get(run.runId) !== entry) return;
     this.#entries.delete(run.runId);
     const { wakeAt } = run;

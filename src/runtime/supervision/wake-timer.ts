@@ -10,7 +10,7 @@ import { sendRecover } from "./send-recover.ts";
 const RETRY_MS = 1_000;
 
 /**
- * Wakes the runs at rest that are not in memory. All of them share one timer, which is set to the first wake time in
+ * Wakes the parked runs that are not in memory. All of them share one timer, which is set to the first wake time in
  * the log's index.
  */
 export class WakeTimer {
@@ -43,7 +43,7 @@ export class WakeTimer {
     const notAfter = environment.now();
     // The clock may have been set back.
     this.#wokenMs = Math.min(this.#wokenMs, notAfter);
-    await this.#wake(await log.asleep({ notAfter, ...query }));
+    await this.#wake(await log.waking({ notAfter, ...query }));
     await this.#setNext(notAfter);
   }
 
@@ -64,7 +64,7 @@ export class WakeTimer {
     const after = this.#wokenMs;
     this.#wokenMs = notAfter;
     try {
-      await this.#wake(await log.asleep({ after, notAfter, ...notOwnedByOthers(router) }));
+      await this.#wake(await log.waking({ after, notAfter, ...notOwnedByOthers(router) }));
       await this.#setNext(this.#wokenMs);
     } catch (error) {
       this.#wokenMs = Math.min(this.#wokenMs, after);
@@ -79,7 +79,7 @@ export class WakeTimer {
   }
 
   async #setNext(after: number): Promise<void> {
-    const [next] = await this.#context.log.asleep({ after, limit: 1 });
+    const [next] = await this.#context.log.waking({ after, limit: 1 });
     if (next?.wakeAt !== undefined) this.#set(next.wakeAt);
   }
 
@@ -94,8 +94,8 @@ export class WakeTimer {
     };
     const { runs } = await log.list({ limit: 1 });
     if ((runs[0]?.updatedAt ?? 0) <= nowMs) return;
-    const asleep = await log.asleep({ after: nowMs, ...notOwnedByOthers(router) });
-    await forEachConcurrent(await ownRuns(router, asleep), RUNS_AT_ONCE, async (runId) => {
+    const waking = await log.waking({ after: nowMs, ...notOwnedByOthers(router) });
+    await forEachConcurrent(await ownRuns(router, waking), RUNS_AT_ONCE, async (runId) => {
       if (await isFromFuture(runId)) await sendRecover(this.#context, runId, { isDue: true });
     });
   }

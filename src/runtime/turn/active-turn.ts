@@ -24,7 +24,7 @@ import type { Activity } from "../scheduler/activity.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
-import { OpenRests } from "../scheduler/open-rests.ts";
+import { ParkedCalls } from "../scheduler/parked-calls.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import type { RunSystem } from "../scheduler/run-system.ts";
@@ -92,7 +92,7 @@ export class ActiveTurn implements QuiescenceListener {
   /** What runs and what is open in the turn. */
   readonly counts: TurnCounts = newCounts();
   /** What calls wait for from outside the turn. */
-  readonly rests: OpenRests;
+  readonly parkedCalls: ParkedCalls;
   readonly quiescence: Quiescence;
   readonly calls: OpenCalls;
   /** The unread messages of the run. */
@@ -139,10 +139,10 @@ export class ActiveTurn implements QuiescenceListener {
     });
     this.#usage = journal.usage;
     const { counts } = this;
-    const rests = new OpenRests(journal, counts);
-    this.rests = rests;
+    const parkedCalls = new ParkedCalls(journal, counts);
+    this.parkedCalls = parkedCalls;
     const quiescence = new Quiescence(
-      { counts, rests, recorder, environment, deliveries: journal.deliveries },
+      { counts, parkedCalls, recorder, environment, deliveries: journal.deliveries },
       this,
     );
     const { activity, deliveries } = quiescence;
@@ -234,7 +234,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.listener.changed(this);
   }
 
-  stalled(missing: CallId): void {
+  callMissing(missing: CallId): void {
     const scope = scopeOf(missing);
     const place = Number(missing.slice(scope.length + 1));
     const item = this.journal.scopes.get(scope)?.items?.[place - 1];
@@ -255,7 +255,7 @@ export class ActiveTurn implements QuiescenceListener {
   /** Registers a call that sleeps until a time; a turn with too many sleeps ends. */
   slept(call: OpenCall, until: number): void {
     const { limits } = this.context;
-    this.quiescence.resting(call, { kind: "sleep", until });
+    this.quiescence.park(call, { kind: "sleep", until });
     if (this.counts.sleeps <= limits.openSleeps) return;
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
   }

@@ -27,8 +27,8 @@ export interface AskingTurn {
   readonly counts: TurnCounts;
 }
 
-/** How long an accepted ask is open before the turn rests on it, in milliseconds: most are answered before. */
-const REST_AFTER_MS = 1_000;
+/** How long an accepted ask is open before the turn is parked on it, in milliseconds: most are answered before. */
+const PARK_AFTER_MS = 1_000;
 
 /** The open asks and tells of a turn: each is sent until the other actor has accepted or refused it. */
 export class OpenAsks {
@@ -72,9 +72,9 @@ export class OpenAsks {
     if (ask) this.#live(ask, call);
   }
 
-  /** The turn rests on all accepted asks from now on, because it waits for something else anyway. */
-  rest(): void {
-    for (const ask of this.#asks.values()) this.#rest(ask);
+  /** The turn is parked on all accepted asks from now on, because it waits for something else anyway. */
+  park(): void {
+    for (const ask of this.#asks.values()) this.#park(ask);
   }
 
   /** Gives the answer to a call; resolves when it is recorded, or when the call is closed. */
@@ -105,8 +105,8 @@ export class OpenAsks {
   /** The turn is passivated. Its asks stay open in the log. */
   release(): void {
     this.#released = true;
-    const unloaded = new AgentError("unavailable", "the turn was passivated; retry", { retryAfterS: 1 });
-    for (const { reached } of this.#asks.values()) reached?.reject(unloaded);
+    const passivated = new AgentError("unavailable", "the turn was passivated; retry", { retryAfterS: 1 });
+    for (const { reached } of this.#asks.values()) reached?.reject(passivated);
   }
 
   #live(ask: OpenAsk, call: OpenCall): void {
@@ -151,22 +151,22 @@ export class OpenAsks {
     this.#settle(ask, { ok: true, value, text: JSON.stringify(value) });
   }
 
-  /** Rests on an accepted ask, unless it is answered soon. */
+  /** Parks the turn on an accepted ask, unless it is answered soon. */
   #restSoon(ask: OpenAsk): void {
     const { call } = ask;
-    if (call?.open !== true || ask.isResting) return;
+    if (call?.open !== true || ask.isParked) return;
     const { context, counts } = this.#turn;
-    if (counts.waits > 0) this.#rest(ask);
-    else call.whenClosed(context.environment.timer(REST_AFTER_MS, () => this.#rest(ask)));
+    if (counts.waits > 0) this.#park(ask);
+    else call.whenClosed(context.environment.timer(PARK_AFTER_MS, () => this.#park(ask)));
   }
 
-  #rest(ask: OpenAsk): void {
-    const { call, isAccepted, isResting, sent } = ask;
+  #park(ask: OpenAsk): void {
+    const { call, isAccepted, isParked: isResting, sent } = ask;
     if (call?.open !== true || !isAccepted || isResting || sent.mode !== "ask") return;
-    ask.isResting = true;
+    ask.isParked = true;
     const { callee, expires_at: expiresAt } = sent;
     const until = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-    this.#turn.quiescence.resting(call, {
+    this.#turn.quiescence.park(call, {
       kind: "actor",
       callee,
       ...(until !== undefined && { until }),
@@ -227,8 +227,8 @@ interface OpenAsk {
   posted: boolean;
   /** Whether the other actor has it in its log. */
   isAccepted: boolean;
-  /** Whether the turn rests on it. */
-  isResting: boolean;
+  /** Whether the turn is parked on it. */
+  isParked: boolean;
 }
 
 function newAsk(sent: ActorCallEvent, posted: boolean): OpenAsk {
@@ -239,7 +239,7 @@ function newAsk(sent: ActorCallEvent, posted: boolean): OpenAsk {
     reached: undefined,
     posted,
     isAccepted: false,
-    isResting: false,
+    isParked: false,
   };
 }
 

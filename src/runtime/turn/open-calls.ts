@@ -8,7 +8,7 @@ import type { Outcome, LoggedWait } from "../replay/turn-journal.ts";
 import { canceledBody } from "../scheduler/tool-end.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
-import type { OpenRests } from "../scheduler/open-rests.ts";
+import type { ParkedCalls } from "../scheduler/parked-calls.ts";
 import type { Quiescence } from "../scheduler/quiescence.ts";
 import { SharedMemory } from "./shared-memory.ts";
 import { UnreplayedCalls } from "./unreplayed-calls.ts";
@@ -19,7 +19,7 @@ export interface CallingTurn extends LoggedTurn {
   readonly root: OpenCall;
   readonly deliveries: DeliveryQueue;
   readonly quiescence: Quiescence;
-  readonly rests: OpenRests;
+  readonly parkedCalls: ParkedCalls;
 }
 
 /**
@@ -140,9 +140,9 @@ export class OpenCalls {
   /** Cancels what the log has open under a call and the code has not reached again. */
   #cancelUnreplayed(above: CallId): void {
     if (this.unreplayed === undefined) return;
-    const { deliveries, rests } = this.#turn;
+    const { deliveries, parkedCalls } = this.#turn;
     this.unreplayed.cancel(above);
-    for (const wait of rests.dropUnreplayed(above)) this.#unlist(wait);
+    for (const wait of parkedCalls.dropUnreplayed(above)) this.#unlist(wait);
     deliveries.dropUnreplayed(above);
   }
 

@@ -2,29 +2,29 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
-import type { Rest } from "../scheduler/open-rests.ts";
+import type { ParkReason } from "../scheduler/parked-calls.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 
 /** Gives a call the oldest unread message with a name, or registers that it waits; a turn with too many of them ends. */
 export function receiveNext(
   turn: ActiveTurn,
   call: OpenCall,
-  rest: Rest & { readonly kind: "message" },
+  reason: ParkReason & { readonly kind: "message" },
 ): void {
   const { limits } = turn.context;
-  const [message] = turn.inbox.take(rest.name, 1);
+  const [message] = turn.inbox.take(reason.name, 1);
   if (message) {
     deliver(turn, call, message);
     return;
   }
-  turn.quiescence.resting(call, rest);
+  turn.quiescence.park(call, reason);
   if (turn.counts.messages <= limits.openSleeps) return;
   turn.fail("overloaded", `agent ${turn.agent.name} waits for more than ${limits.openSleeps} messages`);
 }
 
 /** Gives the oldest unread message with a name to the oldest call that waits for one, if there are both. */
 export function deliverMessage(turn: ActiveTurn, name: string): void {
-  const call = turn.rests.receiver(name);
+  const call = turn.parkedCalls.receiver(name);
   const [message] = call === undefined ? [] : turn.inbox.take(name, 1);
   if (call && message) deliver(turn, call, message);
 }

@@ -26,7 +26,7 @@ export function recordWait(
 export function addWait(turn: ActiveTurn, wait: LiveWait): void {
   const { limits } = turn.context;
   turn.quiescence.waiting(wait);
-  turn.openAsks?.rest();
+  turn.openAsks?.park();
   if (turn.counts.waits <= limits.openWaits) return;
   turn.fail("overloaded", `agent ${turn.agent.name} has more than ${limits.openWaits} open questions`);
 }
@@ -45,7 +45,7 @@ export async function answerWait(
   const values = toJson(given, "the answer", INPUT_LIMIT_BYTES) as JsonObject;
   await checkAnswer(turn.context.environment, wait, values);
   if (!wait.call.open || expiredNow(turn, wait)) return undefined;
-  if (resumeId !== undefined) turn.rests.answered(resumeId);
+  if (resumeId !== undefined) turn.parkedCalls.answered(resumeId);
   const body: EventBody = {
     type: "ResumeWithInput",
     wait_id: wait.waitId,
@@ -69,7 +69,7 @@ export function endWait(
   body: EventBody,
 ): RecordedEvent {
   const recorded = turn.calls.settle(call, outcome, body, turn.speaker);
-  turn.rests.lastResume = recorded.id;
+  turn.parkedCalls.lastResume = recorded.id;
   return recorded;
 }
 

@@ -267,7 +267,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
           )
           .sort((a, b) => a.createdAt - b.createdAt);
       },
-      async asleep({ after = -Infinity, notAfter = Infinity, limit, notOwnedBy }) {
+      async waking({ after = -Infinity, notAfter = Infinity, limit, notOwnedBy }) {
         return requests
           .open()
           .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
@@ -275,8 +275,10 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
           .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
           .slice(0, limit);
       },
-      async resting({ after = "", limit }) {
-        const entries = requests.open().filter(({ runId, rests }) => rests !== undefined && runId > after);
+      async parked({ after = "", limit }) {
+        const entries = requests
+          .open()
+          .filter(({ runId, parkedOn }) => parkedOn !== undefined && runId > after);
         return entries.sort((a, b) => (a.runId < b.runId ? -1 : 1)).slice(0, limit);
       },
       waits: async (query) => waits.list(query),

@@ -9,16 +9,16 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
     throw new AgentError("conflict", `request ${mark.requestId} belongs to run ${entry.runId}`);
   }
   const marked = { ...(entry ?? NEW), ...mark, runId };
-  // Most requests never rest, and a copy without some fields is ten times slower than one with all.
-  if (marked.wakeAt === undefined && marked.waitingFor === undefined && marked.rests === undefined)
+  // Most requests are never parked, and a copy without some fields is ten times slower than one with all.
+  if (marked.wakeAt === undefined && marked.waitingFor === undefined && marked.parkedOn === undefined)
     return marked as RequestEntry;
-  const { wakeAt = 0, waitingFor = null, rests = [], ...others } = marked;
+  const { wakeAt = 0, waitingFor = null, parkedOn = [], ...others } = marked;
   if (mark.phase === "completed") return others;
   return {
     ...others,
     ...(wakeAt > 0 && { wakeAt: Math.ceil(wakeAt) }),
     ...(waitingFor && { waitingFor }),
-    ...(rests.length > 0 && { rests }),
+    ...(parkedOn.length > 0 && { parkedOn }),
   };
 }
 

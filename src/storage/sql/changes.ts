@@ -50,7 +50,7 @@ export type RequestChange = readonly [
   completed: number | null,
   /** 0 if the request has no wake time any more. */
   wakeAt: number | null,
-  /** The asks that it rests on, as JSON. */
+  /** The asks that it is parked on, as JSON. */
   rests: string | null,
   /** JSON; empty if the request works again. */
   waitingFor: string | null,
@@ -124,10 +124,10 @@ function mergeMarks(marks: readonly RequestMark[]): readonly RequestMark[] {
   return [...merged.values()];
 }
 
-/** A completed request has no wake time, rests on nothing and waits for nothing. */
+/** A completed request has no wake time, is parked on nothing and waits for nothing. */
 function encodeMark(mark: RequestMark): RequestChange {
   const isOver = mark.phase === "completed";
-  const { wakeAt, rests, waitingFor } = mark;
+  const { wakeAt, parkedOn, waitingFor } = mark;
   return [
     mark.requestId,
     REQUEST_PHASES.indexOf(mark.phase),
@@ -138,7 +138,7 @@ function encodeMark(mark: RequestMark): RequestChange {
     mark.segment ?? null,
     mark.completed ?? null,
     isOver ? 0 : wakeAt === undefined ? null : Math.ceil(wakeAt),
-    isOver ? "[]" : rests === undefined ? null : JSON.stringify(rests),
+    isOver ? "[]" : parkedOn === undefined ? null : JSON.stringify(parkedOn),
     isOver || waitingFor === null ? "" : waitingFor === undefined ? null : JSON.stringify(waitingFor),
   ];
 }

@@ -10,10 +10,10 @@ import type {
   OutboxQuery,
   OwnerQuery,
   RequestQuery,
-  RestingQuery,
+  ParkedQuery,
   RunIdQuery,
   RunEntryQuery,
-  SleepQuery,
+  WakeQuery,
   WaitEntryQuery,
 } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -46,8 +46,8 @@ export interface IndexQueries {
   lookup(requestId: RequestId): SqlQuery<RequestEntry | undefined>;
   requests(query: RequestQuery): SqlQuery<readonly RequestEntry[]>;
   open(query: OwnerQuery): SqlQuery<readonly RequestEntry[]>;
-  asleep(query: SleepQuery): SqlQuery<readonly RequestEntry[]>;
-  resting(query: RestingQuery): SqlQuery<readonly RequestEntry[]>;
+  waking(query: WakeQuery): SqlQuery<readonly RequestEntry[]>;
+  parked(query: ParkedQuery): SqlQuery<readonly RequestEntry[]>;
   waits(query: WaitEntryQuery): SqlQuery<WaitEntryPage>;
   outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
   unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
@@ -85,7 +85,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   );
   const referenced = finish(`SELECT DISTINCT thing FROM ${reference.things} WHERE ${dialect.anyOf("thing")}`);
   const oneRequest = finish(`${requests} WHERE ${request.id} = ?`);
-  const resting = finish(
+  const parked = finish(
     `${requests} WHERE rests IS NOT NULL AND ${request.followsRun} ORDER BY ${request.runOrder} LIMIT ?`,
   );
   const ids = finish(run.byCreation.ids);
@@ -168,7 +168,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       const text = finish(`${requests} WHERE ${where.text} ORDER BY ${request.createdAt}, ${request.id}`);
       return all(text, where.values, toRequest);
     },
-    asleep({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit, ...query }) {
+    waking({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit, ...query }) {
       const where = new Conditions(`${request.wakeAt} > ? AND ${request.wakeAt} <= ?`, after, notAfter);
       leaveOut(where, request.run, query);
       const text = `${requests} WHERE ${where.text} ORDER BY ${request.wakeAt}`;
@@ -176,7 +176,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         ? all(finish(text), where.values, toRequest)
         : all(finish(`${text} LIMIT ?`), [...where.values, limit], toRequest);
     },
-    resting: ({ after = "", limit }) => all(resting, [after, limit], toRequest),
+    parked: ({ after = "", limit }) => all(parked, [after, limit], toRequest),
     waits(query) {
       const { agent, runId, requestId, limit } = query;
       const after = waitPositionOf(query);
@@ -208,17 +208,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         return things.filter((thing) => !used.has(thing));
       }),
     place: run.byCreation.place === undefined ? undefined : toQuery(run.byCreation.place, [], () => {}),
-    texts: [
-      oneRun,
-      oneAlias,
-      aliasesOfRun,
-      referencesOfRun,
-      referenced,
-      oneRequest,
-      resting,
-      ids,
-      removedIds,
-    ],
+    texts: [oneRun, oneAlias, aliasesOfRun, referencesOfRun, referenced, oneRequest, parked, ids, removedIds],
   };
 }
 

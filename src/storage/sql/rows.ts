@@ -82,7 +82,7 @@ export function toRequest(row: RequestColumns): RequestEntry {
     ...(row.started !== null && { started: row.started }),
     ...(row.segment !== null && { segment: row.segment }),
     ...(row.completed !== null && { completed: row.completed }),
-    ...(row.rests !== null && { rests: JSON.parse(row.rests) as RequestId[] }),
+    ...(row.rests !== null && { parkedOn: JSON.parse(row.rests) as RequestId[] }),
     ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
     ...(row.wake_at !== null && { wakeAt: Math.ceil(row.wake_at) }),
   };

@@ -7,7 +7,7 @@ import type { IndexQueries, SqlQuery } from "./queries.ts";
 /** The questions of a log about its runs and requests. */
 export type RunIndex = Pick<
   EventLog,
-  | "asleep"
+  | "waking"
   | "find"
   | "holdings"
   | "list"
@@ -15,7 +15,7 @@ export type RunIndex = Pick<
   | "open"
   | "outbox"
   | "requests"
-  | "resting"
+  | "parked"
   | "run"
   | "runIds"
   | "unreferenced"
@@ -80,8 +80,8 @@ export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions):
       return { aliases: await ask(queries.aliases(runId)), references: await ask(queries.references(runId)) };
     },
     open: async (query = {}) => ask(queries.open(query)),
-    asleep: async (query) => ask(queries.asleep(query)),
-    resting: async (query) => ask(queries.resting(query)),
+    waking: async (query) => ask(queries.waking(query)),
+    parked: async (query) => ask(queries.parked(query)),
     async waits(query) {
       await settled(query.runId);
       return ask(queries.waits(query));

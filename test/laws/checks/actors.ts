@@ -50,8 +50,8 @@ export async function checkOutboxes(log: EventLog): Promise<readonly string[]> {
   const left = (await log.outbox({})).map(
     ({ runId, kind, requestId }) => `the ${kind} of ${requestId} is still in the outbox of ${runId}`,
   );
-  const resting = (await log.resting({ limit: 1_000 })).map(
-    ({ requestId }) => `${requestId} rests on asks without end`,
+  const resting = (await log.parked({ limit: 1_000 })).map(
+    ({ requestId }) => `${requestId} is parked on asks without end`,
   );
   return [...left, ...resting];
 }

@@ -89,7 +89,7 @@ export async function fill({ log, artifacts, secrets }: Store): Promise<void> {
     {
       ...entries([1, 1], [1, 1]),
       run: row({ status: "running", started: id("t-1") }),
-      requests: [{ ...mark("t-1", 1), phase: "running", started: 1, rests: [id("ask-1"), id("ask-2")] }],
+      requests: [{ ...mark("t-1", 1), phase: "running", started: 1, parkedOn: [id("ask-1"), id("ask-2")] }],
     },
   ]);
   await write(log, "config-agent", [
@@ -198,8 +198,8 @@ export async function contentOf({ log, artifacts, secrets }: Store): Promise<obj
     created: created.map(withoutOwner),
     updated: updated.map(withoutOwner),
     open: await log.open(),
-    asleep: await log.asleep({}),
-    resting: await log.resting({ limit: 1_000 }),
+    asleep: await log.waking({}),
+    parked: await log.parked({ limit: 1_000 }),
     waits: await log.waits({ limit: 1_000 }),
     outbox: await log.outbox({}),
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),

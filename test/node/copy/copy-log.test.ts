@@ -88,7 +88,7 @@ describe("a log of a version that stored fractions of milliseconds", () => {
       onTestFinished(() => log.close());
       const to = await KINDS[target]();
       await copyAll({ log, artifacts: log.artifacts(), secrets: log.secrets() }, to);
-      expect(await to.log.asleep({})).toMatchObject([{ requestId: "sleeps", wakeAt: 88_001 }]);
+      expect(await to.log.waking({})).toMatchObject([{ requestId: "sleeps", wakeAt: 88_001 }]);
       expect(await to.log.run(asRunId("older"))).toMatchObject({ wakeAt: 88_001 });
     },
   );

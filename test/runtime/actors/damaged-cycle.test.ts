@@ -53,10 +53,10 @@ test.each(["a", "b"])(
 
 test("a cycle of actors whose runs are all damaged delays no other cycle", async () => {
   const host = new TestHost({ agents: [peer] });
-  // More turns at rest than are examined together.
+  // More parked turns than are examined together.
   const keys = Array.from({ length: 60 }, (_, index) => `cycle-${index}`);
   await restCycles(host, keys);
-  const [first] = await host.log.resting({ limit: 1 });
+  const [first] = await host.log.parked({ limit: 1 });
   const isFirst = async (key: string): Promise<boolean> =>
     (await host.runtime.find("peer", `${key}-a`)) === first?.runId ||
     (await host.runtime.find("peer", `${key}-b`)) === first?.runId;

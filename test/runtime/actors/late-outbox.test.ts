@@ -17,7 +17,7 @@ test.each([0, 1, 2])(
       input: { operation: "hold" },
       request_id: asked,
     });
-    // The turn that asks comes to rest.
+    // The turn that asks is parked.
     await advance(host, 5);
     const answering = (await host.runtime.find("list", "bad")) as RunId;
     host.planFault({ kind: "crash", written: true, after });

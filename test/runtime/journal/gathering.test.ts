@@ -181,7 +181,7 @@ test("the end of a turn is in the commit of its last texts, unless the handler a
   expect(await commitsOf("awaited")).toBe((await commitsOf("not awaited")) + 1);
 });
 
-test("a turn that rests can say texts, each committed once, and its run stays in memory", async () => {
+test("a parked turn can say texts, each committed once, and its run stays in memory", async () => {
   const napper = defineAgent({
     name: "napper",
     purpose: "Says texts while it sleeps.",

@@ -214,7 +214,7 @@ test("a turn in a long sleep with an open receive is passivated, and a message w
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: "wake" });
 });
 
-test("a turn that only waits for a message is at rest: its status says so, and a message wakes it", async () => {
+test("a turn that only waits for a message is parked: its status says so, and a message wakes it", async () => {
   const host = new TestHost({ agents: [listener], limits: { idleRuns: 0 } });
   await host.ask("listener", chat);
   for (const body of ["a", "b"]) {
@@ -278,7 +278,7 @@ test("10,000 messages reach one turn in order", async () => {
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: "in order" });
 }, 60_000);
 
-test("a turn that waits for a message without a time limit is at rest, also over restarts, until one comes", async () => {
+test("a turn that waits for a message without a time limit is parked, also over restarts, until one comes", async () => {
   const host = new TestHost({ agents: [listener], limits: { idleRuns: 0 } });
   await host.ask("listener", chat);
   expect(host.runtime.health().activeRuns).toBe(0);

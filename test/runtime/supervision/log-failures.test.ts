@@ -190,7 +190,7 @@ test("a run that another owner has claimed is recovered alone", async () => {
 
   const { recoveries } = host;
   await host.environment.advance(1_000);
-  expect(host.faults).toEqual([`run ${runId} was unloaded: run ${runId} has another owner: undefined`]);
+  expect(host.faults).toEqual([`run ${runId} left memory: run ${runId} has another owner: undefined`]);
   expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
   expect(textsOf(await host.events(other))).toEqual(["hello "]);
 
@@ -230,6 +230,6 @@ test("a run whose batch the log refuses is unloaded with a report", async () => 
     telemetry: { ...noTelemetry, fault: (message) => void faults.push(message) },
   });
   const { runId } = await runtime.process("speaker", { type: "ChatRequest", input: "" });
-  await expect.poll(() => faults).toEqual([`run ${runId} was unloaded: this text cannot be stored`]);
+  await expect.poll(() => faults).toEqual([`run ${runId} left memory: this text cannot be stored`]);
   await runtime.close();
 });

@@ -93,7 +93,7 @@ async function verifyLog({ observer, disk: { log } }: Quiescence): Promise<void>
     if ((entry?.phase === "completed") !== (end !== undefined))
       faults.push(`${requestId} is ${String(entry?.phase)} in the index`);
     if (end === undefined && entry?.phase === "running")
-      faults.push(`${requestId} is at rest, and running in the index`);
+      faults.push(`${requestId} is parked, and running in the index`);
   }
 }
 

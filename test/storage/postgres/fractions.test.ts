@@ -17,7 +17,7 @@ const rests = {
   asks: (turn) => turn.waitForInput({ name: "Who?" }, { timeoutMs: FRACTION_MS }),
 } satisfies Readonly<Record<string, (turn: Turn) => Promise<unknown>>>;
 
-test("turns that rest for a fraction of a millisecond are stored, and end", async () => {
+test("turns that are parked for a fraction of a millisecond are stored, and end", async () => {
   const log = await openEmpty();
   const agents = Object.entries(rests).map(([name, rest]) =>
     defineAgent({
@@ -35,7 +35,7 @@ test("turns that rest for a fraction of a millisecond are stored, and end", asyn
   const ask = async (name: string) =>
     (await runtime.process(name, { type: "ChatRequest", input: "" })).requestId;
   const asked = await Promise.all(Object.keys(rests).map(ask));
-  const asleep = async () => (await log.asleep({})).map(({ requestId }) => requestId);
+  const asleep = async () => (await log.waking({})).map(({ requestId }) => requestId);
   await expect.poll(asleep).toEqual(expect.arrayContaining(asked));
   for (const id of asked) await expect.poll(async () => (await runtime.status(id)).status).toBe("completed");
 });

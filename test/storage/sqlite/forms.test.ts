@@ -31,7 +31,7 @@ test("a log of format 1 is opened, and its requests can sleep", async () => {
   const { cursor: next } = await again.claim(cursor.runId);
   const requests = [{ requestId: mark.requestId, phase: "running", wakeAt: 9 } as const];
   await again.append(next, { events: [], records: [], requests });
-  expect(await again.asleep({})).toMatchObject([{ requestId: "first", wakeAt: 9 }]);
+  expect(await again.waking({})).toMatchObject([{ requestId: "first", wakeAt: 9 }]);
 });
 
 test("a log of format 2 is opened, and its runs keep their events", async () => {

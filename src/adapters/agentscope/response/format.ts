@@ -48,7 +48,7 @@ export function responseFormat(options: FormatOptions): StreamFormat {
     heartbeat: () => ": heartbeat\n\n",
     end(leaving) {
       if (leaving) return toFrames(projection.interrupt(STOPPING, requestId));
-      return isGone() ? "" : toFrames(projection.park());
+      return isGone() ? "" : toFrames(projection.endAtWait());
     },
   };
 }

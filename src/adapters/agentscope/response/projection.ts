@@ -78,7 +78,7 @@ export class Projection {
   }
 
   /** Ends a response whose request waits for an answer. */
-  park(): readonly AgentScopeObject[] {
+  endAtWait(): readonly AgentScopeObject[] {
     return this.#hasEnded ? [] : this.#end({ status: "completed" });
   }
 

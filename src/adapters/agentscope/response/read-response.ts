@@ -41,7 +41,7 @@ export async function readResponse(
     }
   }
   if (signal?.aborted === true) throw new AgentError("unavailable", "the server is stopping");
-  const last = projection.park().at(-1);
+  const last = projection.endAtWait().at(-1);
   if (last?.object === "response") return last;
   throw new AgentError("not_found", `request ${place.requestId} has no such response`);
 }

@@ -55,7 +55,7 @@ export class AnswerReader {
         }
       }
       if (signal.aborted) return;
-      // The request is parked, unless it has continued in the meantime.
+      // The request waits for input, unless it has continued in the meantime.
       const standing = runId === null ? undefined : await readSessionState(this.#runs, runId);
       const wait = standing?.requestId === requestId ? standing.waits[0] : undefined;
       if (wait !== undefined) {

@@ -9,13 +9,13 @@ import type { RequestId, RunId } from "../../../protocol/ids.ts";
 export interface SessionState {
   /** Absent if no turn has started. */
   readonly requestId: RequestId | undefined;
-  /** The open waits, oldest first; none if the request is not parked. */
+  /** The open waits, oldest first; none if the request does not wait for input. */
   readonly waits: readonly WaitView[];
 }
 
 /** Reads how the newest request of a run stands. */
 export async function readSessionState(reader: RunReader, runId: RunId): Promise<SessionState> {
-  const { view, isParked } = await reader.read(runId);
+  const { view, isWaiting: isParked } = await reader.read(runId);
   const requestId = view.turns.at(-1)?.requestId;
   return { requestId, waits: isParked ? openWaitsOf(view, requestId) : [] };
 }

@@ -41,7 +41,7 @@ export class SessionTurns {
   readonly #runs: RunReader;
   readonly #reader: AnswerReader;
   /** Whether the newest request of the run may wait for an answer. */
-  #isParked = false;
+  #mayWait = false;
   /** Whether the log was searched for the run of the session. */
   #isFound = false;
   #runId: RunId | undefined;
@@ -71,7 +71,7 @@ export class SessionTurns {
       } catch (thrown) {
         if (!(thrown instanceof AgentError) || ENDING.has(thrown.code)) throw thrown;
         // Another protocol may have made a request that waits now.
-        if (thrown.code === "conflict" && !isAgain && !this.#isParked) this.#isParked = true;
+        if (thrown.code === "conflict" && !isAgain && !this.#mayWait) this.#mayWait = true;
         else {
           yield this.#toRefusal(quest, thrown, wait);
           return;
@@ -103,7 +103,7 @@ export class SessionTurns {
         const { eventId, status, content } = part;
         // A turn that only waits for an answer is not running: another session or wire may give the answer.
         if (status !== TASK.executing) gone.removeEventListener("abort", cancel);
-        this.#isParked = status === TASK.waiting;
+        this.#mayWait = status === TASK.waiting;
         yield { id: `${requestId}_${eventId}`, taskId: taskOf(quest, requestId), status, content };
       }
     } finally {
@@ -116,10 +116,10 @@ export class SessionTurns {
     if (!this.#isFound) {
       this.#isFound = true;
       this.#runId = await this.#findRun();
-      this.#isParked = this.#runId !== undefined;
+      this.#mayWait = this.#runId !== undefined;
     }
     // A turn that has ended here has no waits.
-    if (this.#runId === undefined || !this.#isParked) return { requestId: this.#requestId, waits: [] };
+    if (this.#runId === undefined || !this.#mayWait) return { requestId: this.#requestId, waits: [] };
     return readSessionState(this.#runs, this.#runId);
   }
 

@@ -10,7 +10,7 @@ import { parseInput } from "../request/body.ts";
 import { itemsOn, parsePageRequest, toPagination } from "../request/page.ts";
 import { newestOf } from "../task/task.ts";
 import { act } from "../steps/execute.ts";
-import { settleNewest, settleReceipt } from "../steps/settle.ts";
+import { awaitNewest, awaitReceipt } from "../steps/step-result.ts";
 import type { TasksService } from "./service.ts";
 import { taskIdOf } from "./task-routes.ts";
 
@@ -31,7 +31,7 @@ export async function getStep(c: Context<AppEnv>, { tasks }: TasksService): Prom
   throw new AgentError("not_found", `task ${reading.run.run_id} has no step ${stepId.slice(0, 128)}`);
 }
 
-/** Executes a step and answers when it has settled. A caller who disconnects changes nothing. */
+/** Executes a step and answers when it has ended or asks something. A caller who disconnects changes nothing. */
 export async function postStep(
   c: Context<AppEnv>,
   { host, tasks, acts, options }: TasksService,
@@ -47,8 +47,8 @@ export async function postStep(
     const text = await waits.until(c, async (signal) => {
       const waiting = { runtime, tasks, signal };
       const { reading, segment } = await (done === undefined
-        ? settleNewest(waiting, taskId)
-        : settleReceipt(waiting, done));
+        ? awaitNewest(waiting, taskId)
+        : awaitReceipt(waiting, done));
       return JSON.stringify(toStep(reading, segment));
     });
     return reply(c, text);

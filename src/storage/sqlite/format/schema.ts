@@ -40,7 +40,7 @@ export function createSchema(database: DatabaseSync): void {
 /** The number of the current format, which a database has as `user_version`. */
 export const VERSION = 14;
 
-// Partial indexes: requests at rest are not in the index that a start reads, nor in the one that finds open requests.
+// Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
   "CREATE INDEX request_open ON request (created) WHERE phase < 2 AND wake IS NULL AND waiting_for IS NULL";
 const ASLEEP_INDEX = "CREATE INDEX request_asleep ON request (wake) WHERE wake IS NOT NULL";
@@ -68,7 +68,7 @@ const REFERENCES = `
 const RECENT = `
   CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL)`;
 
-// The requests that rest on asks of other actors; `rests` has their ids as JSON.
+// The requests that are parked on asks of other actors; `rests` has their ids as JSON.
 const RESTING = "CREATE INDEX request_resting ON request (rid) WHERE rests IS NOT NULL";
 
 // The messages to other actors that have not arrived yet.
@@ -201,7 +201,7 @@ const FROM = [
   ALTER TABLE request ADD COLUMN rests TEXT;
   ${RESTING};
   ${OUTBOX}`,
-  // Format 9 did not store what a request at rest waits for.
+  // Format 9 did not store what a parked request waits for.
   `ALTER TABLE request ADD COLUMN waiting_for TEXT;
   UPDATE request SET waiting_for =
     json_object('kind', 'sleep', 'expires_at', strftime('%Y-%m-%dT%H:%M:%fZ', wake / 1000.0, 'unixepoch'))

@@ -82,7 +82,7 @@ export function testLifecycle(subject: EventLogSubject): void {
           log.lookup(asRequestId("open")),
           log.lookup(asRequestId("gone")),
           log.open(),
-          log.asleep({}),
+          log.waking({}),
           log.list({ limit: 10 }),
         ]);
       const before = await look(log);

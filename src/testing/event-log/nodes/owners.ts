@@ -56,7 +56,7 @@ export function testOwners(subject: EventLogSubject): void {
       }
     });
 
-    test("the runs of some nodes are left out of what is open, asleep and to send", async () => {
+    test("the runs of some nodes are left out of what is open, to wake and to send", async () => {
       const [a, b] = await openTwo(subject);
       const start = async (node: EventLog, id: string): Promise<void> => {
         const cursor = await startRun(node, id, 1);
@@ -86,7 +86,7 @@ export function testOwners(subject: EventLogSubject): void {
           const query = notOwnedBy && { notOwnedBy };
           return [
             ids(await log.open(query)),
-            ids(await log.asleep({ notAfter: 9, ...query })),
+            ids(await log.waking({ notAfter: 9, ...query })),
             ids(await log.outbox({ ...query })),
           ];
         };
@@ -95,7 +95,7 @@ export function testOwners(subject: EventLogSubject): void {
         expect(await listed([])).toEqual(each("a", "b", "released"));
         expect(await listed([a.node])).toEqual(each("b", "released"));
         expect(await listed(["unknown", a.node, b.node])).toEqual(each("released"));
-        expect(ids(await log.asleep({ limit: 1, notOwnedBy: [a.node] }))).toHaveLength(1);
+        expect(ids(await log.waking({ limit: 1, notOwnedBy: [a.node] }))).toHaveLength(1);
       }
     });
   });

@@ -53,7 +53,7 @@ export class ProjectedTurn implements AsyncDisposable {
   async objects(began?: number): Promise<readonly AgentScopeObject[]> {
     const projection = new Projection({ sessionId: "s", began });
     const objects = (await this.#texts()).flatMap((text) => projection.take(text));
-    return [...objects, ...projection.park()];
+    return [...objects, ...projection.endAtWait()];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

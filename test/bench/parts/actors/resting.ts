@@ -7,7 +7,7 @@ import { runProcess } from "../../harness/run-process.ts";
 import type { Setup } from "../../harness/setup.ts";
 import type { Memory } from "../../servers/runs.ts";
 
-/** What actors that rest on asks cost a process that starts. */
+/** What actors that are parked on asks cost a process that starts. */
 export function measureResting({ lateRun: actors }: Setup): readonly Result[] {
   const folder = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   const asking = join(folder, "asking");
@@ -16,7 +16,7 @@ export function measureResting({ lateRun: actors }: Setup): readonly Result[] {
     const { readyMs, loaded, after } = runProcess("recover", asking, 0) as Recovered;
     return [
       atMost(
-        `a process with ${actors} actors by key that rest on asks, after a restart`,
+        `a process with ${actors} actors by key that are parked on asks, after a restart`,
         after.rss,
         200,
         megabytes,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Cursor } from "../../../../ports/event-log.ts";
 import type { RequestMark } from "../../../../ports/log-batch.ts";
-import type { SleepQuery } from "../../../../ports/log-queries.ts";
+import type { WakeQuery } from "../../../../ports/log-queries.ts";
 import type { RunId } from "../../../../protocol/ids.ts";
 import { accepted, nextEvents, openFor, asRequestId, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
-/** The requests that have work to do, and those that sleep or rest. */
+/** The requests that have work to do, and those that are parked. */
 export function testOpenRequests(subject: EventLogSubject): void {
   describe("open requests", () => {
     test("open lists the requests with work to do, oldest first", async () => {
@@ -53,24 +53,24 @@ export function testOpenRequests(subject: EventLogSubject): void {
       expect(await log.lookup(asRequestId("sleeps"))).not.toHaveProperty("wakeAt");
     });
 
-    test("a request that rests without a wake time is not open until it works again", async () => {
+    test("a request that is parked without a wake time is not open until it works again", async () => {
       const log = await openFor(subject);
       const waitingFor = { kind: "sleep", expires_at: "2026-01-01T00:00:00.000Z" } as const;
-      const mark = accepted("rests", { createdAt: 1, phase: "running", started: 1, waitingFor });
+      const mark = accepted("parked", { createdAt: 1, phase: "running", started: 1, waitingFor });
       const cursor = await startRun(log, "run", 1);
       const second = await log.append(cursor, { events: [], records: [], requests: [mark] });
       expect(await log.open()).toEqual([]);
-      expect(await log.lookup(asRequestId("rests"))).toMatchObject({ waitingFor });
-      expect(await log.asleep({})).toEqual([]);
+      expect(await log.lookup(asRequestId("parked"))).toMatchObject({ waitingFor });
+      expect(await log.waking({})).toEqual([]);
 
-      const works = { requestId: asRequestId("rests"), phase: "running", waitingFor: null } as const;
+      const works = { requestId: asRequestId("parked"), phase: "running", waitingFor: null } as const;
       const third = await log.append(second, { events: [], records: [], requests: [works] });
-      expect(await log.open()).toMatchObject([{ requestId: "rests" }]);
-      expect(await log.lookup(asRequestId("rests"))).not.toHaveProperty("waitingFor");
+      expect(await log.open()).toMatchObject([{ requestId: "parked" }]);
+      expect(await log.lookup(asRequestId("parked"))).not.toHaveProperty("waitingFor");
 
-      const ends = { requestId: asRequestId("rests"), phase: "completed", completed: 1 } as const;
+      const ends = { requestId: asRequestId("parked"), phase: "completed", completed: 1 } as const;
       await log.append(third, { events: [], records: [], requests: [{ ...mark }, ends] });
-      expect(await log.lookup(asRequestId("rests"))).not.toHaveProperty("waitingFor");
+      expect(await log.lookup(asRequestId("parked"))).not.toHaveProperty("waitingFor");
     });
 
     test("a request that waits for input can have a wake time", async () => {
@@ -79,7 +79,7 @@ export function testOpenRequests(subject: EventLogSubject): void {
       const mark = accepted("waits", { createdAt: 1, phase: "waiting", started: 1, wakeAt: 9_000 });
       await log.append(cursor, { events: [], records: [], requests: [mark] });
       expect(await log.open()).toEqual([]);
-      expect(await log.asleep({})).toMatchObject([{ requestId: "waits", phase: "waiting", wakeAt: 9_000 }]);
+      expect(await log.waking({})).toMatchObject([{ requestId: "waits", phase: "waiting", wakeAt: 9_000 }]);
     });
 
     test("a fraction of a millisecond in a wake time is rounded up", async () => {
@@ -87,11 +87,11 @@ export function testOpenRequests(subject: EventLogSubject): void {
       const cursor = await startRun(log, "run", 1);
       const mark = accepted("sleeps", { createdAt: 1, phase: "running", started: 1, wakeAt: 9_000.4 });
       await log.append(cursor, { events: [], records: [], requests: [mark] });
-      expect(await log.asleep({})).toMatchObject([{ requestId: "sleeps", wakeAt: 9_001 }]);
+      expect(await log.waking({})).toMatchObject([{ requestId: "sleeps", wakeAt: 9_001 }]);
       expect(await log.lookup(asRequestId("sleeps"))).toMatchObject({ wakeAt: 9_001 });
     });
 
-    test("asleep lists the sleeping requests by wake time", async () => {
+    test("waking lists the requests that must continue at a time, the first one first", async () => {
       const log = await openFor(subject);
       const times = [7_000, 5_000, 2 ** 42, 6_000];
       for (const [index, wakeAt] of times.entries()) {
@@ -102,48 +102,48 @@ export function testOpenRequests(subject: EventLogSubject): void {
         const requests = [{ requestId: mark.requestId, phase: "completed", completed: 1 } as const];
         await log.append(next, { events: [], records: [], requests });
       }
-      const asleep = async (query: SleepQuery): Promise<string[]> =>
-        (await log.asleep(query)).map((entry) => String(entry.requestId));
+      const waking = async (query: WakeQuery): Promise<string[]> =>
+        (await log.waking(query)).map((entry) => String(entry.requestId));
 
-      expect(await asleep({})).toEqual(["until-5000", "until-7000", `until-${2 ** 42}`]);
-      expect(await asleep({ limit: 1 })).toEqual(["until-5000"]);
-      expect(await asleep({ notAfter: 7_000 })).toEqual(["until-5000", "until-7000"]);
-      expect(await asleep({ after: 5_000, limit: 1 })).toEqual(["until-7000"]);
+      expect(await waking({})).toEqual(["until-5000", "until-7000", `until-${2 ** 42}`]);
+      expect(await waking({ limit: 1 })).toEqual(["until-5000"]);
+      expect(await waking({ notAfter: 7_000 })).toEqual(["until-5000", "until-7000"]);
+      expect(await waking({ after: 5_000, limit: 1 })).toEqual(["until-7000"]);
       expect(await log.lookup(asRequestId("until-7000"))).toMatchObject({ wakeAt: 7_000, runId: "run-0" });
       expect(await log.lookup(asRequestId("until-6000"))).not.toHaveProperty("wakeAt");
     });
 
-    test("what a request rests on is found, until it rests no longer or is completed", async () => {
+    test("what a request is parked on is found, until it is parked no longer or is completed", async () => {
       const log = await openFor(subject);
       let cursor = await startRun(log, "run", 1);
       const mark = async (...requests: RequestMark[]): Promise<unknown> => {
         cursor = await log.append(cursor, { events: [], records: [], requests });
-        return (await log.lookup(asRequestId("asks")))?.rests;
+        return (await log.lookup(asRequestId("asks")))?.parkedOn;
       };
       const id = asRequestId("asks");
-      const rests = [asRequestId("ask_1"), asRequestId("ask_2")];
+      const parkedOn = [asRequestId("ask_1"), asRequestId("ask_2")];
       expect(await mark(accepted("asks", { phase: "running" }))).toBeUndefined();
-      expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
-      expect(await mark({ requestId: id, phase: "waiting" })).toEqual(rests);
-      expect(await mark({ requestId: id, phase: "running", rests: [] })).toBeUndefined();
-      expect(await log.resting({ limit: 1 })).toEqual([]);
-      expect(await mark({ requestId: id, phase: "running", rests })).toEqual(rests);
-      expect(await log.resting({ limit: 1 })).toMatchObject([{ requestId: id, runId: "run", rests }]);
+      expect(await mark({ requestId: id, phase: "running", parkedOn })).toEqual(parkedOn);
+      expect(await mark({ requestId: id, phase: "waiting" })).toEqual(parkedOn);
+      expect(await mark({ requestId: id, phase: "running", parkedOn: [] })).toBeUndefined();
+      expect(await log.parked({ limit: 1 })).toEqual([]);
+      expect(await mark({ requestId: id, phase: "running", parkedOn })).toEqual(parkedOn);
+      expect(await log.parked({ limit: 1 })).toMatchObject([{ requestId: id, runId: "run", parkedOn }]);
       expect(await mark({ requestId: id, phase: "completed", completed: 1 })).toBeUndefined();
-      expect(await log.resting({ limit: 1 })).toEqual([]);
+      expect(await log.parked({ limit: 1 })).toEqual([]);
     });
 
-    test("what rests is listed in pages", async () => {
+    test("what is parked on asks is listed in pages", async () => {
       const log = await openFor(subject);
       const all = ["c", "a", "d", "b"];
       for (const name of all) {
         const cursor = await startRun(log, name, 1);
-        const requests = [accepted(name, { phase: "running", rests: [asRequestId("ask")] })];
+        const requests = [accepted(name, { phase: "running", parkedOn: [asRequestId("ask")] })];
         await log.append(cursor, { events: [], records: [], requests });
       }
       const listed: RunId[] = [];
       for (let after: RunId | undefined; ;) {
-        const page = await log.resting({ after, limit: 3 });
+        const page = await log.parked({ after, limit: 3 });
         expect(page.length).toBeLessThanOrEqual(3);
         if (page.length === 0) break;
         listed.push(...page.map(({ runId }) => runId));

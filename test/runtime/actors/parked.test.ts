@@ -1,6 +1,6 @@
 import type { Event, JsonObject, RunId } from "troupe/protocol";
 import { expect, test, vi } from "vitest";
-import type { RestingQuery } from "../../../src/ports/log-queries.ts";
+import type { ParkedQuery } from "../../../src/ports/log-queries.ts";
 import { asked, TestHost } from "../test-host.ts";
 import { list, peer, user } from "./agents.ts";
 
@@ -19,7 +19,7 @@ async function advance(host: TestHost, seconds: number): Promise<void> {
 
 const answer = { type: "ResumeWithInput", request_keys: { go: true } } as const;
 
-test("a turn that waits for an answer is at rest: its status names the actor, and a start does not continue it", async () => {
+test("a turn that waits for an answer is parked: its status names the actor, and a start does not continue it", async () => {
   const host = new TestHost({ agents });
   await host.ask("user", run("ask_bad", { operation: "hold" }));
   await advance(host, 3);
@@ -38,7 +38,7 @@ test("a turn that waits for an answer is at rest: its status names the actor, an
   expect(await host.log.outbox({})).toEqual([]);
 });
 
-test("the answer wakes a turn at rest, also if the process dies at any commit of it", async () => {
+test("the answer wakes a parked turn, also if the process dies at any commit of it", async () => {
   for (let after = 0; after < 8; after += 1) {
     for (const written of [true, false]) {
       const host = new TestHost({ agents });
@@ -63,7 +63,7 @@ test("the answer wakes a turn at rest, also if the process dies at any commit of
   }
 });
 
-test("the deadline of an ask wakes a turn at rest that is not in memory", async () => {
+test("the deadline of an ask wakes a parked turn that is not in memory", async () => {
   const host = new TestHost({ agents });
   await host.ask("user", run("ask_bad", { operation: "hold", timeoutMs: 60_000 }));
   await advance(host, 3);
@@ -142,12 +142,12 @@ test("actors that wait for each other are examined again when the log could not 
   expect(events.filter(({ type }) => type === "ToolError")).toMatchObject([{ code: "would_deadlock" }]);
 });
 
-test("the actors at rest are not read again while a run cannot be loaded", async () => {
+test("the parked actors are not read again while a run cannot be loaded", async () => {
   const host = new TestHost({ agents });
   await host.ask("user", run("ask_bad", { operation: "hold" }));
   await host.ask("peer", { ...run("ask_after", { ms: 1_000, to: "b" }, "first"), key: "a" });
   const damaged = await host.runtime.find("peer", "a");
-  const { claim, resting } = host.log;
+  const { claim, parked } = host.log;
   let tries = 0;
   let reads = 0;
   Object.assign(host.log, {
@@ -156,9 +156,9 @@ test("the actors at rest are not read again while a run cannot be loaded", async
       tries += 1;
       return Promise.reject(new Error("the run is damaged"));
     },
-    resting: (query: RestingQuery) => {
+    parked: (query: ParkedQuery) => {
       reads += 1;
-      return resting(query);
+      return parked(query);
     },
   });
   await host.restart();
@@ -181,7 +181,7 @@ test("actors that waited for each other when the process died are found by the n
   await host.environment.advance(10);
   await host.environment.advance(1_000);
   await host.restart();
-  expect(await host.log.resting({ limit: 10 })).toHaveLength(3);
+  expect(await host.log.parked({ limit: 10 })).toHaveLength(3);
   await advance(host, 10);
   const all = await Promise.all(["a", "b", "c"].map((key) => host.events(`from-${key}`)));
   expect(all.flat().filter(({ type }) => type === "ToolError")).toMatchObject([{ code: "would_deadlock" }]);

@@ -11,7 +11,7 @@ import { isRunning, newestOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
 
 /** A step, and its task at the moment at which it was read. */
-export interface SettledStep {
+export interface StepResult {
   readonly reading: RunReading;
   readonly segment: Segment;
 }
@@ -23,27 +23,27 @@ export interface SegmentReader {
   readonly signal: AbortSignal;
 }
 
-/** Waits until the segment that a receipt began has settled. A repeated request gets the segment of the first one. */
-export async function settleReceipt(waiting: SegmentReader, receipt: Receipt): Promise<SettledStep> {
+/** Waits until the segment that a receipt began has ended or asks something. A repeated request gets the segment of the first one. */
+export async function awaitReceipt(waiting: SegmentReader, receipt: Receipt): Promise<StepResult> {
   const { runtime, tasks, signal } = waiting;
   const { requestId, runId, kind, after } = receipt;
   await drain(await runtime.answers(receipt, { signal, filter: WAITS }), requestId, after + 1);
   const { view } = await tasks.read(runId ?? "");
   const segments = segmentsOf(view).filter(({ turn }) => turn.requestId === requestId);
   const segment = kind === "turn" ? segments[0] : segments.find(({ id }) => id === after + 1);
-  if (segment !== undefined) return settle(waiting, runId ?? "", segment);
+  if (segment !== undefined) return awaitEnd(waiting, runId ?? "", segment);
   throw stopping();
 }
 
-/** Waits until the newest segment of a task has settled. */
-export async function settleNewest(waiting: SegmentReader, runId: RunId): Promise<SettledStep> {
+/** Waits until the newest segment of a task has ended or asks something. */
+export async function awaitNewest(waiting: SegmentReader, runId: RunId): Promise<StepResult> {
   const { runtime, tasks, signal } = waiting;
   for (;;) {
     const { run, view } = await tasks.read(runId);
     const newest = newestOf(view);
     const isBegun = newest !== undefined && newest.end === undefined;
     if (isBegun || run.status !== "running") {
-      if (newest !== undefined) return settle(waiting, runId, newest);
+      if (newest !== undefined) return awaitEnd(waiting, runId, newest);
       throw new AgentError("conflict", `task ${runId} was changed by another request; try again`);
     }
     // The accepted turn has not begun yet.
@@ -54,12 +54,12 @@ export async function settleNewest(waiting: SegmentReader, runId: RunId): Promis
   }
 }
 
-/** Waits until a segment has settled. */
-async function settle(
+/** Waits until a segment has ended or asks something. */
+async function awaitEnd(
   { runtime, tasks, signal }: SegmentReader,
   runId: RunId,
   { id, turn: { requestId } }: Segment,
-): Promise<SettledStep> {
+): Promise<StepResult> {
   for (;;) {
     const reading = await tasks.read(runId);
     const segment = segmentsOf(reading.view).find((known) => known.id === id);
@@ -67,7 +67,7 @@ async function settle(
     if (!isRunning(reading, segment)) return { reading, segment };
     if (signal.aborted) throw stopping();
     const address = { kind: "request", runId, requestId, agent: tasks.agent } as const;
-    // The current segment has all open questions, so the stream ends when the request is parked.
+    // The current segment has all open questions, so the stream ends when the request waits for input.
     await drain(await runtime.follow(address, { signal, filter: WAITS }), requestId, id);
   }
 }

@@ -8,10 +8,10 @@ import type { LiveWait, OpenCall } from "./call-tree.ts";
 import type { TurnCounts } from "./turn-counts.ts";
 
 /**
- * What an open call waits for from outside its turn; `until` is its deadline in milliseconds since 1970. A new kind of
+ * What a parked call waits for from outside its turn; `until` is its deadline in milliseconds since 1970. A new kind of
  * waiting needs a member here, one in `WaitingFor` and one in `toWaitingFor`.
  */
-export type Rest =
+export type ParkReason =
   | { readonly kind: "input"; readonly waitId: number; readonly until?: number }
   | { readonly kind: "sleep"; readonly until: number }
   | { readonly kind: "message"; readonly name: string; readonly until?: number }
@@ -21,22 +21,22 @@ export type Rest =
       readonly until?: number;
     };
 
-/** Asks of one turn in the index; a turn that rests on more is not examined for a deadlock. */
+/** Asks of one turn in the index; a turn that is parked on more is not examined for a deadlock. */
 const ASKS_LIMIT = 32;
 
-/** Minimum duration of a rest without a wait for which the index is written, in milliseconds: it costs two commits. */
-const LONG_REST_MS = 5_000;
+/** How long a call without a wait must be parked for the index to be written, in milliseconds: it costs two commits. */
+const LONG_PARK_MS = 5_000;
 
 /**
- * The open calls of a turn that wait for something from outside the turn; with the waits for input that the log has open
+ * The parked calls of a turn: they wait for something from outside the turn; with the waits for input that the log has open
  * and the replayed code has not reached.
  */
-export class OpenRests {
+export class ParkedCalls {
   /** The client-chosen ids of the answers. */
   #resumeIds: Set<string> | undefined;
   /** The id of the newest ResumeWithInput or WaitExpired, 0 for none. */
   lastResume: number;
-  /** The resting calls, oldest first. */
+  /** The parked calls, oldest first. */
   #calls: Set<OpenCall> | undefined;
   /** The open waits for input. One that the code has not reached has no call. */
   #waits: Map<CallId, LoggedWait | LiveWait> | undefined;
@@ -80,12 +80,13 @@ export class OpenRests {
     return undefined;
   }
 
-  /** The asks that the turn rests on, if it rests on nothing else and none has a deadline; `undefined` otherwise. */
+  /** The asks that the turn is parked on, if it is parked on nothing else and none has a deadline; `undefined` otherwise. */
   get asks(): readonly RequestId[] | undefined {
     const asks: RequestId[] = [];
-    for (const { waitsFor: rest } of this.#calls ?? []) {
-      if (rest?.kind !== "actor" || rest.until !== undefined || asks.length === ASKS_LIMIT) return undefined;
-      asks.push(rest.callee.request_id);
+    for (const { waitsFor: reason } of this.#calls ?? []) {
+      if (reason?.kind !== "actor" || reason.until !== undefined || asks.length === ASKS_LIMIT)
+        return undefined;
+      asks.push(reason.callee.request_id);
     }
     return asks.length === 0 ? undefined : asks;
   }
@@ -94,22 +95,22 @@ export class OpenRests {
   receiver(name: string): OpenCall | undefined {
     if (this.#counts.messages === 0) return undefined;
     for (const call of this.#calls ?? []) {
-      const { waitsFor: rest } = call;
-      if (rest?.kind === "message" && rest.name === name) return call;
+      const { waitsFor: reason } = call;
+      if (reason?.kind === "message" && reason.name === name) return call;
     }
     return undefined;
   }
 
-  /** A call rests from now on. */
-  add(call: OpenCall, rest: Rest, now: number): void {
-    call.waitsFor = rest;
+  /** A call is parked from now on. */
+  add(call: OpenCall, reason: ParkReason, now: number): void {
+    call.waitsFor = reason;
     (this.#calls ??= new Set()).add(call);
-    this.#count(rest, 1);
-    call.isLong = rest.kind !== "input" && isLong(rest.until, now);
+    this.#count(reason, 1);
+    call.isLong = reason.kind !== "input" && isLong(reason.until, now);
     if (call.isLong) this.#counts.long += 1;
   }
 
-  /** Adds a call with a deadline that does not rest itself; the deadline does not depend on the calls below it. */
+  /** Adds a call with a deadline that is not parked itself; the deadline does not depend on the calls below it. */
   limit(call: OpenCall, until: number): void {
     call.deadline = until;
     (this.#limited ??= new Set()).add(call);
@@ -118,11 +119,11 @@ export class OpenRests {
   /** A call has ended. */
   remove(call: OpenCall): void {
     this.#limited?.delete(call);
-    const { waitsFor: rest } = call;
-    if (rest === undefined || this.#calls?.delete(call) !== true) return;
-    this.#count(rest, -1);
+    const { waitsFor: reason } = call;
+    if (reason === undefined || this.#calls?.delete(call) !== true) return;
+    this.#count(reason, -1);
     if (call.isLong) this.#counts.long -= 1;
-    if (rest.kind === "input" && this.#waits?.delete(call.callId) === true) this.#counts.waits -= 1;
+    if (reason.kind === "input" && this.#waits?.delete(call.callId) === true) this.#counts.waits -= 1;
   }
 
   /** The wait of a call, if the code has reached it. */
@@ -182,7 +183,7 @@ export class OpenRests {
     this.#limited = undefined;
     this.#waits = undefined;
     const counts = this.#counts;
-    counts.resting = 0;
+    counts.parked = 0;
     counts.sleeps = 0;
     counts.messages = 0;
     counts.waits = 0;
@@ -196,39 +197,39 @@ export class OpenRests {
     this.#awaited?.delete(callId);
   }
 
-  #count({ kind }: Rest, step: number): void {
+  #count({ kind }: ParkReason, step: number): void {
     const counts = this.#counts;
-    counts.resting += step;
+    counts.parked += step;
     if (kind === "sleep") counts.sleeps += step;
     if (kind === "message") counts.messages += step;
   }
 }
 
-/** A wait as a rest. */
-export function toRest({ waitId, expiresAt: until }: LoggedWait): Rest {
+/** What a call with a wait is parked for. */
+export function toParkReason({ waitId, expiresAt: until }: LoggedWait): ParkReason {
   return { kind: "input", waitId, ...(until !== undefined && { until }) };
 }
 
-/** Whether a rest that ends at a time is worth the commits of a passivation. */
+/** Whether it is parked for so long that this is worth the commits of a passivation. */
 export function isLong(until: number | undefined, now: number): boolean {
-  return until === undefined || until - now >= LONG_REST_MS;
+  return until === undefined || until - now >= LONG_PARK_MS;
 }
 
-/** A rest as the status of a request shows it. */
-function toWaitingFor(rest: Rest): WaitingFor {
-  switch (rest.kind) {
+/** What a call is parked for, as the status of a request shows it. */
+function toWaitingFor(reason: ParkReason): WaitingFor {
+  switch (reason.kind) {
     case "input": {
-      const { waitId: wait_id, until } = rest;
+      const { waitId: wait_id, until } = reason;
       return { kind: "input", wait_id, ...(until !== undefined && { expires_at: toTimestamp(until) }) };
     }
     case "sleep":
-      return { kind: "sleep", expires_at: toTimestamp(rest.until) };
+      return { kind: "sleep", expires_at: toTimestamp(reason.until) };
     case "message": {
-      const { name, until } = rest;
+      const { name, until } = reason;
       return { kind: "message", name, ...(until !== undefined && { expires_at: toTimestamp(until) }) };
     }
     case "actor": {
-      const { callee, until } = rest;
+      const { callee, until } = reason;
       const { name: agent, key, run_id, request_id } = callee;
       return {
         kind: "actor",
@@ -240,7 +241,7 @@ function toWaitingFor(rest: Rest): WaitingFor {
       };
     }
     default: {
-      const never: never = rest;
+      const never: never = reason;
       return never;
     }
   }
