@@ -60,10 +60,8 @@ export class RunFold {
     const sent = event as SentEvent;
     draft.view.head = sent.id;
     draft.view.runId ||= sent.run_id ?? "";
-    const apply = FOLDS[sent.type as keyof SentFields] as
-      | ((draft: ViewDraft, event: SentEvent) => void)
-      | undefined;
-    if (apply === undefined) return;
+    if (!Object.hasOwn(FOLDS, sent.type)) return;
+    const apply = FOLDS[sent.type as keyof SentFields];
     if (isOfUnknownTurn(draft, sent) && sent.type !== "RequestStarted")
       beginTurn(draft, { ...sent, type: "RequestStarted" }, sent.request_id);
     if (sent.request_id) endSleeps(draft, sent.request_id, momentOf(sent));
