@@ -151,6 +151,17 @@ test("of a prompt that is too large, long texts are cut, and older messages left
   expect(three?.messages[0]).toBeNull();
 });
 
+test("a prompt that is too large and nested thousands deep is asked, and recorded without its depths", async () => {
+  let deep: Json = "x".repeat(300_000);
+  for (let depth = 0; depth < 3_500; depth += 1) deep = [deep];
+  const host = new TestHost({ agents: [asker([{ messages: [deep, "last"] }])] });
+  await host.ask("asker", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ finish_reason: "success" });
+  const prompt = await host.runtime.inspection.completion(asked, await completionOf(host, asked));
+  expect(prompt).toMatchObject({ cut: true, known_messages: 0 });
+  expect(prompt.messages.at(-1)).toBe("last");
+});
+
 test("with prompts: false the log keeps none", async () => {
   const log = memoryLog();
   const runtime = createRuntime({ agents: [clerk], log, prompts: false });

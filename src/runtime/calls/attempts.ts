@@ -48,7 +48,7 @@ export interface AttemptedCall {
   perform(attempt: number): Promise<void> | void;
   /** The pause after a failed attempt, in milliseconds; `undefined` if it was the last one. Default: it was. */
   pauseAfter?(thrown: unknown, attempt: number): number | undefined;
-  /** Ends the call with the failure of its last attempt. */
+  /** Ends the call with the failure of its last attempt. Default: it ends the turn. */
   failed?(thrown: unknown): void;
   /** Ends the call without its work. */
   fail(code: AbortReason, message: string): void;
@@ -61,6 +61,15 @@ export interface AttemptedCall {
  * slot, or another turn may have ended the process.
  */
 export async function makeCall(caller: ActorContext, call: AttemptedCall): Promise<void> {
+  try {
+    await makeAttempts(caller, call);
+  } catch (thrown) {
+    // A model can throw where only its limits are read. Such a call has no end, so its turn would wait for it.
+    caller.turn.failWith(thrown, "agent_crashed");
+  }
+}
+
+async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<void> {
   const { open, logged, policy } = call;
   const { context, journal, recorder } = caller.turn;
   const { limits, queues } = context;
@@ -115,7 +124,9 @@ export async function makeCall(caller: ActorContext, call: AttemptedCall): Promi
   try {
     await inAttempts({ first, most, attempt, pauseAfter, pause: (ms) => pause(caller, open, ms) });
   } catch (thrown) {
-    if (open.open) call.failed?.(thrown);
+    if (!open.open) return;
+    if (call.failed === undefined) throw thrown;
+    call.failed(thrown);
   }
 }
 

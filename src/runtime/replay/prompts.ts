@@ -128,12 +128,16 @@ function fits(messages: readonly string[], fields: readonly (readonly [string, s
   return units <= PROMPT_LIMIT_BYTES && byteLength(texts.join(",")) <= PROMPT_LIMIT_BYTES;
 }
 
-function cutTexts(value: Json, bytes: number): Json {
+/** How deep the texts of a prompt are looked for. What is deeper is left out, because it would need too much stack. */
+const CUT_DEPTH = 256;
+
+function cutTexts(value: Json, bytes: number, depth: number = CUT_DEPTH): Json {
   if (typeof value === "string") return cut(value, bytes);
-  if (Array.isArray(value)) return value.map((item: Json) => cutTexts(item, bytes));
   if (typeof value !== "object" || value === null) return value;
+  if (depth === 0) return null;
+  if (Array.isArray(value)) return value.map((item: Json) => cutTexts(item, bytes, depth - 1));
   const entries = Object.entries(value as JsonObject);
-  return Object.fromEntries(entries.map(([key, field]) => [key, cutTexts(field, bytes)]));
+  return Object.fromEntries(entries.map(([key, field]) => [key, cutTexts(field, bytes, depth - 1)]));
 }
 
 /** The fields that fit, then the newest messages that fit; `null` in place of each of the others. */

@@ -2,6 +2,7 @@ import { createRuntime, defineAgent, memoryLog, ModelError } from "troupe";
 import type { Model, Runtime } from "troupe";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
+import { asked, chat, TestHost } from "../test-host.ts";
 
 /** A model that streams a text word by word; each call can first fail as the list says. */
 function talker(failures: (ModelError | undefined)[] = []): Model & { readonly asked: number[] } {
@@ -122,4 +123,32 @@ test("a model that asks for a too long delay ends the completion at once", async
   });
   expect(model.asked).toEqual([1]);
   await runtime.close();
+});
+
+test("a model whose limits cannot be read when it is asked ends the turn, which would wait for it for ever", async () => {
+  let reads = 0;
+  const model: Model = {
+    name: "moody",
+    get concurrency(): number {
+      reads += 1;
+      if (reads > 2) throw new Error("no limit for you");
+      return 1;
+    },
+    async *generate() {
+      yield { type: "result", result: 1, usage: {} };
+    },
+  };
+  const agent = defineAgent({
+    name: "asker",
+    purpose: "Asks.",
+    async chat(_, turn) {
+      await turn.complete({ model, input: "" });
+    },
+  });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("asker", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { code: "agent_crashed", message: "no limit for you" },
+  });
 });
