@@ -6,9 +6,9 @@ import { whyNotReady } from "../../runtime/readiness.ts";
 import type { AgentScopeService } from "./routes/accept-request.ts";
 import type { AgentScopeOptions } from "./routes/options.ts";
 import { processRequest, processShared, sessionStream } from "./routes/process-routes.ts";
-import { toRefusal } from "./routes/refusal.ts";
 import { stopSession } from "./routes/stop-session.ts";
 import { readTask, submitTask } from "./routes/task-routes.ts";
+import type { Refusal } from "../../http/messages/refusal.ts";
 
 const NAME = "agentscope";
 const BASE = `/${NAME}`;
@@ -72,3 +72,14 @@ const HEALTH = /^(?:\/agentscope(?:\/[^/]+)?)?\/(?:health|readiness|liveness)$/;
 
 /** The paths at the root that the native protocol does not have. */
 const OWN_AT_ROOT = /^\/(?:process\/(?:task|sessions)(?:\/.*)?|stop|health|readiness|liveness)$/;
+
+/** An error in the words of the protocol; its codes are written in upper case. */
+function toRefusal({ code, message, details }: AgentError): Refusal {
+  const { hint, issues } = details;
+  const error = {
+    code: code.toUpperCase(),
+    message: hint === undefined ? message : `${message}; ${hint}`,
+    ...(issues !== undefined && { errors: issues }),
+  };
+  return { body: JSON.stringify({ error }) };
+}

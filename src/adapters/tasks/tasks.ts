@@ -3,10 +3,11 @@ import type { Act } from "./steps/execute.ts";
 import { SharedActs } from "./steps/shared-acts.ts";
 import { TasksReader } from "./task/tasks-reader.ts";
 import { downloadArtifact, listArtifacts, uploadArtifact } from "./routes/artifact-routes.ts";
-import { toRefusal } from "./routes/refusal.ts";
 import type { TasksService, TasksOptions } from "./routes/service.ts";
 import { getStep, listSteps, postStep } from "./routes/step-routes.ts";
 import { createTask, getTask, listTasks } from "./routes/task-routes.ts";
+import type { AgentError, ErrorCode } from "../../errors.ts";
+import type { Refusal } from "../../http/messages/refusal.ts";
 
 /** Serves agents over the classic Agent Protocol v1: tasks, steps and artifacts. */
 export function tasks(options: TasksOptions = {}): Adapter {
@@ -36,3 +37,21 @@ export function tasks(options: TasksOptions = {}): Adapter {
 
 /** The paths at the root and below an agent, known or not. */
 const OWN = /^\/(?:[^/]+\/)?ap\/v1(?:\/.*)?$/;
+
+/** An error in the words of the protocol. */
+function toRefusal({ code, message, details }: AgentError): Refusal {
+  const status = STATUSES[code];
+  const { hint, issues } = details;
+  const text = hint === undefined ? message : `${message}; ${hint}`;
+  return {
+    body: JSON.stringify({ message: text, ...(issues !== undefined && { errors: issues }) }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+/** The statuses that differ from the native ones. */
+const STATUSES: Partial<Record<ErrorCode, number>> = {
+  invalid_request: 422,
+  unsupported_media_type: 422,
+  gone: 404,
+};

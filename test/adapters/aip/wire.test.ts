@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { loadLibrary } from "../../../src/adapters/aip/wire/load.ts";
 import { methodPath, SERVICES } from "../../../src/adapters/aip/rpc/methods.ts";
-import { allowManyResets } from "../../../src/adapters/aip/rpc/stream-resets.ts";
+import { allowManyResets } from "../../../src/adapters/aip/rpc/server.ts";
 import type { MessageName, MessageTypes } from "../../../src/adapters/aip/wire/messages.ts";
 import { peekSessionStatus } from "../../../src/adapters/aip/wire/peek.ts";
 import { readToolArguments } from "../../../src/adapters/aip/wire/tool-arguments.ts";

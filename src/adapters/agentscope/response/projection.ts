@@ -1,12 +1,11 @@
 import { EventDecoder } from "../../../protocol/events/encode.ts";
 import type { TurnError, Usage } from "../../../protocol/events/outcome-codes.ts";
 import { RunFold } from "../../../view/fold.ts";
-import type { CallView, Change, PartView, TurnView } from "../../../view/run-view.ts";
+import type { CallView, Change, PartView, TurnView, FileView } from "../../../view/run-view.ts";
 import { mergeUsage } from "../../../view/turns.ts";
 import { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ContentValue, ObjectError } from "../objects.ts";
 import type { ResponseEnd } from "./end-message.ts";
-import { toFileContent } from "./file-content.ts";
 import { TextMessages, toUsageObject } from "./text-messages.ts";
 import { ToolMessages } from "./tool-messages.ts";
 import { askQuestion } from "./wait-message.ts";
@@ -264,4 +263,19 @@ function toError(error: TurnError | undefined): ObjectError {
     code: (error?.code ?? "agent_error").toUpperCase(),
     message: error?.message ?? "the agent failed",
   };
+}
+
+/** A file of an agent as content, by its media type. */
+function toFileContent({ url, name, artifactId, mimeType }: FileView): ContentValue {
+  const [kind = "", subtype = ""] = (mimeType.split(";", 1)[0] ?? "").trim().toLowerCase().split("/");
+  switch (kind) {
+    case "image":
+      return { type: "image", image_url: url };
+    case "video":
+      return { type: "video", video_url: url };
+    case "audio":
+      return { type: "audio", data: url, format: subtype };
+    default:
+      return { type: "file", file_url: url, file_id: artifactId, filename: name, file_data: null };
+  }
 }

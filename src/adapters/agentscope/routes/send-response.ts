@@ -7,11 +7,13 @@ import type { RequestId } from "../../../protocol/ids.ts";
 import type { Feed, FeedReader, PageSink } from "../../../runtime/feeds.ts";
 import { encodeObject, pickDialect } from "../dialect/dialect.ts";
 import type { Dialect } from "../dialect/dialect.ts";
-import { responseFormat } from "../response/format.ts";
 import { Projection } from "../response/projection.ts";
 import { followRequest, readResponse } from "../response/read-response.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import type { AgentScopeService } from "./accept-request.ts";
+import { withPrefix } from "../../../http/messages/mount.ts";
+import type { StreamFormat } from "../../../http/sse/format.ts";
+import type { AgentScopeObject } from "../objects.ts";
 
 /** Which response to send, and from where on. */
 export interface ResponseSource {
@@ -116,3 +118,57 @@ class EndableFeed implements Feed {
     queueMicrotask(() => this.#reader?.stop());
   }
 }
+
+/** The settings of one stream. */
+interface FormatOptions {
+  readonly projection: Projection;
+  readonly requestId: string;
+  readonly dialect: Dialect;
+  /** The prefix below which the reader reaches the app. */
+  readonly prefix: string;
+  /** The last sequence number that the reader has; -1 for none. */
+  readonly after: number;
+  /** Called when the last object was sent, although the request may continue. */
+  ended(): void;
+  /** Whether the reader has disconnected. */
+  isGone(): boolean;
+}
+
+/**
+ * The frames of one response: the cursor and one object in one line of JSON. Their browser clients break at a frame
+ * without data, at an event name, at a carriage return and at `[DONE]`, so there is none of these. A client of this
+ * protocol does not reconnect by itself, so the stream has no maximum life.
+ */
+function responseFormat(options: FormatOptions): StreamFormat {
+  const { projection, requestId, dialect, prefix, after, ended, isGone } = options;
+
+  function toFrames(objects: readonly AgentScopeObject[]): string {
+    let text = "";
+    for (const object of objects) {
+      if (object.sequence_number !== null && object.sequence_number <= after) continue;
+      text += `id: ${projection.cursor}\ndata: ${encodeObject(object, dialect)}\n\n`;
+    }
+    return text;
+  }
+
+  return {
+    endless: true,
+    opening: "",
+    event(text) {
+      const frames = toFrames(projection.take(withPrefix(text, prefix)));
+      if (projection.hasEnded) ended();
+      return frames;
+    },
+    heartbeat: () => ": heartbeat\n\n",
+    end(leaving) {
+      if (leaving) return toFrames(projection.interrupt(STOPPING, requestId));
+      return isGone() ? "" : toFrames(projection.endAtWait());
+    },
+  };
+}
+
+/** Ends an answer whose response continues in the log. */
+const STOPPING = {
+  code: "UNAVAILABLE",
+  message: "the server is stopping; the agent continues, and the session's stream has the rest",
+};

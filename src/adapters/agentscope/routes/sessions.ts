@@ -5,7 +5,7 @@ import type { RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { RunDetails } from "../../../runtime/lists.ts";
 import type { SessionName } from "../request/body.ts";
-import { toSessionKey } from "./session-key.ts";
+import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** The run of a session. */
 export interface Session {
@@ -78,4 +78,22 @@ async function findRun(runtime: Runtime, runId: RunId): Promise<RunDetails | und
     if (code === "not_found" || code === "gone") return undefined;
     throw thrown;
   }
+}
+
+/** The key of the run of a session; different users and sessions have different keys. */
+function toSessionKey(sessionId: string, userId: string = sessionId): string {
+  const user = userId === sessionId ? "" : toPart(userId);
+  const key = `agentscope:${user}:${toPart(sessionId)}`;
+  if (key.length <= KEY_LIMIT) return key;
+  const message = `and user_id are too long: together they have at most about ${KEY_LIMIT - 16} letters`;
+  throw wrongField("session_id", message);
+}
+
+/** The longest key of a run. */
+const KEY_LIMIT = 128;
+
+/** A name in the letters of keys: as it is, or its bytes in Base64 behind an `@`. */
+function toPart(name: string): string {
+  if (/^[\w.-]+$/.test(name)) return name;
+  return `@${Buffer.from(name.toWellFormed()).toString("base64url")}`;
 }

@@ -1,20 +1,25 @@
 import { AgentError } from "../../../errors.ts";
 import type { CallId } from "../../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
-import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
+import type {
+  RemoteEnd,
+  RemoteRequest,
+  RemoteSession,
+  RemoteFile,
+} from "../../../runtime/agent/remote-port.ts";
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
 import { hashParts } from "../wire/hash-parts.ts";
-import { contentText } from "../wire/content.ts";
+import { contentText, CONTENT_BYTES, toItem } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { SessionMessages } from "./session-messages.ts";
-import { toParts, toQuest } from "./content.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
 import { storeFiles } from "./store-files.ts";
 import { SENDER } from "./node-connection.ts";
 import type { NodeConnection } from "./node-connection.ts";
+import { isObject } from "../../../protocol/json.ts";
 
 /** How long the other side may be silent, and how long it may take to end the session. */
 const MS = { silence: 600_000, end: 10_000 };
@@ -213,4 +218,35 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+/** The content of the first quest: the text and the files of a chat. Throws `unprocessable` for anything else. */
+async function toQuest(
+  name: string,
+  { operation, input, attachments }: RemoteRequest,
+): Promise<readonly ContentItem[]> {
+  const text = isObject(input) ? input["input"] : undefined;
+  if (operation !== "chat" || typeof text !== "string")
+    throw new AgentError("unprocessable", `agent ${name} has only a chat, whose input is a text`);
+  const files = await Promise.all(attachments.map(readFile));
+  const items = [...(text === "" && files.length > 0 ? [] : [{ text }]), ...files];
+  const size = items.reduce((sum, item) => sum + sizeOf(item), 0);
+  if (size <= CONTENT_BYTES) return items;
+  throw new AgentError("unprocessable", `the input of agent ${name} is larger than ${CONTENT_BYTES} bytes`);
+}
+
+/** Parts of a text, each of which fits into one event. */
+function toParts(text: string): readonly string[] {
+  return text.match(/[^]{1,32768}(?![\uDC00-\uDFFF])/g) ?? [];
+}
+
+async function readFile(file: RemoteFile): Promise<ContentItem> {
+  const { mimeType, body } = await file.open();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return toItem(mimeType, Buffer.concat(chunks));
+}
+
+function sizeOf({ text, image, audio, embedded }: ContentItem): number {
+  return (text === undefined ? (image ?? audio ?? embedded)?.length : Buffer.byteLength(text)) ?? 0;
 }

@@ -6,13 +6,12 @@ import { processClock } from "../rpc/clock.ts";
 import type { MonotonicClock } from "../rpc/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
-import { TOOLBOX } from "../session/own-nodes.ts";
+import { TOOLBOX, toAgentInfo, toToolBoxInfo } from "../session/own-nodes.ts";
 import { loadLibrary } from "../wire/load.ts";
 import type { Library } from "../wire/load.ts";
 import type { AgentInfo, ToolBoxInfo } from "../wire/messages.ts";
 import { Leases } from "./leases.ts";
 import { Link } from "./link.ts";
-import { addOwnNodes } from "./own-nodes.ts";
 import { Registration } from "./registration.ts";
 import { Registry } from "./registry.ts";
 import { GatewayRouter } from "./router.ts";
@@ -183,4 +182,29 @@ class Gateway implements AipGateway {
     const registration = new Registration(library, registry, leases);
     return { library, registry, leases, router, registration, report };
   }
+}
+
+/**
+ * Adds the agents of the runtime and the toolbox with their operations. The descriptions are read when they are sent,
+ * because those of remote agents change.
+ */
+function addOwnNodes(registry: Registry, runtime: Runtime, address: string): void {
+  for (const id of runtime.agents) {
+    registry.put({
+      id,
+      kind: "agent",
+      origin: "own",
+      get peer() {
+        return { agent_info: toAgentInfo(runtime, id, address) };
+      },
+    });
+  }
+  registry.put({
+    id: TOOLBOX,
+    kind: "toolbox",
+    origin: "own",
+    get peer() {
+      return { toolbox_info: toToolBoxInfo(runtime, address) };
+    },
+  });
 }

@@ -3,7 +3,7 @@ import type { RunReader } from "../../../view/run-reader.ts";
 import type { WaitView } from "../../../view/run-view.ts";
 import { toAnswer } from "../../../view/to-answer.ts";
 import { isId } from "../../../protocol/ids.ts";
-import type { RequestId, RunId } from "../../../protocol/ids.ts";
+import type { RequestId, RunId, ArtifactId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import { contentFiles, contentText } from "../wire/content.ts";
@@ -13,7 +13,7 @@ import { AnswerReader } from "./answer-reader.ts";
 import { hashParts } from "../wire/hash-parts.ts";
 import { chooseWait, readSessionState, toPrompt } from "./open-wait.ts";
 import type { SessionState } from "./open-wait.ts";
-import { uploadFiles } from "./upload-files.ts";
+import type { ContentFile } from "../wire/content.ts";
 
 /** A message to the caller. */
 export interface SessionReply {
@@ -197,4 +197,20 @@ function metadataOf({ sender_id, session_id }: AgentMessage): {
 
 function taskOf({ task_info: task }: AgentMessage, requestId: string): string {
   return task?.task_id === undefined || task.task_id === "" ? requestId : task.task_id;
+}
+
+/** Stores the files of a message, so that a request can have them as attachments. */
+async function uploadFiles(runtime: Runtime, files: readonly ContentFile[]): Promise<readonly ArtifactId[]> {
+  const ids: ArtifactId[] = [];
+  for (const [index, { kind, mimeType, bytes }] of files.entries()) {
+    const name = `${kind}-${index + 1}`;
+    const file = { name, mimeType, limitBytes: bytes.length, body: inOne(bytes) };
+    const { artifactId } = await runtime.upload(file);
+    ids.push(artifactId);
+  }
+  return ids;
+}
+
+async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }

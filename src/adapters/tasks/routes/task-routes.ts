@@ -3,11 +3,16 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { readJson } from "../../../http/messages/body.ts";
 import { queryOf } from "../../../http/messages/event-query.ts";
 import { reply } from "../../../http/messages/reply.ts";
-import { toListedTask, toTask } from "../answer/to-task.ts";
 import type { TaskObject } from "../objects.ts";
 import { parseInput } from "../request/body.ts";
 import { parsePageRequest, toPagination } from "../request/page.ts";
 import type { TasksService } from "./service.ts";
+import type { RunReading } from "../../../view/run-reader.ts";
+import { segmentsOf } from "../../../view/segments.ts";
+import type { RunDetails } from "../../../runtime/lists.ts";
+import { inputOf, newestOf } from "../task/task.ts";
+import { toArtifact } from "../answer/to-artifact.ts";
+import { toStep } from "../answer/to-step.ts";
 
 /** Creates a task; nothing runs yet. */
 export async function createTask(c: Context<AppEnv>, { host, tasks }: TasksService): Promise<Response> {
@@ -33,4 +38,23 @@ export async function listTasks(c: Context<AppEnv>, { tasks }: TasksService): Pr
 
 export function taskIdOf(c: Context<AppEnv>): string {
   return c.req.param("task_id") ?? "";
+}
+
+/** A run as lists show it. */
+function toListedTask(run: RunDetails, reading: RunReading | undefined): TaskObject {
+  return {
+    task_id: run.run_id,
+    input: inputOf(run, reading?.view),
+    additional_input: run.metadata,
+    artifacts: (reading?.view.files ?? []).map(toArtifact),
+  };
+}
+
+/** A run with its steps. */
+function toTask(reading: RunReading): TaskObject {
+  const { run, view } = reading;
+  const segments = segmentsOf(view);
+  const newest = newestOf(view, segments);
+  const steps = segments.map((segment) => toStep(reading, segment, newest));
+  return { ...toListedTask(run, reading), steps };
 }

@@ -1,10 +1,13 @@
-import { toAgentError } from "../../../errors.ts";
+import { toAgentError, AgentError } from "../../../errors.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import type { RunReading } from "../../../view/run-reader.ts";
 import type { Input } from "../request/body.ts";
 import { inputOf, newestOf, uploadsOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
-import { misfit, toAnswers } from "./answers.ts";
+import type { WaitView } from "../../../view/run-view.ts";
+import { toAnswer } from "../../../view/to-answer.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
+import { unprocessable } from "../../../http/messages/wrong-field.ts";
 
 /** A step that a client asks for. */
 export interface AskedStep {
@@ -69,4 +72,52 @@ async function answer(runtime: Runtime, agent: string, { view }: RunReading, bod
     }
   }
   return receipts.at(-1);
+}
+
+/** An answer to a question. */
+interface TaskAnswer {
+  readonly wait: WaitView;
+  readonly values: JsonObject;
+}
+
+/**
+ * The answers that a step gives: the keys of `additional_input` answer the questions that ask for them, each the oldest
+ * one; without such a key `input` answers the oldest question. Throws `unprocessable` if there is no answer.
+ */
+function toAnswers(waits: readonly WaitView[], { input, additionalInput }: Input): readonly TaskAnswer[] {
+  const left = new Map(Object.entries(additionalInput));
+  const answers: TaskAnswer[] = [];
+  for (const wait of waits) {
+    const asked = Object.keys(wait.questions).filter((key) => left.has(key));
+    if (asked.length === 0) continue;
+    answers.push({ wait, values: Object.fromEntries(asked.map((key) => [key, left.get(key) ?? null])) });
+    for (const key of asked) left.delete(key);
+  }
+  if (answers.length > 0) return answers;
+  const [oldest] = waits;
+  if (oldest === undefined) throw new AgentError("conflict", "the task asks nothing now");
+  if (input === undefined) throw misfit(oldest);
+  return [{ wait: oldest, values: fitting(oldest, () => toAnswer(oldest, input)) }];
+}
+
+/** The error for an answer that does not fit its question; it names the keys. */
+function misfit({ questions }: WaitView, thrown?: unknown): AgentError {
+  const issues = thrown === undefined ? [] : (toAgentError(thrown).details.issues ?? []);
+  const named = new Set(issues.map(({ path }) => path));
+  const asked = Object.entries(questions).filter(([path]) => !named.has(path));
+  return unprocessable([
+    ...issues,
+    ...asked.map(([path, question]) => ({
+      path,
+      message: question === "" ? "is asked for" : `is asked for: ${question}`,
+    })),
+  ]);
+}
+
+function fitting<Value>(wait: WaitView, make: () => Value): Value {
+  try {
+    return make();
+  } catch (thrown) {
+    throw toAgentError(thrown).code === "unprocessable" ? misfit(wait) : thrown;
+  }
 }
