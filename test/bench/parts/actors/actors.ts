@@ -2,7 +2,7 @@ import type { Result } from "../../harness/result.ts";
 import type { Setup } from "../../harness/setup.ts";
 import { measureExchanges } from "./exchanges.ts";
 import { measureManyAsks } from "./many-asks.ts";
-import { measureResting } from "./resting.ts";
+import { measureParked } from "./parked.ts";
 import { measureTransitions } from "./transitions.ts";
 
 /** The cost of actors: what they send each other, and what it takes when they wait for each other. */
@@ -11,6 +11,6 @@ export async function measureActors(setup: Setup): Promise<Result[]> {
     ...(await measureExchanges(setup)),
     ...(await measureTransitions(setup)),
     await measureManyAsks(),
-    ...measureResting(setup),
+    ...measureParked(setup),
   ];
 }

@@ -8,7 +8,7 @@ import type { Setup } from "../../harness/setup.ts";
 import type { Memory } from "../../servers/runs.ts";
 
 /** What actors that are parked on asks cost a process that starts. */
-export function measureResting({ lateRun: actors }: Setup): readonly Result[] {
+export function measureParked({ lateRun: actors }: Setup): readonly Result[] {
   const folder = mkdtempSync(join(tmpdir(), "troupe-bench-"));
   const asking = join(folder, "asking");
   try {
@@ -29,7 +29,7 @@ export function measureResting({ lateRun: actors }: Setup): readonly Result[] {
   }
 }
 
-/** The output of a process that starts on a log of resting actors. */
+/** The output of a process that starts on a log of parked actors. */
 interface Recovered {
   readonly readyMs: number;
   /** The number of runs in memory. */
