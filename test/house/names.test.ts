@@ -26,8 +26,6 @@ const SHARED: Readonly<Record<string, string>> = {
   WaitsPage: CLIENT,
   WaitsQuery: CLIENT,
   Upload: CLIENT,
-  toRefusal:
-    "each adapter writes an error in the words of its protocol, for the port of http/messages/refusal.ts",
 };
 
 const root = resolve(import.meta.dirname, "../../src");
