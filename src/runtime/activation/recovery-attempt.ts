@@ -2,6 +2,7 @@ import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { ContinuedStart } from "../journal/records.ts";
+import type { Progress } from "../journal/progress.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
@@ -68,8 +69,8 @@ export interface RecoveryAttemptOptions {
 export class RecoveryAttempt {
   readonly #options: RecoveryAttemptOptions;
   readonly #sound = Promise.withResolvers<void>();
-  /** The recorder's `news` when the turn started. */
-  #begun: number | undefined;
+  /** What the turn has done since it started; `undefined` before. */
+  #progress: Progress | undefined;
   #isHeld = false;
   #isOver = false;
 
@@ -125,7 +126,7 @@ export class RecoveryAttempt {
       ...(among > 0 && { among }),
     });
     run();
-    this.#begun = ledger.recorder.news;
+    this.#progress = ledger.recorder.watchProgress(requestId);
     await this.#committed();
   }
 
@@ -140,8 +141,7 @@ export class RecoveryAttempt {
 
   /** Ends the watch if the batch that is about to be committed contains progress. */
   beforeCommit(): void {
-    if (this.#begun === undefined || this.#isOver) return;
-    if (this.#options.ledger.recorder.news > this.#begun) this.end();
+    if (this.#progress?.isMade === true) this.end();
   }
 
   /** The turn has made progress, or has ended; it is sound once that is committed. */

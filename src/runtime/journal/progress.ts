@@ -1,4 +1,6 @@
+import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/event-body.ts";
+import type { RequestId } from "../../protocol/ids.ts";
 import type { RecordBody } from "./records.ts";
 
 /** Whether an event starts a call again. A retry alone is no progress of the turn. */
@@ -13,5 +15,38 @@ export function isRetry(event: EventBody): boolean {
   }
 }
 
-/** The records that are no progress of a turn: a call that ends the process each time writes them each time. */
-export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set(["Queued", "Begun", "Prompt", "Held"]);
+/**
+ * The records that are no progress of a turn: those that come from outside or say how the turn was continued, and those that
+ * a call which ends the process each time writes each time.
+ */
+export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set([
+  "Accepted",
+  "Accompanied",
+  "Begun",
+  "ConfigRecorded",
+  "Forked",
+  "Held",
+  "MemoryCommitted",
+  "Prompt",
+  "Queued",
+  "RecoveryStarted",
+  "Released",
+  "Scheduled",
+]);
+
+/** Whether a turn has made progress since it was continued: it did something that it had not done before. */
+export interface Progress {
+  readonly requestId: RequestId;
+  isMade: boolean;
+}
+
+/** Notes an event; one without a body is a text. Those of other requests and of no request come from outside. */
+export function noteEvent(progress: Progress, { address }: Speaker, body?: EventBody): void {
+  if (address.request_id !== progress.requestId) return;
+  if (body === undefined || !(isRetry(body) || body.type === "MessageReceived")) progress.isMade = true;
+}
+
+/** Notes a record. */
+export function noteRecord(progress: Progress, { type }: RecordBody): void {
+  if (!NO_PROGRESS.has(type)) progress.isMade = true;
+}

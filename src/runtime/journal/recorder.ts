@@ -12,12 +12,14 @@ import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/e
 import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/event-body.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
+import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
 import { addEvent, addRecord, appendText, newPending, notCommitted, rejectPending } from "./batch.ts";
 import type { OpenBatch } from "./batch.ts";
 import type { RecordBody } from "./records.ts";
-import { isRetry, NO_PROGRESS } from "./progress.ts";
+import { noteEvent, noteRecord } from "./progress.ts";
+import type { Progress } from "./progress.ts";
 
 /** The owner of a recorder. */
 export interface RecorderListener {
@@ -61,8 +63,8 @@ export class Recorder {
   #pending: OpenBatch | undefined;
   #nextId: number;
   #nextRecord: number;
-  /** The number of events that are no progress of a turn. */
-  #stale = 0;
+  /** The progress that is watched for, if any. */
+  #progress: Progress | undefined;
   /** The batch that is being committed. */
   #inFlight: OpenBatch | undefined;
   /** The number of commits that were begun, and of the newest one that succeeded. */
@@ -139,9 +141,10 @@ export class Recorder {
     return this.#secrets ?? NO_SECRETS;
   }
 
-  /** The number of events and records that are progress of a turn, committed or not. */
-  get news(): number {
-    return this.head + this.records - this.#stale;
+  /** Watches for the progress of the turn of a request. */
+  watchProgress(requestId: RequestId): Progress {
+    this.#progress = { requestId, isMade: false };
+    return this.#progress;
   }
 
   /** The number of events and records that are not committed yet. */
@@ -157,6 +160,7 @@ export class Recorder {
     this.#nextId = id + 1;
     this.#gather("TextOutput", at, content.length);
     appendText(this.#batch, id, at, { speaker, ending, content });
+    if (this.#progress !== undefined) noteEvent(this.#progress, speaker);
     this.#schedule(false);
     const { subscriber } = this;
     if (subscriber) subscriber.recorded(speaker, encodeText(speaker, id, toTimestamp(at), content, ending));
@@ -170,7 +174,7 @@ export class Recorder {
     const text = encodeEvent(speaker, id, toTimestamp(at), body);
     this.#nextId = id + 1;
     if (body.type === "WaitForInput") this.#batch.patient ??= true;
-    if (isRetry(body) || body.type === "MessageReceived") this.#stale += 1;
+    if (this.#progress !== undefined) noteEvent(this.#progress, speaker, body);
     const isSaid = body.type === "ReasoningOutput" || body.type === "ToolTextOutput";
     if (isSaid) this.#gather(body.type, at, text.length);
     else this.#interrupt();
@@ -192,7 +196,7 @@ export class Recorder {
   record(body: RecordBody): { readonly n: number; readonly after: number } {
     const position = { n: this.#nextRecord, after: this.#nextId - 1 };
     this.#nextRecord += 1;
-    if (NO_PROGRESS.has(body.type)) this.#stale += 1;
+    if (this.#progress !== undefined) noteRecord(this.#progress, body);
     addRecord(this.#batch, { ...position, ...body } as unknown as LogRecord);
     const isConfig = body.type === "ConfigRecorded" || body.type === "Configured";
     const secrets = isConfig && body.args !== undefined ? secretNamesIn(body.args) : NO_SECRETS;

@@ -53,7 +53,7 @@ export function withEvent(
   if (message) return evolve(state, { type: "MessageReceived", ...message });
   if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
   if (requestId === null || isRetry) return state;
-  if (!edge) return withProgress(state);
+  if (!edge) return withProgress(state, requestId);
   return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
 }
 
@@ -79,8 +79,10 @@ export function withRecord(state: RunState, record: PlacedRecord): RunState {
   }
 }
 
-/** The state after an event or a record that is progress of the running turn. */
-export function withProgress(state: RunState): RunState {
+/** The state after an event of a request, or a record of the running turn, that is progress if the turn was continued. */
+export function withProgress(state: RunState, of?: RequestId | null): RunState {
   const continued = state.open.find(({ recoveries, released = false }) => recoveries > 0 || released);
-  return continued ? evolve(state, { type: "Progress", requestId: continued.accepted.requestId }) : state;
+  if (continued === undefined) return state;
+  const { requestId } = continued.accepted;
+  return of === undefined || of === requestId ? evolve(state, { type: "Progress", requestId }) : state;
 }

@@ -59,8 +59,8 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
     event(text) {
       state = withEvent(state, toHeading(text));
     },
-    texts() {
-      state = withProgress(state);
+    texts({ speaker }) {
+      state = withProgress(state, speaker.address.request_id);
     },
     record(record) {
       state = withRecord(state, record);
@@ -129,8 +129,8 @@ class RunLoader implements Visitor {
 
   texts(texts: Texts): void {
     this.#id += countTexts(texts);
-    if (this.#id > this.#covered.head) this.state = withProgress(this.state);
     const { request_id: requestId } = texts.speaker.address;
+    if (this.#id > this.#covered.head) this.state = withProgress(this.state, requestId);
     if (requestId !== null) this.#readers.get(requestId)?.texts(texts);
   }
 

@@ -1,6 +1,6 @@
 import { defineAgent } from "troupe";
 import type { Limits } from "troupe";
-import type { RequestId } from "troupe/protocol";
+import type { RequestId, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
@@ -159,37 +159,90 @@ test("a process that closes while a turn is held back proves nothing about the t
   }
 });
 
-test("a message that arrives for a turn on trial is no progress: the next suspect waits until the trial is over", async () => {
-  const stuck = defineAgent({
-    name: "stuck",
-    purpose: "Never reads.",
-    messages: { note: z.string() },
-    chat: () => new Promise<never>(() => {}),
-  });
-  const host = new TestHost({ agents: [stuck] });
-  const ids = await askAll(host, "stuck", ["", ""]);
-  const starts = async (): Promise<number> => {
-    let count = 0;
-    for (const id of ids) {
-      const { runId = "" } = (await host.log.lookup(id)) ?? {};
-      const { records } = await host.log.read(runId, { after: 0, records: true });
-      count += records.filter(({ type }) => type === "RecoveryStarted").length;
+test.for<readonly [string, (host: TestHost, runId: RunId) => Promise<unknown>]>([
+  ["a message", (host, run_id) => host.ask("stuck", { type: "Message", name: "note", body: "hi", run_id })],
+  [
+    "a request",
+    (host, run_id) => host.ask("stuck", { type: "ChatRequest", input: "", run_id, on_busy: "enqueue" }),
+  ],
+  ["the cancel of a queued request", cancelNext],
+  [
+    "a file",
+    (host, runId) =>
+      host.runtime.upload({
+        runId,
+        name: "note.txt",
+        mimeType: "text/plain",
+        limitBytes: 10,
+        body: bytesOf("hi"),
+      }),
+  ],
+])(
+  "%s that comes for a turn on trial is no progress: the next suspect waits until the trial is over",
+  async ([, come]) => {
+    const stuck = defineAgent({
+      name: "stuck",
+      purpose: "Never reads.",
+      messages: { note: z.string() },
+      chat: () => new Promise<never>(() => {}),
+    });
+    const host = new TestHost({ agents: [stuck] });
+    const ids = await askAll(host, "stuck", ["", ""]);
+    const runIds = await Promise.all(ids.map(async (id) => (await host.log.lookup(id))?.runId as RunId));
+    const starts = async (): Promise<number> => {
+      let count = 0;
+      for (const runId of runIds) {
+        const { records } = await host.log.read(runId, { after: 0, records: true });
+        count += records.filter(({ type }) => type === "RecoveryStarted").length;
+      }
+      return count;
+    };
+    for (const run_id of runIds)
+      await host.ask("stuck", {
+        type: "ChatRequest",
+        input: "",
+        run_id,
+        on_busy: "enqueue",
+        request_id: nextOf(run_id),
+      });
+    for (let death = 0; death < 2; death += 1) {
+      host.crash();
+      await host.restart();
     }
-    return count;
-  };
-  for (let death = 0; death < 2; death += 1) {
+    expect(await starts()).toBe(2);
+    await host.environment.advance(1_000);
+    expect(await starts()).toBe(3);
+    for (const runId of runIds) await come(host, runId);
+    await host.environment.advance(100);
+    expect(await starts()).toBe(3);
+    await host.environment.advance(200);
+    expect(await starts()).toBe(4);
+  },
+);
+
+test("a turn that other requests wait for is not ended because somebody kills its process again and again", async () => {
+  const host = deadlyHost();
+  const [id = ""] = await askAll(host, "innocent", [""]);
+  const { runId = "" } = (await host.log.lookup(id)) ?? {};
+  // Six times, because a later trial takes longer than the process lives here.
+  for (let kill = 0; kill < 6; kill += 1) {
     host.crash();
-    await host.restart();
+    await host.restartUntilContinued(id);
+    // It arrives during the trial.
+    await host.ask("innocent", { type: "ChatRequest", input: "", run_id: runId, on_busy: "enqueue" });
+    await host.environment.advance(5_000);
+    expect(await endsOf(host, [id])).toEqual(["undefined"]);
   }
-  expect(await starts()).toBe(2);
-  await host.environment.advance(1_000);
-  expect(await starts()).toBe(3);
-  for (const id of ids) {
-    const { runId = "" } = (await host.log.lookup(id)) ?? {};
-    await host.ask("stuck", { type: "Message", name: "note", body: "hi", run_id: runId });
-  }
-  await host.environment.advance(100);
-  expect(await starts()).toBe(3);
-  await host.environment.advance(200);
-  expect(await starts()).toBe(4);
 });
+
+function nextOf(runId: RunId): RequestId {
+  return `next-${runId}` as RequestId;
+}
+
+function cancelNext(host: TestHost, runId: RunId): Promise<unknown> {
+  return host.ask("stuck", { type: "CancelRequest", request_id: nextOf(runId) });
+}
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
