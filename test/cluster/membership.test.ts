@@ -251,6 +251,23 @@ test("the table of states, followed by its clocks", () => {
   ]);
 });
 
+test("a node whose row is missing is dead after its lease, and forgotten after an hour", () => {
+  const self = { ...presence("self", "active"), ageMs: 0 };
+  const other = { ...presence("other", "active"), heartbeat: "other", ageMs: 0 };
+  let membership: Membership = initialMembership(self);
+  const states: string[] = [];
+  let knownMs = 0;
+  for (let now = 0; now <= 3_700_000; now += 500) {
+    const rows = [{ ...self, heartbeat: `self ${now}` }, ...(now <= 3_000 ? [other] : [])];
+    ({ membership } = transition(membership, { type: "answered", rows, sentMs: now }, now));
+    if (now >= 3_000 && now <= 5_500) states.push(`${now}: ${livenessOf(membership, "other", now)}`);
+    if (membership.nodes.has("other")) knownMs = now;
+  }
+  expect(states.slice(-2)).toEqual(["5000: dead", "5500: dead"]);
+  expect(knownMs).toBeGreaterThan(3_590_000);
+  expect(knownMs).toBeLessThan(3_610_000);
+});
+
 test("a node that has had no answer for longer than its lease is suspect in its own eyes, and away when it is back", () => {
   const { membership } = transition(
     initialMembership(presence("self", "active")),

@@ -24,9 +24,13 @@ test("a message that only a newer version knows is refused, on the own node and 
   expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
 });
 
-test("turns of a node that dies continue only on nodes with a version that can continue them", async () => {
+test.each([
+  ["that can continue them", [["2"], ["3", "1"], ["1"]], ["1", "3"]],
+  ["that can continue them, if it is the only one", [["2"], ["3", "1"]], ["3"]],
+  ["with the agent, if none can continue them, and end there", [["2"], ["4"]], ["version_mismatch"]],
+] as const)("turns of a node that dies go to nodes %s", async (_, others, expected) => {
   const host = new ClusterHost();
-  const versions = (version: string, compatible: readonly string[] = []): Agent =>
+  const versions = (version: string, ...compatible: readonly string[]): Agent =>
     defineAgent({
       name: "worker",
       purpose: "Works for five seconds.",
@@ -49,7 +53,7 @@ test("turns of a node that dies continue only on nodes with a version that can c
   for (let run = 0; run < 8; run += 1)
     runs.push(await host.ask(old, "worker", { type: "ChatRequest", input: "" }));
   // Each of the nodes gets a part of the runs, if the version does not matter.
-  for (const agent of [versions("2"), versions("3", ["1"]), versions("1")]) await host.start([agent]);
+  for (const [version, ...compatible] of others) await host.start([versions(version, ...compatible)]);
   await host.pass(2_000);
   old.kill();
   await host.pass(30_000);
@@ -57,5 +61,5 @@ test("turns of a node that dies continue only on nodes with a version that can c
   const results = ends.map((end) =>
     end?.type === "RequestCompleted" ? (end.error?.code ?? end.result) : "open",
   );
-  expect(new Set(results)).toEqual(new Set(["1", "3"]));
+  expect(new Set(results)).toEqual(new Set(expected));
 });

@@ -1,5 +1,6 @@
 // Puts small faults into the rooms that hold promises, one at a time, and lists those that no test of the room notices:
 // npm run test:mutants [-- --room replay --count 10 --seed 1]
+// npm run test:mutants -- --room placement --at src/cluster/takeover.ts:65 (all mutants of a line)
 import { spawn } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,6 +65,7 @@ const { values } = parseArgs({
     room: { type: "string", multiple: true, default: Object.keys(ROOMS) },
     count: { type: "string", default: "10" },
     seed: { type: "string", default: "1" },
+    at: { type: "string", multiple: true },
   },
 });
 
@@ -81,12 +83,16 @@ for (const name of values.room) {
   const startedAt = performance.now();
   if (!(await pass(tests, undefined, Infinity))) throw new Error(`the tests of ${name} fail without a fault`);
   const limitMs = 30_000 + 5 * (performance.now() - startedAt);
-  const picked = pick(mutants, Number(values.count));
+  const { at } = values;
+  const picked = at
+    ? mutants.filter(({ file, line }) => at.includes(`${file}:${line}`))
+    : pick(mutants, Number(values.count));
   let alive = 0;
   for (const mutant of picked) {
     if (!(await pass(tests, mutant, limitMs))) continue;
-    const why = equivalents.find(({ file, code, instead }) => {
-      return file === mutant.file && code === mutant.code && instead === mutant.instead;
+    const why = equivalents.find(({ file, code, instead, within = "" }) => {
+      const isSame = file === mutant.file && code === mutant.code && instead === mutant.instead;
+      return isSame && lineOf(mutant).includes(within);
     })?.why;
     console.log(
       `${mutant.file}:${mutant.line} ${mutant.code} → ${mutant.instead}${why ? ` (judged: ${why})` : ""}`,
@@ -120,6 +126,10 @@ function pick(mutants: readonly Mutant[], count: number): readonly Mutant[] {
   const picked: Mutant[] = [];
   while (left.length > 0 && picked.length < count) picked.push(...left.splice(random.below(left.length), 1));
   return picked;
+}
+
+function lineOf({ file, line }: Mutant): string {
+  return readFileSync(join(ROOT, file), "utf8").split("\n")[line - 1] ?? "";
 }
 
 /** Whether tests pass with a mutant, in time. */
