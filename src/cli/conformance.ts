@@ -5,6 +5,7 @@ import type { CaseResult } from "../testing/protocol/conformance.ts";
 import { Mismatch } from "../testing/protocol/mismatch.ts";
 import { ROLES } from "../testing/protocol/roles.ts";
 import type { RoleNames } from "../testing/protocol/roles.ts";
+import { parseUrl } from "./connect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { stdout } from "./print/terminal.ts";
 
@@ -60,13 +61,6 @@ function print({ id, theme, title, outcome, reason }: CaseResult): void {
   const mark = { passed: "ok  ", failed: "FAIL", skipped: "skip" }[outcome];
   stdout.line(`${mark} ${id.padEnd(4)} ${theme}: ${title}`);
   if (reason !== undefined) stdout.lines(`          ${reason.replaceAll("\n", "\n          ")}`);
-}
-
-function parseUrl(text: string): string {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new InvalidArgumentError("The URL must start with http:// or https://.");
-  }
-  return text.replace(/\/+$/, "");
 }
 
 function parseRole(text: string, before: RoleNames): RoleNames {

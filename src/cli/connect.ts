@@ -94,7 +94,8 @@ const EXIT_CODES: ReadonlyMap<string, ExitCode> = new Map([
   ["unprocessable", EXIT.usage],
 ]);
 
-function parseUrl(text: string): string {
+/** The address of a server, as an argument or an option has it. */
+export function parseUrl(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new InvalidArgumentError("The URL must start with http:// or https://.");
   }

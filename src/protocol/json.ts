@@ -14,9 +14,14 @@ export function isObject(value: unknown): value is Fields {
 
 /** The object that a JSON text has; `undefined` for any other text. */
 export function parseObject(text: string): JsonObject | undefined {
+  const value = parseJson(text);
+  return isObject(value) ? (value) : undefined;
+}
+
+/** The value that a JSON text has; `undefined` for any other text. */
+export function parseJson(text: string): Json | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as JsonObject) : undefined;
+    return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }

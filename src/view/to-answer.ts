@@ -1,5 +1,5 @@
 import { AgentError } from "../errors.ts";
-import { isObject } from "../protocol/json.ts";
+import { isObject, parseJson } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { checkParsed } from "./check-parsed.ts";
 import type { WaitView } from "./run-view.ts";
@@ -14,9 +14,9 @@ export function toAnswer(
   text: string,
 ): JsonObject {
   const keys = Object.keys(questions);
-  const parsed = parse(text);
+  const parsed = parseJson(text);
   if (isObject(parsed) && keys.some((key) => Object.hasOwn(parsed, key)))
-    return checkParsed(parsed as JsonObject, "the answer");
+    return checkParsed(parsed, "the answer");
   const [only, ...others] = keys;
   if (only !== undefined && others.length === 0) return { [only]: toValue(text, typesOf(schema, only)) };
   throw new AgentError("unprocessable", `the question has the keys ${keys.join(", ")}`, {
@@ -41,9 +41,9 @@ function toValue(text: string, types: ReadonlySet<unknown>): Json {
   if (types.has("boolean") && NO.has(word)) return false;
   const number = word === "" ? Number.NaN : Number(word);
   if ((types.has("number") || types.has("integer")) && Number.isFinite(number)) return number;
-  const parsed = parse(text);
+  const parsed = parseJson(text);
   if (types.has("array") && Array.isArray(parsed)) return checkParsed(parsed as Json, "the answer");
-  if (types.has("object") && isObject(parsed)) return checkParsed(parsed as JsonObject, "the answer");
+  if (types.has("object") && isObject(parsed)) return checkParsed(parsed, "the answer");
   return types.has("null") && word === "null" ? null : text;
 }
 
@@ -67,12 +67,4 @@ function collectTypes(schema: unknown): readonly unknown[] {
 
 function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { isObject } from "../../protocol/json.ts";
 import type { Fields } from "../../protocol/json.ts";
+import { toFields, toList } from "../forms/shape.ts";
 
 /** The routes and schemas of a server, as its OpenAPI document lists them. */
 export interface Api {
@@ -130,14 +131,6 @@ function toContent(content: unknown): ApiContent | undefined {
   if (first === undefined) return undefined;
   const [type, { schema }] = [first[0], toFields(first[1])];
   return { type, ...(schema !== undefined && { schema }) };
-}
-
-function toFields(value: unknown): Fields {
-  return isObject(value) ? value : {};
-}
-
-function toList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
 function toText(value: unknown): string {

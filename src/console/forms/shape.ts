@@ -229,10 +229,10 @@ function join(a: Fields, b: Fields): Fields {
   };
 }
 
-function toFields(value: unknown): Fields {
+export function toFields(value: unknown): Fields {
   return isObject(value) ? value : {};
 }
 
-function toList(value: unknown): readonly unknown[] {
+export function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }

@@ -58,6 +58,11 @@ export function nextPage(path: string, query: URLSearchParams, name: string, pla
   return `<${path}?${next.toString()}>; rel="next"`;
 }
 
+/** Takes any text. */
+export function parseText(text: string): Parsed<string> {
+  return { ok: true, value: text };
+}
+
 /** Parses the single value of a query field; `undefined` if it is absent. */
 export function read<Value>(
   query: URLSearchParams,

@@ -3,13 +3,13 @@ import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { RefusalKind } from "../../protocol/schema/check-json.ts";
 import { queryFields, parseRequest } from "../../protocol/requests/parse.ts";
-import type { IncomingRequest, Parsed } from "../../protocol/requests/parse.ts";
+import type { IncomingRequest } from "../../protocol/requests/parse.ts";
 import type { Delivery, ResumeWithInput, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../runtime/api.ts";
 import { ownRequest } from "../../runtime/commands/given-request.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
-import { lastEventId, queryOf, read } from "../messages/event-query.ts";
+import { lastEventId, queryOf, parseText, read } from "../messages/event-query.ts";
 import type { AgentHandlers } from "./add-routes.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
@@ -110,14 +110,10 @@ function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
 function toQuery(c: Context<AppEnv>): { readonly [name: string]: string } {
   if (!c.req.url.includes("?")) return {};
   const query = queryOf(c);
-  const fields = queryFields.map((name) => [name, read(query, name, asIs)] as const);
+  const fields = queryFields.map((name) => [name, read(query, name, parseText)] as const);
   return Object.fromEntries(
     fields.filter((field): field is [(typeof field)[0], string] => field[1] !== undefined),
   );
-}
-
-function asIs(text: string): Parsed<string> {
-  return { ok: true, value: text };
 }
 
 const REFUSALS: Readonly<Record<RefusalKind, ErrorCode>> = {

@@ -10,7 +10,7 @@ import { byteLength } from "../../runtime/journal/json-limits.ts";
 import type { RunDetails, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
-import { nextPage, parseCount, parseName, queryOf, read } from "../messages/event-query.ts";
+import { nextPage, parseCount, parseName, parseText, queryOf, read } from "../messages/event-query.ts";
 import { reply, replyEmpty } from "../messages/reply.ts";
 import { rowFormat } from "../sse/format.ts";
 import { replyWithStream } from "../sse/reply-with-stream.ts";
@@ -120,7 +120,7 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const agent = servedAgent ?? read(query, "agent", parseName);
   const status = read(query, "status", parsePhase);
   const finishReason = read(query, "finish_reason", parseFinish);
-  const text = read(query, "q", asText);
+  const text = read(query, "q", parseText);
   const cursor = read(query, "cursor", parseName);
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
@@ -174,10 +174,6 @@ function parsePhase(text: string): Parsed<RunPhase> {
 function parseFinish(text: string): Parsed<FinishReason> {
   if (text === "success" || text === "error" || text === "canceled") return { ok: true, value: text };
   return { ok: false, message: "must be success, error or canceled", issues: [] };
-}
-
-function asText(text: string): Parsed<string> {
-  return { ok: true, value: text };
 }
 
 /** A page of the list of runs as JSON text. */

@@ -1,3 +1,4 @@
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { Fields } from "../../protocol/json.ts";
 import { check } from "./mismatch.ts";
 import type { EventStream } from "./event-stream.ts";
@@ -157,11 +158,9 @@ export async function repeat<Result>(
   act: (index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  let next = 0;
-  const work = async (): Promise<void> => {
-    for (let index = next++; index < times; index = next++) results[index] = await act(index);
-  };
-  await Promise.all(Array.from({ length: Math.min(times, atOnce) }, work));
+  await forEachConcurrent([...Array(times).keys()], atOnce, async (index) => {
+    results[index] = await act(index);
+  });
   return results;
 }
 

@@ -1,4 +1,4 @@
-import { isObject } from "../../protocol/json.ts";
+import { isObject, parseJson } from "../../protocol/json.ts";
 import { Mismatch, check } from "./mismatch.ts";
 import { EventStream } from "./event-stream.ts";
 
@@ -157,15 +157,7 @@ async function toAnswer(asked: string, response: Response): Promise<HttpAnswer> 
   const bytes = new Uint8Array(await response.arrayBuffer());
   const text = new TextDecoder().decode(bytes);
   const { status, headers } = response;
-  return { asked, status, headers, bytes, text, json: toJson(text) };
-}
-
-function toJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return { asked, status, headers, bytes, text, json: parseJson(text) };
 }
 
 function toMismatch(thrown: unknown, asked: string): Mismatch {

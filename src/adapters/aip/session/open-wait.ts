@@ -2,7 +2,7 @@ import { toQuestion } from "../../../view/to-answer.ts";
 import type { RunReader } from "../../../view/run-reader.ts";
 import type { WaitView } from "../../../view/run-view.ts";
 import { openWaitsOf } from "../../../view/segments.ts";
-import { isObject } from "../../../protocol/json.ts";
+import { isObject, parseJson } from "../../../protocol/json.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 
 /** The newest request of a run, and what it waits for. */
@@ -22,7 +22,7 @@ export async function readSessionState(reader: RunReader, runId: RunId): Promise
 
 /** The wait that a text answers: the oldest one, unless the text is a JSON object with the keys of another one. */
 export function chooseWait(waits: readonly WaitView[], text: string): WaitView | undefined {
-  const given = parse(text);
+  const given = parseJson(text);
   const named = isObject(given)
     ? waits.find(({ questions }) => Object.keys(questions).every((key) => Object.hasOwn(given, key)))
     : undefined;
@@ -33,12 +33,4 @@ export function chooseWait(waits: readonly WaitView[], text: string): WaitView |
 export function toPrompt(wait: WaitView): string {
   const hint = Object.keys(wait.questions).length > 1 ? "\n(answer with a JSON object of these keys)" : "";
   return toQuestion(wait) + hint;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
