@@ -12,7 +12,7 @@ export function toContinuedStart(
   { recoveries, deaths = 0, among = 0, held = false }: OpenRequest,
   died: boolean,
 ): ContinuedStart & { readonly deaths: number } {
-  // The process has died without this turn, so something else ended it. That may also be what ended it before.
+  // The process has died while this turn was held back, so something else has ended it, now and perhaps also before.
   if (held) return { count: 1, deaths: 1, spared: true };
   const counts = died && among === 1;
   return {
@@ -91,7 +91,7 @@ export class RecoveryAttempt {
     return this.#options.among;
   }
 
-  /** Whether it is held back before its trial. */
+  /** Whether the gate holds the turn back before its trial. */
   get held(): boolean {
     return this.#isHeld && !this.#isOver;
   }
@@ -130,7 +130,10 @@ export class RecoveryAttempt {
     await this.#committed();
   }
 
-  /** Records that it has survived its trial, and that other turns run beside it; does nothing once it made progress. */
+  /**
+   * Records that the turn has survived its trial, and that other turns run beside it from now on. Does nothing once the
+   * turn has made progress.
+   */
   async accompany(): Promise<void> {
     if (this.#isOver) return;
     this.end();

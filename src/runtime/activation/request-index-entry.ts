@@ -83,7 +83,7 @@ export class RequestIndexEntry {
     return this.#ledger.phase === "waiting" ? "waiting" : "running";
   }
 
-  /** What the entry should be. */
+  /** The entry that belongs to the current state of the turn. */
   #next(turn: ActiveTurn, phase: StartedPhase): NextEntry {
     const before = this.#marked;
     const { parkedCalls } = turn;
@@ -139,7 +139,7 @@ export class RequestIndexEntry {
     if (isPhaseNew) ledger.save();
   }
 
-  /** Has actors that wait for each other found, once the log has what this one is parked on. */
+  /** Looks for actors that wait for each other, when the commit with the asks of this turn is in the log. */
   #examine(requestId: RequestId): void {
     const { mail } = this.#context;
     this.#ledger.recorder.committed().then(

@@ -189,7 +189,7 @@ export class RunLedger {
     this.recorder.mark({ requestId, phase: "queued", createdAt, accepted: position });
   }
 
-  /** Writes a message. Its index entry starts and ends with its event. */
+  /** Writes a message. Its request is accepted and completed in one commit, that of its event. */
   receive(
     speaker: Speaker,
     messageId: RequestId,
@@ -349,7 +349,10 @@ export class RunLedger {
   }
 }
 
-/** The error of a failed commit, for callers that wait for it. An invalid batch has failed for a reason of its own. */
+/**
+ * The error for callers that wait for a commit that has failed. That of an invalid batch is passed on, because the
+ * caller can fix it.
+ */
 export function notWritten(cause: unknown): AgentError {
   if (cause instanceof AgentError) return cause;
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });

@@ -186,14 +186,14 @@ export class TurnSlot implements TurnListener {
     this.#context.gate.continue(this.#continuation);
   }
 
-  /** Records that the parked turn continues. */
+  /** Records in the index that the parked turn continues. */
   wake(): void {
     this.#entry.wake();
   }
 
   /** Runs the handler of the passivated turn again. */
   revive(): ActiveTurn | undefined {
-    // It runs the handler instead of the planned continuation.
+    // The handler runs now, so the planned continuation is not needed.
     this.#continuation?.end();
     const turn = this.#passivated && this.#open(this.#passivated);
     if (turn) this.#context.gate.pass(() => this.#run(turn));
@@ -329,7 +329,7 @@ export class TurnSlot implements TurnListener {
 /** A failed commit is reported to the run. */
 function ignore(): void {}
 
-/** The parts of a turn that its run does not have. */
+/** What a turn is opened with besides the ledger of its run. */
 interface OpenTurnOptions {
   readonly agent: Agent;
   readonly speaker: Speaker;

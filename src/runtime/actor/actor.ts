@@ -25,7 +25,7 @@ import { Sequence } from "./sequence.ts";
 import type { AskedInput } from "./waits.ts";
 import { TurnHandle } from "./turn-handle.ts";
 
-/** Receives the end of a handler: one of the two, once. */
+/** Called once when a handler ends: `done` with its result, or `failed` with what it threw. */
 export interface HandlerEnd {
   done(answer: HandlerResult): void;
   /** `unfit` means that the input did not fit, so the handler never ran. */
@@ -52,7 +52,7 @@ export class Actor implements ActorContext {
   ref: AnyActorRef | undefined;
   /** The actor on another server that the agent is asked or told as. */
   remoteActor: RemoteActor | undefined;
-  /** The tells of its handler. It ends when all of them have arrived. */
+  /** The tells that the handler has sent. The actor ends when all of them have arrived. */
   readonly tells: Promise<unknown>[] = [];
   #unawaited: Set<AskedInput> | undefined;
   #signal: AbortSignal = NEVER;
@@ -203,8 +203,8 @@ export class Actor implements ActorContext {
     const { environment } = this.turn.context;
     let parsed: unknown;
     try {
-      // A copy, because not every schema makes one: the handler must not be able to change the logged
-      // request.
+      // The handler gets a copy, so that it cannot change the logged request. Not every schema makes one when it
+      // parses.
       parsed = await parseWith(operation.input, copyJson(input), `the input of ${this.agent.name}`);
     } catch (thrown) {
       return () => failed(thrown, true);

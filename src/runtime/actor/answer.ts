@@ -17,7 +17,9 @@ export interface HandlerResult {
   readonly truncated: boolean;
 }
 
-/** The operation, and the transcript before the result. */
+/**
+ * What the conversion of a return value depends on: the operation, and the transcript of the actor before its result.
+ */
 export interface AnswerContext {
   readonly operation: string;
   readonly transcript: Transcript;

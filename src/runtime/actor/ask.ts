@@ -21,7 +21,10 @@ export interface NewAsk extends NewCall, TimedCall {
   readonly address: ActorAddress;
 }
 
-/** What an ask or a tell is addressed to, without its request, which its call id determines. */
+/**
+ * The actor that an ask or a tell is for, as its ToolCall has it. The id of its request is not included, because it is
+ * computed from the call id.
+ */
 export function toActorCallee({ agent, key, runId }: ActorAddress): Callee {
   const place = key === undefined ? (runId === undefined ? {} : { run_id: runId }) : { key };
   return { kind: "actor", name: agent.name, ...place };
@@ -51,7 +54,7 @@ export function requestActor(caller: Actor, ask: NewAsk): void {
       if (refusal === undefined) turn.asks.begin(sent, open);
       else fail(caller, open, refusal.code, refusal.message);
     },
-    // It is sent as long as it is open.
+    // The outbox sends the request while the call is open, so an attempt itself does nothing.
     perform() {},
     fail: (code, message) => fail(caller, open, code, message),
   });

@@ -4,7 +4,10 @@ import { isModelCode } from "../../protocol/events/outcome-codes.ts";
 import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 
-/** The error that a failed call throws into the code that made it: equal live and on replay, since the log has it. */
+/**
+ * The error that a failed call throws into the code that made it. It is made from the log only, so it is equal live and
+ * on replay.
+ */
 export function toCallFailure(
   { code, message }: Extract<Outcome, { readonly ok: false }>,
   call: FailedCall,
@@ -28,7 +31,7 @@ export function modelCodeOf(thrown: unknown): ModelErrorCode | undefined {
   return isModelCode(code) ? code : undefined;
 }
 
-/** How the call failed whose failure was thrown; `undefined` for any other value. */
+/** The error code of a failed call whose error was thrown; `undefined` for any other thrown value. */
 function codeOfCall(thrown: unknown): unknown {
   if (!isInstance(thrown, AgentError) || fieldOf(thrown, "callId") === undefined) return undefined;
   return fieldOf(thrown, "code");

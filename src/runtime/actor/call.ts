@@ -113,7 +113,7 @@ function perform(caller: Actor, open: OpenCall, call: NewAgentCall, work: { stop
     work.stop = child.start(asked, {
       done: (answer) => {
         stageMemory(child);
-        // A chat gets a text as its result, also if another operation handled it.
+        // A chat that another operation has handled still gets a text as its result.
         const isLent = operationName === CHAT && asked.name !== CHAT;
         const value = isLent ? { output: answer.text ?? answer.summary } : answer.value;
         finish(caller, open, { value, summary: answer.summary }, child.files);
@@ -178,7 +178,7 @@ export function performEffect(caller: Actor, call: EffectCall): void {
   });
 }
 
-/** What the event of an attempt says, besides the call. */
+/** What the event that starts an attempt has besides the fields of the call. */
 interface StartedAttempt {
   readonly callee: Callee;
   /** Present if an actor is asked or told. */
@@ -228,7 +228,7 @@ function repeatPolicyOf({ agent, callId }: NewAgentCall, { turn }: Actor): Repea
     : agent.effect;
 }
 
-/** What a call is addressed to. */
+/** The agent or tool that is called, as the ToolCall has it. */
 export function toCallee({ agent, remoteActor }: Pick<NewAgentCall, "agent" | "remoteActor">): Callee {
   const { kind, name, remote } = agent;
   const { key, runId } = remoteActor ?? {};

@@ -73,7 +73,10 @@ export function attempted(sequence: Sequence, policy: RetryPolicy | undefined, m
   return new RetriedCall(sequence.actor, sequence.begin(allSignature(1)), policy, make);
 }
 
-/** The name under which an actor uses an agent, and that agent's original definition, if it uses it. */
+/**
+ * The name under which an actor uses an agent (`uses`), and the original definition of that agent; `undefined` if the
+ * actor does not use it.
+ */
 export function usedAs(
   { agent: user, turn }: Actor,
   agent: Agent,
@@ -107,7 +110,7 @@ function toCall<Output>(result: Promise<Output>, { text, listen, cancel }: CallS
     cancel,
     text() {
       const words = result.then(text);
-      // Like the result itself, the text may stay unused.
+      // Nobody has to await the text, so its rejection must not end the process.
       words.catch(() => {});
       return words;
     },
@@ -186,7 +189,7 @@ class CallStream implements AsyncIterator<Event, undefined> {
       return waiting.promise;
     }
     const { error } = this.#end;
-    // An error is thrown once.
+    // The iteration throws an error once, and is over afterwards.
     this.#end = {};
     return error === undefined ? Promise.resolve(DONE) : Promise.reject(error);
   }

@@ -27,10 +27,13 @@ export interface NewCompletion extends TimedCall {
 /** The delay before the second attempt in milliseconds; doubled for each further one. */
 const BACKOFF_MS = 500;
 
-/** A model that asks for a longer delay is not asked again. */
+/**
+ * The longest delay, in milliseconds, that a model can ask for before it is asked again. After a request for a longer
+ * one the completion fails.
+ */
 const PATIENCE_MS = 60_000;
 
-/** The rest of the event's limit is for the other fields of a completion. */
+/** The maximum size of a result: the event's limit without 4 KiB for the other fields of a completion. */
 const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
 
 /** Asks a model for the code of an actor. */
@@ -61,7 +64,7 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
   const { name } = model;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
   const started = environment.monotonic();
-  /** How long the model wants to be left alone, if that is too long. */
+  /** The delay that the model asks for, in milliseconds, if it is too long for another attempt. */
   let awayMs: number | undefined;
   const end = (result: Json, usage: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;

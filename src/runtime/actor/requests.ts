@@ -59,7 +59,7 @@ export async function schedule(
     input,
     toTime(when, () => sequence.now()),
   );
-  // Unique in the run: this call takes the next position.
+  // The key is unique in the run, because this call takes the next position of its scope.
   const key = `timer-${digest(`${runId} ${sequence.scope.callId}`)}`;
   const timer: ActorAddress = toActorAddress(context.agents.timer as Agent, key);
   const { requestId } = await tell(sequence, timer, "send", request, {});
@@ -119,7 +119,10 @@ function toTime({ at, afterMs }: ScheduledTime, now: () => number): number {
 /** The size of a timed request without its input. */
 const PLACE_BYTES = 1_024;
 
-/** Throws `not_found` unless an agent can be told something with this name. It would fail too late otherwise. */
+/**
+ * Throws `not_found` unless an agent has an operation or a message with this name. Without this check, the timer agent
+ * would find out only at the time of the request.
+ */
 function checkTold(agent: Agent, name: string): void {
   const isKnown = name === CHAT || Object.hasOwn(agent.operations, name) || isMessageName(agent, name);
   if (isKnown || agent.remote) return;

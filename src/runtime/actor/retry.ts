@@ -19,14 +19,14 @@ import { sleep } from "./waits.ts";
 
 /** One attempt of a call: a step of a sequence, with an outcome of its own. */
 export interface Attempt {
-  /** `undefined` if the turn has ended, or ends by this. */
+  /** The position of the attempt; `undefined` if the turn has ended, or this call ends it. */
   readonly step: Step | undefined;
   readonly result: Promise<Json>;
   /** Cancels the attempt, unless it has ended. */
   cancel(): void;
 }
 
-/** The only attempt of a call that is not retried. */
+/** The number of the only attempt of a call without a retry policy. */
 export const ONLY: AttemptNumber = { number: 1, retryOf: undefined };
 
 /** Makes an attempt in a sequence. */
@@ -79,7 +79,7 @@ export class RetriedCall implements Attempt {
     const path = branchOf(step);
     const scope = new ReplayScope(path, turn.journal.scopes.get(path)?.items);
     turn.activity.begin(path, { above: scopeOf(callId), isAside: true });
-    // The code above waits for this call, although only its attempts have outcomes.
+    // The code that made the call waits for it under this id, although only the attempts have outcomes in the log.
     turn.deliveries.expect(callId, () => {});
     try {
       return await this.#attempts(new Sequence(this.#actor, scope));

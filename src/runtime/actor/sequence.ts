@@ -9,7 +9,7 @@ import type { ReplayScope } from "../replay/scope.ts";
 import { NOW, RANDOM } from "../replay/signature.ts";
 import type { Signature } from "../replay/signature.ts";
 
-/** What a call calls, for its error. */
+/** The agent and operation that a call is for, which its error names. */
 export type CallTarget = Omit<FailedCall, "callId">;
 
 /** A taken position: whether the log has the step, and whether it has its outcome. */
@@ -78,7 +78,10 @@ export class Sequence {
     return step.logged ? (step.value as readonly Json[]) : take(step.callId);
   }
 
-  /** Takes the next position; `undefined` if the actor has ended or ends by this. */
+  /**
+   * Takes the next position; `undefined` if the actor has ended, or this step ends it because the log has another one
+   * here.
+   */
   begin(signature: Signature): Step | undefined {
     const { actor, scope } = this;
     const { turn } = actor;
@@ -101,7 +104,10 @@ export class Sequence {
     return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
   }
 
-  /** Resolves when a call has ended; before that, `hear` gets its result as text. `of` names it in its error. */
+  /**
+   * Resolves when a call has ended. `hear` gets its result as text before that. `of` is the target that the error of a
+   * failed call names.
+   */
   outcome(
     callId: CallId,
     { of, hear }: { readonly of?: CallTarget | undefined; readonly hear?: (text: string) => void } = {},

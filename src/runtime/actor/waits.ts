@@ -25,7 +25,7 @@ export class AskedInput extends Promise<unknown> {
   /** Called when it is awaited for the first time. */
   whenAwaited: (() => void) | undefined;
 
-  /** Derived promises are plain ones. */
+  /** `then` and `catch` make plain promises: only the input itself notices that it is awaited. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
@@ -58,7 +58,8 @@ export function askForInput(
   waitForInput(sequence, asked, { ...options, note })
     .then(resolve, reject)
     .finally(awaited);
-  // A refused wait must not end the process. This is not the code's own await.
+  // A refused wait must not end the process, so its rejection is handled here, without counting as the await of the
+  // agent's code.
   void Promise.prototype.then.call(input, undefined, () => {});
   return input;
 }

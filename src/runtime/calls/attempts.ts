@@ -38,7 +38,7 @@ export interface AttemptedCall {
   readonly logged: boolean;
   readonly timeoutMs: number | undefined;
   readonly policy: RepeatPolicy;
-  /** The limits of its tool or model. */
+  /** The concurrency and rate limits of the tool or model that is called. */
   readonly queue?: QueueOptions | undefined;
   /** Called before the first attempt of this activation, with its number. */
   prepare?(attempt: number): void;
@@ -46,7 +46,10 @@ export interface AttemptedCall {
   record(attempt: number, expiresAt: string | undefined): void;
   /** Does the work of an attempt, and ends the call. Throws if the attempt has failed. */
   perform(attempt: number): Promise<void> | void;
-  /** The pause after a failed attempt, in milliseconds; `undefined` if it was the last one. Default: it was. */
+  /**
+   * The pause after a failed attempt, in milliseconds; `undefined` if it was the last one. Default: every failed
+   * attempt is the last one.
+   */
   pauseAfter?(thrown: unknown, attempt: number): number | undefined;
   /** Ends the call with the failure of its last attempt. Default: it ends the turn. */
   failed?(thrown: unknown): void;
@@ -81,7 +84,7 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
   };
   const deadline = startDeadline(caller, call, expire);
   if (deadline?.isOver === true) {
-    // A microtask later, when the code that makes the call may have begun to iterate its events.
+    // Waits one microtask, because the code that makes the call may begin to iterate the call's events in it.
     await Promise.resolve();
     expire();
     return;
@@ -183,9 +186,9 @@ interface Deadline {
 }
 
 /**
- * Starts the deadline of a call, which is wall time from its first event; `expired` is called then if the call is
- * still open. A restart does not move the deadline: the log has it. If the clock was set back in the meantime, it is
- * the time that the code gives, at the latest.
+ * Starts the timer for the deadline of a call, and calls `expired` if the call is still open then. The deadline is wall
+ * time from the first event of the call. It is in the log, so a restart does not move it. After a clock was set back,
+ * the call gets at most the time limit that the code gives.
  */
 function startDeadline(
   { turn }: ActorContext,
@@ -211,9 +214,9 @@ function toTimeoutMessage({ open: { name }, timeoutMs }: AttemptedCall): string 
 }
 
 /**
- * Takes a slot for a call whose start is recorded just before, and waits for it if need be; `full` means that it must not
- * wait. The log says whether a call waits: a record `Queued`, then `Begun` with the slot. So after a crash, a call that
- * has not begun surely did nothing. `wasQueued` says that the log has it waiting.
+ * Takes a slot for a call whose start is recorded just before, and waits for one if all are taken. Returns `full` if
+ * the call must not wait. The log has a record `Queued` while a call waits, and a record `Begun` when it has its slot,
+ * so a call without `Begun` has done nothing before a crash. `wasQueued` is true if the log has the call waiting.
  */
 async function takeSlot(
   { turn }: ActorContext,
@@ -246,7 +249,7 @@ async function takeSlot(
   return "begun";
 }
 
-/** Gives a call that continues from the log its slot, above the limit if need be. */
+/** Gives a call that continues from the log its slot, even if that is one more than the limit allows. */
 function retakeSlot(open: OpenCall, queue: SlotQueue): void {
   queue.retake();
   hold(open, queue);

@@ -86,7 +86,7 @@ export class Commands {
     return this.#acceptFiles(attachments, agent, request, requestId);
   }
 
-  /** No removal of another run removes the files before the run refers to them. */
+  /** Keeps the files of a request until its run refers to them: meanwhile no removal of another run removes them. */
   async #acceptFiles(
     attachments: readonly ArtifactId[],
     agent: string,
@@ -199,7 +199,10 @@ export class Commands {
     return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply);
   }
 
-  /** With several nodes an answer may be sent twice, so it names the only open wait. */
+  /**
+   * The id of the only open wait, for an answer that names none. With several nodes an answer may be sent twice, and
+   * without the id the second one could answer the next wait.
+   */
   async #onlyWait(runId: RunId, requestId: RequestId | undefined): Promise<number | undefined> {
     const { log } = this.#context;
     if (log.node === undefined) return undefined;
@@ -275,7 +278,7 @@ export class Commands {
     const isOfRun = given.run_id !== undefined || given.key !== undefined;
     const runId = isOfRun ? await this.#findRun(agentName, given) : undefined;
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
-    // With its secret values, because the run's owner sees only references.
+    // The size is checked with the secret values, because the owner of the run sees only references to them.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
     const reply = await recordConfiguration(this.#context, { agent: agentName, runId, args });
     const requestId = `req_${environment.newId()}` as RequestId;
@@ -293,7 +296,7 @@ export class Commands {
     return sendMessage(this.#context.router, runId, message);
   }
 
-  /** A run belongs to one agent; other agents do not see it. */
+  /** Throws `not_found` unless the run belongs to the agent: other agents do not see it. */
   async #checkRun(agent: string, runId: RunId): Promise<void> {
     const run = await this.#queries.run(runId);
     if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);

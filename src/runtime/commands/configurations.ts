@@ -48,19 +48,20 @@ export async function recordConfiguration(
   const version = `secret_${environment.newId()}`;
   const kept = withoutSecrets(args, version);
   const message = { kind: "configure", id: version, args: kept.args } as const;
-  // Tried first without secrets, so that a refused configuration stores none.
+  // The configuration is tried first, so that the secrets of a refused one are not stored.
   if (Object.keys(kept.secrets).length > 0) await sendMessage(router, runId, { ...message, isTrial: true });
   if (named !== undefined) return secrets.store(kept.secrets, () => sendMessage(router, runId, message));
   const replaced = [...secretNamesIn(agents.configOf(agent) ?? null)];
   const reply = await secrets.store(kept.secrets, async () => {
     const written = await sendMessage(router, runId, message);
-    // With several nodes, what follows the configurations may have read this one before.
+    // With several nodes, `followConfigurations` may have read this configuration before.
     replaced.push(...(await loadConfiguration(context, agent)));
     return written;
   });
-  // Of several nodes, this one may not have heard of the configuration that it replaces.
+  // With several nodes, this one may not know which configuration is replaced, so it looks for all secrets that nothing
+  // refers to.
   if (log.node !== undefined) await secrets.sweep();
-  // Another change may have replaced the values of this one already.
+  // Another change may have replaced the secrets of this configuration in the meantime, so these are looked at too.
   else await secrets.collect([...new Set([...replaced, ...Object.keys(kept.secrets)])]);
   return reply;
 }

@@ -135,7 +135,7 @@ export class Deadlocks {
       const ask = await log.lookup(id);
       if (ask === undefined || ask.phase === "completed") return undefined;
       const blocker = (await log.run(ask.runId))?.started;
-      // An ask that is about to start is not blocked.
+      // A request that is about to start waits for no other turn, so the turn that asked can continue.
       if (blocker === undefined) return undefined;
       asks.push({ entry: ask, blocker });
     }
@@ -143,7 +143,10 @@ export class Deadlocks {
     return { requestId, runId, head: (await log.run(runId))?.head ?? 0, asks };
   }
 
-  /** Ends the youngest ask of a cycle. After failures the next younger one: a run may be damaged. */
+  /**
+   * Ends the youngest ask of a cycle. After each failure it ends an older one instead, because the run of the youngest
+   * one may be damaged.
+   */
   async #break(turns: readonly ParkedTurn[], failures: number): Promise<void> {
     const all = turns.flatMap((turn) => turn.asks.map((ask) => ({ turn, ask })));
     const inCycles = all

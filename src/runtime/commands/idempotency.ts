@@ -8,7 +8,7 @@ import { canonical } from "../../protocol/json.ts";
 import { checkKept, isMessage, readAccepted, readAcknowledgement, readMessage } from "../replay/accepted.ts";
 import { readRenewed } from "../run/renewal.ts";
 
-/** What must be equal in a retry. */
+/** What two requests with the same id must have in common; otherwise the second one is a `conflict`. */
 interface Same {
   readonly agent: string;
   readonly request: TurnRequest | MessageRequest;
@@ -26,7 +26,8 @@ export class IdempotencyGuard {
   /** Accepts a request with a client-chosen id, or repeats the first answer. */
   async once(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
     for (let before = this.#underWay.get(requestId); before; before = this.#underWay.get(requestId)) {
-      // The log decides, however it ended. But retries must not repeat a check that timed out.
+      // Whether the first one succeeded is read from the log below. Only a check that timed out is thrown here, so that
+      // retries do not repeat it.
       await before.catch((thrown: unknown) => {
         if (isInstance(thrown, AgentError) && thrown.code === "timeout") throw thrown;
       });
@@ -59,7 +60,7 @@ export class IdempotencyGuard {
     const { requestId } = entry;
     checkKept(entry);
     if (!(await this.#isRepeated(entry, same))) {
-      // A run that was removed in the meantime has lost its key.
+      // Throws `gone` if the run was removed in the meantime: its key cannot be compared then.
       checkKept((await this.#log.lookup(requestId)) ?? entry);
       throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
     }

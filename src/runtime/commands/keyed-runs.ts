@@ -5,10 +5,13 @@ import type { RunId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 import { isRenewed } from "../run/renewal.ts";
 
-/** Instead of a result: the key has moved to another run, or is free. */
+/** Returned in place of a result if the key belongs to another run now, or to none. */
 const MOVED: unique symbol = Symbol("moved");
 
-/** How often the run of a key is created while others create and remove runs with it. */
+/**
+ * How many times the run of a key is created before the request fails. Other clients may create and remove runs with
+ * the same key at the same time.
+ */
 const CREATIONS = 3;
 
 /** Finds runs by key, and creates the run of a key once. */
@@ -50,7 +53,7 @@ export class KeyedRuns {
         const sent = await this.#createOnce(name, this.#create(alias, newId(), send, mayRepeat));
         if (sent !== MOVED) return sent;
       } else {
-        // The log decides, however it ends.
+        // Whether the creation succeeded is read from the log in the next round.
         await creating.catch(() => {});
       }
     }

@@ -87,7 +87,7 @@ export class ActorMail implements Mail {
         return await this.#send(letter.accepted, { isRepeated, from: letter.from });
       } catch (thrown) {
         const { cause, code } = toAgentError(thrown);
-        // The node that has taken the sender over sends it.
+        // Another node has taken over the sending run, and sends the request.
         if (cause instanceof Fenced && log.node !== undefined) return undefined;
         fullUntil ??= environment.now() + FULL_MS;
         if (!AGAIN.has(code) || (code === "overloaded" && environment.now() >= fullUntil)) throw thrown;

@@ -67,7 +67,7 @@ function callersOf({ agent, turn }: ActorContext, waits: boolean): readonly Call
 
 /** Throws unless requests to the other server can name a run: one that does not know keys would start a new run. */
 async function checkKeys({ agent, turn, scope }: ActorContext, remote: RemoteHandler): Promise<void> {
-  // One that was sent before is not sent again.
+  // A request that was sent before is not sent again, so it needs no check.
   if (turn.journal.scopes.get(scope.path)?.remote) return;
   await remote.ready();
   if (remote.keys === true) return;
@@ -210,7 +210,7 @@ class LocalSession implements RemoteSession {
     const { runId } = this.#actor.turn;
     const { files, limits } = this.#actor.turn.context;
     const { artifactId, name, mimeType } = file;
-    // A late event would belong to a run that may be gone.
+    // After the end of the call its run may be gone, so an event must not be recorded then.
     this.signal.throwIfAborted();
     const stored = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
     return {
@@ -250,7 +250,8 @@ class LocalSession implements RemoteSession {
       // A copy, because records are encoded later.
       state: structuredClone(state),
     });
-    // The events of the other server are read at the speed of the code that iterates the call.
+    // Waits for the code that iterates the call, so that the events of the other server are not read faster than that
+    // code takes them.
     await turn.room(speaker);
   }
 

@@ -21,7 +21,7 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
   const [text] = events;
   const isEnd = typeof text === "string" && typeOf(text) === "RequestCompleted" && depthOf(text) === 0;
   if (isEnd && !(await isInTurn(log, runId, after))) return;
-  // The row was read before the run was removed.
+  // The run was removed after its row was read.
   if (text === undefined && after <= head) throw gone(runId);
   throw new AgentError("conflict", `run ${runId} cannot be forked after event ${after}`, {
     hint: "fork it after 0 or after a RequestCompleted at depth 0, but not inside the turn of another request",
@@ -45,7 +45,7 @@ export async function copyHistory(
 ): Promise<void> {
   const { recorder } = ledger;
   const named = new Set<ArtifactId>();
-  // An owner that is gone may have copied a part.
+  // An earlier owner of the run may have copied a part before it died.
   const { head } = recorder;
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);

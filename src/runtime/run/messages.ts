@@ -69,7 +69,10 @@ export interface PostMessage {
   readonly skipsIfBusy?: boolean;
 }
 
-/** A schedule has the run for its requests. Its start is recorded, unless it is known already. */
+/**
+ * Tells a run that it gets the requests of a schedule. The run records when the schedule began, unless it has done so
+ * before.
+ */
 export interface ScheduleMessage {
   readonly kind: "schedule";
   readonly agent: string;

@@ -186,21 +186,22 @@ export class RequestQueue {
       return isUnwanted ? this.#acceptCanceled(accepted) : this.accept(accepted);
     }
     if (known.completed !== undefined) {
-      // The reply of a request that is sent again has not arrived, or its sender no longer wants it.
+      // The sender sends the request again because the reply has not arrived. A sender that cancels does not want the
+      // reply.
       if (!isCanceled && accepted.callId !== undefined)
         ledger.recorder.outbox({ requestId, kind: "reply", event: known.completed });
     } else if (isCanceled) return this.cancel(requestId);
     return { ...toRunReceipt(ledger.runId, ledger.recorder.head, { requestId }), replayed: true };
   }
 
-  /** The request if it was accepted before; throws `conflict` if that was a request of another sender. */
+  /** The request with this id, if it was accepted before; throws `conflict` if another sender had sent it. */
   async #find({
     requestId,
     sender,
   }: AcceptedRequest): Promise<{ readonly completed?: number | undefined } | undefined> {
     const { log } = this.#context;
     const open = this.#ledger.state.open.find(({ accepted }) => accepted.requestId === requestId);
-    // One that has just ended is found when its end is committed.
+    // A request that has just ended is found in the log once its end is committed.
     if (open === undefined) await this.#ledger.committed();
     const entry = open ? undefined : await log.lookup(requestId);
     if (entry === undefined && open === undefined) return undefined;
@@ -335,7 +336,7 @@ function toToldMessage(
   agent: Agent | undefined,
   { requestId: messageId, request, callId, sender }: AcceptedRequest,
 ): Omit<IncomingMessage, "kind"> | undefined {
-  // An ask waits for the output of a turn.
+  // Only a tell can be a message: an ask waits for the output of a turn.
   if (agent === undefined || callId !== undefined || request.type !== "OperationRequest") return undefined;
   const { operation: name, input: body, key } = request;
   if (!isMessageName(agent, name)) return undefined;

@@ -25,7 +25,9 @@ import type { Note } from "./run-updates.ts";
 
 /** The host of a run. */
 export interface RunListener {
-  /** Called after a commit that leaves nothing to commit, and when the run has become quiet without one. */
+  /**
+   * Called after a commit that leaves nothing to commit, and when the run can be passivated without a further commit.
+   */
   flushed(run: Run): void;
   /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;

@@ -40,7 +40,7 @@ export class ParkedCalls {
   #calls: Set<OpenCall> | undefined;
   /** The open waits for input. One that the code has not reached has no call. */
   #waits: Map<CallId, LoggedWait | LiveWait> | undefined;
-  /** For those who answer a wait that the code has not reached. */
+  /** Resolved for those who answer a wait when the replayed code reaches it. */
   #awaited: Map<CallId, PromiseWithResolvers<LiveWait | undefined>> | undefined;
   /** Other calls that have a deadline. */
   #limited: Set<OpenCall> | undefined;
@@ -74,7 +74,7 @@ export class ParkedCalls {
     return first === Infinity ? undefined : Math.ceil(first);
   }
 
-  /** What the status of the request shows if no wait is open: the oldest one. */
+  /** What the oldest parked call waits for. The status of the request shows it if no wait is open. */
   get oldest(): WaitingFor | undefined {
     for (const { waitsFor } of this.#calls ?? []) if (waitsFor) return toWaitingFor(waitsFor);
     return undefined;

@@ -7,7 +7,7 @@ import type { Json } from "../../protocol/json.ts";
 /** Receives the inspection events of XState. */
 export type Inspector = Observer<InspectionEvent> | ((event: InspectionEvent) => void);
 
-/** What an inspected handler is. */
+/** The handler that an inspector is told about. */
 export interface InspectedHandler {
   /** The id of its call. */
   readonly id: string;

@@ -145,7 +145,10 @@ export class HeldSlot {
     if (this.#waits === 1 && !this.#isReleased) this.#queue.release();
   }
 
-  /** The call continues at once, above the limit if need be: what it waited for has its place in the log. */
+  /**
+   * Takes the slot again without waiting, even if that is one more than the limit allows, because the order of what the
+   * call waited for is in the log.
+   */
   resume(): void {
     this.#waits -= 1;
     if (this.#waits === 0 && !this.#isReleased) this.#queue.retake();

@@ -175,12 +175,12 @@ export class ActiveTurn implements QuiescenceListener {
     return (this.#asks ??= new OpenAsks(this));
   }
 
-  /** The same, if there was one. */
+  /** The open asks and tells of other actors; `undefined` before the first one. */
   get openAsks(): OpenAsks | undefined {
     return this.#asks;
   }
 
-  /** The calls whose events the code iterates, if there was one. */
+  /** The calls whose events the code iterates; `undefined` before the first one. */
   get subscriptions(): Subscriptions | undefined {
     return this.#subscriptions;
   }
@@ -288,7 +288,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.fail(code, errorMessage(thrown));
   }
 
-  /** Where code of the turn runs, for our log. */
+  /** The run, request and agent of the turn, for the log of faults. */
   place(facts: FaultFacts = {}): FaultFacts {
     return { agent: this.agent.name, ...facts, run_id: this.runId, request_id: this.requestId };
   }

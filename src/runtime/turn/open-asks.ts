@@ -15,7 +15,7 @@ import type { TurnCounts } from "../scheduler/turn-counts.ts";
 import { cutResult, toToolEnd } from "../scheduler/tool-end.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
-/** The turn whose asks they are. */
+/** What the asks need of their turn. */
 export interface AskingTurn {
   readonly context: RunContext;
   readonly self: ActorRef;
@@ -217,9 +217,9 @@ export function toCancel({ id, callee }: ActorCallEvent): {
 /** An ask or a tell without an outcome in the log. */
 interface OpenAsk {
   readonly sent: ActorCallEvent;
-  /** Absent until the replayed code has made the call. */
+  /** The call; absent until the replayed code has made it. */
   call: OpenCall | undefined;
-  /** Set when it came before that. */
+  /** The outcome, if it came before the replayed code has made the call. */
   outcome: Outcome | undefined;
   /** For those who wait until the outcome is recorded. */
   reached: PromiseWithResolvers<void> | undefined;

@@ -14,7 +14,7 @@ import { SharedMemory } from "./shared-memory.ts";
 import { UnreplayedCalls } from "./unreplayed-calls.ts";
 import type { LoggedTurn } from "./unreplayed-calls.ts";
 
-/** The turn whose calls they are. */
+/** What the open calls need of their turn. */
 export interface CallingTurn extends LoggedTurn {
   readonly root: OpenCall;
   readonly deliveries: DeliveryQueue;
