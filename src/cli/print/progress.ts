@@ -5,7 +5,7 @@ import type { Terminal } from "./terminal.ts";
 import { toDuration, toLine } from "./text.ts";
 
 /** Shows a turn while it runs: the agent's text as it comes, calls as dim lines. */
-export class Progress {
+export class TurnPrinter {
   /** What the text of the agent itself goes to, and what each of its lines begins with. */
   readonly #text: Terminal;
   readonly #margin: string;
@@ -17,8 +17,8 @@ export class Progress {
   }
 
   /** The text of a chat is its answer, so it goes to standard output, unless events go there. */
-  static ofChat(isJson: boolean): Progress {
-    return new Progress(isJson ? stderr : stdout, "");
+  static ofChat(isJson: boolean): TurnPrinter {
+    return new TurnPrinter(isJson ? stderr : stdout, "");
   }
 
   event(event: Event): void {

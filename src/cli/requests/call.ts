@@ -7,7 +7,7 @@ import { closest } from "../closest.ts";
 import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { Progress } from "../print/progress.ts";
+import { TurnPrinter } from "../print/progress.ts";
 import { toTypeText } from "../print/schema-type.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { askFields } from "../prompt/ask.ts";
@@ -50,7 +50,7 @@ async function run(
   options: ConnectionOptions & RequestOptions,
   command: Command,
 ): Promise<void> {
-  const progress = new Progress();
+  const progress = new TurnPrinter();
   const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
     await requireAgent(client, agent);

@@ -5,7 +5,7 @@ import { isObject } from "../../protocol/json.ts";
 import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { Progress } from "../print/progress.ts";
+import { TurnPrinter } from "../print/progress.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toLine, toWord } from "../print/text.ts";
 import { canAsk, readLine } from "../prompt/prompts.ts";
@@ -17,7 +17,7 @@ import { answerHere, runCall } from "./run-call.ts";
 type Options = ConnectionOptions & RequestOptions;
 
 /** How a conversation is shown. */
-type Shown = Options & { readonly progress: Progress };
+type Shown = Options & { readonly progress: TurnPrinter };
 
 /** `troupe chat`: one answer of an agent, or a conversation. */
 export function chatCommand(): Command {
@@ -38,7 +38,7 @@ Examples:
 }
 
 async function run(agent: string, words: readonly string[], options: Options): Promise<void> {
-  const progress = Progress.ofChat(options.json);
+  const progress = TurnPrinter.ofChat(options.json);
   const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
     await requireAgent(client, agent);

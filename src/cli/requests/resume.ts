@@ -7,7 +7,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { addConnectionOptions, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { Progress } from "../print/progress.ts";
+import { TurnPrinter } from "../print/progress.ts";
 import { stdout } from "../print/terminal.ts";
 import { toLine, toWord } from "../print/text.ts";
 import { askFields } from "../prompt/ask.ts";
@@ -36,7 +36,7 @@ interface Options extends ConnectionOptions {
 }
 
 async function run(id: string, pairs: readonly string[], options: Options): Promise<void> {
-  let progress = new Progress();
+  let progress = new TurnPrinter();
   const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
     const call = client.request(await findRequest(client, id));
@@ -55,7 +55,7 @@ async function run(id: string, pairs: readonly string[], options: Options): Prom
     await wait.answer(pairs.length === 0 ? await askFields(fields) : readPairs(pairs, wait));
     if (!options.follow) return;
     const followed = client.request(call.requestId, { answer: answerHere });
-    if (isChat) progress = Progress.ofChat(options.json);
+    if (isChat) progress = TurnPrinter.ofChat(options.json);
     const output = await runCall(followed, { json: options.json, cancelOnExit: false, progress });
     // The text of a chat is printed; it can have a value besides.
     if (!options.json && (!isChat || isObject(output))) stdout.json(output ?? null);

@@ -3,7 +3,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toTimes } from "../print/progress.ts";
-import type { Progress } from "../print/progress.ts";
+import type { TurnPrinter } from "../print/progress.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toLine, toWord } from "../print/text.ts";
 import { askFields } from "../prompt/ask.ts";
@@ -15,7 +15,7 @@ export interface CallDisplay {
   /** One event a line on stdout, and nothing else there. */
   readonly json: boolean;
   readonly cancelOnExit: boolean;
-  readonly progress: Progress;
+  readonly progress: TurnPrinter;
 }
 
 /**
@@ -50,7 +50,7 @@ export async function answerHere(wait: OpenWait): Promise<Answer> {
   return askFields(toPromptFields(wait.schema, wait.questions));
 }
 
-async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Progress): Promise<Output> {
+async function show<Output>(call: AgentCall<Output>, json: boolean, progress: TurnPrinter): Promise<Output> {
   const events = (async () => {
     for await (const event of call) showEvent(event, json, progress);
   })();
@@ -61,7 +61,7 @@ async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Pr
   return output;
 }
 
-function showEvent(event: Event, json: boolean, progress: Progress): void {
+function showEvent(event: Event, json: boolean, progress: TurnPrinter): void {
   if (json) stdout.json(event);
   else progress.event(event);
 }

@@ -87,7 +87,7 @@ async function checkRepeated(
     throw new AgentError("conflict", "a request with a Last-Event-ID has no request_id", { hint });
   const { request_id: requestId, run_id: runId, key } = request;
   const id = requestId ?? runId ?? (key === undefined ? undefined : await runtime.find(agent, key));
-  // An answer that names nothing is refused later, like one that names what there is not.
+  // An answer without a wait id is checked when it is delivered, like one with the id of a wait that is not open.
   if (id === undefined) return;
   try {
     const address = await runtime.resolve(id);

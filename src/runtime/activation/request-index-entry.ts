@@ -72,11 +72,11 @@ export class RequestIndexEntry {
   follow(turn: ActiveTurn): void {
     const phase = this.#phase;
     const next = this.#next(turn, phase);
-    const isAtRest = next.phase === "waiting" || next.waitingFor !== undefined;
-    const isRestNew = isAtRest && next.wakeAt !== this.#marked.wakeAt;
+    const isParked = next.phase === "waiting" || next.waitingFor !== undefined;
+    const isParkNew = isParked && next.wakeAt !== this.#marked.wakeAt;
     const isKindNew = next.waitingFor !== undefined && next.waitingFor !== this.#marked.waitingFor;
     // Only being parked needs a commit now; waking up is written with the next one.
-    if (next.phase !== phase || isRestNew || isKindNew) this.#write(next);
+    if (next.phase !== phase || isParkNew || isKindNew) this.#write(next);
   }
 
   get #phase(): StartedPhase {

@@ -144,7 +144,7 @@ export class Deadlocks {
   }
 
   /**
-   * Ends the youngest ask of a cycle. After each failure it ends an older one instead, because the run of the youngest
+   * Ends the youngest ask of a cycle; after each failure the next older one instead, because the run of the youngest
    * one may be damaged.
    */
   async #break(turns: readonly ParkedTurn[], failures: number): Promise<void> {

@@ -98,7 +98,7 @@ class UnattachedFiles {
   #stored: ArtifactFigures = { files: 0, bytes: 0 };
   #count: Promise<void> | undefined;
   #countedAt = -Infinity;
-  /** The sizes of those that are being stored, as far as they have come. */
+  /** The bytes that have arrived of each file that is being stored. */
   readonly #open = new Set<{ bytes: number }>();
 
   constructor(context: HostContext) {
@@ -164,7 +164,7 @@ class UnattachedFiles {
   async #recount(): Promise<void> {
     const before = this.#stored;
     const { files, bytes } = await this.#context.files.store.unattached();
-    // What was stored during the count may be in it.
+    // A file that was stored during the count may be included in it.
     this.#stored = {
       files: files + this.#stored.files - before.files,
       bytes: bytes + this.#stored.bytes - before.bytes,

@@ -28,7 +28,7 @@ export interface OpenBatch extends Batch {
   alias?: NewAlias;
   /** Whether it holds anything that must not wait for the group commit. */
   urgent: boolean;
-  /** Its window, while its texts wait for those that follow. */
+  /** The window in which texts are gathered; absent when the batch does not wait for further texts. */
   window: Gathering | undefined;
   /** What its texts take of the room for those that gather, in characters. */
   gathered: number;
@@ -37,7 +37,7 @@ export interface OpenBatch extends Batch {
    * code can start other work, so that the commit can record whether the turn is parked.
    */
   patient?: boolean;
-  /** Created for the first caller that waits for the commit. */
+  /** The promise of the commit, created for the first caller that waits for it. */
   done?: PromiseWithResolvers<void>;
 }
 
@@ -54,7 +54,7 @@ export function addEvent(pending: OpenBatch, event: string | GrowingTexts): void
   else pending.events.push(event);
 }
 
-/** A text, and what it shares with those around it. */
+/** A text and its speaker. Successive texts of one speaker differ only in id, time and content. */
 export interface NewText {
   readonly speaker: Speaker;
   /** The fields after the content, encoded. */

@@ -6,7 +6,7 @@ export function digest(text: string): string {
   return [0x9e3779b9, 0x85ebca6b].map((seed) => hash53(text, seed).toString(36)).join("");
 }
 
-/** A hash of 53 bits of a text, to see that it is the one from before. */
+/** A hash of 53 bits of a text, to find out whether a text is the same as before. */
 export function shortDigest(text: string): string {
   return hash53(text, 0).toString(36);
 }

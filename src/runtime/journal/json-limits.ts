@@ -57,7 +57,7 @@ export function cut(text: string, limitBytes: number): string {
     return text;
   const note = `… [cut, ${text.length} characters in all]`;
   const bytes = encoder.encode(text.slice(0, limitBytes)).subarray(0, limitBytes - byteLength(note));
-  // A character that was cut in two is removed.
+  // Removes the replacement character of a character that was cut in two.
   return new TextDecoder().decode(bytes).replace(/\uFFFD+$/u, "") + note;
 }
 
@@ -95,7 +95,10 @@ function textFits(text: string, limitBytes: number): boolean {
 /** How deep a value is looked into before it is encoded. */
 const LOOK_DEPTH = 32;
 
-/** What is known of a value's size as JSON without encoding it: surely within the limit, surely not, or nothing. */
+/**
+ * Estimates the size of a value as JSON without encoding it: `small` is surely within the limit, `large` surely above
+ * it.
+ */
 function sizeOf(value: unknown, limitBytes: number): "small" | "large" | "unknown" {
   if (limitBytes === Infinity) return "small";
   if (isLongView(value, limitBytes)) return "large";
@@ -116,7 +119,10 @@ function isLongView(value: unknown, limit: number): boolean {
   );
 }
 
-/** The most bytes that a value may take as JSON; any number above the limit where that is more, or not known. */
+/**
+ * The most bytes that a value can take as JSON. Returns any number above the limit if it can be more than the limit, or
+ * if that is unknown.
+ */
 function mostBytes(value: unknown, limitBytes: number, depth: number): number {
   if (typeof value === "string") return value.length * 6 + 3;
   if (typeof value !== "object" || value === null) return MOST_NUMBER_BYTES;

@@ -25,7 +25,7 @@ import type { Progress } from "./progress.ts";
 export interface RecorderListener {
   /** Called just before a batch is committed, if the recorder is watched; may add to the batch. */
   beforeCommit(): void;
-  /** Called after a commit that leaves nothing to commit, if the recorder is watched, and by `checkSettled`. */
+  /** Called after a commit that leaves nothing to commit, if the recorder is watched, and by `checkFlushed`. */
   flushed(): void;
   /** Called after the commit of new entries of the run's outbox. */
   posted(marks: readonly OutboxMark[]): void;
@@ -70,15 +70,15 @@ export class Recorder {
   /** The number of commits that were begun, and of the newest one that succeeded. */
   #commits = 0;
   #succeeded = 0;
-  /** The start of that commit. */
+  /** When the newest commit was begun, in milliseconds of `monotonic`. */
   #startedMs = 0;
   /** Whether a commit of the pending batch is about to start. */
   #scheduled = false;
   /** Whether the pending texts wait for the group commit. */
   #gathers = false;
-  /** The kind of the newest event, if it is one that gathers. */
+  /** The type of the newest event, if it is a type whose events are gathered. */
   #said: SaidType | undefined;
-  /** The time of the newest one that gathers. */
+  /** When the newest event that is gathered was recorded, in milliseconds since 1970. */
   #saidAt = -Infinity;
   /** The secrets that the run holds in memory. */
   #secrets: string[] | undefined;
@@ -202,7 +202,7 @@ export class Recorder {
     const secrets = isConfig && body.args !== undefined ? secretNamesIn(body.args) : NO_SECRETS;
     if (secrets.length > 0) {
       this.held(secrets);
-      // They are held already: by their agent, or by the message with the configuration.
+      // The values are in memory already, for the agent or for the message with the configuration, so this cannot fail.
       this.#context.secrets.hold(secrets).catch(() => {});
       this.#refer(secrets.map((thing) => ({ thing })));
       this.#context.secrets.referring(this.committed());
@@ -312,13 +312,16 @@ export class Recorder {
     else if (pending.window !== undefined) textWindow.take(pending.window);
   }
 
-  /** Something else than a text comes: what gathers waits no longer, and the next text does not wait. */
+  /**
+   * Called for an event that is not gathered: the gathered texts are committed with it, and the next text does not
+   * wait.
+   */
   #interrupt(): void {
     this.#said = undefined;
     if (this.#pending !== undefined) this.#dropWindow(this.#pending);
   }
 
-  /** Ends the wait of what gathers. */
+  /** Closes the window of a batch, so that its texts wait no longer. */
   #dropWindow(batch: OpenBatch): void {
     if (batch.window === undefined) return;
     this.#context.textWindow.drop(batch.window);
@@ -409,5 +412,8 @@ const NO_SECRETS: readonly string[] = [];
 /** How much gathers at most, in characters: the most that SQLite puts into a row that many runs share. */
 const GATHERED_CHARACTERS = 4_096;
 
-/** What a text takes of it beside its content, so that many short ones are far from the limit of uncommitted texts. */
+/**
+ * What each text counts in addition to its content, so that many short texts stay far below the limit of uncommitted
+ * texts.
+ */
 const TEXT_CHARACTERS = 32;

@@ -64,7 +64,7 @@ export class TextWindow {
     if (this.#stopTimer === undefined) this.#wait();
   }
 
-  /** Lets a window close soon, if it is nearly over: the text that it waited for has come. */
+  /** Lets a window close at the next tick if it is nearly over, because the text that it waited for has come. */
   take(gathering: Gathering): void {
     if (gathering.closesAt - this.#tick <= LAST_TICKS) gathering.closesAt = this.#tick;
   }

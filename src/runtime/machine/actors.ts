@@ -10,7 +10,7 @@ import type { ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent } from "../agent/definition/check-definition.ts";
 import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
 
-/** What an actor of a machine calls. */
+/** The call that an actor of a machine stands for: of an agent, a tool, another run or a model. */
 export type ActorCall =
   | {
       readonly kind: "agent";
@@ -28,7 +28,7 @@ export type ActorCall =
 
 /** The input of an actor that asks another run. */
 export interface AskInput<Input> {
-  /** The key of the run, or an address that was received. It cannot choose the agent. */
+  /** The run that is asked: a key, or the address of an actor of the same agent. */
   readonly actor: ActorPlace;
   readonly input: Input;
 }
@@ -83,7 +83,7 @@ export function callOf(logic: AnyActorLogic): ActorCall | undefined {
   return (logic as { readonly [CALL]?: ActorCall })[CALL];
 }
 
-/** The same for all copies of the package in a process. */
+/** A registered symbol, so that it is the same in all copies of the package in a process. */
 const CALL = Symbol.for("troupe.actor");
 
 function toLogic<Output, Input>(call: ActorCall): PromiseActorLogic<Output, Input> {

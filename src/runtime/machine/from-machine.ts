@@ -11,7 +11,7 @@ import { toCharts, toStatechart } from "./chart/chart.ts";
 import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
-import { checkTakenAtRest } from "./takes.ts";
+import { checkTakenWhenStopped } from "./takes.ts";
 
 /** What `fromMachine` takes: a machine, and how it is called as an agent. */
 export interface MachineOptions<Events extends MachineOperations = MachineOperations> {
@@ -99,7 +99,7 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
     uses: agentsOf(machine),
   });
   const check: AgentMachine["check"] = (asked, kept) =>
-    checkTakenAtRest(facts, machine, toOperationEvent(asked, asked.request.input), kept);
+    checkTakenWhenStopped(facts, machine, toOperationEvent(asked, asked.request.input), kept);
   return markAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
     EventOperations<Events> & ChatOperations
   >;

@@ -151,7 +151,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   }
 
   #begin(): void {
-    // The initial state needs no record, because the first event follows at once.
+    // The initial state is not recorded, because the state after the first event is recorded at once.
     this.#restoring = true;
     this.#machine.start();
     this.#restoring = false;
@@ -250,7 +250,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     if (snapshot.status !== "active" || this.#hasNothingOpen(snapshot)) this.#finish(snapshot);
   }
 
-  /** Whether the machine or its turn has ended; what a settlement starts can end both. */
+  /** Whether the machine or its turn has ended. Calls that are started after a transition can end both. */
   #hasEnded(): boolean {
     return this.#ended || this.actor.turn.ended;
   }

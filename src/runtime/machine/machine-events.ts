@@ -48,7 +48,7 @@ export class MachineEvents {
     this.#steps.add(event, transitions);
   }
 
-  /** The same for a machine inside the machine. */
+  /** A machine inside the machine takes transitions for the event that it processes. */
   childStep(self: AnyActorRef, event: EventObject, transitions: readonly AnyTransitionDefinition[]): void {
     const steps = this.#inside.get(self);
     if (steps) steps.push({ event, transitions });

@@ -5,23 +5,26 @@ import { notAccepted } from "../agent/accepted-operations.ts";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
 import type { MachineEvent } from "./machine-input.ts";
 
-/** Throws `not_accepted` unless a machine in this state takes an event. A guard that throws takes nothing. */
+/**
+ * Throws `not_accepted` unless a machine has a transition for an event in this state. A guard that throws counts as
+ * false.
+ */
 export function checkTaken(facts: MachineFacts, snapshot: AnyMachineSnapshot, event: MachineEvent): void {
   if (!takes(snapshot, event)) throw notAccepted(facts, event.type, snapshot.value as Json);
 }
 
 /**
- * The same for a machine that is not running: with its kept state, or new. A new machine that does something by itself,
- * or ends at once, needs to take no event.
+ * Throws `not_accepted` unless a machine that is not running would take an event in its kept state, or in its first
+ * one. A new machine that starts work by itself, or ends at once, takes every event.
  */
-export function checkTakenAtRest(
+export function checkTakenWhenStopped(
   facts: MachineFacts,
   machine: AnyStateMachine,
   event: MachineEvent,
   kept: Json | undefined,
 ): void {
   const isNew = kept === undefined || kept === null;
-  // It is never started, so it runs no action and no actor.
+  // The actor is never started, so none of its actions and children run.
   const actor = createActor(machine, {
     input: event,
     ...(!isNew && { snapshot: kept as unknown as Snapshot<unknown> }),

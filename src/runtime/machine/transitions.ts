@@ -1,6 +1,6 @@
 import type { Environment } from "../../ports/environment.ts";
 
-/** More transitions in one turn of the event loop count as an endless loop. */
+/** The most transitions in one turn of the event loop; more are an endless loop. */
 const TRANSITIONS_AT_ONCE = 1_000;
 
 /** The transitions of a machine: which events it still has to process, and what waits for the end of a transition. */
@@ -18,7 +18,7 @@ export class Transitions {
     this.#environment = environment;
   }
 
-  /** Whether a transition is running: from its start until its state is settled. */
+  /** Whether a transition is running: from the event that starts it until the machine has its next state. */
   get isUnderWay(): boolean {
     return this.#isUnderWay;
   }
@@ -45,7 +45,9 @@ export class Transitions {
     else start();
   }
 
-  /** The state is settled. Throws if the machine endlessly sends to itself and leaves no time for other code. */
+  /**
+   * The machine has its next state. Throws if it sends events to itself without end and leaves no time for other code.
+   */
   end(): void {
     this.#isUnderWay = false;
     if (this.#atOnce === 0) {

@@ -14,7 +14,7 @@ export interface FollowRange {
   readonly address: Address;
   /** The start of reading. */
   readonly after: number;
-  /** The events up to here are read, but not shown. */
+  /** Events with an id up to this one are read, because the end of the stream depends on them, but not passed on. */
   readonly shownAfter: number;
   readonly wanted: EventSelector | undefined;
   /** Stay open across waits and turns. */
@@ -137,12 +137,12 @@ class LogReader implements FeedReader {
     }
     if (last) return this.#finish();
     // The sink may have stopped the reader.
-    if (this.#isPaused || this.#hasEnded) return this.#rest();
+    if (this.#isPaused || this.#hasEnded) return this.#awaitWake();
     if (more) return true;
     // A run without events may have been removed before anything was read.
     if (head === 0) return this.#ask(this.#isRemoved());
     if (this.#end?.mayBeReached === true) return this.#ask(this.#end.reached());
-    return this.#rest();
+    return this.#awaitWake();
   }
 
   /** Ends the stream if the answer is yes and nothing was appended in the meantime. */
@@ -150,7 +150,7 @@ class LogReader implements FeedReader {
     isOver
       .then((yes) => {
         if (yes && !this.#wasWoken) this.#finish();
-        else if (this.#rest()) this.#read();
+        else if (this.#awaitWake()) this.#read();
       })
       .catch(this.#fail);
     return false;
@@ -159,7 +159,7 @@ class LogReader implements FeedReader {
   /**
    * Waits for the next wake. Returns whether to continue reading instead, because a wake has already come.
    */
-  #rest(): boolean {
+  #awaitWake(): boolean {
     if (this.#wasWoken && !this.#isPaused && !this.#hasEnded) return true;
     this.#isBusy = false;
     return false;
@@ -209,7 +209,7 @@ class StreamEnd {
     this.#address = address;
   }
 
-  /** Whether the end is certain without reading the status. */
+  /** Whether the stream is over for certain, without a look at the status of the run. */
   get sure(): boolean {
     return this.#completed;
   }

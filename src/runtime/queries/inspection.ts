@@ -103,7 +103,7 @@ function toCallee(agents: AgentDirectory, agent: Agent, name: string, insteadOf?
     kind: kindOf(agent),
     purpose: agent.purpose,
     effect: agent.effect,
-    // Of a tool, a chat is only another form of its call.
+    // The chat of a tool is left out: it is only another form of its call.
     operations: describeOperations(agent).filter(
       (operation) => agent.kind !== "tool" || operation.name !== CHAT,
     ),
@@ -241,7 +241,7 @@ class RunAtVisitor implements Visitor, RunAt {
   readonly #at: number;
   readonly #isNewest: boolean;
   #id = 0;
-  /** The scopes of machines whose newest StateChanged has no record yet. */
+  /** The scopes of machines whose newest StateChanged was read, and the record of that state was not. */
   readonly #moved = new Set<string>();
 
   constructor(at: number, isNewest: boolean) {
@@ -295,7 +295,7 @@ function toMark(record: PlacedRecord, before: readonly InspectedMark[]): Inspect
       if (!isRestart(record, before)) return undefined;
       return { type: "recovered", after, request_id: record.request_id, ...toTime(record.at) };
     case "Released":
-      // Without a time, the turn was parked; the process did not end.
+      // A `Released` without a time says that the turn was parked, not that its process has ended.
       if (record.at === undefined) return undefined;
       return { type: "released", after, request_id: record.request_id, ...toTime(record.at) };
     default:

@@ -10,7 +10,7 @@ import { isHidden } from "../journal/system-runs.ts";
 import type { RunDetails, WaitsPage, WaitsQuery } from "../lists.ts";
 import { readEvent } from "../replay/accepted.ts";
 
-/** What a search looks for. */
+/** Which runs a search finds, and where it begins. */
 export interface RunSearch {
   readonly finishReason: FinishReason | undefined;
   readonly text: string | undefined;
@@ -61,7 +61,7 @@ export async function readWaits(log: EventLog, query: WaitsQuery): Promise<Waits
     const text = await readWait(log, wait);
     room -= text === undefined ? 0 : byteLength(text);
     if (room < 0 && events.length > 0) {
-      // Only the log knows the cursor of the next page.
+      // The shorter page is read again, because only the log can make the cursor of the page after it.
       const shorter = await log.waits({ ...query, limit: index });
       return { events, ...(shorter.next !== undefined && { next: shorter.next }) };
     }

@@ -77,7 +77,7 @@ export class Queries {
   async resolve(id: string): Promise<Address> {
     const requestId = id as RequestId;
     const cached = this.#requests.get(requestId);
-    // Another node may have removed its run since.
+    // Another node may have removed the run since the data was cached.
     if (cached && this.#log.node !== undefined) await this.request(requestId);
     const known = cached ?? (await this.#lookUp(requestId));
     if (known) {

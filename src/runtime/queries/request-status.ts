@@ -28,7 +28,7 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
     case "waiting": {
       const question = await oldestQuestion(log, entry);
       if (question === undefined && entry.phase === "waiting") {
-        // It was answered since the lookup.
+        // The wait was answered after the lookup, so the entry is read again.
         const later = await log.lookup(entry.requestId);
         return toStatus(log, later ?? { ...entry, phase: "running" });
       }

@@ -164,9 +164,9 @@ export class Run implements RecorderListener {
    * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
    */
   async flush({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
-    const { turn, parked: atRest, requestId } = this.#requests.slot;
+    const { turn, parked, requestId } = this.#requests.slot;
     // A turn that waits to be continued has not run: what the process before has left in the log stays as it is.
-    const isReleased = !isFailure && turn !== undefined && this.working && !atRest;
+    const isReleased = !isFailure && turn !== undefined && this.working && !parked;
     if (requestId !== undefined && isReleased)
       this.#ledger.change({ type: "Released", request_id: requestId, at: this.#ledger.now });
     if (!isFailure) this.#requests.slot.endHold();

@@ -153,7 +153,7 @@ export class StoredSecrets {
     if (unused.length > 0) await this.#options.secrets.remove(unused);
   }
 
-  /** Those of the names that have a value and that nothing refers to. */
+  /** The names among these that have a value and that nothing refers to. */
   async #unusedOf(names: readonly string[]): Promise<readonly string[]> {
     const { log, agents } = this.#options;
     const used = new Set([...this.#storing, ...agents.secrets]);
@@ -171,7 +171,7 @@ export class StoredSecrets {
     this.#options.telemetry.fault("secrets that no run refers to could not be removed", error);
   }
 
-  /** Those of the names that have a value. */
+  /** The names among these that have a value. */
   async #stored(names: readonly string[]): Promise<readonly string[]> {
     const values = await Promise.all(names.map((name) => this.#options.secrets.get(name)));
     return names.filter((_, index) => values[index] !== undefined);
@@ -191,7 +191,7 @@ export class StoredSecrets {
         held.reading = undefined;
       },
       (error: unknown) => {
-        // The next one to hold it reads it again.
+        // A value that could not be read is dropped, so that the next holder reads it again.
         if (this.#held.get(name) === held) this.#held.delete(name);
         throw error;
       },

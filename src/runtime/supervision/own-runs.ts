@@ -22,7 +22,7 @@ export function notOwned(router: Router): OwnerQuery {
   return { notOwnedBy: living(router, () => true) };
 }
 
-/** The runs of these entries that this node is to continue, each once. */
+/** The runs of these entries that this node owns, or that no node owns and placement gives to this one; each once. */
 export async function ownRuns(
   router: Router,
   entries: readonly { readonly runId: RunId }[],

@@ -36,7 +36,7 @@ export class Recovery {
   readonly #lost = new Set<RunId>();
   #failures = 0;
   #stopLater: (() => void) | undefined;
-  /** The walks over all parked turns that are wanted, the one under way included. */
+  /** The number of walks over all parked turns that were asked for and are not over, including the one under way. */
   #walksWanted = 0;
 
   constructor(context: HostContext, runs: RunCommands) {
@@ -59,7 +59,7 @@ export class Recovery {
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
-    void this.#examineResting();
+    void this.#examineParked();
     if (this.#leads) await this.#cleanUp();
     this.#started.resolve();
   }
@@ -80,7 +80,7 @@ export class Recovery {
     // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
     if (hasChanged && this.#leads) {
       await this.#readAgain();
-      void this.#examineResting();
+      void this.#examineParked();
     }
     return own.length;
   }
@@ -89,7 +89,7 @@ export class Recovery {
   lost(runId: RunId): void {
     const { log } = this.#context;
     const recover = (): void => this.recoverLater(runId);
-    // Without nodes nothing says who has it, and whether that process is still there.
+    // With one node, nothing says which process has the run now, and whether that process still exists.
     if (log.node === undefined) {
       recover();
       return;
@@ -167,7 +167,7 @@ export class Recovery {
     await this.#wakeTimer.start();
     await this.#readAgain();
     // A run that can never be loaded is tried again and again, and there can be many parked turns.
-    if (isAnyBack) void this.#examineResting();
+    if (isAnyBack) void this.#examineParked();
   }
 
   async #recoverDropped(): Promise<void> {
@@ -177,7 +177,7 @@ export class Recovery {
     await this.#wakeTimer.start();
     await this.#redeliver();
     await this.#readAgain();
-    void this.#examineResting();
+    void this.#examineParked();
   }
 
   /**
@@ -201,9 +201,9 @@ export class Recovery {
    * Looks for actors that wait for each other. A turn is examined when it is parked; that is missed if its process
    * ends then, or if the commit that says so fails and is in the log nevertheless.
    */
-  async #examineResting(): Promise<void> {
+  async #examineParked(): Promise<void> {
     this.#walksWanted += 1;
-    // The walk under way is followed by another one.
+    // The walk under way starts another one when it is over.
     if (this.#walksWanted > 1) return;
     while (this.#walksWanted > 0) {
       this.#walksWanted = 1;

@@ -59,7 +59,7 @@ export function startRetention(options: RetentionOptions): () => void {
       const tooOld = others < 0 ? known : known.slice(0, others);
       await forEachConcurrent(tooOld, AT_ONCE, ({ runId }) => tryRemove(runId));
       if (tooOld.length > 0) excess = await findExcess();
-      // One after the other: what each frees decides whether the next one is removed.
+      // Removed one after the other, because what each one frees decides whether the next one is removed.
       for (const { runId } of known.slice(tooOld.length)) {
         if (stopped || excess <= 0) return;
         const bytes = await size(runId);

@@ -94,7 +94,7 @@ export class RunHost implements RouterHandler, RunListener {
       if (!isSure()) await this.#checkOwned(run);
       return receipt;
     } catch (error) {
-      // While the log is away, it cannot be asked.
+      // While the log cannot be reached, nothing says who owns the run.
       const isAway = error instanceof AgentError && error.code === "unavailable" && !this.#isWritable;
       if (error instanceof AgentError && !isAway && !isSure()) await this.#checkOwned(run);
       throw error;
@@ -222,7 +222,7 @@ export class RunHost implements RouterHandler, RunListener {
         // The message that loads it may be the first one since its owner before was lost. While the log cannot be written,
         // a run that continues would be dropped again, and its messages to itself would load it again, without a pause.
         if (!this.#recovery.isProbing) run.continue();
-        // No other node wakes it from now on, and the time may have passed on the clock of this one.
+        // From now on only this node wakes the run, and by its clock the wake time may have passed.
         if (run.wakeAt !== undefined) this.#recovery.sleeps(run.wakeAt);
       },
       (error: unknown) => {

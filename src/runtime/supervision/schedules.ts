@@ -13,10 +13,12 @@ import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { RunReceipt } from "../run/messages.ts";
 
-/** A timer is at most this long, in milliseconds, so that a step of the clock is noticed. */
+/** The longest timer, in milliseconds: after it the clock is read again, so that a change of the clock is noticed. */
 const LONGEST_MS = 60_000;
 
-/** How long a node waits that leaves the schedule to another one, in milliseconds, so that it notices the end of that. */
+/**
+ * How often a node that leaves the schedule to another node looks whether that node is still there, in milliseconds.
+ */
 const STANDBY_MS = 3_000;
 
 /** The pause after a failure, in milliseconds. */
@@ -47,7 +49,7 @@ class ScheduleTimer {
   readonly #schedule: Schedule & { readonly name: string };
   /** When the schedule began, in milliseconds since 1970; `undefined` until the log was asked. */
   #since: number | undefined;
-  /** The newest time that needs nothing more. */
+  /** The newest time of the schedule whose request was sent or left out. */
   #done: number | undefined;
   #failures = 0;
   #stopTimer = (): void => {};
@@ -72,8 +74,8 @@ class ScheduleTimer {
         this.#failures = 0;
         const mostMs = this.#context.router.leads(this.#task) ? LONGEST_MS : STANDBY_MS;
         // A time that has passed during the sending is sent at once.
-        const restMs = this.#schedule.next(until) - this.#context.environment.now();
-        this.#wait(Math.min(Math.max(restMs, 0), mostMs));
+        const untilNextMs = this.#schedule.next(until) - this.#context.environment.now();
+        this.#wait(Math.min(Math.max(untilNextMs, 0), mostMs));
       },
       (error: unknown) => {
         if (!this.#isStopped) this.#report(error);
@@ -83,7 +85,10 @@ class ScheduleTimer {
     );
   }
 
-  /** What one node does for all. Each one could: the id of the request is the same. */
+  /**
+   * The name of the task that placement gives to one node. If two nodes send the request, it has the same id and is
+   * accepted once.
+   */
   get #task(): string {
     return `schedule ${this.#agent.name} ${this.#schedule.name}`;
   }

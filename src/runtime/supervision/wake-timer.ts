@@ -107,7 +107,7 @@ export class WakeTimer {
     this.#setMs = atMs;
     this.#stopTimer = environment.alarm(atMs, () => {
       this.#setMs = Infinity;
-      // The time has passed, even if the clock was set back in the meantime.
+      // The timer has fired, so the wake time counts as passed, even if the clock was set back in the meantime.
       this.#wakeUntil(Math.max(atMs, environment.now())).catch((error: unknown) =>
         telemetry.fault("sleeping runs could not be woken", error),
       );

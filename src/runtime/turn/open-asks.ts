@@ -112,7 +112,7 @@ export class OpenAsks {
   #live(ask: OpenAsk, call: OpenCall): void {
     ask.call = call;
     if (ask.outcome) this.#settle(ask, ask.outcome);
-    else if (ask.isAccepted) this.#restSoon(ask);
+    else if (ask.isAccepted) this.#parkSoon(ask);
   }
 
   #post(ask: OpenAsk): void {
@@ -144,7 +144,7 @@ export class OpenAsks {
   #accepted(ask: OpenAsk, { runId }: PostReceipt): void {
     ask.isAccepted = true;
     if (ask.sent.mode === "ask") {
-      this.#restSoon(ask);
+      this.#parkSoon(ask);
       return;
     }
     const value = { run_id: runId, request_id: ask.sent.callee.request_id };
@@ -152,7 +152,7 @@ export class OpenAsks {
   }
 
   /** Parks the turn on an accepted ask, unless it is answered soon. */
-  #restSoon(ask: OpenAsk): void {
+  #parkSoon(ask: OpenAsk): void {
     const { call } = ask;
     if (call?.open !== true || ask.isParked) return;
     const { context, counts } = this.#turn;

@@ -24,7 +24,7 @@ import type { MachineCalls } from "./machine-calls.ts";
 export class MachinePromises {
   readonly #calls: MachineCalls;
   readonly #effect: Effect;
-  /** The running ones by the path of their actor. */
+  /** The calls of the running promises, by the path of their actor. */
   readonly #open = new Map<string, CallId>();
 
   constructor(calls: MachineCalls, effect: Effect) {
@@ -104,7 +104,7 @@ interface MachineStep {
 interface PreparedCall {
   /** Makes the call once. */
   once(step: MachineStep): void;
-  /** How it is made again if it fails; absent for a call that is made once. */
+  /** How the call is retried; absent for a call that is made once. */
   readonly retry?: { readonly policy: RetryPolicy; readonly make: MakeAttempt };
 }
 

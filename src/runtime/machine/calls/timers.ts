@@ -19,7 +19,7 @@ interface Delay {
 interface DelayEnd {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Ends it now. */
+  /** Ends the delay now. */
   readonly end: () => void;
 }
 
@@ -30,7 +30,7 @@ export class MachineTimers implements MachineClock {
   /** The ends of the delays. */
   readonly #ends = new Map<CallId, DelayEnd>();
   #root: AnyActorRef | undefined;
-  /** What the scheduler of XState sets a timer for; the timer's callback alone does not identify it. */
+  /** The event for which the scheduler of XState sets its next timer: the callback of the timer does not say it. */
   #scheduled: Omit<MachineTimer, "callId" | "ms"> | undefined;
   /** The logged call for the next timer, if that timer is restored. */
   #adopted: CallId | undefined;

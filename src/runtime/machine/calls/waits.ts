@@ -58,7 +58,7 @@ export class MachineWaits {
     const callId = known ?? this.#calls.issue();
     this.#open.set(stateId, callId);
     actor.turn.deliveries.expect(callId, (outcome) => {
-      // The state may have been entered again since.
+      // The state may have been left and entered again, which has made another call.
       if (this.#open.get(stateId) === callId) this.#open.delete(stateId);
       if (outcome.ok && outcome.value !== null && !this.#calls.ended)
         this.#answered(outcome.value as JsonObject);
@@ -77,7 +77,7 @@ export class MachineWaits {
     });
   }
 
-  /** Cancels the wait of a state that was left; one that was left by its delay has expired. */
+  /** Cancels the wait of a state that was left. If a delay has left the state, the wait ends as expired instead. */
   #close(callId: CallId): void {
     if (!expirePast(this.#calls.actor, callId)) this.#calls.drop(callId);
   }

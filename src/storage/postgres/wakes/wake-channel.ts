@@ -119,7 +119,10 @@ export class WakeChannel {
     }
   }
 
-  /** Takes the lock that tells one node from several; it lasts as long as the connection. */
+  /**
+   * Takes the advisory lock that keeps a second node from starting without `--cluster`; it lasts as long as the
+   * connection.
+   */
   async #lock(client: Client): Promise<boolean> {
     const { nodes } = this.#options;
     if (nodes === "any") return true;
