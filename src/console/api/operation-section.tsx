@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { Fields } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
-import { parseJson } from "../forms/draft.ts";
+import { parseJson } from "../../protocol/json.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { toCurl } from "../parts/curl.ts";

@@ -1,4 +1,4 @@
-import { isObject, canonical } from "../../protocol/json.ts";
+import { isObject, canonical, parseJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import { resolve, toShape } from "./shape.ts";
 
@@ -188,15 +188,6 @@ function readAny(text: string): Json {
   const parsed = parseJson(text);
   const isChanged = typeof parsed === "number" && Math.abs(parsed) > Number.MAX_SAFE_INTEGER;
   return parsed === undefined || isChanged ? text : parsed;
-}
-
-/** The JSON value of a text; `undefined` if it is none. */
-export function parseJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether a draft is of a kind. */
