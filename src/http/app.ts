@@ -20,7 +20,7 @@ import { createRefuse } from "./messages/refusal.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { addRoutes } from "./routes/add-routes.ts";
-import { agentHandlers } from "./routes/agent-routes.ts";
+import { agentHandlers, takeForUnserved } from "./routes/agent-routes.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import type { Host, Place } from "./routes/host.ts";
@@ -102,7 +102,12 @@ export function createApp(
   for (const place of places) for (const adapter of adapters) adapter.addRoutes(app, host, place);
   if (native) addNativeRoutes(app, host, places, { metrics, isStopping: () => signal?.aborted === true });
   const roots = adapters.flatMap((adapter) => adapter.roots);
-  app.notFound((c) => {
+  app.notFound(async (c) => {
+    const [, agent = "", route] = c.req.path.split("/");
+    if (native && c.req.method === "POST" && route === "process" && !runtime.agents.includes(agent)) {
+      const answer = await takeForUnserved(c, host, agent);
+      if (answer !== undefined) return answer;
+    }
     const { error, headers } = explainNoRoute(c, app, runtime, roots);
     return refuse(c, error, { headers });
   });

@@ -1,4 +1,4 @@
-import type { TurnError, FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { FinishReason, HoldReason, TurnError } from "../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */
@@ -9,6 +9,8 @@ export interface Telemetry {
   accepted(agent: string): void;
   /** A turn ended; `ms` is its running and waiting time. */
   completed(agent: string, reason: FinishReason, ms: number, request: EndedRequest): void;
+  /** No code that is served can continue a turn, so it is held. */
+  held?(agent: string, reason: HoldReason, request: HeldRequest): void;
   /** A batch was committed. */
   committed(events: number, ms: number): void;
   /** Something arrived too late and was dropped. */
@@ -19,6 +21,12 @@ export interface Telemetry {
   failed(message: string, thrown: unknown, facts: FaultFacts): void;
   /** A fault that is not reported to any caller; `detail` is only for our log. */
   fault(message: string, detail?: unknown, facts?: FaultFacts): void;
+}
+
+/** The request of a turn that is held. */
+export interface HeldRequest {
+  readonly runId: RunId;
+  readonly requestId: RequestId;
 }
 
 /** The request of a turn that ended. */

@@ -6,6 +6,7 @@ import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { Inspection } from "./inspection.ts";
 import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
+import type { HoldCode } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
@@ -109,6 +110,18 @@ export interface Runtime {
    * turn's RequestCompleted, otherwise `conflict`. The other run does not change.
    */
   fork(runId: RunId, options: { readonly after: number }): Promise<RunId>;
+
+  /**
+   * Tries held turns again with the code that is served now: that of one run, or all of an agent, or all. Resolves with the
+   * number of runs that were tried, when the tries have begun; what became of them is in their logs.
+   */
+  retryHeld(which?: HeldQuery): Promise<number>;
+
+  /** Ends the held turn of a run with the reason as its error; `conflict` if it is not held. */
+  endHeld(runId: RunId): Promise<Receipt>;
+
+  /** The number of held turns, by agent and reason. Reads the rows of at most 10,000 of them. */
+  countHeld(): Promise<readonly HeldCount[]>;
 
   /** Removes an idle run with its events and artifacts; `conflict` while a request is open. */
   removeRun(runId: RunId): Promise<void>;
@@ -228,6 +241,19 @@ export interface AcknowledgementOptions {
   readonly until: "acknowledged" | "completed";
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+}
+
+/** Selects held turns. */
+export interface HeldQuery {
+  readonly runId?: RunId;
+  readonly agent?: string;
+}
+
+/** How many turns of an agent are held for one reason. */
+export interface HeldCount {
+  readonly agent: string;
+  readonly code: HoldCode;
+  readonly turns: number;
 }
 
 /** What a run has before its first request. */

@@ -5,7 +5,9 @@ import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
+import type { RequestId } from "../protocol/ids.ts";
 import type { Request } from "../protocol/requests/requests.ts";
+import { sendMessage } from "./run/messages.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
 import { TextWindow } from "./journal/text-window.ts";
 import { followConfigurations } from "./commands/configurations.ts";
@@ -24,6 +26,7 @@ import { Queries } from "./queries/queries.ts";
 import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { startSchedules } from "./supervision/schedules.ts";
+import { countHeld, retryHeld } from "./supervision/held-turns.ts";
 import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
@@ -173,11 +176,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function process(agent: string, request: Request): Promise<Receipt> {
-    const served = agents.get(agent);
+    // An agent that is no longer served has turns that take answers.
+    if (request.type !== "ResumeWithInput" && request.type !== "CancelRequest") agents.get(agent);
     // Before any wait, in which the caller can change its objects.
     const copy = copyRequest(agent, request);
     await open();
-    return commands.process(served, copy);
+    return commands.process(agent, copy);
   }
 
   const parts = { queries, keyed, timer: environment.timer, process };
@@ -226,6 +230,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await open();
       return runs.fork(runId, after);
     },
+    async retryHeld(which = {}) {
+      await open();
+      return retryHeld(context, which);
+    },
+    async endHeld(runId) {
+      await open();
+      await queries.run(runId);
+      const receipt = await sendMessage(router, runId, { kind: "end" });
+      return { ...receipt, requestId: receipt.requestId as RequestId, kind: "cancel" };
+    },
+    countHeld: () => countHeld(log),
     async removeRun(runId) {
       await open();
       await queries.run(runId);

@@ -99,11 +99,16 @@ function count(turn: Mutable<TurnView> | undefined, { kind, key }: CallView, by:
 function setPhase(draft: ViewDraft, turn: Mutable<TurnView>, ts: string): void {
   const phase = toPhase(turn);
   if (phase === turn.phase) return;
-  const name = SPENT[turn.phase];
-  if (name !== undefined) addTime(draft, turn, name, msBetween(turn.since, ts));
+  spendTime(draft, turn, ts);
   turn.phase = phase;
-  turn.since = ts;
   setStatus(draft);
+}
+
+/** Adds the time since the last moment to the phase of a turn. The time of a turn that is held is no time of its phase. */
+export function spendTime(draft: ViewDraft, turn: Mutable<TurnView>, ts: string): void {
+  const name = SPENT[turn.phase];
+  if (name !== undefined && turn.held === undefined) addTime(draft, turn, name, msBetween(turn.since, ts));
+  turn.since = ts;
 }
 
 /** Sets the status of the run, which is that of its newest open turn. */

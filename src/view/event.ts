@@ -1,6 +1,6 @@
 import type { Callee } from "../protocol/actors.ts";
 import type { Questions } from "../protocol/events/event-body.ts";
-import type { TurnError, Usage, FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { FinishReason, HoldReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { callKey } from "./run-view.ts";
@@ -83,6 +83,8 @@ export interface SentFields {
   readonly WaitExpired: { readonly wait_id?: number };
   readonly ArtifactGenerated: SentFile;
   readonly ArtifactUploaded: SentFile;
+  readonly RequestHeld: Partial<HoldReason>;
+  readonly RequestContinued: Partial<HoldReason>;
   readonly Sleeping: { readonly call_id?: CallId; readonly until?: string };
   readonly StateChanged: {
     readonly value?: Json;

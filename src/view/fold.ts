@@ -15,7 +15,7 @@ import { ViewDraft } from "./draft.ts";
 import type { SentEventOf, SentEvent, SentFields } from "./event.ts";
 import { addFile, addText, changeState, receive } from "./parts.ts";
 import type { Change, RunView } from "./run-view.ts";
-import { beginTurn, createRun, endTurn, isOfUnknownTurn, renewRun, applyStart } from "./turns.ts";
+import { beginTurn, createRun, endTurn, holdTurn, isOfUnknownTurn, renewRun, applyStart } from "./turns.ts";
 import { applyAnswer, beginWait, applyExpiry } from "./waits.ts";
 
 /**
@@ -105,6 +105,8 @@ const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Se
   WaitExpired: applyExpiry,
   ArtifactGenerated: addFile,
   ArtifactUploaded: addFile,
+  RequestHeld: holdTurn,
+  RequestContinued: holdTurn,
   Sleeping: beginSleep,
   StateChanged: changeState,
   MessageReceived: receive,

@@ -1,6 +1,7 @@
 import type { Callee } from "../protocol/actors.ts";
 import type { Questions } from "../protocol/events/event-body.ts";
 import type { TurnError, Usage, FinishReason } from "../protocol/events/outcome-codes.ts";
+import type { HeldTurn } from "../protocol/answers/status.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 
@@ -67,6 +68,8 @@ export interface TurnView {
   readonly phase: Phase;
   /** The time at which the phase began. */
   readonly since: string;
+  /** Why no code that is served can continue it, if it is held. Its phase is as before: it may take answers. */
+  readonly held?: HeldTurn | undefined;
   readonly outcome?: FinishReason;
   readonly error?: TurnError;
   readonly result?: string | null;

@@ -1,9 +1,18 @@
-import type { Usage } from "../protocol/events/outcome-codes.ts";
+import type { HoldReason, Usage } from "../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { ViewDraft } from "./draft.ts";
 import { baseOf, given, eventPlace } from "./event.ts";
 import type { SentEventOf, SentEvent } from "./event.ts";
-import { addTime, closeCall, msBetween, noTimes, nothingOpen, addCall, setStatus } from "./call-tree.ts";
+import {
+  addTime,
+  closeCall,
+  msBetween,
+  noTimes,
+  nothingOpen,
+  addCall,
+  setStatus,
+  spendTime,
+} from "./call-tree.ts";
 import { addPart, endTextsIn } from "./parts.ts";
 import { callKey } from "./run-view.ts";
 
@@ -85,9 +94,24 @@ export function endTurn(draft: ViewDraft, event: SentEventOf<"RequestCompleted">
   }
   const isResultCut = event.result_truncated;
   const ended = given({ error, result, isResultCut, output });
+  turn.held = undefined;
   Object.assign(turn, { endedId: event.id, endedAt: at, outcome, ...ended });
   addPart(draft, { ...baseOf(event), kind: "end", outcome });
   draft.changes?.push({ type: "end", turn });
+}
+
+/** Notes that no served code can continue a turn, or that it continues. The time in between is in no phase. */
+export function holdTurn(
+  draft: ViewDraft,
+  event: SentEventOf<"RequestHeld"> | SentEventOf<"RequestContinued">,
+): void {
+  const { requestId, at } = eventPlace(event);
+  const turn = requestId === null ? undefined : draft.turn(requestId);
+  if (turn === undefined) return;
+  spendTime(draft, turn, at);
+  const { code, message = "", scope, expected, found, at: place }: Partial<HoldReason> = event;
+  const since = turn.held?.since ?? at;
+  turn.held = code && { code, message, ...given({ scope, expected, found, at: place }), since };
 }
 
 /** Keeps what a run was created with. */

@@ -14,6 +14,7 @@ import {
   checkActorTurn,
   findAbandoned,
   hasHeldTurn,
+  hasRequestHeld,
   isAtRest,
   readActors,
   readRuns,
@@ -55,6 +56,10 @@ export interface Turn {
   readonly kept: Kept;
   /** Its log at the time of the code change. */
   readonly before?: History;
+  /** The changed programs. */
+  readonly changed?: Programs;
+  /** Its log when it was held, because the changed code took another path. The change was undone then. */
+  readonly held?: History;
 }
 
 /** Runs the turns to their end, with a client that answers and a clock that advances. */
@@ -119,6 +124,10 @@ class Client {
   /** The ids of the acknowledged messages. */
   readonly #sent = new Set<string>();
   #before: History | undefined;
+  #changed: Programs | undefined;
+  #held: History | undefined;
+  /** The programs before the code was changed. */
+  #original: Programs | undefined;
   #kept: Kept = { root: null, keeper: null };
   /** The programs of the current turn. */
   #current: Programs = new Map();
@@ -167,6 +176,8 @@ class Client {
         history,
         kept: this.#kept,
         ...(this.#before && { before: this.#before }),
+        ...(this.#changed && { changed: this.#changed }),
+        ...(this.#held && { held: this.#held }),
       };
       if (host.crashed) {
         await this.#restart(history);
@@ -174,6 +185,11 @@ class Client {
       }
       const entry = await host.log.lookup(requestId);
       if (entry?.phase === "completed") return turn;
+      if (entry?.phase === "held" && this.#original !== undefined) {
+        this.#held = history;
+        await this.#undo(this.#original);
+        continue;
+      }
       if (!this.#simulation.mutated && !this.#simulation.gathers)
         this.faults.push(...compareWithPrograms(turn.programs, history, this.#kept));
       // A sleep whose time has passed is about to end, so the phase may be either one.
@@ -185,6 +201,11 @@ class Client {
       this.moves += 1;
       if (this.moves === this.#simulation.cancelAfter) await this.#cancel(requestId);
       else if (!(await this.#move(requestId, history))) {
+        // An actor that it asks is held.
+        if (this.#original !== undefined) {
+          await this.#undo(this.#original);
+          continue;
+        }
         this.faults.push("nothing is left to happen, and the turn has not ended");
         return turn;
       }
@@ -202,7 +223,11 @@ class Client {
       }
       if (await isAtRest(log)) return;
       const next = environment.nextTimerMs;
-      if (next === undefined || move > MOST_MOVES) this.faults.push("an actor has work that does not end");
+      if (next === undefined && this.#original !== undefined) await this.#undo(this.#original);
+      // A turn that began under the changed code is held, and its caller rests.
+      else if (next === undefined && this.#changed && (await hasRequestHeld(log))) return;
+      else if (next === undefined || move > MOST_MOVES)
+        this.faults.push("an actor has work that does not end");
       else await environment.advance(next);
     }
   }
@@ -246,8 +271,17 @@ class Client {
   async #restart(history: History): Promise<void> {
     if (this.#simulation.mutated && this.#before === undefined) {
       this.#before = history;
-      this.#use(mutate(this.#current, this.#pick));
+      this.#original = this.#current;
+      this.#changed = mutate(this.#current, this.#pick);
+      this.#use(this.#changed);
     }
+    await this.#revive();
+  }
+
+  /** Undoes the change of the code, and starts a process with it. */
+  async #undo(original: Programs): Promise<void> {
+    this.#original = undefined;
+    this.#use(original);
     await this.#revive();
   }
 

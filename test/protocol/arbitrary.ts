@@ -5,6 +5,7 @@ import { CALLEE_KINDS } from "../../src/protocol/actors.ts";
 import { MACHINE_STATUSES } from "../../src/protocol/events/event-body.ts";
 import { belongsToRun } from "../../src/protocol/events/events.ts";
 import type { EventBody, EventType } from "../../src/protocol/events/event-body.ts";
+import { HOLD_CODES } from "../../src/protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../../src/protocol/ids.ts";
 import type { Json, JsonObject } from "../../src/protocol/json.ts";
 import type { Request } from "../../src/protocol/requests/requests.ts";
@@ -85,6 +86,12 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { resume_id: runId },
   ),
   CancelRequest: some("CancelRequest", {}),
+  RequestHeld: some(
+    "RequestHeld",
+    { code: fc.constantFrom(...HOLD_CODES), message: text },
+    { scope: text, expected: text, found: text, at: text },
+  ),
+  RequestContinued: some("RequestContinued", {}),
   MessageReceived: some("MessageReceived", { message_id: requestId, name: text, body: json }),
   TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
   ToolCall: some(

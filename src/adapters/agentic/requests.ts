@@ -66,7 +66,7 @@ export async function resetThread(c: Context<AppEnv>, { host, agent }: AgenticSe
   return reply(c, JSON.stringify({ status: "success", message, thread_id: thread }));
 }
 
-const BUSY = { running: "busy", waiting: "waiting for input" };
+const BUSY = { running: "busy", waiting: "waiting for input", held: "busy" };
 
 function accepted(c: Context<AppEnv>, { requestId, runId }: Receipt): Response {
   return reply(c, JSON.stringify({ request_id: requestId, thread_id: runId }));

@@ -22,7 +22,7 @@ export function runsCommand(): Command {
     .description("Lists runs, newest first.")
     .option("-q, --query <text>", "a part of the first input, or how an id begins")
     .option("--agent <name>", "only runs of this agent")
-    .addOption(new Option("--status <status>", "which runs").choices(["idle", "running", "waiting"]))
+    .addOption(new Option("--status <status>", "which runs").choices(["idle", "running", "waiting", "held"]))
     .option("--limit <number>", "at most so many", parseLimit, 20)
     .addOption(
       new Option("--watch", "print each run again when it changes, until Ctrl-C")

@@ -89,6 +89,7 @@ async function countOpenRuns(runtime: Runtime): Promise<number> {
   const pages = [
     runtime.runs({ status: "running", limit: 100 }),
     runtime.runs({ status: "waiting", limit: 100 }),
+    runtime.runs({ status: "held", limit: 100 }),
   ];
   return (await Promise.all(pages)).reduce((sum, { runs }) => sum + runs.length, 0);
 }

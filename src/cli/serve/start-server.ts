@@ -10,7 +10,6 @@ import { nodeEnvironment } from "../../node/environment.ts";
 import { serve } from "../../node/serve.ts";
 import type { Server, ServeOptions } from "../../node/serve.ts";
 import { superviseProcess } from "../../node/supervise.ts";
-import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
@@ -91,7 +90,7 @@ function noteUrl({ data, log }: ServerOptions, url: string): void {
   }
 }
 
-/** Metrics that also log each request when it ends. */
+/** Metrics that also log each request when it ends or is held. */
 function withRequests(metrics: Metrics, { info }: Log): Metrics {
   return {
     ...metrics,
@@ -105,15 +104,23 @@ function withRequests(metrics: Metrics, { info }: Log): Metrics {
         request_id: requestId,
         finish_reason: reason,
         ms: Math.round(ms),
-        ...(error !== undefined && CODE_CHANGED.has(error.code) && { hint: CODE_CHANGED_HINT }),
+      });
+    },
+    held(agent, reason, { runId, requestId }) {
+      metrics.held?.(agent, reason, { runId, requestId });
+      const at = reason.at === undefined ? "" : ` (${reason.at})`;
+      info(`request ${requestId} of ${agent} is held with ${reason.code}: ${reason.message}${at}`, {
+        agent,
+        run_id: runId,
+        request_id: requestId,
+        hint: HELD_HINT,
       });
     },
   };
 }
 
-const CODE_CHANGED: ReadonlySet<TurnError["code"]> = new Set(["nondeterministic", "version_mismatch"]);
-const CODE_CHANGED_HINT =
-  "the agent's code changed while the request was open, or takes another path when it runs again; a new version of the agent with `compatible` says which open requests may continue";
+const HELD_HINT =
+  "serve the code before the change again, or code that takes the same path; end it with troupe runs end";
 
 async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics): Promise<Server> {
   const { host, port, allowedHost, allowedOrigin, trustProxy } = options;

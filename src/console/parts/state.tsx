@@ -1,7 +1,15 @@
 import type { VNode } from "preact";
 
 /** A state of a run, turn, call or request, as the page shows it: always a sign and a word. */
-export type StateName = "running" | "waiting" | "sleeping" | "queued" | "done" | "failed" | "canceled";
+export type StateName =
+  | "running"
+  | "waiting"
+  | "sleeping"
+  | "held"
+  | "queued"
+  | "done"
+  | "failed"
+  | "canceled";
 
 interface StateProps {
   readonly name: StateName;
@@ -24,6 +32,7 @@ export const SIGNS: Readonly<Record<StateName, string>> = {
   running: "▸",
   waiting: "?",
   sleeping: "◌",
+  held: "‖",
   queued: "⋯",
   done: "✓",
   failed: "✕",
@@ -34,6 +43,7 @@ const WORDS: Readonly<Record<StateName, string>> = {
   running: "running",
   waiting: "waiting for you",
   sleeping: "sleeping",
+  held: "held",
   queued: "queued",
   done: "done",
   failed: "failed",

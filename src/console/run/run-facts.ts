@@ -17,6 +17,7 @@ export function stateOfRun(view: RunView): ShownState | undefined {
 
 /** The state of a turn: what it does now, or how it ended. */
 export function stateOfTurn(turn: TurnView, { calls }: Pick<RunView, "calls">): ShownState {
+  if (turn.held) return { name: "held", word: `held: ${turn.held.code}` };
   switch (turn.phase) {
     case "running":
       return { name: "running" };

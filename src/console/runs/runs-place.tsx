@@ -91,6 +91,7 @@ export function RunsPlace({ place }: { readonly place: ConsolePlace & { readonly
 const FILTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   running: { status: "running" },
   waiting: { status: "waiting" },
+  held: { status: "held" },
   done: { finish_reason: "success", status: "idle" },
   failed: { finish_reason: "error", status: "idle" },
   canceled: { finish_reason: "canceled", status: "idle" },
@@ -153,7 +154,8 @@ function stateOf(run: RunSummary): ShownState | undefined {
     case "running":
       return { name: "running" };
     case "waiting":
-      return { name: "waiting" };
+    case "held":
+      return { name: run.status };
     case "idle":
       return endOf(run);
     default: {

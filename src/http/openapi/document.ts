@@ -272,7 +272,11 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery("stream", flag, "A stream of the rows that change instead of a list."),
       inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of runs."),
       inQuery("agent", text, "Only runs of this agent."),
-      inQuery("status", { type: "string", enum: ["idle", "running", "waiting"] }, "Only runs in this state."),
+      inQuery(
+        "status",
+        { type: "string", enum: ["idle", "running", "waiting", "held"] },
+        "Only runs in this state.",
+      ),
       inQuery(
         "finish_reason",
         { type: "string", enum: ["success", "error", "canceled"] },

@@ -167,7 +167,8 @@ function parseLimit(text: string): Parsed<number> {
 }
 
 function parsePhase(text: string): Parsed<RunPhase> {
-  if (text === "idle" || text === "running" || text === "waiting") return { ok: true, value: text };
+  if (text === "idle" || text === "running" || text === "waiting" || text === "held")
+    return { ok: true, value: text };
   return { ok: false, message: "must be idle, running or waiting", issues: [] };
 }
 

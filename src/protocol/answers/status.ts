@@ -1,23 +1,28 @@
 import * as z from "zod";
 import { questions } from "../events/event-body.ts";
-import { turnError, usage, FINISH_REASONS, TURN_ERROR_CODES } from "../events/outcome-codes.ts";
+import { holdReason, turnError, usage, FINISH_REASONS, TURN_ERROR_CODES } from "../events/outcome-codes.ts";
 import type { Questions } from "../events/event-body.ts";
-import type { TurnError, Usage, FinishReason, TurnErrorCode } from "../events/outcome-codes.ts";
+import type { FinishReason, HoldReason, TurnError, TurnErrorCode, Usage } from "../events/outcome-codes.ts";
 import type { ForkedFrom } from "../events/events.ts";
 import { count, json, ordinal, requestId, runId, timestamp } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 import type { RequestId, RunId } from "../ids.ts";
 import type { Json } from "../json.ts";
 
-const REQUEST_PHASES = ["queued", "running", "waiting", "completed"] as const;
+const REQUEST_PHASES = ["queued", "running", "waiting", "held", "completed"] as const;
 
-/** The state of a request. */
+/** The state of a request. A held one continues when code is served that can continue it. */
 export type RequestPhase = (typeof REQUEST_PHASES)[number];
 
-const RUN_PHASES = ["idle", "running", "waiting"] as const;
+const RUN_PHASES = ["idle", "running", "waiting", "held"] as const;
 
 /** The state of a run. */
 export type RunPhase = (typeof RUN_PHASES)[number];
+
+/** Why a turn is held, and since when. */
+export interface HeldTurn extends HoldReason {
+  readonly since: string;
+}
 
 /** What a request waits for from outside: the oldest open question, otherwise what its parked turn waits for. */
 export type WaitingFor =
@@ -56,6 +61,8 @@ export interface RequestStatus {
   /** The operations that the machine takes now, guards not considered; absent when the request has ended. */
   readonly accepts?: readonly string[];
   readonly waiting_for?: WaitingFor;
+  /** Why it is held, if it is. */
+  readonly held?: HeldTurn;
   /** When the parked request continues by itself, if it does. */
   readonly wake_at?: string;
   readonly created_at: string;
@@ -73,6 +80,8 @@ export interface LastTurn {
   readonly ended_at?: string;
   readonly finish_reason?: FinishReason;
   readonly error_code?: TurnErrorCode;
+  /** Why it is held, if it is. */
+  readonly held?: HeldTurn;
 }
 
 /** One row of `GET /runs`. */
@@ -122,6 +131,10 @@ const text = z.string();
 
 const finishReason = z.enum(FINISH_REASONS);
 
+const held: z.ZodType<HeldTurn> = z
+  .object({ ...holdReason, since: timestamp } satisfies Shape<HeldTurn>)
+  .describe("Why the turn is held: no code that is served can continue it.");
+
 const lastTurn = z
   .object({
     request_id: requestId,
@@ -130,6 +143,7 @@ const lastTurn = z
     ended_at: timestamp.exactOptional().describe("Absent while the turn is not at its end."),
     finish_reason: finishReason.exactOptional(),
     error_code: z.enum(TURN_ERROR_CODES).exactOptional(),
+    held: held.exactOptional(),
   } satisfies Shape<LastTurn>)
   .describe("The newest turn of the run.");
 
@@ -201,6 +215,7 @@ export const requestStatusSchema: z.ZodType<RequestStatus> = z
     waiting_for: waitingFor
       .exactOptional()
       .describe("What the request waits for from outside; clients ignore kinds that they do not know."),
+    held: held.exactOptional(),
     wake_at: timestamp.exactOptional().describe("When the parked request continues by itself."),
     created_at: timestamp,
     completed_at: timestamp.exactOptional(),

@@ -19,11 +19,19 @@ import type { Json, JsonObject } from "../json.ts";
 import {
   COMPLETION_ERROR_CODES,
   FINISH_REASONS,
+  holdReason,
   TOOL_ERROR_CODES,
   turnError,
   usage,
 } from "./outcome-codes.ts";
-import type { CompletionErrorCode, FinishReason, ToolErrorCode, TurnError, Usage } from "./outcome-codes.ts";
+import type {
+  CompletionErrorCode,
+  FinishReason,
+  HoldReason,
+  ToolErrorCode,
+  TurnError,
+  Usage,
+} from "./outcome-codes.ts";
 
 /** The questions of a wait: a description for a human, by the key of each requested value. */
 export type Questions = { readonly [key: string]: string };
@@ -204,6 +212,10 @@ export type EventBody =
       /** ISO 8601, UTC. */
       readonly until: string;
     }
+  /** No code that is served can continue the turn. It is tried again when other code is served. */
+  | ({ readonly type: "RequestHeld" } & HoldReason)
+  /** The turn that was held continues. */
+  | { readonly type: "RequestContinued" }
   | { readonly type: "Custom"; readonly name: string; readonly body: Json }
   | {
       readonly type: "RunCreated";
@@ -442,6 +454,11 @@ export const bodies: {
       until: timestamp,
     },
   ],
+  RequestHeld: [
+    "No code that is served can continue the turn; it is tried again when other code is served.",
+    holdReason,
+  ],
+  RequestContinued: ["The turn that was held continues.", {}],
   Custom: [
     "The agent's state machine emitted an event of its own.",
     {

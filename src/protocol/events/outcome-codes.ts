@@ -38,6 +38,8 @@ const TURN_CODES = [
   "overloaded",
   "unsupported_input",
   "version_mismatch",
+  "agent_missing",
+  "snapshot_mismatch",
   "not_accepted",
   "canceled",
 ] as const;
@@ -47,6 +49,16 @@ export type TurnErrorCode = (typeof TURN_CODES)[number] | ModelErrorCode;
 
 /** All reasons for a turn to end with `error`. */
 export const TURN_ERROR_CODES: readonly TurnErrorCode[] = [...TURN_CODES, ...MODEL_ERROR_CODES];
+
+/** The reasons for a turn to be held: no code that is served can continue it. */
+export const HOLD_CODES = [
+  "nondeterministic",
+  "version_mismatch",
+  "agent_missing",
+  "snapshot_mismatch",
+] as const;
+
+export type HoldCode = (typeof HOLD_CODES)[number];
 
 const TOOL_CODES = [
   "tool_error",
@@ -86,6 +98,20 @@ export interface TurnError {
   readonly message: string;
 }
 
+/** Why a turn is held: no code that is served can continue it. */
+export interface HoldReason {
+  readonly code: HoldCode;
+  readonly message: string;
+  /** The place in the turn where the code differs from the log, if it does. */
+  readonly scope?: string;
+  /** What the log has there. */
+  readonly expected?: string;
+  /** What the code does there. */
+  readonly found?: string;
+  /** The file and line of the agent's code, if they are known. */
+  readonly at?: string;
+}
+
 /** Token usage of completions, as far as the model reports it. */
 export interface Usage {
   readonly input_tokens?: number;
@@ -105,3 +131,13 @@ export const usage: z.ZodType<Usage> = z.object({
   output_tokens: count.exactOptional(),
   cost: z.number().exactOptional(),
 } satisfies Shape<Usage>);
+
+/** @internal The schemas of the fields of the reason for which a turn is held. */
+export const holdReason: Shape<HoldReason> = {
+  code: z.enum(HOLD_CODES),
+  message: z.string(),
+  scope: z.string().exactOptional().describe("The place in the turn where the code differs from the log."),
+  expected: z.string().exactOptional().describe("What the log has there."),
+  found: z.string().exactOptional().describe("What the code does there."),
+  at: z.string().exactOptional().describe("The file and line of the agent's code, if they are known."),
+};

@@ -26,6 +26,8 @@ export function roleOf(type: EventType): Role {
     case "ReasoningOutput":
     case "StateChanged":
     case "Sleeping":
+    case "RequestHeld":
+    case "RequestContinued":
     case "Custom":
     case "RunCreated":
     case "Renewed":

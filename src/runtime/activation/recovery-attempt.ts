@@ -1,4 +1,4 @@
-import type { TurnError } from "../../protocol/events/outcome-codes.ts";
+import type { HoldReason, TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { ContinuedStart } from "../journal/records.ts";
@@ -38,15 +38,17 @@ export function toPoisoned({ count, deaths = 0 }: ContinuedStart): TurnError | u
   return { code: "poisoned", message: `the process died ${DEATHS} times during this turn without progress` };
 }
 
-/** The reason why the current agent cannot continue a turn; `undefined` if it can. */
-export function versionMismatch(
+/** The reason why the served agent cannot continue a turn; `undefined` if it may be able to. */
+export function toMisfit(
   name: string,
   agent: Agent | undefined,
-  { agentVersion: before }: TurnJournal,
-): TurnError | undefined {
-  if (agent === undefined) return { code: "interrupted", message: `agent ${name} is no longer served` };
+  { agentVersion: before, calls, scopes }: TurnJournal,
+): HoldReason | undefined {
+  if (agent === undefined) return { code: "agent_missing", message: `agent ${name} is no longer served` };
   const { version: now, compatible } = agent;
   if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
+  // Each version can begin a turn that has done nothing.
+  if (calls.size === 0 && scopes.size === 0) return undefined;
   const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
   return {
     code: "version_mismatch",

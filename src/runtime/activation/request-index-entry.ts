@@ -55,6 +55,28 @@ export class RequestIndexEntry {
     if (this.parked) this.#write({ ...this.#marked, ...AWAKE, phase: "running" });
   }
 
+  /** Records that the turn is held: it has no wake time, and waits for nothing. */
+  hold(): void {
+    const { requestId } = this.#ledger.started?.accepted ?? {};
+    if (requestId === undefined) return;
+    this.#ledger.recorder.mark({ requestId, phase: "held", wakeAt: 0, waitingFor: null, parkedOn: [] });
+    this.#marked = { ...this.#marked, ...AWAKE };
+  }
+
+  /** Records the current segment of a turn that is held, after an answer. */
+  answered(segment: number | undefined): void {
+    const { requestId } = this.#ledger.started?.accepted ?? {};
+    if (requestId === undefined || segment === undefined) return;
+    this.#ledger.recorder.mark({ requestId, phase: "held", segment });
+    this.#marked = { ...this.#marked, segment };
+  }
+
+  /** Records that the turn that was held continues. */
+  continueHeld(): void {
+    const { requestId } = this.#ledger.started?.accepted ?? {};
+    if (requestId !== undefined) this.#ledger.recorder.mark({ requestId, phase: "running" });
+  }
+
   /** Adds the changes of the entry to the batch that is about to be committed. */
   beforeCommit(turn: ActiveTurn): void {
     const { segment, wakeAt, waitingFor } = this.#marked;

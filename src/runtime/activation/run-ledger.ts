@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
 import type { RecordPosition, RunRow } from "../../ports/log-batch.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
-import type { LastTurn, RunPhase } from "../../protocol/answers/status.ts";
+import type { HeldTurn, LastTurn, RunPhase } from "../../protocol/answers/status.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -11,7 +11,7 @@ import { CHAT } from "../agent/agent.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import { addUsage } from "../replay/turn-journal.ts";
-import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { HoldReason, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
 import { toPromptMark } from "../replay/prompts.ts";
@@ -245,6 +245,38 @@ export class RunLedger {
     return started;
   }
 
+  /** Writes that no served code can continue the turn. */
+  hold(reason: HoldReason): void {
+    const started = this.#started;
+    if (started === undefined) return;
+    const { requestId } = started.accepted;
+    this.recorder.event(this.speakerOf(started.accepted), { type: "RequestHeld", ...reason });
+    const hold = { ...reason, since: toTimestamp(this.#now()) };
+    this.#evolve({ type: "RequestHeld", requestId, hold });
+    this.#showHold(this.#started?.hold);
+    this.enter("hold");
+    this.save();
+  }
+
+  /** Writes that the turn that was held continues. */
+  continueHeld(): void {
+    const started = this.#started;
+    if (started === undefined) return;
+    const { requestId } = started.accepted;
+    this.recorder.event(this.speakerOf(started.accepted), { type: "RequestContinued" });
+    this.#evolve({ type: "RequestContinued", requestId });
+    this.#showHold(undefined);
+    this.enter("continue");
+    this.save();
+  }
+
+  /** Shows in the row of the run why its turn is held. */
+  #showHold(held: HeldTurn | undefined): void {
+    if (this.#lastTurn === undefined) return;
+    const { held: _, ...lastTurn } = this.#lastTurn;
+    this.#lastTurn = { ...lastTurn, ...(held && { held }) };
+  }
+
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
   end(speaker: Speaker, { requestId, callId }: AcceptedRequest, end: RequestEnd): string {
     const { finishReason, result, truncated, output, error, usage, memory } = end;
@@ -261,6 +293,7 @@ export class RunLedger {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
+    this.#showHold(undefined);
     this.#lastTurn &&= {
       ...this.#lastTurn,
       ended_at: toTimestamp(this.#now()),
@@ -358,8 +391,10 @@ export function notWritten(cause: unknown): AgentError {
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }
 
-/** What changes the phase of a run: a turn starts, waits for input, continues or ends; the run is passivated. */
-type LifecycleEvent = "start" | "wait" | "continue" | "end" | "close";
+/**
+ * What changes the phase of a run: a turn starts, waits for input, is held, continues or ends; the run is passivated.
+ */
+type LifecycleEvent = "start" | "wait" | "hold" | "continue" | "end" | "close";
 
 /** The state of a run: its phase, or `closed` when it is no longer in memory. */
 type LifecycleState = RunPhase | "closed";
@@ -368,7 +403,8 @@ type LifecycleState = RunPhase | "closed";
 const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in LifecycleEvent]?: LifecycleState }>> =
   {
     idle: { start: "running", close: "closed" },
-    running: { wait: "waiting", end: "idle", close: "closed" },
-    waiting: { continue: "running", end: "idle", close: "closed" },
+    running: { wait: "waiting", hold: "held", end: "idle", close: "closed" },
+    waiting: { continue: "running", hold: "held", end: "idle", close: "closed" },
+    held: { continue: "running", end: "idle", close: "closed" },
     closed: {},
   };

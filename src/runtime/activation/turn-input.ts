@@ -39,7 +39,10 @@ export class TurnInput {
    * meantime.
    */
   async answer(callId: CallId, { values, resumeId }: WaitAnswer): Promise<RecordedEvent | undefined> {
-    const turn = this.#slot.turn ?? this.#slot.revive();
+    const turn = this.#slot.held ? undefined : (this.#slot.turn ?? this.#slot.revive());
+    // It may be held by this: its agent is not served.
+    if (this.#slot.held && turn === undefined)
+      return this.#slot.answerHeld(callId, { values, ...(resumeId !== undefined && { resumeId }) });
     const wait = await turn?.parkedCalls.whenLive(callId);
     return wait && turn && answerWait(turn, wait, values, resumeId);
   }
@@ -78,6 +81,10 @@ export class TurnInput {
     const slot = this.#slot;
     const number = this.#ledger.started?.turn;
     if (number === undefined || !isUnder(reply.callId, rootOf(number))) return;
+    if (slot.held && slot.turn === undefined) {
+      slot.replyHeld(reply);
+      return;
+    }
     if (slot.turn === undefined) {
       this.#checkWakeable();
       slot.wake();
@@ -89,6 +96,15 @@ export class TurnInput {
   /** Throws `unavailable` if the passivated turn is to be continued first, so that a crash counts against it. */
   #checkWakeable(): void {
     if (this.#slot.mayWake) return;
+    const { held } = this.#slot;
+    if (held)
+      throw new AgentError("unavailable", `the turn is held: ${held.message}`, {
+        hint: "serve code that can continue it, or end it",
+        retryAfterS: HELD_RETRY_S,
+      });
     throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
   }
 }
+
+/** When it makes sense to give something to a turn that is held again, in seconds. */
+const HELD_RETRY_S = 10;

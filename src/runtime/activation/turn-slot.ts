@@ -1,6 +1,9 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
+import type { HeldTurn } from "../../protocol/answers/status.ts";
+import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
+import { canonical } from "../../protocol/json.ts";
 import { Actor } from "../actor/actor.ts";
 import { isInterruption, isPassedOn, modelCodeOf } from "../actor/call-failure.ts";
 import { isNotAccepted } from "../agent/accepted-operations.ts";
@@ -10,7 +13,9 @@ import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
 import { rootOf } from "../journal/call-id.ts";
+import type { RecordedEvent } from "../journal/recorder.ts";
 import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/records.ts";
+import type { Reply } from "../replay/mail-port.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { NEW_TURN, spare, waitsOf } from "../replay/turn-journal.ts";
@@ -24,22 +29,33 @@ import type { TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
 import { endRequest } from "./end-request.ts";
+import { logAnswer, logReply } from "./held-input.ts";
+import type { HeldLog } from "./held-input.ts";
 import type { Mailbox } from "./mailbox.ts";
-import { RecoveryAttempt, toContinuedStart, toPoisoned, versionMismatch } from "./recovery-attempt.ts";
+import { RecoveryAttempt, toContinuedStart, toMisfit, toPoisoned } from "./recovery-attempt.ts";
 import { RequestIndexEntry, toSegment } from "./request-index-entry.ts";
 import { CANCELED } from "./run-ledger.ts";
+import type { WaitAnswer } from "./turn-input.ts";
 import type { RunLedger } from "./run-ledger.ts";
+
+/** The run that has a slot. */
+export interface SlotListener {
+  /** The code of the turn does not fit its log: the run must be loaded again, and the turn is then held. */
+  unfit(reason: HoldReason): void;
+}
 
 /**
  * The slot of the one started turn of a run. The turn is either active, with a running handler, or
  * passivated: only in the log, as after a restart. The handler of a passivated turn runs again when an
- * answer, a wake-up or a recovery needs it.
+ * answer, a wake-up or a recovery needs it. A turn that no served code can continue is held: it is passivated, and
+ * runs again only when it is tried with other code.
  */
 export class TurnSlot implements TurnListener {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
   readonly #inbox: Inbox;
+  readonly #listener: SlotListener;
   #turn: ActiveTurn | undefined;
   #stopHandler: (() => void) | undefined;
   #passivated: TurnJournal | undefined;
@@ -53,11 +69,13 @@ export class TurnSlot implements TurnListener {
     mailbox: Mailbox,
     inbox: Inbox,
     passivated: PassivatedTurn | undefined,
+    listener: SlotListener,
   ) {
     this.#context = context;
     this.#ledger = ledger;
     this.#mailbox = mailbox;
     this.#inbox = inbox;
+    this.#listener = listener;
     this.#passivated = passivated?.journal;
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
@@ -67,7 +85,18 @@ export class TurnSlot implements TurnListener {
     });
     if (passivated === undefined) return;
     ledger.enter("start");
-    if (passivated.waiting) ledger.enter("wait");
+    if (this.held) ledger.enter("hold");
+    else if (passivated.waiting) ledger.enter("wait");
+  }
+
+  /** Why no served code can continue the turn, if it is held. */
+  get held(): HeldTurn | undefined {
+    return this.#ledger.started?.hold;
+  }
+
+  /** Whether the turn is tried: its code has not done all again that the log has, and nothing is committed. */
+  get isReplaying(): boolean {
+    return this.#turn?.isReplaying === true;
   }
 
   /** The turn, if it is in memory. */
@@ -87,7 +116,7 @@ export class TurnSlot implements TurnListener {
 
   /** Whether the turn is suspended: it only waits for something from outside. */
   get suspended(): boolean {
-    return this.#turn?.quiescence.suspended ?? this.#entry.parked;
+    return this.#turn?.quiescence.suspended ?? (this.#entry.parked || this.held !== undefined);
   }
 
   /** Whether the turn is parked, also in the index. */
@@ -102,8 +131,9 @@ export class TurnSlot implements TurnListener {
    * wake time has passed may have to wait until it is continued.
    */
   get canPassivate(): boolean {
-    if (!this.parked) return false;
+    if (!this.parked && this.held === undefined) return false;
     if (this.#turn === undefined) return this.#continuation === undefined;
+    if (this.isReplaying) return false;
     return isLong(this.wakeAt, this.#context.environment.now());
   }
 
@@ -165,16 +195,23 @@ export class TurnSlot implements TurnListener {
 
   /**
    * Continues a passivated turn after a crash, or at its wake time if it is parked. The recovery is recorded first, so
-   * that a turn that crashes the process repeatedly is detected and ended.
+   * that a turn that crashes the process repeatedly is detected and ended. A turn that is held is tried again only if the
+   * code that is served may have changed.
    */
-  recover({ isDue }: { readonly isDue: boolean }): void {
+  recover({ isDue, isRetry }: { readonly isDue: boolean; readonly isRetry: boolean }): void {
     const ledger = this.#ledger;
     const open = ledger.started;
-    if (open === undefined || this.#passivated === undefined || this.#continuation !== undefined) return;
+    const journal = this.#passivated;
+    if (open === undefined || journal === undefined || this.#continuation !== undefined) return;
     const { parked, wakeAt } = this.#entry;
-    if (parked && !(isDue && wakeAt !== undefined)) return;
+    if (open.hold ? !isRetry : parked && !(isDue && wakeAt !== undefined)) return;
+    const { requestId, agent } = open.accepted;
+    const misfit = toMisfit(agent, this.#context.agents.find(agent), journal);
+    if (misfit) {
+      this.hold(misfit);
+      return;
+    }
     const start = toContinuedStart(open, open.released !== true && !parked);
-    const { requestId } = open.accepted;
     const error = toPoisoned(start);
     if (error) {
       this.#context.telemetry.fault(`request ${requestId} is poisoned`);
@@ -184,6 +221,58 @@ export class TurnSlot implements TurnListener {
     const run = (): void => this.#continue(start);
     this.#continuation = new RecoveryAttempt({ ledger, requestId, start, among: open.among ?? 0, run });
     this.#context.gate.continue(this.#continuation);
+  }
+
+  /** Holds the passivated turn, because no served code can continue it. Writes nothing if it is held for this reason. */
+  hold(reason: HoldReason): void {
+    const ledger = this.#ledger;
+    const open = ledger.started;
+    if (open === undefined) return;
+    // What the turn does next is not the doing of a process that dies meanwhile.
+    if (open.recoveries > 0) ledger.change({ type: "Released", request_id: open.accepted.requestId });
+    if (open.hold && isSameReason(open.hold, reason)) return;
+    ledger.hold(reason);
+    this.#entry.hold();
+    this.#context.telemetry.held?.(open.accepted.agent, reason, {
+      runId: ledger.runId,
+      requestId: open.accepted.requestId,
+    });
+  }
+
+  /** Ends the turn that is held, with the reason as its error. Returns its encoded RequestCompleted. */
+  endHeld(): string | undefined {
+    const { held } = this;
+    if (held === undefined) return undefined;
+    const { code, message } = held;
+    return this.#endPassivated({
+      finishReason: "error",
+      result: null,
+      output: null,
+      error: { code, message },
+    });
+  }
+
+  /** Takes an answer to a wait of the turn that is held. `undefined` if the wait is not open. */
+  answerHeld(callId: CallId, given: WaitAnswer): RecordedEvent | undefined {
+    const log = this.#heldLog;
+    const answered = log && logAnswer(log, callId, given);
+    if (answered === undefined) return undefined;
+    this.#passivated = answered.journal;
+    this.#entry.answered(toSegment(answered.recorded.id, this.waits));
+    this.#ledger.save();
+    return answered.recorded;
+  }
+
+  /** Takes the answer of another actor to an ask of the turn that is held. */
+  replyHeld(reply: Reply): void {
+    const log = this.#heldLog;
+    this.#passivated = (log && logReply(log, reply)) ?? this.#passivated;
+  }
+
+  get #heldLog(): HeldLog | undefined {
+    const { requestId } = this;
+    const journal = this.#passivated;
+    return requestId && journal && { ledger: this.#ledger, requestId, journal };
   }
 
   /** Records in the index that the parked turn continues. */
@@ -233,6 +322,10 @@ export class TurnSlot implements TurnListener {
     this.#ledger.change({ type: "Received", call_id: callId, ids, ...(name !== undefined && { name }) });
   }
 
+  unfit(reason: HoldReason): void {
+    this.#listener.unfit(reason);
+  }
+
   prompted(record: PromptRecord): PromptMark {
     return this.#ledger.prompted(record);
   }
@@ -249,7 +342,7 @@ export class TurnSlot implements TurnListener {
     this.#stopHandler?.();
   }
 
-  /** Creates the turn of the started request; ends the request if its agent cannot continue it. */
+  /** Creates the turn of the started request; holds it if its agent is not served, or has another version. */
   #open(
     journal: TurnJournal,
     known: { readonly agent?: Agent | undefined; readonly speaker?: Speaker } = {},
@@ -258,9 +351,12 @@ export class TurnSlot implements TurnListener {
     const accepted = this.#ledger.started?.accepted;
     if (accepted === undefined) return undefined;
     const { agent = context.agents.find(accepted.agent), speaker = this.#ledger.speakerOf(accepted) } = known;
-    const error = journal.isNew && agent ? undefined : versionMismatch(accepted.agent, agent, journal);
-    if (agent === undefined || error !== undefined) {
-      this.#endPassivated({ finishReason: "error", result: null, output: null, ...(error && { error }) });
+    const misfit = journal.isNew && agent ? undefined : toMisfit(accepted.agent, agent, journal);
+    if (agent === undefined || misfit !== undefined) {
+      this.#continuation?.end();
+      this.#continuation = undefined;
+      this.#passivated = { ...journal, isNew: false };
+      if (misfit) this.hold(misfit);
       return undefined;
     }
     const inbox = this.#inbox;
@@ -272,6 +368,11 @@ export class TurnSlot implements TurnListener {
   #run(turn: ActiveTurn): void {
     if (this.#turn !== turn) return;
     turn.startTime();
+    if (!turn.journal.isNew) turn.startReplay();
+    if (this.held) {
+      this.#ledger.continueHeld();
+      this.#entry.continueHeld();
+    }
     turn.openAsks?.resume();
     const stop = runHandler(turn);
     // The handler may have ended the turn already.
@@ -326,6 +427,10 @@ export class TurnSlot implements TurnListener {
   }
 }
 
+function isSameReason(held: HeldTurn, reason: HoldReason): boolean {
+  return canonical(held) === canonical({ ...reason, since: held.since });
+}
+
 /** A failed commit is reported to the run. */
 function ignore(): void {}
 
@@ -369,9 +474,16 @@ function openTurn(
  */
 function runHandler(turn: ActiveTurn): () => void {
   const { agent, accepted, root } = turn;
-  const asked = askedOf(turn);
+  const { request } = accepted;
+  const isGone =
+    request.type === "OperationRequest" &&
+    !agent.remote &&
+    !Object.hasOwn(agent.operations, request.operation);
+  const asked = isGone ? undefined : askedOf(turn);
   if (asked === undefined) {
-    turn.fail("unsupported_input", noChat(agent));
+    // The operation existed when the request was accepted; the code has changed since.
+    if (isGone) turn.hold(toGone(agent.name, request.operation));
+    else turn.fail("unsupported_input", noChat(agent));
     return () => {};
   }
   const actor = new Actor(turn, agent, 0, root);
@@ -389,7 +501,8 @@ function runHandler(turn: ActiveTurn): () => void {
     failed(thrown, unfit) {
       // A chat that does not fit the operation fails here; every other input was checked before.
       const isChat = accepted.request.type === "ChatRequest" && asked.name !== CHAT;
-      if (unfit && isChat) turn.fail("unsupported_input", errorMessage(thrown));
+      if (unfit && !isChat) turn.hold(toUnfitInput(errorMessage(thrown)));
+      else if (unfit) turn.fail("unsupported_input", errorMessage(thrown));
       else if (isNotAccepted(thrown)) turn.fail("not_accepted", errorMessage(thrown));
       else if (isInstance(thrown, RemoteFailure)) turn.fail(thrown.turnCode, errorMessage(thrown));
       else if (isPassedOn(thrown)) turn.fail("agent_error", errorMessage(thrown));
@@ -402,6 +515,21 @@ function runHandler(turn: ActiveTurn): () => void {
   });
 }
 
+function toGone(agent: string, operation: string): HoldReason {
+  return {
+    code: "nondeterministic",
+    message: `agent ${agent} no longer has the operation ${operation}`,
+    expected: `operation ${operation}`,
+    found: "nothing",
+  };
+}
+
+/** The input was checked when the request was accepted; the schema has changed since. */
+function toUnfitInput(message: string): HoldReason {
+  return { code: "nondeterministic", message: `the logged input does not fit: ${message}`, found: message };
+}
+
+/** What the request asks of the agent; `undefined` if the agent does not have that. */
 function askedOf({ agent, accepted }: ActiveTurn): ReturnType<typeof toAsked> {
   if (agent.remote) return toRemoteInvocation(agent, accepted.request);
   try {

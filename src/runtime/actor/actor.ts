@@ -78,7 +78,7 @@ export class Actor implements ActorContext {
           });
     if (depth > 0) turn.subscriptions?.introduce(this.speaker, call.callId);
     const before = journal.scopes.get(call.callId);
-    this.scope = new ReplayScope(call.callId, before?.items);
+    this.scope = new ReplayScope(call.callId, turn.replay);
     this.memory = createMemory(this);
     this.transcript = before?.transcript ?? new Transcript();
   }
@@ -126,11 +126,11 @@ export class Actor implements ActorContext {
     this.turn.activity.begin(this.scope.path);
     const answer = async (signal: AbortSignal): Promise<void> => {
       this.#signal = signal;
-      const tell = await this.#perform(asked, end);
+      const { tell, thrown } = await this.#perform(asked, end);
       if (signal.aborted) return;
       over = true;
       const divergence = this.scope.end();
-      if (divergence) this.turn.diverge(divergence);
+      if (divergence) this.turn.diverge(divergence, thrown);
       else tell();
     };
     const { system } = this.turn;
@@ -197,8 +197,11 @@ export class Actor implements ActorContext {
     return scope.hasRoom(this.turn.context.limits, this.turn.recorder);
   }
 
-  /** Runs the handler. Returns a function that reports its end. */
-  async #perform({ name, operation, input }: Invocation, { done, failed }: HandlerEnd): Promise<() => void> {
+  /** Runs the handler. Returns a function that reports its end, and what it threw. */
+  async #perform(
+    { name, operation, input }: Invocation,
+    { done, failed }: HandlerEnd,
+  ): Promise<{ readonly tell: () => void; readonly thrown?: unknown }> {
     const { runId, accepted } = this.turn;
     const { environment } = this.turn.context;
     let parsed: unknown;
@@ -207,13 +210,13 @@ export class Actor implements ActorContext {
       // parses.
       parsed = await parseWith(operation.input, copyJson(input), `the input of ${this.agent.name}`);
     } catch (thrown) {
-      return () => failed(thrown, true);
+      return { tell: () => failed(thrown, true), thrown };
     }
     const { remote } = this.agent;
     try {
       if (remote) {
         const result = await performRemotely(this, remote, { name, input });
-        return () => done(toRemoteAnswer(result, { operation: name, transcript: this.transcript }));
+        return { tell: () => done(toRemoteAnswer(result, { operation: name, transcript: this.transcript })) };
       }
       const handle = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
@@ -225,9 +228,9 @@ export class Actor implements ActorContext {
         `what ${this.agent.name} returned`,
       );
       const answer = toHandlerResult(checked, { operation: name, transcript: this.transcript });
-      return () => done(answer);
+      return { tell: () => done(answer) };
     } catch (thrown) {
-      return () => failed(thrown, false);
+      return { tell: () => failed(thrown, false), thrown };
     }
   }
 

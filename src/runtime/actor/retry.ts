@@ -77,7 +77,7 @@ export class RetriedCall implements Attempt {
     const { callId, logged } = step;
     if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: 1 });
     const path = branchOf(step);
-    const scope = new ReplayScope(path, turn.journal.scopes.get(path)?.items);
+    const scope = new ReplayScope(path, turn.replay);
     turn.activity.begin(path, { above: scopeOf(callId), isAside: true });
     // The code that made the call waits for it under this id, although only the attempts have outcomes in the log.
     turn.deliveries.expect(callId, () => {});

@@ -291,7 +291,7 @@ async function runBranches(sequence: Sequence, branches: readonly Branch[]): Pro
 
 async function runBranch({ actor, scope: above }: Sequence, branch: Branch, path: string): Promise<unknown> {
   const { turn } = actor;
-  const scope = new ReplayScope(path, turn.journal.scopes.get(path)?.items, above);
+  const scope = new ReplayScope(path, turn.replay, above);
   turn.activity.begin(path, { above: above.path });
   try {
     return await branch(new Sequence(actor, scope));

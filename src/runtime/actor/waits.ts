@@ -5,6 +5,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Schema } from "../agent/agent.ts";
+import { errorMessage } from "../agent/error-message.ts";
 import { checkTimeoutOption } from "../agent/call-options.ts";
 import { isSchema } from "../agent/definition/check-definition.ts";
 import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
@@ -82,7 +83,9 @@ async function waitForInput(
   checkQuestions(questions, jsonSchema, approval);
   note(questions);
   const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
-  const values = await sequence.issue(waitSignature(questions), (step) =>
+  let isLogged = true;
+  const values = await sequence.issue(waitSignature(questions), (step) => {
+    isLogged = false;
     wait(actor, {
       ...step,
       questions,
@@ -90,10 +93,24 @@ async function waitForInput(
       expiresAt,
       ...(jsonSchema && { jsonSchema }),
       ...(approval && { approval }),
-    }),
-  );
+    });
+  });
   if (values === null) return undefined;
-  return schema ? parseWith(schema, values as JsonObject, "the answer") : values;
+  if (schema === undefined) return values;
+  try {
+    return await parseWith(schema, values as JsonObject, "the answer");
+  } catch (thrown) {
+    if (!isLogged) throw thrown;
+    // The answer fitted the schema of the code that asked, or was given while the turn was held.
+    actor.turn.hold({
+      code: "nondeterministic",
+      message: `the logged answer does not fit what the agent asks now: ${errorMessage(thrown)}`,
+      scope: sequence.scope.path,
+      expected: waitSignature(questions),
+      found: errorMessage(thrown),
+    });
+    return actor.turn.over();
+  }
 }
 
 /** Takes the oldest unread message with a name, or waits for one; `undefined` if none came in time. */

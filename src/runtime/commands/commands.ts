@@ -42,19 +42,21 @@ export class Commands {
     this.#acceptance = new IdempotencyGuard(context.log);
   }
 
-  async process(agent: Agent, request: Request): Promise<Receipt> {
+  /** An answer and a cancel are taken for a turn whose agent is no longer served, too: it is held. */
+  async process(name: string, request: Request): Promise<Receipt> {
+    const { agents } = this.#context;
     switch (request.type) {
       case "ChatRequest":
       case "OperationRequest":
-        return this.#turn(agent, request);
+        return this.#turn(agents.get(name), request);
       case "Message":
-        return this.#message(agent, request);
+        return this.#message(agents.get(name), request);
       case "ResumeWithInput":
-        return this.#reach(request, () => this.#resume(agent.name, request));
+        return this.#reach(request, () => this.#resume(name, request));
       case "CancelRequest":
-        return this.#cancel(agent.name, request);
+        return this.#cancel(name, request);
       case "ConfigureRequest":
-        return this.#reach(request, () => this.#configure(agent, request));
+        return this.#reach(request, () => this.#configure(agents.get(name), request));
       default: {
         const never: never = request;
         return never;
@@ -299,7 +301,10 @@ export class Commands {
   /** Throws `not_found` unless the run belongs to the agent: other agents do not see it. */
   async #checkRun(agent: string, runId: RunId): Promise<void> {
     const run = await this.#queries.run(runId);
-    if (run.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
+    if (run.agent === agent) return;
+    // The name may be wrong, and then the names of the agents help.
+    this.#context.agents.get(agent);
+    throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
 }
 

@@ -43,10 +43,22 @@ export interface Progress {
 /** Notes an event; one without a body is a text. Those of other requests and of no request come from outside. */
 export function noteEvent(progress: Progress, { address }: Speaker, body?: EventBody): void {
   if (address.request_id !== progress.requestId) return;
-  if (body === undefined || !(isRetry(body) || body.type === "MessageReceived")) progress.isMade = true;
+  if (body === undefined || !isStale(body)) progress.isMade = true;
 }
 
 /** Notes a record. */
 export function noteRecord(progress: Progress, { type }: RecordBody): void {
   if (!NO_PROGRESS.has(type)) progress.isMade = true;
+}
+
+/** Whether an event is no progress of its turn: it starts a call again, comes from outside, or says who continues the turn. */
+function isStale(event: EventBody): boolean {
+  switch (event.type) {
+    case "MessageReceived":
+    case "RequestHeld":
+    case "RequestContinued":
+      return true;
+    default:
+      return isRetry(event);
+  }
 }

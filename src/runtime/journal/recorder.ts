@@ -74,6 +74,8 @@ export class Recorder {
   #startedMs = 0;
   /** Whether a commit of the pending batch is about to start. */
   #scheduled = false;
+  /** Whether nothing is committed at present. */
+  #isPaused = false;
   /** Whether the pending texts wait for the group commit. */
   #gathers = false;
   /** The type of the newest event, if it is a type whose events are gathered. */
@@ -89,7 +91,7 @@ export class Recorder {
   readonly #commitNow = (): void => this.#commit();
   readonly #commitGathered = (): void => {
     this.#gathers = false;
-    if (this.#inFlight !== undefined || this.#scheduled) return;
+    if (this.#inFlight !== undefined || this.#scheduled || this.#isPaused) return;
     if (this.#pending === undefined || this.#pending.window !== undefined) return;
     // What the listener adds before the commit joins it, instead of starting another one.
     this.#scheduled = true;
@@ -280,6 +282,18 @@ export class Recorder {
     if (this.watched && this.isFlushed && this.#stopped === undefined) this.#listener.flushed();
   }
 
+  /** Commits nothing more until `resume`: code that replays a log must have no effect before its replay is over. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** Commits again, with what was recorded during the pause. */
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    if (this.#pending !== undefined) this.#schedule(false);
+  }
+
   /** Stops commits. Uncommitted entries are lost, and callers that wait for them get the error. */
   stop(toError: () => unknown): void {
     if (this.#stopped !== undefined) return;
@@ -341,7 +355,8 @@ export class Recorder {
       this.#dropWindow(pending);
     }
     if (pending.window !== undefined) return;
-    if (this.#scheduled || this.#inFlight !== undefined || this.#stopped !== undefined) return;
+    if (this.#scheduled || this.#isPaused || this.#inFlight !== undefined || this.#stopped !== undefined)
+      return;
     if (pending.urgent) {
       this.#commitSoon();
     } else if (!this.#gathers) {
@@ -359,6 +374,10 @@ export class Recorder {
 
   #commit(): void {
     if (this.#stopped !== undefined) return;
+    if (this.#isPaused) {
+      this.#scheduled = false;
+      return;
+    }
     const pending = this.#batch;
     const { log, environment } = this.#context;
     if (pending.patient === true) {

@@ -60,6 +60,8 @@ function isNeeded(type: EventType, depth: number): boolean {
     case "WaitExpired":
     case "CancelRequest":
     case "MessageReceived":
+    case "RequestHeld":
+    case "RequestContinued":
       return true;
     case "RequestCompleted":
       return depth === 0;

@@ -253,9 +253,11 @@ class StreamEnd {
     if (kind === "run") {
       const run = await this.#log.run(runId);
       if (run === undefined || run.removed === true || run.status === "idle") return true;
-      return this.#waits.size > 0 && run.status === "waiting";
+      return this.#waits.size > 0 && (run.status === "waiting" || run.status === "held");
     }
     const entry = await this.#log.lookup(this.#address.requestId);
+    // A request that is held takes answers, too.
+    if (entry?.phase === "held") return this.#waits.size > 0;
     return entry === undefined || entry.phase === "waiting" || entry.phase === "completed";
   }
 

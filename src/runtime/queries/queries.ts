@@ -149,7 +149,9 @@ export class Queries {
   /** The oldest open question of a request, as its encoded event; `undefined` unless it waits. */
   async question(requestId: RequestId): Promise<string | undefined> {
     const entry = await this.#log.lookup(requestId);
-    return entry?.phase === "waiting" ? oldestQuestion(this.#log, entry) : undefined;
+    return entry?.phase === "waiting" || entry?.phase === "held"
+      ? oldestQuestion(this.#log, entry)
+      : undefined;
   }
 
   /** The row of a run, as the runtime shows it. */

@@ -25,7 +25,8 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
     case "completed":
       return { ...base, ...(await completion(log, entry)), last_event_id: entry.completed ?? 0 };
     case "running":
-    case "waiting": {
+    case "waiting":
+    case "held": {
       const question = await oldestQuestion(log, entry);
       if (question === undefined && entry.phase === "waiting") {
         // The wait was answered after the lookup, so the entry is read again.
@@ -33,14 +34,22 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
         return toStatus(log, later ?? { ...entry, phase: "running" });
       }
       const wait = question === undefined ? undefined : (JSON.parse(question) as WaitEvent);
-      const isWaiting = wait !== undefined && entry.phase === "waiting";
-      const asked = isWaiting && { request_keys: wait.request_keys, wait_id: wait.wait_id };
+      // A request that is held takes answers, too.
+      const isAsking = wait !== undefined && entry.phase !== "running";
+      const asked = isAsking && { request_keys: wait.request_keys, wait_id: wait.wait_id };
+      const held = entry.phase === "held" && (await log.run(entry.runId))?.lastTurn?.held;
       const waitingFor = wait ? toInput(wait) : entry.waitingFor;
       const rest = {
         ...(waitingFor && { waiting_for: waitingFor }),
         ...(entry.wakeAt !== undefined && { wake_at: new Date(entry.wakeAt).toISOString() }),
       };
-      return { ...base, ...asked, ...rest, last_event_id: await newestEvent(log, entry) };
+      return {
+        ...base,
+        ...asked,
+        ...(held && { held }),
+        ...rest,
+        last_event_id: await newestEvent(log, entry),
+      };
     }
     default: {
       const never: never = entry.phase;

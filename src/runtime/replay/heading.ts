@@ -1,6 +1,7 @@
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import type { HeldTurn } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { byteLength } from "../journal/json-limits.ts";
@@ -20,6 +21,8 @@ export interface Heading {
   readonly isRetry: boolean;
   readonly message?: UnreadMessage & { readonly body: Json };
   readonly renewedTo?: RunId;
+  /** Why the turn is held from this event on. */
+  readonly hold?: HeldTurn;
 }
 
 export function toHeading(text: string): Heading {
@@ -32,6 +35,7 @@ export function toHeading(text: string): Heading {
     edge: mayBeEdge && depthOf(text) === 0,
     isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
     ...(type === "MessageReceived" && { message: toMessage(text) }),
+    ...(type === "RequestHeld" && { hold: toHold(text) }),
     ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
   };
 }
@@ -41,18 +45,35 @@ function toMessage(text: string): Heading["message"] & object {
   return { id, name, body, bytes: byteLength(text) };
 }
 
+function toHold(text: string): HeldTurn {
+  const { code, message, scope, expected, found, at, ts } = JSON.parse(text) as Event & {
+    readonly type: "RequestHeld";
+  };
+  return {
+    code,
+    message,
+    ...(scope !== undefined && { scope }),
+    ...(expected !== undefined && { expected }),
+    ...(found !== undefined && { found }),
+    ...(at !== undefined && { at }),
+    since: ts,
+  };
+}
+
 /** Events that start a call; few of them need parsing. */
 const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 
 /** The state after an event. */
 export function withEvent(
   state: RunState,
-  { requestId, type, edge, isRetry, message, renewedTo }: Heading,
+  { requestId, type, edge, isRetry, message, renewedTo, hold }: Heading,
 ): RunState {
   // A message comes from outside, so it is no progress of the turn.
   if (message) return evolve(state, { type: "MessageReceived", ...message });
   if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
   if (requestId === null || isRetry) return state;
+  if (hold) return evolve(state, { type: "RequestHeld", requestId, hold });
+  if (type === "RequestContinued") return evolve(state, { type, requestId });
   if (!edge) return withProgress(state, requestId);
   return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
 }

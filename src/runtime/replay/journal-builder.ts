@@ -174,6 +174,7 @@ export class JournalBuilder {
       ),
       tried: [...this.#tried],
       scopes: this.#scopes,
+      steps: this.#steps(),
       deliveries: this.#deliveries.filter(({ callId }) => !this.#isPast(callId)),
       usage: this.#usage,
       staged: this.#staged,
@@ -320,6 +321,22 @@ export class JournalBuilder {
       this.#scopes.set(path, scope);
     }
     return scope;
+  }
+
+  /** The number of steps that replayed code makes again, by their sequence. A machine continues from its state instead. */
+  #steps(): ReadonlyMap<string, number> {
+    const steps = new Map<string, number>();
+    for (const [path, { items, machine, remote }] of this.#scopes) {
+      if (items === undefined || machine !== undefined || remote !== undefined) continue;
+      if (path === this.#root || !this.#isScopePast(path)) steps.set(path, items.length);
+    }
+    return steps;
+  }
+
+  /** Whether the sequence of a call or a branch never runs again. */
+  #isScopePast(path: string): boolean {
+    const callId = branchedCall(path) ?? path;
+    return this.#calls.get(callId)?.outcome !== undefined || this.#isPast(callId);
   }
 
   /** Whether replayed code will never ask for a call, so that its log entries are skipped. */

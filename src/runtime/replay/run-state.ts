@@ -1,3 +1,4 @@
+import type { HeldTurn } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { isRoot } from "../journal/call-id.ts";
@@ -51,6 +52,8 @@ export interface OpenRequest {
   readonly released?: boolean;
   /** Whether it is held back before a trial. */
   readonly held?: boolean;
+  /** Why no served code can continue it, if so. */
+  readonly hold?: HeldTurn | undefined;
 }
 
 /** The configuration of a run, and how often it was changed. */
@@ -67,6 +70,8 @@ export type RunStateChange =
   | { readonly type: "Prompted"; readonly prompt: PromptMark }
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
+  | { readonly type: "RequestHeld"; readonly requestId: RequestId; readonly hold: HeldTurn }
+  | { readonly type: "RequestContinued"; readonly requestId: RequestId }
   | { readonly type: "Renewed"; readonly to: RunId }
   /** The turn made progress: a result or a text was committed after a recovery. */
   | { readonly type: "Progress"; readonly requestId: RequestId };
@@ -97,6 +102,14 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
     }
     case "RequestCompleted":
       return { ...state, open: state.open.filter(({ accepted }) => accepted.requestId !== change.requestId) };
+    case "RequestHeld": {
+      const before = state.open.find(({ accepted }) => accepted.requestId === change.requestId);
+      // It is held from the first of several reasons on.
+      const since = before?.hold?.since ?? change.hold.since;
+      return { ...state, open: patch(state.open, change.requestId, { hold: { ...change.hold, since } }) };
+    }
+    case "RequestContinued":
+      return { ...state, open: patch(state.open, change.requestId, { hold: undefined }) };
     case "RecoveryStarted": {
       const { request_id: requestId, count: recoveries, deaths = 0, among = 0 } = change;
       return { ...state, open: patch(state.open, requestId, { recoveries, deaths, among, ...STARTED }) };

@@ -1,6 +1,7 @@
 import type { CallId } from "../../protocol/ids.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { Limits } from "../limits.ts";
+import type { Replay } from "./replay.ts";
 import type { ScopeItem, LoggedStep } from "./turn-journal.ts";
 import { toSignature } from "./turn-journal.ts";
 import { textSignature } from "./signature.ts";
@@ -22,6 +23,7 @@ export class ReplayScope {
    * `c` and the number of the turn, then the positions of the calls above, for example `c3.1` or `c3.4:0`.
    */
   readonly path: string;
+  readonly #replay: Replay;
   readonly #parent: ReplayScope | undefined;
   readonly #items: ScopeItem[];
   readonly #logged: number;
@@ -35,9 +37,11 @@ export class ReplayScope {
   /** True after the handler or branch has ended; nothing more is allowed. */
   ended = false;
 
-  /** `items` are the logged steps; they are released once all are replayed, because there can be many. */
-  constructor(path: string, items: ScopeItem[] = [], parent?: ReplayScope) {
+  /** The logged steps are released once all are replayed, because there can be many. */
+  constructor(path: string, replay: Replay, parent?: ReplayScope) {
+    const items = replay.itemsOf(path) ?? [];
     this.path = path;
+    this.#replay = replay;
     this.#items = items;
     this.#logged = items.length;
     this.#parent = parent;
@@ -121,6 +125,7 @@ export class ReplayScope {
     const item = this.#items[this.#count] as ScopeItem;
     this.#count += 1;
     if (!this.replaying) this.#items.length = 0;
+    this.#replay.stepped(this.path);
     return item;
   }
 }

@@ -133,6 +133,8 @@ export interface TurnJournal {
   readonly tried: readonly CallRecord[];
   /** The sequences of steps, by their path. */
   readonly scopes: ReadonlyMap<string, ScopeRecord>;
+  /** The number of steps that a replay makes again, by their sequence. */
+  readonly steps: ReadonlyMap<string, number>;
   /**
    * The outcomes and iterated events of calls, in the order of the log, without those under an ended call.
    */
@@ -158,6 +160,7 @@ export const NEW_TURN: TurnJournal = {
   open: [],
   tried: [],
   scopes: new Map(),
+  steps: new Map(),
   deliveries: [],
   usage: {},
   staged: new Map(),
@@ -170,6 +173,17 @@ export const NEW_TURN: TurnJournal = {
 /** The open waits of a turn that is only in the log, oldest first. */
 export function waitsOf({ open }: TurnJournal): readonly LoggedWait[] {
   return open.flatMap(({ wait }) => wait ?? []);
+}
+
+/** The journal of a passivated turn after the end of one of its calls. */
+export function withOutcome(journal: TurnJournal, callId: CallId, outcome: Outcome): TurnJournal {
+  const call = journal.calls.get(callId);
+  if (call) call.outcome = outcome;
+  return {
+    ...journal,
+    open: journal.open.filter((open) => open.callId !== callId),
+    deliveries: [...journal.deliveries, { callId, outcome }],
+  };
 }
 
 /** Adds one attempt that does not count to each call that was attempted after the last start. The first one counts. */

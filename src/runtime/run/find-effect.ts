@@ -49,6 +49,7 @@ export async function findEffect(
     case "continue":
     case "schedule":
     case "recover":
+    case "end":
     case "remove":
       return undefined;
     default: {

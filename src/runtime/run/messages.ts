@@ -28,6 +28,8 @@ export type RunMessage =
       readonly values: JsonObject;
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId }
+  /** End the turn that is held; the one of this request, if there is one. */
+  | { readonly kind: "end"; readonly requestId?: RequestId }
   | IncomingMessage
   | ScheduleMessage
   | ConfigureMessage
@@ -88,6 +90,8 @@ export interface RecoverMessage {
   readonly kind: "recover";
   /** Whether the wake time of its turn has passed. A parked turn continues only then. */
   readonly isDue?: boolean;
+  /** Whether a turn that is held is tried again. */
+  readonly isRetry?: boolean;
 }
 
 /** Change the configuration of a run or of an agent. */

@@ -6,6 +6,7 @@ import type { RunLedger } from "../activation/run-ledger.ts";
 import { TurnInput } from "../activation/turn-input.ts";
 import type { WaitAnswer } from "../activation/turn-input.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
+import type { SlotListener } from "../activation/turn-slot.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
 import type { LoadedActor, LoadedCall } from "../api.ts";
@@ -29,6 +30,13 @@ import type {
 import type { Outbox } from "./outbox.ts";
 import type { Renewal } from "./renewal.ts";
 
+/** What the requests of a run need from the run. */
+export interface QueueParts {
+  readonly outbox: Outbox;
+  readonly renewal: Renewal;
+  readonly listener: SlotListener;
+}
+
 /** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
 export class RequestQueue {
   /** The slot of the started turn. */
@@ -47,7 +55,7 @@ export class RequestQueue {
     context: RunContext,
     ledger: RunLedger,
     { state, bodies, passivated }: LoadedRun,
-    { outbox, renewal }: { readonly outbox: Outbox; readonly renewal: Renewal },
+    { outbox, renewal, listener }: QueueParts,
   ) {
     this.#context = context;
     this.#ledger = ledger;
@@ -57,7 +65,7 @@ export class RequestQueue {
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     const unread = state.unread?.map((message, index) => ({ ...message, body: bodies[index] ?? null }));
     this.#inbox = new Inbox(context.limits, unread);
-    this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated);
+    this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated, listener);
     this.input = new TurnInput(ledger, this.slot);
   }
 
@@ -271,11 +279,27 @@ export class RequestQueue {
     throw new AgentError("conflict", `request ${requestId} is not open`);
   }
 
+  /** Ends the turn that is held, with the reason as its error. */
+  async end(requestId: RequestId | undefined): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    const { runId } = ledger;
+    const after = ledger.recorder.head;
+    const open = this.slot.requestId;
+    const isMeant = open !== undefined && (requestId === undefined || requestId === open);
+    const event = isMeant ? this.slot.endHeld() : undefined;
+    if (event !== undefined && isMeant) return toRunReceipt(runId, after, { requestId: open, event });
+    // Its end, or its continuation, may not be committed yet.
+    await ledger.committed();
+    throw new AgentError("conflict", `run ${runId} has no turn that is held`, {
+      hint: "a turn that is not held ends with a CancelRequest",
+    });
+  }
+
   /** Continues the open request after a crash, or at its wake time. */
-  recover({ isDue = false }: RecoverMessage): RunReceipt {
+  recover({ isDue = false, isRetry = false }: RecoverMessage): RunReceipt {
     const ledger = this.#ledger;
     if (this.slot.requestId !== undefined) {
-      this.slot.recover({ isDue });
+      this.slot.recover({ isDue, isRetry });
     } else if (this.#mailbox.size > 0) this.slot.startNext();
     return toRunReceipt(ledger.runId, ledger.recorder.head);
   }

@@ -3,6 +3,7 @@ import { Owned } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
+import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { RunLedger, notWritten } from "../activation/run-ledger.ts";
@@ -31,6 +32,8 @@ export interface RunListener {
   flushed(run: Run): void;
   /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
+  /** The code of its turn does not fit the log: it must be dropped, and loaded again to hold the turn. */
+  unfit(run: Run, reason: HoldReason): void;
 }
 
 /** The owner of one run: processes its messages, runs its turns one after the other, and writes its log. */
@@ -48,6 +51,7 @@ export class Run implements RecorderListener {
   /** Whether the history of another run is being copied into it. */
   #copying = false;
   #isRemoved = false;
+  #isUnfit = false;
 
   private constructor(context: RunContext, listener: RunListener, claim: Claim, loaded: LoadedRun) {
     this.runId = claim.cursor.runId;
@@ -57,7 +61,11 @@ export class Run implements RecorderListener {
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#outbox = new Outbox(context, this.#ledger);
     this.#renewal = new Renewal(context, this.#ledger, this.#outbox);
-    const parts = { outbox: this.#outbox, renewal: this.#renewal };
+    const unfit = (reason: HoldReason): void => {
+      this.#isUnfit = true;
+      this.#listener.unfit(this, reason);
+    };
+    const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit } };
     this.#requests = new RequestQueue(context, this.#ledger, loaded, parts);
   }
 
@@ -121,6 +129,17 @@ export class Run implements RecorderListener {
     return this.#isRemoved;
   }
 
+  /** Whether it was dropped because the code of its turn did not fit: a message to it had no effect. */
+  get isUnfit(): boolean {
+    return this.#isUnfit;
+  }
+
+  /** Holds its turn, or tries it with other code, because the code that has run does not fit the log. */
+  async tried(reason: HoldReason): Promise<void> {
+    this.#requests.slot.hold(reason);
+    await this.#ledger.committed();
+  }
+
   /** What the run has open, as operators see it. */
   get open(): LoadedActor | undefined {
     return this.#requests.open;
@@ -164,7 +183,9 @@ export class Run implements RecorderListener {
    * Records a proper end of the process, so that the continuation of the turn does not count as a recovery.
    */
   async flush({ isFailure }: { readonly isFailure: boolean }): Promise<void> {
-    const { turn, parked, requestId } = this.#requests.slot;
+    const { turn, parked, requestId, isReplaying } = this.#requests.slot;
+    // What it does has no effect yet, so it has nothing to leave.
+    if (isReplaying) return;
     // A turn that waits to be continued has not run: what the process before has left in the log stays as it is.
     const isReleased = !isFailure && turn !== undefined && this.working && !parked;
     if (requestId !== undefined && isReleased)
@@ -232,6 +253,8 @@ export class Run implements RecorderListener {
         return this.#requests.resume(message.requestId, message);
       case "cancel":
         return this.#requests.cancel(message.requestId);
+      case "end":
+        return this.#requests.end(message.requestId);
       case "message":
         return this.#requests.receive(message);
       case "schedule":

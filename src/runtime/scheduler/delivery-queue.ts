@@ -14,6 +14,8 @@ const EVENTS_AHEAD = 1_000;
  * and at the same distance. New deliveries wait behind those of the log.
  */
 export class DeliveryQueue {
+  /** Called when the last delivery of the log is delivered or skipped. */
+  replayed: (() => void) | undefined;
   readonly #macrotask: (run: () => void) => void;
   readonly #activity: Activity;
   readonly #queue: CallDelivery[];
@@ -56,6 +58,11 @@ export class DeliveryQueue {
   /** Whether so many events are not delivered that the code that records them should wait. */
   get isBehind(): boolean {
     return this.#newEvents >= EVENTS_AHEAD;
+  }
+
+  /** Whether deliveries of the log are left. */
+  get isReplaying(): boolean {
+    return this.#next < this.#logged;
   }
 
   /** The call of the next delivery, if the code has not made that call yet. */
@@ -110,13 +117,13 @@ export class DeliveryQueue {
   /** Skips the deliveries of a call from now on. */
   forget(callId: CallId): void {
     this.#waitNoMore(callId);
-    if (this.#isReplaying) (this.#forgotten ??= new Set()).add(callId);
+    if (this.isReplaying) (this.#forgotten ??= new Set()).add(callId);
     this.#skip();
   }
 
   /** Skips the logged deliveries under a call, because the code will no longer make those calls. */
   dropUnreplayed(above: CallId): void {
-    if (!this.#isReplaying) return;
+    if (!this.isReplaying) return;
     (this.#closed ??= new Set()).add(above);
     this.#skip();
   }
@@ -140,11 +147,6 @@ export class DeliveryQueue {
     this.#stopped = true;
     this.#waiting = undefined;
     this.#caughtUp?.resolve();
-  }
-
-  /** Whether deliveries of the log are left. */
-  get #isReplaying(): boolean {
-    return this.#next < this.#logged;
   }
 
   #pause(): void {
@@ -183,9 +185,10 @@ export class DeliveryQueue {
   /** Takes the next delivery out of the queue. */
   #pass(): void {
     const delivery = this.#queue[this.#next];
-    const isNew = !this.#isReplaying;
+    const isNew = !this.isReplaying;
     this.#next += 1;
     this.#counts.queued -= 1;
+    if (this.#next === this.#logged) this.replayed?.();
     if (!isNew || delivery === undefined || !("event" in delivery)) return;
     this.#newEvents -= 1;
     if (this.#newEvents > EVENTS_AHEAD / 2) return;
@@ -197,7 +200,7 @@ export class DeliveryQueue {
   #skip(): void {
     const before = this.#next;
     while (this.#isUnwanted(this.#queue[this.#next])) this.#pass();
-    if (!this.#isReplaying) {
+    if (!this.isReplaying) {
       this.#forgotten = undefined;
       this.#closed = undefined;
     }
@@ -209,7 +212,7 @@ export class DeliveryQueue {
   #isUnwanted(delivery: CallDelivery | undefined): boolean {
     if (delivery === undefined || this.#waiting?.has(delivery.callId) === true) return false;
     // Code waits for a new call from the time it makes it. Replayed code may not have made its call yet.
-    if (!this.#isReplaying) return true;
+    if (!this.isReplaying) return true;
     const { callId } = delivery;
     if (this.#forgotten?.has(callId) === true) return true;
     const closed = this.#closed;

@@ -7,6 +7,7 @@ import { loadConfigurations } from "../commands/configurations.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { HostContext } from "../run-context.ts";
 import { RUNS_AT_ONCE, notOwned, notOwnedByOthers, ownRuns } from "./own-runs.ts";
+import { retryHeldTurns } from "./held-turns.ts";
 import { sendRecover, sendRedeliver } from "./send-recover.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
@@ -59,6 +60,7 @@ export class Recovery {
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
+    await retryHeldTurns(context);
     void this.#examineParked();
     if (this.#leads) await this.#cleanUp();
     this.#started.resolve();
@@ -78,6 +80,7 @@ export class Recovery {
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
     // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
+    if (hasChanged) await retryHeldTurns(this.#context);
     if (hasChanged && this.#leads) {
       await this.#readAgain();
       void this.#examineParked();

@@ -4,6 +4,7 @@ import { AgentError } from "../../errors.ts";
 import { Fenced, Owned } from "../../ports/event-log.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
 import type { DeliverOptions, RouterHandler, TakeoverOptions } from "../../ports/router.ts";
+import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { toRunReceipt } from "../run/messages.ts";
@@ -74,7 +75,12 @@ export class RunHost implements RouterHandler, RunListener {
       this.#checkOpen();
       if (run === undefined) throw new AgentError("internal", `run ${runId} left memory; retry`);
       const isShared = this.#context.log.node !== undefined;
-      return await (isShared ? this.#deliverTo(run, message, isRepeated) : run.deliver(message, isRepeated));
+      const deliver = isShared ? this.#deliverTo(run, message, isRepeated) : run.deliver(message, isRepeated);
+      // One that waits for a turn that is tried has no effect, if the code of that turn does not fit.
+      return await deliver.catch((error: unknown) => {
+        if (!run.isUnfit) throw error;
+        return this.#deliver(runId, message, isRepeated);
+      });
     } finally {
       entry.users -= 1;
       if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
@@ -150,6 +156,21 @@ export class RunHost implements RouterHandler, RunListener {
     this.#recovery.runWhenWritable();
   }
 
+  unfit(run: Run, reason: HoldReason): void {
+    const { runId } = run;
+    if (this.peek(runId) !== run) return;
+    this.drop(run);
+    if (this.#closed) return;
+    const entry = this.#entry(runId, reason);
+    entry.loading?.then(
+      () => {
+        this.#allowPassivation(entry);
+        this.#checkDrained?.();
+      },
+      (error: unknown) => this.#context.telemetry.fault(`run ${runId} could not be held`, error),
+    );
+  }
+
   /** What the runs in memory have open, at most this many; without the hidden runs of the runtime. */
   actors(limit: number): readonly LoadedActor[] {
     const actors: LoadedActor[] = [];
@@ -206,12 +227,25 @@ export class RunHost implements RouterHandler, RunListener {
     if (this.#closed) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
   }
 
+  /** Loads a run. With a reason, the code of its turn was tried and does not fit. */
+  async #load(runId: RunId, unfit: HoldReason | undefined): Promise<Run> {
+    const unlessOwnedBy = livingOthers(this.#context.router);
+    const run = await Run.load(this.#context, this, runId, { unlessOwnedBy });
+    if (unfit === undefined) return run;
+    try {
+      await run.tried(unfit);
+    } catch (error) {
+      run.release();
+      throw error;
+    }
+    return run;
+  }
+
   /** The entry of a run; loads the run if it is not in memory. */
-  #entry(runId: RunId): Entry {
+  #entry(runId: RunId, unfit?: HoldReason): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
-    const unlessOwnedBy = livingOthers(this.#context.router);
-    const loading = Run.load(this.#context, this, runId, { unlessOwnedBy });
+    const loading = this.#load(runId, unfit);
     const entry: Entry = { users: 0, run: undefined, loading };
     this.#entries.set(runId, entry);
     loading.then(

@@ -3,7 +3,7 @@ import type { Environment } from "../../ports/environment.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
+import type { HoldReason, TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -16,6 +16,7 @@ import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, PromptRecord } from "../journal/records.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
+import { Replay } from "../replay/replay.ts";
 import type { Divergence } from "../replay/scope.ts";
 import { CANCELED_CALL, addUsage, toSignature } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
@@ -33,6 +34,7 @@ import { newCounts } from "../scheduler/turn-counts.ts";
 import type { TurnCounts } from "../scheduler/turn-counts.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { placeOf } from "./place-of.ts";
 import type { TurnEnd } from "./turn-end.ts";
 import { TurnPrompts } from "./turn-prompts.ts";
 
@@ -44,6 +46,8 @@ export interface TurnListener {
   received(callId: CallId, ids: readonly number[], name?: string): void;
   /** Records what a completion is asked. */
   prompted(record: PromptRecord): PromptMark;
+  /** The code of the turn cannot continue it from the log. The turn is released by this. */
+  unfit(reason: HoldReason): void;
   /** Records the end of the turn and returns its encoded event. Called once, when all calls are closed. */
   complete(turn: ActiveTurn, end: TurnEnd): string;
 }
@@ -95,6 +99,8 @@ export class ActiveTurn implements QuiescenceListener {
   readonly parkedCalls: ParkedCalls;
   readonly quiescence: Quiescence;
   readonly calls: OpenCalls;
+  /** What the log has and the code has not done again. */
+  readonly replay: Replay;
   /** The unread messages of the run. */
   readonly inbox: Inbox;
   readonly listener: TurnListener;
@@ -107,6 +113,7 @@ export class ActiveTurn implements QuiescenceListener {
   #machine: Deferred<OpenMachine | undefined> | undefined;
   #usage: Usage;
   #timeout: TurnTimeout | undefined;
+  #stopReplay: (() => void) | undefined;
   #agentCalls = 0;
   #released = false;
 
@@ -138,6 +145,7 @@ export class ActiveTurn implements QuiescenceListener {
       ...(config && { config: secrets.reveal(config.args) }),
     });
     this.#usage = journal.usage;
+    this.replay = new Replay(journal);
     const { counts } = this;
     const parkedCalls = new ParkedCalls(journal, counts);
     this.parkedCalls = parkedCalls;
@@ -229,6 +237,34 @@ export class ActiveTurn implements QuiescenceListener {
     );
   }
 
+  /**
+   * Commits nothing until the code has done again what the log has: then it is the code that wrote the log, or fits it. Code
+   * that needs very long for that is let go.
+   */
+  startReplay(): void {
+    const { deliveries, recorder, replay } = this;
+    if (replay.isOver && !deliveries.isReplaying) return;
+    recorder.pause();
+    const advanced = (): void => {
+      if (replay.isOver && !deliveries.isReplaying) this.#endReplay();
+    };
+    replay.advanced = advanced;
+    deliveries.replayed = advanced;
+    this.#stopReplay = this.context.environment.timer(REPLAY_MS, () => this.#endReplay());
+  }
+
+  /** Whether the code has not done all again that the log has, so that nothing is committed. */
+  get isReplaying(): boolean {
+    return this.#stopReplay !== undefined;
+  }
+
+  #endReplay(): void {
+    if (this.#stopReplay === undefined) return;
+    this.#stopReplay();
+    this.#stopReplay = undefined;
+    this.recorder.resume();
+  }
+
   quiescenceChanged(): void {
     this.#timeout?.suspend(this.quiescence.suspended);
     this.listener.changed(this);
@@ -274,6 +310,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.quiescence.stop();
     this.#closeMachine();
     this.recorder.subscriber = undefined;
+    this.#endReplay();
     return text;
   }
 
@@ -293,15 +330,32 @@ export class ActiveTurn implements QuiescenceListener {
     return { agent: this.agent.name, ...facts, run_id: this.runId, request_id: this.requestId };
   }
 
-  /** Ends the turn because its code took another path than the log has. */
-  diverge({ scope, expected, actual }: Divergence): void {
-    this.fail("nondeterministic", `on replay, ${scope} did: ${actual}; the log has: ${expected}`);
+  /** Holds the turn because its code took another path than the log has; `thrown` is what its code threw there. */
+  diverge({ scope, expected, actual }: Divergence, thrown?: unknown): void {
+    const found = thrown === undefined ? actual : `${actual}: ${errorMessage(thrown)}`;
+    const at = placeOf(thrown);
+    this.hold({
+      code: "nondeterministic",
+      message: `on replay, ${scope} did: ${found}; the log has: ${expected}`,
+      scope,
+      expected,
+      found,
+      ...(at !== undefined && { at }),
+    });
+  }
+
+  /** Holds the turn: its code cannot continue it. Nothing of what the code did in its replay has an effect. */
+  hold(reason: HoldReason): void {
+    if (this.ended || this.#released) return;
+    this.listener.unfit(reason);
   }
 
   /** Passivates the turn without an end; it continues from the log later. */
   release(): void {
     this.#released = this.root.open;
     this.#timeout?.stop();
+    this.#stopReplay?.();
+    this.#stopReplay = undefined;
     this.quiescence.stop();
     this.#asks?.release();
     this.#closeMachine();
@@ -326,6 +380,9 @@ export class ActiveTurn implements QuiescenceListener {
     return promise;
   }
 }
+
+/** The longest time in which a replay has no effect, in milliseconds. */
+const REPLAY_MS = 60_000;
 
 /** Measures the time of a turn, without the time it is suspended, and calls `expired` once when it is over the limit. */
 class TurnTimeout {

@@ -4,6 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
+import type { Replay } from "../replay/replay.ts";
 import type { Outcome, LoggedWait } from "../replay/turn-journal.ts";
 import { canceledBody } from "../scheduler/tool-end.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -20,6 +21,7 @@ export interface CallingTurn extends LoggedTurn {
   readonly deliveries: DeliveryQueue;
   readonly quiescence: Quiescence;
   readonly parkedCalls: ParkedCalls;
+  readonly replay: Replay;
 }
 
 /**
@@ -140,7 +142,8 @@ export class OpenCalls {
   /** Cancels what the log has open under a call and the code has not reached again. */
   #cancelUnreplayed(above: CallId): void {
     if (this.unreplayed === undefined) return;
-    const { deliveries, parkedCalls } = this.#turn;
+    const { deliveries, parkedCalls, replay } = this.#turn;
+    replay.drop(above);
     this.unreplayed.cancel(above);
     for (const wait of parkedCalls.dropUnreplayed(above)) this.#unlist(wait);
     deliveries.dropUnreplayed(above);

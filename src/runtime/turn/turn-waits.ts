@@ -7,7 +7,7 @@ import { checkWith } from "../agent/definition/schema.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
 import { EXPIRED } from "../replay/turn-journal.ts";
-import type { Outcome } from "../replay/turn-journal.ts";
+import type { LoggedWait, Outcome } from "../replay/turn-journal.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 
@@ -90,6 +90,11 @@ async function checkAnswer(
     await checkWith(environment, schema, values, "the answer");
     return;
   }
+  checkKeys({ questions }, values);
+}
+
+/** Throws `unprocessable` unless the values have exactly the keys that were asked for. */
+export function checkKeys({ questions }: Pick<LoggedWait, "questions">, values: JsonObject): void {
   const missing = Object.keys(questions).filter((key) => !Object.hasOwn(values, key));
   const unknown = Object.keys(values).filter((key) => !Object.hasOwn(questions, key));
   const issues = [

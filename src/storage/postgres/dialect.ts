@@ -33,7 +33,7 @@ export const POSTGRES: SqlDialect = {
     wakeAt: "wake_at",
     live: "NOT removed",
     isBlocked:
-      "EXISTS (SELECT FROM troupe.request AS other WHERE other.run = request.run AND other.phase IN (1, 2))",
+      "EXISTS (SELECT FROM troupe.request AS other WHERE other.run = request.run AND other.phase IN (1, 2, 4))",
     runOrder: "run",
     followsRun: "run > ?",
     placeOf: "SELECT accepted_n, accepted_after, id FROM troupe.request WHERE id = ?",

@@ -110,6 +110,6 @@ interface ReferenceTable {
  * The phases of runs and requests, and the kinds of messages, are stored by their index: all have the same size, so a change
  * rewrites nothing else.
  */
-export const RUN_PHASES = ["idle", "running", "waiting"] as const;
-export const REQUEST_PHASES = ["queued", "running", "waiting", "completed"] as const;
+export const RUN_PHASES = ["idle", "running", "waiting", "held"] as const;
+export const REQUEST_PHASES = ["queued", "running", "waiting", "completed", "held"] as const;
 export const OUTBOX_KINDS = ["reply", "cancel"] as const;

@@ -257,9 +257,22 @@ test("an edit during a waiting request reports what happens to it", async () => 
   await chat(url, "waiter", { type: "ResumeWithInput", request_id, request_keys: { answer: "yes" } });
 
   const status = await (await fetch(`${url}/request/${request_id}`)).json();
-  expect(status).toMatchObject({ status: "completed", error: { code: "nondeterministic" } });
-  await command.match(new RegExp(`request ${request_id} of waiter ended with nondeterministic: on replay, `));
-  await command.match(/hint: the agent's code changed while the request was open/);
+  expect(status).toMatchObject({
+    status: "held",
+    held: { code: "nondeterministic", at: expect.stringMatching(/^agents\/waiter\.ts:\d+$/) as string },
+  });
+  await command.match(
+    new RegExp(`request ${request_id} of waiter is held with nondeterministic: on replay, `),
+  );
+  await command.match(/hint: serve the code before the change again/);
+
+  await writeFile(join(cwd, "agents/waiter.ts"), WAITER);
+  await expect
+    .poll(async () => (await fetch(`${url}/request/${request_id}`)).json(), {
+      timeout: 60_000,
+      interval: 100,
+    })
+    .toMatchObject({ status: "completed", finish_reason: "success" });
 });
 
 test("a stream is cut when an agent changes, and resumed after the restart", async () => {

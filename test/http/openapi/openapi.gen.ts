@@ -376,7 +376,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -956,6 +956,49 @@ export interface components {
             /** Format: date-time */
             until: string;
         };
+        RequestHeld: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestHeld";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            /** @enum {string} */
+            code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
+            message: string;
+            scope?: string;
+            expected?: string;
+            found?: string;
+            at?: string;
+        };
+        RequestContinued: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestContinued";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+        };
         Custom: {
             id: number;
             run_id: string;
@@ -1044,7 +1087,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             usage?: {
@@ -1078,7 +1121,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             usage?: {
@@ -1168,14 +1211,14 @@ export interface components {
             agent: string;
             operation: string;
             /** @enum {string} */
-            status: "queued" | "running" | "waiting" | "completed";
+            status: "queued" | "running" | "waiting" | "held" | "completed";
             /** @enum {string} */
             finish_reason?: "success" | "error" | "canceled";
             result?: string | null;
             output?: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             request_keys?: {
@@ -1211,6 +1254,17 @@ export interface components {
                 /** Format: date-time */
                 expires_at?: string;
             };
+            held?: {
+                /** @enum {string} */
+                code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
+                message: string;
+                scope?: string;
+                expected?: string;
+                found?: string;
+                at?: string;
+                /** Format: date-time */
+                since: string;
+            };
             /** Format: date-time */
             wake_at?: string;
             /** Format: date-time */
@@ -1223,7 +1277,7 @@ export interface components {
             run_id: string;
             agent: string;
             /** @enum {string} */
-            status: "idle" | "running" | "waiting";
+            status: "idle" | "running" | "waiting" | "held";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1246,7 +1300,18 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                held?: {
+                    /** @enum {string} */
+                    code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
+                    message: string;
+                    scope?: string;
+                    expected?: string;
+                    found?: string;
+                    at?: string;
+                    /** Format: date-time */
+                    since: string;
+                };
             };
             open_waits: number;
             queued: number;
@@ -1262,7 +1327,7 @@ export interface components {
             run_id: string;
             agent: string;
             /** @enum {string} */
-            status: "idle" | "running" | "waiting";
+            status: "idle" | "running" | "waiting" | "held";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1285,7 +1350,18 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                held?: {
+                    /** @enum {string} */
+                    code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
+                    message: string;
+                    scope?: string;
+                    expected?: string;
+                    found?: string;
+                    at?: string;
+                    /** Format: date-time */
+                    since: string;
+                };
             };
             open_waits: number;
             queued: number;
@@ -1299,7 +1375,7 @@ export interface components {
             requests: {
                 request_id: string;
                 /** @enum {string} */
-                status: "queued" | "running" | "waiting" | "completed";
+                status: "queued" | "running" | "waiting" | "held" | "completed";
                 /** Format: date-time */
                 created_at: string;
                 started?: number;
@@ -1915,7 +1991,7 @@ export interface operations {
                 stream?: boolean;
                 limit?: number;
                 agent?: string;
-                status?: "idle" | "running" | "waiting";
+                status?: "idle" | "running" | "waiting" | "held";
                 finish_reason?: "success" | "error" | "canceled";
                 q?: string;
                 key?: string;

@@ -36,10 +36,17 @@ export async function isAtRest(log: EventLog): Promise<boolean> {
     for (const record of records) {
       if (record.type !== "Accepted") continue;
       const { requestId } = record["accepted"] as unknown as AcceptedRequest;
-      if ((await log.lookup(requestId))?.phase !== "completed") return false;
+      const { phase } = (await log.lookup(requestId)) ?? {};
+      // A turn that began under changed code is held when the change is undone.
+      if (phase !== "completed" && phase !== "held") return false;
     }
   }
   return true;
+}
+
+/** Whether the code of a turn does not fit its log. */
+export async function hasRequestHeld(log: EventLog): Promise<boolean> {
+  return (await log.list({ limit: 1, status: "held" })).runs.length > 0;
 }
 
 /** Whether a turn is held back until its trial. */

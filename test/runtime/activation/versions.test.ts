@@ -1,6 +1,6 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Agent } from "troupe";
-import type { Event } from "troupe/protocol";
+import type { RequestStatus } from "troupe/protocol";
 import { expect, test } from "vitest";
 
 function asker(options: { readonly version?: string; readonly compatible?: readonly string[] }): Agent {
@@ -15,7 +15,8 @@ function asker(options: { readonly version?: string; readonly compatible?: reado
   });
 }
 
-async function endAfterChange(before: Agent, after: Agent): Promise<Event> {
+/** Asks with one agent, and answers when another one is served. Resolves with the status then. */
+async function statusAfterChange(before: Agent, after: Agent): Promise<RequestStatus> {
   const log = { ...memoryLog(), close: async () => {} };
   const first = createRuntime({ agents: [before], log });
   const receipt = await first.process("asker", { type: "ChatRequest", input: "hi" });
@@ -23,29 +24,31 @@ async function endAfterChange(before: Agent, after: Agent): Promise<Event> {
   await first.close();
 
   const second = createRuntime({ agents: [after], log });
-  await second
-    .process("asker", {
-      type: "ResumeWithInput",
-      request_id: receipt.requestId,
-      request_keys: { name: "Ann" },
-    })
-    .catch(() => {});
-  const end = await second.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  const answered = await second.process("asker", {
+    type: "ResumeWithInput",
+    request_id: receipt.requestId,
+    request_keys: { name: "Ann" },
+  });
+  expect(answered.event).toContain('"type":"ResumeWithInput"');
+  const { status: phase } = await second.status(receipt.requestId);
+  if (phase !== "held") await second.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  const status = await second.status(receipt.requestId);
   await second.close();
-  return JSON.parse(end ?? "") as Event;
+  return status;
 }
 
 test("a turn continues with the version of its agent that started it", async () => {
-  const end = await endAfterChange(asker({ version: "1" }), asker({ version: "1" }));
-  expect(end).toMatchObject({ type: "RequestCompleted", finish_reason: "success", result: "Hello Ann" });
+  const status = await statusAfterChange(asker({ version: "1" }), asker({ version: "1" }));
+  expect(status).toMatchObject({ status: "completed", finish_reason: "success", result: "Hello Ann" });
 });
 
-test("a turn ends if its agent has another version after a restart", async () => {
-  const end = await endAfterChange(asker({ version: "1" }), asker({ version: "2" }));
-  expect(end).toMatchObject({ finish_reason: "error", error: { code: "version_mismatch" } });
+test("a turn is held if its agent has another version after a restart", async () => {
+  const status = await statusAfterChange(asker({ version: "1" }), asker({ version: "2" }));
+  expect(status).toMatchObject({ status: "held", held: { code: "version_mismatch" } });
 });
 
 test("a turn continues with another version that declares it compatible", async () => {
-  const end = await endAfterChange(asker({ version: "1" }), asker({ version: "2", compatible: ["1"] }));
-  expect(end).toMatchObject({ finish_reason: "success", result: "Hello Ann" });
+  const after = asker({ version: "2", compatible: ["1"] });
+  const status = await statusAfterChange(asker({ version: "1" }), after);
+  expect(status).toMatchObject({ status: "completed", finish_reason: "success", result: "Hello Ann" });
 });

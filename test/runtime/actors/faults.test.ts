@@ -78,8 +78,9 @@ test("a cancel that comes before its request is accepted with it in one commit",
   await host.environment.idle();
   expect(host.crashed).toBe(true);
   expect(await host.log.find({ agent: "list", name: "bad" })).toBeUndefined();
-  // The next one has no agent that could continue the turn.
+  // The next one has no agent that could continue the turn, so that the turn is canceled while it is held.
   await host.restart([list, peer]);
+  await host.ask("user", { type: "CancelRequest", request_id: asked });
   await host.environment.advance(1_000);
   expect(await errorOf(host)).toMatchObject({ code: "canceled" });
   const types = (await eventsOf(host, "list", "bad")).map(({ type }) => type);

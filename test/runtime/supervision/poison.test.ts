@@ -225,13 +225,14 @@ test("an unsafe tool that has used its turn continues after that", async () => {
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "done" });
 });
 
-test("a turn whose agent is no longer served ends, and its run continues when it is served again", async () => {
+test("a turn whose agent is no longer served is held", async () => {
   const other = defineAgent({ name: "other", purpose: "Is there.", chat: (input) => input });
   const host = new TestHost({ agents: [endless] });
   await host.ask("endless", chat);
   await host.restart([other]);
   expect((await host.events(asked)).at(-1)).toMatchObject({
-    finish_reason: "error",
-    error: { code: "interrupted", message: "agent endless is no longer served" },
+    type: "RequestHeld",
+    code: "agent_missing",
+    message: "agent endless is no longer served",
   });
 });

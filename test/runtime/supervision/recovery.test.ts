@@ -84,7 +84,7 @@ test("the result of a continued turn has the texts of its branches in the order 
   expect(events.at(-1)).toMatchObject({ result: "1 2 3 4" });
 });
 
-test("calls that the log has open under a call end before it, even if the code does not reach them again", async () => {
+test("calls that the log has open under a call end before it", async () => {
   const slow = defineTool({
     name: "slow",
     description: "Takes its time before it does anything.",
@@ -129,7 +129,7 @@ test("calls that the log has open under a call end before it, even if the code d
   const errors = ofType(await host.events(asked), "ToolError");
   expect(errors.map(({ function_name: name, code }) => `${name} ${code}`)).toEqual([
     "half interrupted",
-    "stuck canceled",
+    "stuck interrupted",
     "slow canceled",
   ]);
   expect(await host.runtime.status(asked)).toMatchObject({

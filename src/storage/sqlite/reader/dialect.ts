@@ -31,7 +31,7 @@ export const SQLITE: SqlDialect = {
     wakeAt: "wake",
     live: "removed = 0",
     isBlocked:
-      "EXISTS (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2))",
+      "EXISTS (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2, 4))",
     runOrder: "request.rid",
     followsRun: "request.rid > coalesce((SELECT rid FROM run WHERE run_id = ?), 0)",
     placeOf: "SELECT accepted_n, accepted_after, request_id FROM request WHERE request_id = ?",

@@ -1,0 +1,80 @@
+import { AgentError } from "../../errors.ts";
+import type { EventLog } from "../../ports/event-log.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import type { HoldCode } from "../../protocol/events/outcome-codes.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+import type { HeldCount, HeldQuery } from "../api.ts";
+import { isHidden } from "../journal/system-runs.ts";
+import { sendMessage } from "../run/messages.ts";
+import type { HostContext } from "../run-context.ts";
+import { RUNS_AT_ONCE, ownRuns } from "./own-runs.ts";
+import { sendRecover } from "./send-recover.ts";
+
+/** Rows that are read at a time. */
+const PAGE = 500;
+
+/** Rows that are counted at most. */
+const COUNTED = 10_000;
+
+/**
+ * Tries the held turns that are this node's to continue again: the code that is served may have changed. Returns how many
+ * were tried.
+ */
+export async function retryHeldTurns(context: HostContext): Promise<number> {
+  let tried = 0;
+  for await (const runs of heldRuns(context.log)) {
+    const own = await ownRuns(context.router, runs);
+    tried += own.length;
+    await forEachConcurrent(own, RUNS_AT_ONCE, (runId) => sendRecover(context, runId, { isRetry: true }));
+  }
+  return tried;
+}
+
+/** Tries held turns again, each on the node that it belongs to. Returns how many were tried. */
+export async function retryHeld(context: HostContext, { runId, agent }: HeldQuery): Promise<number> {
+  if (runId !== undefined) {
+    const run = await context.log.run(runId);
+    if (run?.status !== "held") throw new AgentError("conflict", `run ${runId} has no turn that is held`);
+    await sendMessage(context.router, runId, { kind: "recover", isRetry: true });
+    return 1;
+  }
+  let tried = 0;
+  for await (const runs of heldRuns(context.log, agent)) {
+    tried += runs.length;
+    await forEachConcurrent(runs, RUNS_AT_ONCE, (run) => sendRecover(context, run.runId, { isRetry: true }));
+  }
+  return tried;
+}
+
+/** The number of held turns, by agent and reason. */
+export async function countHeld(log: EventLog): Promise<readonly HeldCount[]> {
+  const counts = new Map<string, { readonly agent: string; readonly code: HoldCode; turns: number }>();
+  let looked = 0;
+  for await (const runs of heldRuns(log)) {
+    for (const { agent, lastTurn } of runs) {
+      const code = lastTurn?.held?.code ?? "nondeterministic";
+      const key = `${agent} ${code}`;
+      const count = counts.get(key) ?? { agent, code, turns: 0 };
+      count.turns += 1;
+      counts.set(key, count);
+    }
+    looked += runs.length;
+    if (looked >= COUNTED) break;
+  }
+  return [...counts.values()];
+}
+
+/** The runs whose turn is held, page by page. One that continues meanwhile may be left out or come twice. */
+async function* heldRuns(log: EventLog, agent?: string): AsyncGenerator<readonly RunEntry[]> {
+  for (let cursor: string | undefined; ;) {
+    const page = await log.list({
+      status: "held",
+      limit: PAGE,
+      ...(agent !== undefined && { agent }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    yield page.runs.filter((run) => !isHidden(run));
+    cursor = page.next;
+    if (cursor === undefined) return;
+  }
+}
