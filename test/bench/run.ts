@@ -37,9 +37,10 @@ interface Part {
 }
 
 const PARTS: Readonly<Record<string, Part>> = {
+  // What a model does leads; bursts follow.
+  paced: { measure: measurePaced, trials: PACED_TRIALS },
   turns: { measure: measureTurns, trials: TURN_TRIALS },
   "one-text": { measure: measureOneText, trials: ONE_TEXT_TRIALS },
-  paced: { measure: measurePaced, trials: PACED_TRIALS },
   "slow-disk": { measure: measureSlowDisk },
   "long-turns": { measure: measureLongTurns },
   "long-runs": { measure: measureLongRuns },

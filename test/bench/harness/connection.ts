@@ -20,6 +20,8 @@ export interface RequestOptions {
   /** A text to look for. */
   readonly marker?: string;
   readonly keep?: boolean;
+  /** Gets each part of the body. */
+  readonly hear?: (part: Buffer) => void;
 }
 
 /**
@@ -117,7 +119,8 @@ class Incoming {
     if (body.length > 0) {
       if (this.#bytes === 0) this.#firstMs = now;
       this.#bytes += body.length;
-      const { marker, keep } = this.#options;
+      const { marker, keep, hear } = this.#options;
+      hear?.(body);
       if (marker !== undefined && body.includes(marker)) this.#markedMs = now;
       if (keep === true) this.#kept.push(body);
     }

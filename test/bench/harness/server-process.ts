@@ -24,8 +24,10 @@ const FOLDERS: Readonly<Record<ServerName, string>> = {
 export interface ServerOptions {
   /** Texts in a turn. Default 100. */
   readonly deltas?: number;
-  /** How long texts gather before they are written together, in milliseconds. Default 0. */
+  /** How long texts gather before they are written together, in milliseconds; for the servers without a log. Default 0. */
   readonly gatherMs?: number;
+  /** How long texts of the runtime gather at most, in milliseconds. Default: that of the runtime. */
+  readonly windowMs?: number;
   /** The time between two texts of a turn. Default: one turn of the event loop. */
   readonly paceMs?: number;
   /** The checkout to run. Default: this one. */
@@ -42,6 +44,8 @@ export interface Usage {
   readonly cpuMs: number;
   /** System calls that write: to sockets and to files. */
   readonly writes: number;
+  /** Bytes of files that are to be written to the disk. */
+  readonly diskBytes: number;
 }
 
 /** The report of a server after a garbage collection. */
@@ -90,6 +94,7 @@ export class ServerProcess implements AsyncDisposable {
       paceMs = 0,
       tree = TREE,
       data,
+      windowMs,
       watchLoop = false,
       environment = {},
     }: ServerOptions = {},
@@ -106,6 +111,7 @@ export class ServerProcess implements AsyncDisposable {
         DELTAS: String(deltas),
         GATHER_MS: String(gatherMs),
         PACE_MS: String(paceMs),
+        ...(windowMs !== undefined && { WINDOW_MS: String(windowMs) }),
         ...(data !== undefined && { DATA: data }),
         ...(watchLoop && { WATCH_LOOP: "1" }),
         ...environment,
@@ -121,12 +127,17 @@ export class ServerProcess implements AsyncDisposable {
   usage(): Usage {
     // taskset replaces itself by the program, so the started process is the server itself.
     const path = `/proc/${this.#child.pid}`;
-    const writes = /syscw: (\d+)/.exec(readFileSync(`${path}/io`, "utf8"))?.[1];
+    const io = readFileSync(`${path}/io`, "utf8");
+    const countOf = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, "mu").exec(io)?.[1]);
     // The CPU time of threads has nanosecond resolution, that of a process only clock ticks.
     const times = readdirSync(`${path}/task`).map((thread) =>
       Number(readFileSync(`${path}/task/${thread}/schedstat`, "utf8").split(" ", 1)[0]),
     );
-    return { cpuMs: times.reduce((sum, time) => sum + time, 0) / 1e6, writes: Number(writes) };
+    return {
+      cpuMs: times.reduce((sum, time) => sum + time, 0) / 1e6,
+      writes: countOf("syscw"),
+      diskBytes: countOf("write_bytes"),
+    };
   }
 
   async report(): Promise<Report> {

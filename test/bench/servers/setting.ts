@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getHeapSpaceStatistics } from "node:v8";
+import { toStamp } from "../harness/stamp.ts";
 
 /** The port to listen on. */
 export const PORT: number = Number(process.env["PORT"] ?? 4000);
@@ -10,6 +11,10 @@ export const DELTAS: number = Number(process.env["DELTAS"] ?? 100);
 /** How long texts gather before they are written together, in milliseconds. 0: each is written at once. */
 export const GATHER_MS: number = Number(process.env["GATHER_MS"] ?? 0);
 
+/** The longest time for which texts of the runtime gather, in milliseconds; `undefined` for its default. */
+export const WINDOW_MS: number | undefined =
+  process.env["WINDOW_MS"] === undefined ? undefined : Number(process.env["WINDOW_MS"]);
+
 /** Whether other protocols are served besides the native one. */
 export const WIRES: boolean = process.env["WIRES"] !== undefined;
 
@@ -19,6 +24,13 @@ export const tick = (): Promise<void> =>
     if (PACE_MS > 0) setTimeout(resolve, PACE_MS);
     else setImmediate(resolve);
   });
+
+/** The content of a text. One that comes at a pace has about four tokens: its number, and the time when it was said. */
+export const toContent = (input: string, index: number): string =>
+  PACE_MS > 0 ? `at ${index} ${toStamp()}` : `${input} ${index}`;
+
+/** Whether a tool is called before this text: in the middle of a turn at a pace. */
+export const callsTool = (index: number): boolean => PACE_MS > 0 && index === Math.floor(DELTAS / 2);
 
 const PACE_MS = Number(process.env["PACE_MS"] ?? 0);
 

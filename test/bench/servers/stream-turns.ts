@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { DELTAS, GATHER_MS, PORT, obeySignals, tick } from "./setting.ts";
+import { callsTool, DELTAS, GATHER_MS, PORT, obeySignals, tick, toContent } from "./setting.ts";
 
 /** How a server writes the frames of an answer. */
 export interface Frames {
@@ -34,7 +34,13 @@ export function streamTurns(open: (response: ServerResponse) => Frames): void {
       const texts = GATHER_MS > 0 ? gather(frames) : frames;
       for (let index = 0; index < DELTAS; index += 1) {
         await tick();
-        texts.write(encode({ type: "TextOutput", role: "assistant", content: `${input} ${index}` }));
+        if (callsTool(index)) {
+          texts.write(
+            encode({ type: "ToolCall", role: "assistant", tool_call_id: id, name: "lookup", args: {} }),
+          );
+          texts.write(encode({ type: "ToolResult", role: "tool", tool_call_id: id, result: "found" }));
+        }
+        texts.write(encode({ type: "TextOutput", role: "assistant", content: toContent(input, index) }));
       }
       texts.write(encode({ type: "RequestCompleted", role: "system", request_id, finish_reason: "success" }));
       texts.end();

@@ -1,9 +1,9 @@
-import { createRuntime, defineAgent, operation } from "troupe";
+import { createRuntime, defineAgent, defineTool, operation } from "troupe";
 import type { CreateRuntimeOptions } from "troupe";
 import { createMetrics } from "troupe/http";
 import { serve } from "troupe/node";
 import * as z from "zod";
-import { DELTAS, GATHER_MS, PORT, WIRES, obeySignals, tick } from "./setting.ts";
+import { callsTool, DELTAS, PORT, WINDOW_MS, WIRES, obeySignals, tick, toContent } from "./setting.ts";
 
 /** Serves the measured agents on a log, with metrics as `troupe serve` has them. */
 export async function serveTurns(
@@ -13,7 +13,8 @@ export async function serveTurns(
   const metrics = createMetrics();
   const runtime = createRuntime({
     agents: [bench, asker, filler],
-    textWindowMs: GATHER_MS,
+    // The option of a commit to compare with may have another name.
+    ...(WINDOW_MS !== undefined && { textWindowMs: WINDOW_MS, commitIntervalMs: WINDOW_MS }),
     telemetry: metrics,
     ...(log && { log }),
     ...(router && { router }),
@@ -26,13 +27,22 @@ export async function serveTurns(
   console.log("READY");
 }
 
+const lookup = defineTool({
+  name: "lookup",
+  description: "Finds something at once.",
+  input: z.object({}),
+  effect: "idempotent",
+  run: () => "found",
+});
+
 const bench = defineAgent({
   name: "bench",
   purpose: "Says texts, each in its own turn of the event loop or at a pace.",
   async chat(input, turn) {
     for (let index = 0; index < DELTAS; index += 1) {
       await tick();
-      const said = turn.text(`${input} ${index}`);
+      if (callsTool(index)) await turn.tool(lookup, {});
+      const said = turn.text(toContent(input, index));
       // A turn may be this far ahead of its log.
       if (index % 500 === 499) await said;
     }

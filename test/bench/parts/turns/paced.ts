@@ -1,42 +1,263 @@
-import { ratio } from "../../harness/load.ts";
-import type { Sample } from "../../harness/load.ts";
-import { atMost } from "../../harness/result.ts";
-import type { Result } from "../../harness/result.ts";
-import type { Setup } from "../../harness/setup.ts";
-import { turnTrial } from "../../compare/trial.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import pg from "pg";
+import { findPrograms, PostgresServer } from "../../../machine/postgres-server.ts";
+import { engineCpuMs } from "../../cluster/engine.ts";
 import type { Trial } from "../../compare/trial.ts";
-import { TurnTable } from "../../harness/turn-table.ts";
-import type { Row } from "../../harness/turn-table.ts";
+import { measurePacedTurns } from "../../harness/paced-load.ts";
+import type { PacedCounter, PacedSample } from "../../harness/paced-load.ts";
+import { atMost, kilobytes, ms, skipped, times, toTable } from "../../harness/result.ts";
+import type { Result } from "../../harness/result.ts";
+import { ServerProcess } from "../../harness/server-process.ts";
+import type { ServerName, ServerOptions } from "../../harness/server-process.ts";
+import type { Setup } from "../../harness/setup.ts";
+import { median, percentile } from "../../harness/statistics.ts";
 
-/** The time between two texts of a turn: the pace of a fast model. */
-const paceMs = 10;
+/** What a model does: a text of about four tokens, fifty times a second. */
+const paceMs = 20;
 
-/** Turns at the same time. */
-const TURNS = 200;
+/** What a turn of a hundred texts takes, and what its call and its end add on a loaded machine. */
+const TURN_MS = 2_200;
 
-/** A turn takes a good second, so each client has two turns in a round. */
-const ROUND_MS = 1_500;
+const CLIENTS = [1, 32, 500] as const;
+
+/** The load for which goals are given. */
+const GOAL_CLIENTS = 32;
+
+type Row = readonly [label: string, name: ServerName, options: ServerOptions];
 
 const ROWS: readonly Row[] = [
   ["memory log", "memory", { paceMs }],
+  ["memory log, no window", "memory", { paceMs, windowMs: 0 }],
   ["durable log", "durable", { paceMs }],
+  ["durable log, no window", "durable", { paceMs, windowMs: 0 }],
+  ["log in PostgreSQL", "postgres", { paceMs }],
+  ["log in PostgreSQL, no window", "postgres", { paceMs, windowMs: 0 }],
   ["raw socket writes, nothing kept", "raw-socket", { paceMs }],
+  ["bare node:http, nothing kept", "bare-node", { paceMs }],
   ["bare Hono, nothing kept", "bare-hono", { paceMs }],
 ];
 
-export const PACED_TRIALS: readonly Trial[] = ROWS.slice(0, 2).map(([label, ...server]) =>
-  turnTrial([`${label}, paced`, ...server], () => ({ concurrency: TURNS, ms: ROUND_MS })),
-);
+export const PACED_TRIALS: readonly Trial[] = (["memory", "durable"] as const).map((name) => ({
+  what: `${name} log, paced`,
+  async open(tree) {
+    const server = await ServerProcess.start(name, { paceMs, tree });
+    await warmUpPaced(server);
+    return {
+      async sample() {
+        const load = { clients: GOAL_CLIENTS, turnMs: TURN_MS, ms: 2 * TURN_MS };
+        const { cpuMs, diskBytes, textP50Ms } = await measurePacedTurns(server, load);
+        return { "CPU ms a turn": cpuMs, "disk bytes a turn": diskBytes, "text p50 ms": textP50Ms };
+      },
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  },
+}));
 
-/** The cost of turns whose texts come at the pace of a model, so that nothing gathers within a turn. */
-export async function measurePaced({ warmUpTurns, longRounds }: Setup): Promise<Result[]> {
-  await using table = await TurnTable.start(ROWS, TURNS, warmUpTurns);
-  const title = `A turn of 100 texts, one every ${paceMs} ms, ${TURNS} at a time`;
-  const samples = await table.measure(title, { concurrency: TURNS, ms: ROUND_MS }, longRounds);
-  const [memory = [], durable = []] = samples;
-  const cpu = (own: readonly Sample[]): number => ratio(own, samples.at(-1) ?? [], "cpuMs");
-  return [
-    atMost("CPU of a paced turn, memory log, relative to bare Hono", cpu(memory), 0.7),
-    atMost("CPU of a paced turn, durable log, relative to bare Hono", cpu(durable), 1),
+/** The cost of turns at the pace of a model, with a call of a tool in the middle of each. */
+export async function measurePaced({ longRounds, warmUpTurns }: Setup): Promise<Result[]> {
+  await using stack = new AsyncDisposableStack();
+  const measured: MeasuredServer[] = [];
+  const results: Result[] = [];
+  for (const row of ROWS) {
+    const started = await startServer(row, stack);
+    if (started !== undefined) measured.push(started);
+  }
+  if (measured.length < ROWS.length)
+    results.push(skipped("paced turns with a log in PostgreSQL", "this machine has no PostgreSQL"));
+  // All at once: nothing is measured.
+  await Promise.all(measured.map(({ server }) => warmUpPaced(server, warmUpTurns)));
+  for (const clients of CLIENTS) {
+    const samples = measured.map((): PacedSample[] => []);
+    for (let round = 0; round < Math.min(longRounds, ROUNDS); round += 1) {
+      for (const [index, { server, count }] of measured.entries())
+        samples[index]?.push(
+          await measurePacedTurns(server, { clients, turnMs: TURN_MS, ms: 2 * TURN_MS, count }),
+        );
+    }
+    const of = new Map(measured.map(({ label }, index) => [label, samples[index] ?? []]));
+    console.log(
+      `\nA turn of 100 texts, one every ${paceMs} ms, with a call in the middle, ${clients} at a time\n\n${toPacedTable(of)}`,
+    );
+    if (clients === 1) results.push(...judgeIdle(of));
+    if (clients === GOAL_CLIENTS) results.push(...judgeLoaded(of));
+  }
+  return results;
+}
+
+const ROUNDS = 5;
+
+interface MeasuredServer {
+  readonly label: string;
+  readonly server: ServerProcess;
+  readonly count: PacedCounter;
+}
+
+async function startServer(
+  [label, name, options]: Row,
+  stack: AsyncDisposableStack,
+): Promise<MeasuredServer | undefined> {
+  if (name === "postgres") {
+    const programs = findPrograms();
+    if (programs === undefined) return undefined;
+    const database = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")), {
+      isSynced: true,
+    });
+    stack.defer(() => database.remove());
+    await database.create();
+    await database.start();
+    const server = stack.use(await ServerProcess.start(name, { ...options, data: database.url }));
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    stack.defer(() => client.end());
+    return { label, server, count: () => countPostgres(client, database) };
+  }
+  if (name === "durable") {
+    const data = mkdtempSync(join(tmpdir(), "troupe-bench-"));
+    stack.defer(() => rmSync(data, { recursive: true, force: true }));
+    const server = stack.use(await ServerProcess.start(name, { ...options, data }));
+    const database = new DatabaseSync(join(data, "log.db"), { readOnly: true });
+    stack.defer(() => database.close());
+    return { label, server, count: async () => countSqlite(database) };
+  }
+  return { label, server: stack.use(await ServerProcess.start(name, options)), count: async () => ({}) };
+}
+
+/** The turns of a second of many clients, until the compiler has little left to do. */
+async function warmUpPaced(server: ServerProcess, turns: number = 3_000): Promise<void> {
+  const clients = 300;
+  await measurePacedTurns(server, { clients, turnMs: TURN_MS, ms: (turns / clients) * TURN_MS });
+}
+
+/** The rows of events and the transactions so far. */
+function countSqlite(database: DatabaseSync): Readonly<Record<string, number>> {
+  const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
+  return {
+    rows:
+      numberOf("SELECT coalesce(max(seq), 0) FROM recent") +
+      numberOf("SELECT coalesce(max(seq), 0) FROM chunk"),
+    commits: numberOf("SELECT coalesce(max(n), 0) FROM batch"),
+  };
+}
+
+/** The rows of events, the transactions, the bytes of the write-ahead log and the CPU time of the database so far. */
+async function countPostgres(
+  client: pg.Client,
+  database: PostgresServer,
+): Promise<Readonly<Record<string, number>>> {
+  // The statistics of a connection are written after a statement when the last ones are a second old.
+  const { rows } = await client.query<Record<string, string>>(`SELECT
+    (SELECT n_tup_ins FROM pg_stat_user_tables WHERE schemaname = 'troupe' AND relname = 'batch') AS rows,
+    (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()) AS commits,
+    pg_current_wal_insert_lsn() - '0/0' AS wal`);
+  const numbers = Object.entries(rows[0] ?? {}).map(([name, value]) => [name, Number(value)] as const);
+  return { ...Object.fromEntries(numbers), engineMs: engineCpuMs(database) };
+}
+
+function toPacedTable(of: ReadonlyMap<string, readonly PacedSample[]>): string {
+  const unit = of.get("bare Hono, nothing kept") ?? [];
+  const head = [
+    "server",
+    "CPU a turn (middle half)",
+    "× bare Hono",
+    "first event p50",
+    "text p50, p99",
+    "writes",
+    "rows",
+    "commits",
+    "disk or WAL",
+    "CPU of PostgreSQL",
   ];
+  const rows = [...of].map(([label, samples]) => {
+    const costs = samples.map(({ cpuMs }) => cpuMs);
+    const counted = (name: string, show: (value: number) => string): string =>
+      samples[0]?.counts[name] === undefined ? "–" : show(countOf(samples, name));
+    const number = (value: number): string => value.toFixed(1);
+    const disk = middleOf(samples, "diskBytes");
+    return [
+      label,
+      `${ms(median(costs))} (${percentile(costs, 0.25).toFixed(2)} to ${percentile(costs, 0.75).toFixed(2)})`,
+      ratioTo(samples, unit).toFixed(2),
+      ms(middleOf(samples, "firstP50Ms")),
+      `${ms(middleOf(samples, "textP50Ms"))}, ${ms(middleOf(samples, "textP99Ms"))}`,
+      number(middleOf(samples, "writes")),
+      counted("rows", number),
+      counted("commits", number),
+      samples[0]?.counts["wal"] === undefined
+        ? disk === 0
+          ? "–"
+          : kilobytes(disk)
+        : counted("wal", kilobytes),
+      counted("engineMs", ms),
+    ];
+  });
+  return toTable([head, ...rows]);
+}
+
+function judgeIdle(of: ReadonlyMap<string, readonly PacedSample[]>): Result[] {
+  return ["durable log", "log in PostgreSQL"].flatMap((label) => {
+    const added = addedMs(of, label);
+    return added === undefined
+      ? []
+      : [atMost(`wait of a paced text, p50, one client, ${label}`, added, 2, ms)];
+  });
+}
+
+function judgeLoaded(of: ReadonlyMap<string, readonly PacedSample[]>): Result[] {
+  const results: Result[] = [];
+  const hono = of.get("bare Hono, nothing kept") ?? [];
+  const durable = of.get("durable log") ?? [];
+  const plain = of.get("durable log, no window") ?? [];
+  results.push(
+    atMost(
+      "CPU of a paced turn, memory log, relative to bare Hono",
+      ratioTo(of.get("memory log") ?? [], hono),
+      0.7,
+    ),
+    atMost("CPU of a paced turn, durable log, relative to bare Hono", ratioTo(durable, hono), 0.85),
+    atMost("rows of a paced turn, durable log", countOf(durable, "rows"), 25, String),
+    atMost(
+      "bytes that a paced turn writes to the disk, durable log, relative to no window",
+      middleOf(durable, "diskBytes") / middleOf(plain, "diskBytes"),
+      1 / 3,
+      times,
+    ),
+  );
+  const nodes = of.get("log in PostgreSQL");
+  if (nodes !== undefined)
+    results.push(
+      atMost("rows of a paced turn, log in PostgreSQL", countOf(nodes, "rows"), 25, (value) =>
+        value.toFixed(1),
+      ),
+      atMost("write-ahead log of a paced turn, log in PostgreSQL", countOf(nodes, "wal"), 15_000, kilobytes),
+      atMost("CPU of PostgreSQL of a paced turn", countOf(nodes, "engineMs"), 3, ms),
+    );
+  for (const label of ["memory log", "durable log", "log in PostgreSQL"]) {
+    const added = addedMs(of, label);
+    if (added !== undefined)
+      results.push(atMost(`wait of a paced text, p50, ${GOAL_CLIENTS} clients, ${label}`, added, 30, ms));
+  }
+  return results;
+}
+
+/** How much later a text arrives with the window than without. */
+function addedMs(of: ReadonlyMap<string, readonly PacedSample[]>, label: string): number | undefined {
+  const [own, plain] = [of.get(label), of.get(`${label}, no window`)];
+  if (own === undefined || plain === undefined) return undefined;
+  return middleOf(own, "textP50Ms") - middleOf(plain, "textP50Ms");
+}
+
+function middleOf(samples: readonly PacedSample[], key: Exclude<keyof PacedSample, "counts">): number {
+  return median(samples.map((sample) => sample[key]));
+}
+
+function countOf(samples: readonly PacedSample[], name: string): number {
+  return median(samples.map(({ counts }) => counts[name] ?? Number.NaN));
+}
+
+/** The median of the ratios of all rounds. */
+function ratioTo(own: readonly PacedSample[], unit: readonly PacedSample[]): number {
+  return median(own.map(({ cpuMs }, round) => cpuMs / (unit[round]?.cpuMs ?? Number.NaN)));
 }

@@ -2,7 +2,7 @@
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";
-import { DELTAS, PORT, obeySignals, tick } from "../setting.ts";
+import { callsTool, DELTAS, PORT, obeySignals, tick, toContent } from "../setting.ts";
 
 const app = new Hono();
 let runs = 0;
@@ -19,7 +19,11 @@ app.post("/stream_request", async (c) => {
     await say({ type: "RequestStarted", role: "system", request_id });
     for (let index = 0; index < DELTAS; index += 1) {
       await tick();
-      await say({ type: "TextOutput", role: "assistant", content: `${input} ${index}` });
+      if (callsTool(index)) {
+        await say({ type: "ToolCall", role: "assistant", tool_call_id: id, name: "lookup", args: {} });
+        await say({ type: "ToolResult", role: "tool", tool_call_id: id, result: "found" });
+      }
+      await say({ type: "TextOutput", role: "assistant", content: toContent(input, index) });
     }
     await say({ type: "RequestCompleted", role: "system", request_id, finish_reason: "success" });
   });
