@@ -22,10 +22,10 @@ test("an append whose answer is lost is acknowledged once, and not written twice
   const log = await open({ url: proxy.url });
   let cursor = await startRun(log, "run", 1);
   for (let round = 0; round < 5; round += 1) {
-    proxy.loseAnswersTo("append_1");
+    proxy.loseAnswersTo("append_2");
     cursor = await log.append(cursor, nextEvents(cursor, 2));
     // One that changes neither events nor records.
-    proxy.loseAnswersTo("append_1");
+    proxy.loseAnswersTo("append_2");
     cursor = await log.append(cursor, { events: [], records: [], run: row({ turns: round }) });
   }
   expect(proxy.lost).toBe(10);
@@ -40,14 +40,14 @@ test("appends whose answer is lost are acknowledged, also if the repeated statem
   const [one, two] = [await startRun(log, "one", 1), await startRun(log, "two", 1)];
   const schema = schemaOf(log);
   await query(`CREATE SEQUENCE ${schema}.statement`);
-  await query(`ALTER FUNCTION ${schema}.append_1 RENAME TO append_all`);
+  await query(`ALTER FUNCTION ${schema}.append_2 RENAME TO append_all`);
   // The numbers of a sequence stay also when a statement fails.
-  await query(`CREATE FUNCTION ${schema}.append_1(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
+  await query(`CREATE FUNCTION ${schema}.append_2(items jsonb, VARIADIC bodies text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
     BEGIN
       IF nextval('${schema}.statement') = 2 THEN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END IF;
       RETURN ${schema}.append_all(items, VARIADIC bodies);
     END $$`);
-  proxy.loseAnswersTo("append_1");
+  proxy.loseAnswersTo("append_2");
   const cursors = await Promise.all(
     [one, two].map(async (cursor) => log.append(cursor, nextEvents(cursor, 2))),
   );
@@ -60,7 +60,7 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
   log.release(await startRun(log, "run", 2));
-  proxy.loseAnswersTo("claim_1");
+  proxy.loseAnswersTo("claim_2");
   const { cursor } = await log.claim(asRunId("run"), { unlessOwnedBy: ["other"] });
   proxy.loseAnswersTo("read_1");
   expect((await log.read(asRunId("run"), { after: 0, records: true })).head).toBe(2);
@@ -147,7 +147,7 @@ test("connections that an operator ends in the middle of appends lose nothing an
   ).finally(() => {
     appending = false;
   });
-  while (appending) ended += (await query(ends, [`%${schemaOf(log)}.append_1%`])).length;
+  while (appending) ended += (await query(ends, [`%${schemaOf(log)}.append_2%`])).length;
   for (const { runId: id, head } of await written) {
     expect(head).toBeGreaterThanOrEqual(31);
     expect((await log.read(id, { after: 0, records: true })).events).toEqual(events(1, head));
@@ -326,11 +326,25 @@ test("a look for the oldest runs does not read the runs that were removed before
   expect(Number(after?.["rows"]) - Number(before?.["rows"])).toBeLessThan(1_000);
 });
 
+test("a database of schema 1 gets what it lacks, and its runs go on", async () => {
+  const schema = newSchema();
+  const first = await openSchema(schema);
+  await startRun(first, "run-1", 2);
+  await first.close();
+  await query(`DELETE FROM ${schema}.migration WHERE version = 2;
+    CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
+    DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2`);
+  const log = await openSchema(schema);
+  onTestFinished(() => log.close());
+  const { cursor } = await log.claim(asRunId("run-1"));
+  expect(await log.append(cursor, nextEvents(cursor, 3))).toMatchObject({ head: 5 });
+});
+
 test("nodes that open an empty database at once create its tables once", async () => {
   const schema = newSchema();
   const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));
   onTestFinished(() => Promise.all(logs.map((log) => log.close())).then(() => {}));
-  expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual([{ version: 1 }]);
+  expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual([{ version: 1 }, { version: 2 }]);
   for (const [index, log] of logs.entries()) await startRun(log, `run-${index}`, 1);
   expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);
 });
@@ -358,7 +372,7 @@ async function locked(
   await holder.query(`BEGIN; SELECT FROM ${schemaOf(log)}.run FOR UPDATE`);
   const claimed = claim();
   const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
-  await expect.poll(() => query(waiting, [`%${schemaOf(log)}.claim_1%`])).toHaveLength(1);
+  await expect.poll(() => query(waiting, [`%${schemaOf(log)}.claim_2%`])).toHaveLength(1);
   return {
     claimed,
     async release(text) {

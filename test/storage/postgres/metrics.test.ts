@@ -45,7 +45,7 @@ test("the metrics of a node have what it did with others, its commits and what i
   expect(before.get("troupe_log_commits")).toBe(0);
   expect(before.get("troupe_node_beat_age_seconds")).toBeLessThan(60);
 
-  proxy.loseAnswersTo("append_1");
+  proxy.loseAnswersTo("append_2");
   const text = "a text of some length";
   const receipt = await runtime.process("echo", { type: "ChatRequest", input: text });
   await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });

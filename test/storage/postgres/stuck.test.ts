@@ -92,7 +92,7 @@ test("an append whose answer is lost is acknowledged only when the synchronous s
 test("a statement that a node has given up ends on the server too", async () => {
   const log = await open({ settleMs: 120_000 });
   const cursor = await startRun(log, "run", 1);
-  const appends = `%${schemaOf(log)}.append_1%`;
+  const appends = `%${schemaOf(log)}.append_2%`;
   const waiting = async (): Promise<readonly unknown[]> =>
     query("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1", [appends]);
   const operator = await connect();

@@ -192,7 +192,7 @@ function appendStatement(count: number): string {
   const known = STATEMENTS[count];
   if (known !== undefined) return known;
   const bodies = Array.from({ length: count }, (_, index) => `$${index + 2}`).join(", ");
-  const text = `SELECT troupe.append_1($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
+  const text = `SELECT troupe.append_2($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
   STATEMENTS[count] = text;
   return text;
 }
