@@ -76,7 +76,7 @@ export class AgentDirectory {
     return this.#bindings.usesOf(agent);
   }
 
-  /** What says how the things are that the agents and their tools depend on. */
+  /** The probes that say whether what the agents and their tools depend on is there. */
   get probes(): ReadonlySet<ReadinessProbe> {
     return this.#bindings.probes;
   }
@@ -171,7 +171,7 @@ class Bindings {
     return this.#remote;
   }
 
-  /** Each once, although the tools of a server share theirs. */
+  /** Each probe once: the tools of one server share it. */
   get probes(): ReadonlySet<ReadinessProbe> {
     return this.#probes;
   }
@@ -229,7 +229,7 @@ function toServed(agent: Agent): Agent {
   };
 }
 
-/** The same schema, but it does not change the value that it checks: the tool parses the value itself. */
+/** A schema that accepts the same values and returns them unchanged, because the tool itself parses them. */
 function unchanged(schema: Schema<unknown>): Schema<unknown> {
   const standard = schema["~standard"];
   return {

@@ -65,7 +65,7 @@ export interface RetryPolicy {
 const DEFAULT_BACKOFF_MS = 500;
 const MOST_ATTEMPTS = 100;
 
-/** A year: a date after the limit of a call can always be written. */
+/** The longest time limit, a year in milliseconds: its deadline can always be written as a timestamp. */
 const LONGEST_MS = 365 * 24 * 3_600_000;
 
 const IDEMPOTENT: ReadonlySet<RetryCode> = new Set(["tool_error", "timeout", "interrupted", "overloaded"]);
@@ -107,7 +107,7 @@ export function checkCallOptions(options: CallOptions, place: string): void {
     throw wrong("retry.on", place, on, `a list of these: ${known.join(", ")}`);
 }
 
-/** The same for `turn.effect`. */
+/** Throws `invalid_request` for options of `turn.effect` that cannot be; `place` names the effect and its caller. */
 export function checkEffectOptions(options: EffectOptions, place: string): void {
   checkCallOptions(options, place);
   const { effect } = options;
@@ -115,7 +115,7 @@ export function checkEffectOptions(options: EffectOptions, place: string): void 
   throw wrong("effect", place, effect, `"idempotent" or "unsafe"`);
 }
 
-/** The same for everything that has a time limit. */
+/** Throws `invalid_request` for a time limit that cannot be; `place` names what it is for. */
 export function checkTimeoutOption({ timeoutMs }: TimeoutOption, place: string): void {
   if (timeoutMs === undefined || isDuration(timeoutMs)) return;
   throw wrong(

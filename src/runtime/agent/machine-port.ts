@@ -24,7 +24,7 @@ export interface MachineRequest {
 
 /** A machine that runs in a turn, and takes operations of other requests. */
 export interface OpenMachine {
-  /** Whether it has stopped; it takes nothing more then. */
+  /** Whether the machine has stopped. A stopped machine takes no operation. */
   readonly ended: boolean;
   /** Throws `not_accepted` unless the machine takes the operation now. Nothing else runs before the next `join`. */
   check(asked: MachineRequest, input: unknown): void;

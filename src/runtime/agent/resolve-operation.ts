@@ -60,7 +60,7 @@ export function operationNames(agent: Agent): readonly string[] {
   return [...new Set([CHAT, ...Object.keys(agent.operations)])];
 }
 
-/** The chat of an agent that defines none, as its description shows it: what becomes of the text. */
+/** The chat of an agent that defines none, as its description shows it: it says which operation gets the text. */
 export function toForwardedChat(agent: Agent): Pick<Operation, "description" | "output"> {
   const only = onlyOperation(agent);
   if (only === undefined) {

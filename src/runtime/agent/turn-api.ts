@@ -251,7 +251,7 @@ export interface WaitOptions {
   readonly approval?: Approval;
 }
 
-/** The same with a time limit. */
+/** Options of `turn.waitForInput` with a time limit. */
 export interface TimedWaitOptions extends WaitOptions {
   /** Maximum wait in milliseconds, restarts included. */
   readonly timeoutMs: number;

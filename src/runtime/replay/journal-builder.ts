@@ -339,11 +339,11 @@ export class JournalBuilder {
     return this.#calls.get(callId)?.outcome !== undefined || this.#isPast(callId);
   }
 
-  /** Whether replayed code will never ask for a call, so that its log entries are skipped. */
+  /** Whether replayed code will never make a call again, so that the log entries of the call are skipped. */
   #isPast(callId: CallId): boolean {
     if (this.#isUnderEnded(callId)) return true;
     const path = scopeOf(callId);
-    // A machine counts the calls whose attempts are branches.
+    // A call in a branch is past if the call of the branch is: the record of a machine has only the latter.
     const branched = branchedCall(path);
     if (branched !== undefined) return this.#isPast(branched);
     const { machine, remote } = this.#scopes.get(path) ?? {};

@@ -52,7 +52,7 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
 /** The state of a run when the event with this id was the newest, before later records. */
 export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
   const snapshot = await log.snapshot(runId);
-  // A snapshot at the event itself may contain what followed it.
+  // A snapshot with the same head may contain records that came after the event.
   const start = snapshot !== undefined && snapshot.head < id ? snapshot : undefined;
   let state = start === undefined ? initialRunState : fromSnapshot(start.data);
   const visitor: Visitor = {

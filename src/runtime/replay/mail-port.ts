@@ -14,7 +14,10 @@ export interface Mail {
   /** Cancels a request. If the other actor does not know it, it is accepted and canceled at once. */
   cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated" | "isOwnStep">): Promise<void>;
 
-  /** A turn waits only for asks. If the asked actors wait for each other, one ask fails; resolves when that is known. */
+  /**
+   * Called when a turn is parked on asks alone. If the actors wait for each other, one of the asks fails. Resolves when
+   * this is decided.
+   */
   parked(requestId: RequestId): Promise<void>;
 
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
@@ -32,7 +35,10 @@ export interface Letter {
   readonly isRepeated: boolean;
   /** Whether the actor sends it to itself, directly or by its timer; too many in a second are slowed. */
   readonly isOwnStep: boolean;
-  /** When it is given up, in milliseconds since 1970. */
+  /**
+   * When the request is no longer sent, in milliseconds since 1970. Default: it is sent until it is accepted or
+   * refused.
+   */
   readonly expiresAt?: number;
   isWanted(): boolean;
 }
@@ -45,7 +51,7 @@ export interface RenewedActor {
   readonly key: string;
 }
 
-/** Where a request was accepted. */
+/** The run that has accepted a request. */
 export interface PostReceipt {
   readonly runId: RunId;
 }

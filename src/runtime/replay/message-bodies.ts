@@ -23,7 +23,7 @@ export class MessageBodies {
       const body = this.#known.get(id);
       if (body === undefined) this.#missing.push({ id, into: bodies, index });
       bodies.push(body ?? null);
-      // Each message has one reader.
+      // A body is needed once, because each message has one reader.
       this.#known.delete(id);
     }
     return bodies;

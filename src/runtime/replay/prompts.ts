@@ -73,7 +73,7 @@ function divide(input: Json): { readonly messages: readonly Json[]; readonly fie
   return { messages, fields };
 }
 
-/** The digests of the first texts: of none, of one, of two … */
+/** The digests of the first 0, 1, 2 … texts. */
 function chain(texts: readonly string[]): readonly string[] {
   const digests = [""];
   for (const text of texts) digests.push(shortDigest(`${digests.at(-1) ?? ""} ${text}`));
@@ -113,7 +113,7 @@ interface Part {
   readonly fields: JsonObject;
 }
 
-/** Values of their own, because the model gets the given ones and may change them. */
+/** Parses the JSON again, because the model gets the given values and may change them. */
 function toPart(messages: readonly string[], fields: readonly (readonly [string, string])[]): Part {
   return {
     messages: messages.map((text) => JSON.parse(text) as Json),

@@ -37,7 +37,7 @@ export type ScopeItem = string | LoggedStep;
 
 /** A logged step other than a text. */
 export interface LoggedStep {
-  /** What a replay must do again. */
+  /** The step that replayed code must make at this position. */
   readonly signature: Signature;
   /** The immediate result: the time, a number, or the id of a file. */
   readonly value?: Json;
@@ -77,13 +77,13 @@ export interface LoggedRemoteWork {
 /** What the log has of one call. Its first entry makes it. */
 export class CallRecord {
   readonly callId: CallId;
-  /** How it was made; absent for a call whose start is no ToolCall. */
+  /** The start of the call; absent if the log has no ToolCall for it, as for a wait or a sleep. */
   made: LoggedCall | undefined;
   /** The number of its attempts. */
   attempts = 0;
-  /** How many of them do not count, because something else may have ended the process. */
+  /** The number of attempts that do not count, because something else may have ended the process. */
   spared = 0;
-  /** Whether it waits for a slot and has not begun, so that it surely did nothing. */
+  /** Whether the call waits for a slot. It has not begun then, so it has done nothing. */
   isQueued = false;
   /** Its deadline, in milliseconds since 1970. */
   deadline: number | undefined;
@@ -97,7 +97,7 @@ export class CallRecord {
   config: JsonObject | undefined;
   /** Whether its events are iterated. */
   isIterated = false;
-  /** Its end. */
+  /** The outcome of the call; absent while it is open. */
   outcome: Outcome | undefined;
 
   constructor(callId: CallId) {

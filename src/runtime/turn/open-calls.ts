@@ -29,7 +29,7 @@ export interface CallingTurn extends LoggedTurn {
  * need it. The end of a call cancels all calls under it.
  */
 export class OpenCalls {
-  /** What the log has open and the code has not reached again; absent for a new turn. */
+  /** The calls that the log has open and the replayed code has not made again; absent for a new turn. */
   readonly unreplayed: UnreplayedCalls | undefined;
   readonly #turn: CallingTurn;
   #shared: SharedMemory | undefined;
@@ -84,7 +84,7 @@ export class OpenCalls {
     this.#deliver(call, outcome);
   }
 
-  /** Ends a sleep early; for its code it fails. */
+  /** Ends a sleep early; the code that sleeps gets an error. */
   wakeCanceled(call: OpenCall): void {
     this.#closeWithAll(call);
     this.#turn.recorder.record({ type: "Woke", call_id: call.callId, canceled: true });
@@ -157,7 +157,7 @@ export class OpenCalls {
       const body = canceledBody(call);
       if (body) recorder.event(call.speaker, body);
     }
-    // Last, because code that is aborted may want to say something, which is too late.
+    // Aborted last: when the code hears of it, the calls are closed, so that nothing it still says is recorded.
     for (const call of calls) call.abort();
   }
 

@@ -14,7 +14,10 @@ export interface AskedCompletion {
   readonly input: Json;
 }
 
-/** Records what the completions of a turn are asked, each against the one before of the same actor. */
+/**
+ * Records the prompts of the completions of a turn. Each record has what is new since the previous prompt of the same
+ * actor.
+ */
 export class TurnPrompts {
   readonly #journal: TurnJournal;
   readonly #record: (record: PromptRecord) => PromptMark;

@@ -12,7 +12,7 @@ import { toCancel } from "./open-asks.ts";
 import type { OpenAsks } from "./open-asks.ts";
 import type { SharedMemory } from "./shared-memory.ts";
 
-/** The turn whose log it is; without its parts if it is not in memory. */
+/** What is needed of the turn: its journal, and, while it is in memory, the parts that end its calls. */
 export interface LoggedTurn {
   readonly context: RunContext;
   readonly runId: RunId;
@@ -88,7 +88,7 @@ export class UnreplayedCalls {
     this.#remote.delete(scope);
     if (agent === undefined || state === undefined) return;
     const abandon = (): void => context.agents.remote.get(agent)?.abandon(state.kept, context.environment);
-    // A microtask later, when the reason is recorded. A failed commit is reported to the run.
+    // Waits one microtask, after which the reason is recorded. A failed commit is reported to the run.
     Promise.resolve()
       .then(() => recorder.committed())
       .then(abandon, () => {});

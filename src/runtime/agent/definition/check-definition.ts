@@ -46,7 +46,10 @@ export function isSchema(value: unknown): value is Schema<unknown> {
   return isObject(standard) && typeof standard["validate"] === "function";
 }
 
-/** The same for all copies of the package in a process: a command and a project may each have one. */
+/**
+ * A registered symbol, so that it is the same in all copies of the package in a process: a command and a project may
+ * each have one.
+ */
 const MADE = Symbol.for("troupe.agent");
 
 const JSON_SCHEMA_KEYS = ["type", "properties", "$schema", "anyOf", "$ref"];

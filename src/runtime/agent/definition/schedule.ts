@@ -80,7 +80,10 @@ function toSchedule(
   };
 }
 
-/** The times of a schedule. The two around the newest question are kept, because timers ask much more often. */
+/**
+ * The times of a schedule. The times before and after the newest query are kept, because timers ask more often than
+ * times pass.
+ */
 function toTimes(cron: Cron): Pick<Schedule, "next" | "newest"> {
   let newest: number | undefined;
   let next = -Infinity;
