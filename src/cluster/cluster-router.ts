@@ -6,6 +6,7 @@ import type { Router, RouterFigures, RouterHandler, SendOptions } from "../ports
 import type { Json } from "../protocol/json.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { backoffMs } from "../shared/backoff.ts";
+import { pause } from "../shared/clock.ts";
 import { RecentAnswers, answerToWire, parseAnswer, parseEnvelope, toWire } from "./envelope.ts";
 import type { EnvelopeAnswer, Envelope } from "./envelope.ts";
 import { Heartbeat, isGreeting } from "./heartbeat.ts";
@@ -95,7 +96,7 @@ class ClusterRouter implements Router {
       target = isSure ? answer.owner : undefined;
       this.#figures.redirected += isSure ? 1 : 0;
       if (this.#environment.monotonic() >= giveUpMs) throw answer.error ?? notReachable(runId);
-      if (!isSure || failures > 0) await this.#pause(backoffMs(RETRY, failures));
+      if (!isSure || failures > 0) await pause(this.#environment, backoffMs(RETRY, failures));
       this.#figures.repeated += 1;
     }
   }
@@ -245,12 +246,6 @@ class ClusterRouter implements Router {
       this.#figures.fenced += 1;
       return { type: "moved", isUncertain: true };
     }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#environment.timer(ms, resolve);
-    });
   }
 }
 

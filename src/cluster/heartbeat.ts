@@ -3,6 +3,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../ports/node-directory.ts";
 import type { Member, RouterHealth } from "../ports/router.ts";
 import type { Json } from "../protocol/json.ts";
+import { within } from "../shared/clock.ts";
 import {
   HEARTBEAT_MS,
   LEASE_MS,
@@ -218,10 +219,7 @@ export class Heartbeat {
   async #say(state: NodePresence["state"]): Promise<void> {
     this.#learn({ type: "said", self: { ...this.self, state } });
     this.#endPause();
-    const { promise: tooLate, resolve } = Promise.withResolvers<void>();
-    const stopTimer = this.#options.environment.timer(LEASE_MS, resolve);
-    await Promise.race([this.#send(), tooLate]);
-    stopTimer();
+    await within(this.#options.environment, LEASE_MS, this.#send());
   }
 
   #schedule(): void {
@@ -282,11 +280,9 @@ export class Heartbeat {
     const { environment } = this.#options;
     const untilMs = this.#now + OUTLIVE_MS;
     for (let waitMs = GREET_MS; this.#now < untilMs; waitMs = TELL_MS) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const stopTimer = environment.timer(waitMs, resolve);
+      const { promise: dead, resolve } = Promise.withResolvers<void>();
       const stopWaiting = this.onceDead(node, resolve);
-      await promise;
-      stopTimer();
+      await within(environment, waitMs, dead);
       stopWaiting();
       if (this.livenessOf(node) === "dead" || !this.#is("active")) return true;
       // A process that has ended may have sent one that is stored later.

@@ -6,7 +6,7 @@ import { SingleFlight } from "../../shared/single-flight.ts";
 import type { RequestFollowOptions, OpenWait } from "../call-api.ts";
 import { eventsPath } from "../requests/requests.ts";
 import type { RequestReceipt, Requests } from "../requests/requests.ts";
-import { unlessAborted } from "../wire/clock.ts";
+import { unlessAborted } from "../../shared/clock.ts";
 import { hasCode } from "../wire/problem.ts";
 import { RequestWaits } from "./request-waits.ts";
 import type { TurnOutcome } from "./outcome.ts";

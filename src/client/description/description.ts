@@ -4,7 +4,7 @@ import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts
 import { chatInput, chatOutput } from "../../runtime/agent/definition/define.ts";
 import { anyValue, handwrittenSchema } from "../../runtime/agent/definition/handwritten-schema.ts";
 import { validateValue } from "./validate-value.ts";
-import { within } from "../wire/clock.ts";
+import { within } from "../../shared/clock.ts";
 import type { Wire } from "../wire/wire.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";

@@ -10,7 +10,7 @@ import type { ChatOperations } from "../../runtime/agent/definition/define.ts";
 import { anyObject } from "../../runtime/agent/definition/handwritten-schema.ts";
 import type { Turn } from "../../runtime/agent/turn-api.ts";
 import type { EventOperations, MachineOperations } from "../../runtime/machine/from-machine.ts";
-import { unlessAborted } from "../wire/clock.ts";
+import { unlessAborted } from "../../shared/clock.ts";
 import { answerLimits, BadAnswer, toAnswerEvent } from "./answer-event.ts";
 import type { AnswerEvent, AnswerLimits } from "./answer-event.ts";
 

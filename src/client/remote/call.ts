@@ -13,7 +13,7 @@ import type {
 import { toJson } from "../../runtime/journal/json-limits.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
 import { followStream } from "../stream/reconnect.ts";
-import { unlessAborted } from "../wire/clock.ts";
+import { unlessAborted } from "../../shared/clock.ts";
 import { hasCode } from "../wire/problem.ts";
 import { retry } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";

@@ -1,4 +1,4 @@
-import { within } from "../wire/clock.ts";
+import { within } from "../../shared/clock.ts";
 import { chunksOf } from "../wire/body.ts";
 import type { OpenReply, Wire } from "../wire/wire.ts";
 import type { AllFollowSettings, ReadPosition } from "./follow-settings.ts";

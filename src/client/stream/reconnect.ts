@@ -1,5 +1,5 @@
-import { pause, unlessAborted } from "../wire/clock.ts";
-import type { Clock } from "../wire/clock.ts";
+import { pause, unlessAborted } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/clock.ts";
 import { hasCode, isRetryable } from "../wire/problem.ts";
 import { retryDelayMs } from "../wire/retry.ts";
 import type { Wire } from "../wire/wire.ts";

@@ -1,6 +1,6 @@
 import { backoffMs } from "../../shared/backoff.ts";
-import { pause } from "./clock.ts";
-import type { Clock } from "./clock.ts";
+import { pause } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/clock.ts";
 import { isRetryable } from "./problem.ts";
 
 /** How long to retry: a time, a number of attempts, or both. */

@@ -3,7 +3,7 @@ import type { ErrorCode, ErrorDetails } from "../../errors.ts";
 import { readResponseJson } from "./body.ts";
 import { canonical } from "../../protocol/json.ts";
 import { systemClock } from "./clock.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../shared/clock.ts";
 import { fromProblem, hasCode } from "./problem.ts";
 
 /** How to reach a server. */

@@ -5,7 +5,7 @@ import { Requests } from "../../client/requests/requests.ts";
 import { createRunClient } from "../../client/run-client.ts";
 import { createRunStore } from "../../client/store/run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
-import { pause } from "../../client/wire/clock.ts";
+import { pause } from "../../shared/clock.ts";
 import type { Ask, WireReply, Wire } from "../../client/wire/wire.ts";
 
 /** The server that the page comes from. */

@@ -7,6 +7,7 @@ import type { DeliverOptions, RouterHandler, TakeoverOptions } from "../../ports
 import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import { within } from "../../shared/clock.ts";
 import { toRunReceipt } from "../run/messages.ts";
 import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
@@ -185,14 +186,11 @@ export class RunHost implements RouterHandler, RunListener {
   /** Waits until no run is busy, at most for a time in milliseconds. */
   async drain(limitMs: number): Promise<void> {
     if (this.busy === 0) return;
-    await new Promise<void>((resolve) => {
-      const stop = this.#context.environment.timer(limitMs, resolve);
-      this.#checkDrained = () => {
-        if (this.busy > 0) return;
-        stop();
-        resolve();
-      };
-    });
+    const { promise: drained, resolve } = Promise.withResolvers<void>();
+    this.#checkDrained = () => {
+      if (this.busy === 0) resolve();
+    };
+    await within(this.#context.environment, limitMs, drained);
   }
 
   /** Passivates all runs, also those that are being loaded, and refuses messages from then on. */

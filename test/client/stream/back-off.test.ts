@@ -1,10 +1,11 @@
-// How long a client waits between its attempts, and what counts as time without a server.
 import { AgentError } from "troupe";
 import { afterEach, expect, test } from "vitest";
 import { followStream } from "../../../src/client/stream/reconnect.ts";
-import type { Clock } from "../../../src/client/wire/clock.ts";
+import type { Clock } from "../../../src/shared/clock.ts";
 import { retry } from "../../../src/client/wire/retry.ts";
 import { Wire } from "../../../src/client/wire/wire.ts";
+
+// How long a client waits between its attempts, and what counts as time without a server.
 
 /** A clock that stands still; each pause is noted and is over at once, except that of the watch over a hidden page. */
 class NotedClock implements Clock {

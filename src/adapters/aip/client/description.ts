@@ -1,5 +1,6 @@
 import { SingleFlight } from "../../../shared/single-flight.ts";
-import { pauseUnlessAborted, processClock } from "../rpc/clock.ts";
+import { within } from "../../../shared/clock.ts";
+import { processClock } from "../rpc/clock.ts";
 import type { Peer } from "../wire/messages.ts";
 import type { NodeConnection } from "./node-connection.ts";
 
@@ -27,9 +28,7 @@ export class NodeDescription {
     if (isDue) void this.#asking.run();
     const { running } = this.#asking;
     if (this.#peer || running === undefined) return;
-    const enough = new AbortController();
-    await Promise.race([running, pauseUnlessAborted(processClock, MS.patience, enough.signal)]);
-    enough.abort();
+    await within(processClock, MS.patience, running);
   }
 
   async #ask(): Promise<void> {

@@ -1,5 +1,5 @@
 import { AgentError } from "../../../errors.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import type { ByteStream } from "../rpc/channel.ts";
 import { CallStatus, toCallStatus } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";

@@ -1,5 +1,5 @@
-import { pauseUnlessAborted } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import { pauseUnlessAborted } from "../../../shared/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import type { ByteStream, Channel } from "../rpc/channel.ts";
 import { CallStatus, STATUS, toCallStatus } from "../rpc/status.ts";
 import type { OpenSession } from "../session/sessions.ts";

@@ -3,7 +3,7 @@ import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
 import { processClock } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
 import { TOOLBOX, toAgentInfo, toToolBoxInfo } from "../session/own-nodes.ts";

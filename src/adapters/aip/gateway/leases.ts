@@ -1,5 +1,5 @@
-import { every } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import { every } from "../../../shared/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 
 /** How long a registered node may be silent. */
 const LEASE_MS = 30_000;

@@ -1,8 +1,8 @@
 import type * as grpc from "@grpc/grpc-js";
 import { backoffMs } from "../../../shared/backoff.ts";
 import { Channel } from "../rpc/channel.ts";
-import { every, pauseUnlessAborted } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import { every, pauseUnlessAborted, within } from "../../../shared/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import { methodPath } from "../rpc/methods.ts";
 import { GATEWAY_FIELD } from "../rpc/server.ts";
 import { STATUS, toCallStatus } from "../rpc/status.ts";
@@ -121,7 +121,7 @@ class Connection {
   }
 
   /** Subscribes to updates. Returns false if the gateway does not have subscriptions. */
-  #subscribe(apply: (update: NodeUpdate) => void): Promise<boolean> {
+  async #subscribe(apply: (update: NodeUpdate) => void): Promise<boolean> {
     const { gatewayId } = this.#options;
     const updates = this.#channel.follow(
       methodPath("GatewayService", "SubscribeToUpdates"),
@@ -131,8 +131,6 @@ class Connection {
     );
     this.#updates = updates;
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-    // A server that never sends its headers is asked for the list at once, and sends them with its first update.
-    const stopTimer = this.#options.clock.timer(DIAL_MS, () => resolve(true));
     updates.on("metadata", () => resolve(true));
     updates.on("data", apply);
     // The status follows. Without a listener this event would end the process.
@@ -144,7 +142,8 @@ class Connection {
         this.#broken.resolve();
       }
     });
-    return promise.finally(stopTimer);
+    // A server that never sends its headers is asked for the list at once, and sends them with its first update.
+    return (await within(this.#options.clock, DIAL_MS, promise)) ?? true;
   }
 
   async #readAll(): Promise<void> {

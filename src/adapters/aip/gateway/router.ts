@@ -2,7 +2,7 @@ import { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { CallerInfo, OperatorReport } from "../rpc/server.ts";
 import type { Channel } from "../rpc/channel.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import { methodPath } from "../rpc/methods.ts";
 import { CallStatus, STATUS, toCallStatus } from "../rpc/status.ts";
 import { AgentSession } from "../session/agent-session.ts";

@@ -1,7 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { Channel } from "../rpc/channel.ts";
-import { every, pauseUnlessAborted } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import { every, pauseUnlessAborted, within } from "../../../shared/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import { methodPath } from "../rpc/methods.ts";
 import type { OperatorReport } from "../rpc/server.ts";
 import { STATUS, toCallStatus } from "../rpc/status.ts";
@@ -85,9 +85,7 @@ export class GatewayMember {
       )
       // Without an answer the gateway removes it when its lease ends.
       .catch(() => {});
-    const enough = new AbortController();
-    await Promise.race([done, pauseUnlessAborted(this.#options.clock, LEAVE_MS, enough.signal)]);
-    enough.abort();
+    await within(this.#options.clock, LEAVE_MS, done);
     this.#channel.close();
   }
 

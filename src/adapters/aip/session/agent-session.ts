@@ -1,7 +1,7 @@
 import type { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
-import { pauseUnlessAborted } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import { pauseUnlessAborted } from "../../../shared/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import { CallStatus, STATUS } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { toMessages } from "../wire/content.ts";

@@ -1,6 +1,6 @@
 import type * as grpc from "@grpc/grpc-js";
-import { pauseUnlessAborted } from "../rpc/clock.ts";
-import type { MonotonicClock } from "../rpc/clock.ts";
+import { unlessAborted, within } from "../../../shared/clock.ts";
+import type { MonotonicClock } from "../../../shared/clock.ts";
 import { StreamMessages } from "../rpc/stream-messages.ts";
 import { endWith } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
@@ -100,12 +100,8 @@ export class Sessions {
   }
 
   async #first(messages: StreamMessages): Promise<Buffer | undefined> {
-    const done = new AbortController();
-    const signal = AbortSignal.any([done.signal, this.#stopping.signal]);
-    const late = pauseUnlessAborted(this.#clock, FIRST_MESSAGE_MS, signal).then(() => undefined);
-    const bytes = await Promise.race([messages.next(), late]);
-    done.abort();
-    return bytes;
+    const first = unlessAborted(messages.next(), this.#stopping.signal).catch(() => undefined);
+    return within(this.#clock, FIRST_MESSAGE_MS, first);
   }
 
   #decode(bytes: Buffer): AgentMessage {

@@ -1,4 +1,4 @@
-import type { MonotonicClock } from "../../../../src/adapters/aip/rpc/clock.ts";
+import type { MonotonicClock } from "../../../../src/shared/clock.ts";
 
 /** A clock that stands still until it is advanced. */
 export class ManualClock implements MonotonicClock {
