@@ -273,11 +273,11 @@ export class RunHost implements RouterHandler, RunListener {
     if (this.#entries.size <= idleRuns) return;
     // Evicts several at once: iterating a Set must skip the slots of all entries deleted since it last grew.
     let excess = this.#entries.size - idleRuns + Math.floor(idleRuns / 16);
-    for (const quiet of this.#passivatable) {
+    for (const oldest of this.#passivatable) {
       if (excess <= 0) return;
-      this.#passivatable.delete(quiet);
-      if (quiet.run?.canPassivate !== true) continue;
-      this.#passivate(quiet, quiet.run);
+      this.#passivatable.delete(oldest);
+      if (oldest.run?.canPassivate !== true) continue;
+      this.#passivate(oldest, oldest.run);
       excess -= 1;
     }
   }
