@@ -98,6 +98,9 @@ export class FollowedRequest {
       if (!isCompleted(status))
         throw requests.wire.fault("call_failed", `ended the events of ${requestId} too early`);
       this.#end = status;
+      // No event has named the run, if nothing was streamed.
+      if (typeof status.run_id === "string") this.#run.resolve(status.run_id);
+      else this.#run.reject(requests.wire.fault("call_failed", `does not name the run of ${requestId}`));
     }
   }
 
