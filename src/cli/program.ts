@@ -25,6 +25,12 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
   program.hook("preAction", (_, command) => {
     if (command.opts<Partial<ServerOptions>>().logFormat === "json") print = printJson;
   });
+  // Node would print it with what a server has written into it. A server that runs here has a listener of its own.
+  process.on("uncaughtException", (thrown) => {
+    if (process.listenerCount("uncaughtException") > 1) return;
+    print(thrown);
+    process.exit(codeOf(thrown));
+  });
   try {
     await program.parseAsync(behindCommand(argv.slice(2), program), { from: "user" });
   } catch (thrown) {

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** How the requests to a poisonous server end. */
-export type Ending = "success" | "error" | "waiting" | "refusal";
+export type Ending = "success" | "error" | "waiting" | "refusal" | "lost";
 
 /** A server that speaks the protocol and has `POISON` in every text that it sends. */
 export interface PoisonousServer extends AsyncDisposable {
@@ -22,6 +22,8 @@ const POISON: string =
 
 /** Starts the server. Its agent is `payments` with the operation `pay`, its run `run_1`, its request `req_1`. */
 export async function startPoisonous(ending: Ending): Promise<PoisonousServer> {
+  /** Whether events of a request that is lost were sent. */
+  let isBegun = false;
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
       const { pathname: path, searchParams: query } = new URL(request.url ?? "/", "http://localhost");
@@ -41,6 +43,11 @@ export async function startPoisonous(ending: Ending): Promise<PoisonousServer> {
 
   function answer(response: ServerResponse, asked: string, query: URLSearchParams): void {
     const isList = asked === "GET /";
+    if (ending === "lost" && asked.includes("/getevents")) {
+      if (isBegun) return refuse(response);
+      isBegun = true;
+      return stream(response, manyEvents());
+    }
     if (ending === "refusal" && !isList) return refuse(response);
     const events = toEvents(ending);
     if (isList)
@@ -125,6 +132,18 @@ const ROW = {
   initial_input: POISON,
   last_turn: { started_at: AT, ended_at: AT, error_code: POISON },
 };
+
+/** More events than a client keeps, so that it must ask for them again. */
+function manyEvents(): readonly object[] {
+  const told = { ...ADDRESS, request_id: "req_1", role: "assistant", ts: AT, depth: 1 };
+  const texts = Array.from({ length: 12_000 }, (_, at) => ({
+    ...told,
+    id: at + 2,
+    type: "TextOutput",
+    content: "a",
+  }));
+  return [{ ...told, id: 1, type: "RequestStarted", operation: "free", input: {}, depth: 0 }, ...texts];
+}
 
 function isWait(event: object): boolean {
   return (event as { readonly type: string }).type === "WaitForInput";

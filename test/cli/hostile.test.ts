@@ -41,6 +41,7 @@ const COMMANDS: Readonly<Record<Ending, readonly string[]>> = {
     "complete -- call payments ''",
     "complete -- call payments pay --",
   ],
+  lost: ["call payments free"],
   error: ["call payments free", "chat payments hello", "events run_1 --tree", "cancel req_1"],
   waiting: [
     "waits",

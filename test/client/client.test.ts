@@ -195,22 +195,19 @@ describe("a server of the protocol's draft", () => {
     expect(events[1]).toMatchObject({ artifact_id: "file-7", url: "/a.txt" });
   });
 
-  test.for([
-    { run_id: "run_7", expected: "run_7" },
-    { expected: "call_failed" },
-  ])("may tell the end of a request without its events, with the run or without ($expected)", async ({
-    expected,
-    ...told
-  }) => {
-    await using drafted = await startHostile({
-      process: (response) => void response.writeHead(202).end(),
-      getevents: (response) => void response.writeHead(204).end(),
-      request: json({ ...told, status: "completed", finish_reason: "success", result: "hi" }),
-    });
-    const call = createClient(drafted.url).agent().chat("hello");
-    expect(await call).toBe("hi");
-    await expect(call.runId.catch((thrown: AgentError) => thrown.code)).resolves.toBe(expected);
-  });
+  test.for([{ run_id: "run_7", expected: "run_7" }, { expected: "call_failed" }])(
+    "may tell the end of a request without its events, with the run or without ($expected)",
+    async ({ expected, ...told }) => {
+      await using drafted = await startHostile({
+        process: (response) => void response.writeHead(202).end(),
+        getevents: (response) => void response.writeHead(204).end(),
+        request: json({ ...told, status: "completed", finish_reason: "success", result: "hi" }),
+      });
+      const call = createClient(drafted.url).agent().chat("hello");
+      expect(await call).toBe("hi");
+      await expect(call.runId.catch((thrown: AgentError) => thrown.code)).resolves.toBe(expected);
+    },
+  );
 
   test("has no list of waits and no stream of runs", async () => {
     await using drafted = await startHostile({

@@ -54,6 +54,8 @@ async function show<Output>(call: AgentCall<Output>, json: boolean, progress: Tu
   const events = (async () => {
     for await (const event of call) showEvent(event, json, progress);
   })();
+  // If the call fails, what its events end with is the same failure.
+  events.catch(() => {});
   const output = await call;
   await events;
   progress.endLine();
