@@ -15,7 +15,7 @@ export function isObject(value: unknown): value is Fields {
 /** The object that a JSON text has; `undefined` for any other text. */
 export function parseObject(text: string): JsonObject | undefined {
   const value = parseJson(text);
-  return isObject(value) ? (value) : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 /** The value that a JSON text has; `undefined` for any other text. */
