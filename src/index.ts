@@ -100,6 +100,7 @@ export type {
   RetryCode,
   RetryOptions,
   TimeoutOption,
+  ModelRetryOptions,
 } from "./runtime/agent/call-options.ts";
 export type { ScheduleOptions } from "./runtime/agent/definition/schedule.ts";
 export type {
@@ -123,6 +124,8 @@ export type {
   ToolTurn,
   Turn,
   TurnRequestInfo,
+  FailedCompletion,
+  ModelFallback,
 } from "./runtime/agent/turn-api.ts";
 export type {
   AcknowledgementOptions,

@@ -1,9 +1,8 @@
 import { AgentError } from "../errors.ts";
-import type { Model } from "../ports/model.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent/agent.ts";
 import { parseWith } from "../runtime/agent/definition/schema.ts";
-import type { Attachment, Turn } from "../runtime/agent/turn-api.ts";
+import type { Attachment, CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { byteLength, cut } from "../runtime/journal/json-limits.ts";
 import { callTools } from "./call-tools.ts";
 import { ChatHistory } from "./prompt/chat-history.ts";
@@ -15,7 +14,8 @@ import type { ToolSet } from "./tool-set.ts";
 /** The settings of an agent that is made from a model. */
 export interface LlmSettings {
   readonly name: string;
-  readonly model: Model;
+  /** The model, and how it is asked. */
+  readonly completion: Omit<CompletionOptions, "input">;
   readonly instructions: string | ((turn: Turn) => string);
   readonly tools: ToolSet;
   readonly maxSteps: number;
@@ -36,7 +36,7 @@ export interface LlmAnswer {
 
 /** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
-  const { name, model, tools, maxSteps, parallelCalls, historyBytes } = settings;
+  const { name, completion: how, tools, maxSteps, parallelCalls, historyBytes } = settings;
   const conversation = new ChatHistory(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
   conversation.add(await withAttachments(input, turn, historyBytes / 4));
@@ -52,16 +52,16 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   for (let step = 1; step <= maxSteps; step += 1) {
     // After the results of all calls: providers accept nothing between a call and its result.
     addHints();
-    await conversation.compact(turn, model);
+    await conversation.compact(turn, how);
     const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
-    const speaker = /\S$/.test(said) ? withSeparator(model) : model;
-    const result = await turn.complete({ model: speaker, input: prompt as unknown as Json });
+    const prefix = /\S$/.test(said) ? "\n\n" : "";
+    const result = await turn.complete({ ...how, input: prompt as unknown as Json, prefix });
     const completion = parseCompletion(result);
     conversation.add(toMessage(completion));
     said += completion.text;
     if (completion.toolCalls.length > 0) {
-      const how = { tools, parallelCalls, limitBytes: historyBytes / 4 };
-      conversation.add(...(await callTools(turn, completion.toolCalls, how)));
+      const calls = { tools, parallelCalls, limitBytes: historyBytes / 4 };
+      conversation.add(...(await callTools(turn, completion.toolCalls, calls)));
       continue;
     }
     // A hint that came during this completion gets an answer, if the model may be asked again.
@@ -86,21 +86,6 @@ function toFrame(
   const { $schema: _, ...output } = outputSchema;
   const form = `Your final answer must be only JSON that fits this schema: ${JSON.stringify(output)}`;
   return { instructions: `${own}\n\n${form}`.trim(), output };
-}
-
-/** The same model, with a separator before its text. */
-function withSeparator(model: Model): Model {
-  return {
-    name: model.name,
-    async *generate(input, context) {
-      let isFirst = true;
-      for await (const part of model.generate(input, context)) {
-        if (part.type === "text" && isFirst) yield { type: "text", text: `\n\n${part.text}` };
-        else yield part;
-        isFirst &&= part.type !== "text";
-      }
-    },
-  };
 }
 
 type Judged =

@@ -3,11 +3,12 @@ import * as z from "zod";
 import type { Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
+import { checkCompletionOptions } from "../runtime/agent/call-options.ts";
 import { markAgent, checkAgent } from "../runtime/agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../runtime/agent/definition/define.ts";
 import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
-import type { Turn } from "../runtime/agent/turn-api.ts";
+import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { HISTORY_LIMIT_BYTES } from "./prompt/chat-history.ts";
 import { converse, STEER } from "./converse.ts";
 import { toRules } from "./approval.ts";
@@ -16,7 +17,10 @@ import { toTools, toToolSet } from "./tool-set.ts";
 import type { Tools } from "./tool-set.ts";
 
 /** What `llmAgent` takes. */
-export interface LlmAgentOptions<Config = JsonObject> {
+export interface LlmAgentOptions<Config = JsonObject> extends Pick<
+  CompletionOptions,
+  "retry" | "fallback" | "firstTokenMs" | "idleMs"
+> {
   /** Lower-case letters, digits and `-`, starting with a letter; at most 63 characters. */
   readonly name: string;
   /** One sentence for people and models. */
@@ -94,6 +98,7 @@ export function llmAgent(
   const { model, instructions, agents = [], maxSteps = 20, output } = options;
   const { parallelCalls = 32, historyBytes = 128 * 1024 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
+  const { retry, fallback, firstTokenMs, idleMs } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
   if (!(Number.isInteger(parallelCalls) && parallelCalls >= 1))
     throw new AgentError("invalid_request", `agent ${name}: parallelCalls must be a whole number, 1 or more`);
@@ -118,9 +123,16 @@ export function llmAgent(
   for (const [index, agent] of agents.entries()) checkAgent(agent, `agents[${index}] of agent ${name}`);
   const { tools, approve } = toTools(options.tools ?? [], name);
   const toolSet = toToolSet({ tools, agents, approve: toRules(approve, options.approve ?? [], name) });
+  checkCompletionOptions(options, `agent ${name}`);
   const settings = {
     name,
-    model,
+    completion: {
+      model,
+      ...(retry && { retry }),
+      ...(fallback && { fallback }),
+      ...(firstTokenMs !== undefined && { firstTokenMs }),
+      ...(idleMs !== undefined && { idleMs }),
+    },
     instructions,
     tools: toolSet,
     maxSteps,

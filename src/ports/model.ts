@@ -28,6 +28,11 @@ export interface QueueOptions {
 export interface Model extends QueueOptions {
   /** Shown in the events of each completion. */
   readonly name: string;
+  /**
+   * A label for the account that pays, if the process uses several for models of one name; not the key itself. Models of
+   * one name and account are away together.
+   */
+  readonly account?: string;
 
   /**
    * Whether a completion may be asked for again if a crash leaves its outcome unknown. Default `idempotent`, because a model
@@ -59,6 +64,8 @@ export interface ModelContext {
 export type ModelPart =
   /** Text for the caller. */
   | { readonly type: "text"; readonly text: string }
+  /** The model works and says nothing for the caller, for example while it writes a call. */
+  | { readonly type: "progress" }
   /** Reasoning before the answer. */
   | { readonly type: "reasoning"; readonly text: string }
   /** The end of the stream: the complete answer and its token usage. */

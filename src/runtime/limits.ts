@@ -59,6 +59,19 @@ export interface Limits {
    * Attempts of a call whose outcome is unknown, without those that other turns may have ended. Default 3.
    */
   readonly attempts: number;
+  /**
+   * How long a completion is tried again while its model is away, in milliseconds, unless its options say it. Default 24
+   * hours.
+   */
+  readonly modelRetryForMs: number;
+  /** The pause after the first failed attempt of a completion, in milliseconds; doubled for each further one. Default 500. */
+  readonly modelRetryMinMs: number;
+  /** The longest of these pauses, in milliseconds, unless the provider asks for a longer one. Default one minute. */
+  readonly modelRetryMaxMs: number;
+  /** The time until the first part of a model's answer, in milliseconds, unless the completion says it. Default one minute. */
+  readonly modelFirstTokenMs: number;
+  /** The time between two parts of a model's answer, in milliseconds, unless the completion says it. Default one minute. */
+  readonly modelIdleMs: number;
   /** Idle or waiting runs in memory. Default 1,000. */
   readonly idleRuns: number;
 }
@@ -91,5 +104,10 @@ export const defaultLimits: Limits = {
   unattachedFiles: 1_000,
   unattachedBytes: 1_073_741_824,
   attempts: 3,
+  modelRetryForMs: 24 * 3_600_000,
+  modelRetryMinMs: 500,
+  modelRetryMaxMs: 60_000,
+  modelFirstTokenMs: 60_000,
+  modelIdleMs: 60_000,
   idleRuns: 1_000,
 };

@@ -3,6 +3,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Readiness } from "../ports/readiness.ts";
 import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { Breakers } from "./calls/breaker.ts";
 import type { SlotQueues } from "./scheduler/slot-queue.ts";
 import type { StartGate } from "./activation/start-gate.ts";
 import type { AgentDirectory } from "./agent/agent-directory.ts";
@@ -31,6 +32,8 @@ export interface RunContext {
   readonly textWindow: TextWindow;
   /** The queues of tools and models. */
   readonly queues: SlotQueues;
+  /** The breakers of models that may be away. */
+  readonly breakers: Breakers;
   /** Decides when handlers run. */
   readonly gate: StartGate;
   /** The parts of the process that decide whether it gets requests. */

@@ -1,5 +1,6 @@
 import { AgentError } from "../errors.ts";
 import { acknowledge } from "./queries/acknowledge.ts";
+import { Breakers } from "./calls/breaker.ts";
 import { SlotQueues } from "./scheduler/slot-queue.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
@@ -67,6 +68,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     groupCommit: new GroupCommit(environment),
     textWindow,
     queues: new SlotQueues(environment),
+    breakers: new Breakers(environment),
     inspect: options.inspect,
     prompts: options.prompts ?? true,
     gate: new StartGate({ environment, telemetry }),
@@ -159,6 +161,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
     recovery.stop();
+    engines.breakers.stop();
     stopSchedules();
     stopRetention?.();
     stopFollowing();

@@ -41,11 +41,30 @@ export function closeCall(draft: ViewDraft, key: string, end: CallEnd, moment: M
   return draft.view.calls.get(key);
 }
 
+/** Makes an open completion rest until its next attempt, or work again. */
+export function restCall(
+  draft: ViewDraft,
+  call: Mutable<CallView>,
+  rest: Pick<CallView, "until" | "error" | "errorCode"> | undefined,
+  ts: string,
+): void {
+  const turn = draft.turn(call.requestId);
+  count(turn, call, -1);
+  delete call.until;
+  delete call.error;
+  delete call.errorCode;
+  Object.assign(call, rest);
+  count(turn, call, 1);
+  if (turn) setPhase(draft, turn, ts);
+}
+
 /** Ends the sleeps of a turn whose time is over. Sleeps have no event for their end. */
 export function endSleeps(draft: ViewDraft, requestId: RequestId, moment: Moment): void {
   const sleeps = draft.view.turns.findLast((turn) => turn.requestId === requestId)?.open.sleeps ?? [];
   if (sleeps.length === 0) return;
   const due = sleeps
+    // A completion that rests ends with its next attempt.
+    .filter((key) => draft.view.calls.get(key)?.kind === "sleep")
     .map((key) => ({ key, until: draft.view.calls.get(key)?.until ?? "" }))
     .filter(({ until }) => !(Date.parse(until) > Date.parse(moment.ts)))
     .sort((one, other) => Date.parse(one.until) - Date.parse(other.until));
@@ -83,12 +102,12 @@ function close(draft: ViewDraft, key: string, end: CallEnd, moment: Moment): Req
 const INSIDE: CallEnd = { outcome: "canceled" };
 
 /** Counts a call that has no open calls itself. */
-function count(turn: Mutable<TurnView> | undefined, { kind, key }: CallView, by: 1 | -1): void {
+function count(turn: Mutable<TurnView> | undefined, { kind, key, until }: CallView, by: 1 | -1): void {
   if (turn === undefined) return;
   const { working, waits, asks, sleeps } = turn.open;
   if (kind === "wait") turn.open = { working, waits: waits + by, asks, sleeps };
   else if (kind === "actor") turn.open = { working, waits, asks: asks + by, sleeps };
-  else if (kind !== "sleep") turn.open = { working: working + by, waits, asks, sleeps };
+  else if (until === undefined) turn.open = { working: working + by, waits, asks, sleeps };
   else {
     const others = sleeps.filter((one) => one !== key);
     turn.open = { working, waits, asks, sleeps: by > 0 ? [...others, key] : others };

@@ -1,7 +1,7 @@
 import type { Mutable, ViewDraft } from "./draft.ts";
 import { baseOf, given, eventPlace } from "./event.ts";
 import type { SentEventOf, SentEvent } from "./event.ts";
-import { closeCall, addCall, outcomeOf } from "./call-tree.ts";
+import { closeCall, addCall, outcomeOf, restCall } from "./call-tree.ts";
 import type { CallEnd } from "./call-tree.ts";
 import { addPart, dropTexts, endTextsOf } from "./parts.ts";
 import { callKey } from "./run-view.ts";
@@ -43,11 +43,12 @@ export function beginCall(
 }
 
 /** Whether a call is made again. */
-function isRepeated(draft: ViewDraft, key: string, attempt: number): boolean {
+function isRepeated(draft: ViewDraft, event: SentEvent, key: string, attempt: number): boolean {
   const call = draft.call(key);
   if (call === undefined) return false;
   call.attempt = attempt;
   call.progress = "";
+  if (call.until !== undefined) restCall(draft, call, undefined, momentOf(event).ts);
   draft.changes?.push({ type: "attempt", call });
   return true;
 }
@@ -56,7 +57,7 @@ export function beginToolCall(draft: ViewDraft, event: SentEventOf<"ToolCall">):
   const { function_name: functionName = "", args, callee, attempt = 1, retry_of: retryOf } = event;
   const callId = event.tool_call_id ?? `?${event.id}`;
   const key = keyIn(event, callId);
-  if (isRepeated(draft, key, attempt)) return;
+  if (isRepeated(draft, event, key, attempt)) return;
   beginCall(draft, event, key, callId, {
     kind: callee?.kind ?? "call",
     name: callee?.name ?? functionName,
@@ -91,8 +92,18 @@ export function failTool(draft: ViewDraft, event: SentEventOf<"ToolError">): voi
 export function beginModelCall(draft: ViewDraft, event: SentEventOf<"CompletionCall">): void {
   const { model = "", call_id: callId = `?${event.id}`, attempt = 1 } = event;
   const key = keyIn(event, callId);
-  if (isRepeated(draft, key, attempt)) dropTexts(draft, eventPlace(event), callId, attempt);
+  if (isRepeated(draft, event, key, attempt)) dropTexts(draft, eventPlace(event), callId, attempt);
   else beginCall(draft, event, key, callId, { kind: "model", name: model, attempt });
+}
+
+/** A model is away: its completion rests until the next attempt. */
+export function restModel(draft: ViewDraft, event: SentEventOf<"CompletionRetry">): void {
+  const { call_id: callId, error = "", error_code: errorCode, until } = event;
+  const call = draft.call(keyIn(event, callId));
+  if (call === undefined || call.outcome !== undefined) return;
+  if (until === undefined) return;
+  restCall(draft, call, { until, error, ...given({ errorCode }) }, momentOf(event).ts);
+  draft.changes?.push({ type: "rest", call });
 }
 
 export function endModel(draft: ViewDraft, event: SentEventOf<"CompletionResult">): void {

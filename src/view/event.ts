@@ -61,6 +61,12 @@ export interface SentFields {
     readonly call_id?: CallId;
     readonly attempt?: number;
   };
+  readonly CompletionRetry: {
+    readonly call_id?: CallId;
+    readonly error?: string;
+    readonly error_code?: string;
+    readonly until?: string;
+  };
   readonly CompletionResult: {
     readonly call_id?: CallId;
     readonly usage?: Usage;

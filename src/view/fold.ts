@@ -10,6 +10,7 @@ import {
   failTool,
   learnKind,
   momentOf,
+  restModel,
 } from "./calls.ts";
 import { ViewDraft } from "./draft.ts";
 import type { SentEventOf, SentEvent, SentFields } from "./event.ts";
@@ -99,6 +100,7 @@ const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Se
   ToolResult: endTool,
   ToolError: failTool,
   CompletionCall: beginModelCall,
+  CompletionRetry: restModel,
   CompletionResult: endModel,
   WaitForInput: beginWait,
   ResumeWithInput: applyAnswer,

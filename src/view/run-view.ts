@@ -87,7 +87,7 @@ export interface OpenCallCounts {
   readonly waits: number;
   /** Asks of other actors. */
   readonly asks: number;
-  /** The keys of the sleeps. */
+  /** The keys of the sleeps, and of the completions whose model is away. */
   readonly sleeps: readonly string[];
 }
 
@@ -125,12 +125,12 @@ export interface CallView {
   readonly endedId?: number;
   readonly startedAt: string;
   readonly endedAt?: string;
-  /** For a sleep: its end. */
+  /** For a sleep its end; for a completion whose model is away, the next attempt. */
   readonly until?: string;
   /** Absent while the call is open. */
   readonly outcome?: FinishReason;
   readonly errorCode?: string;
-  /** The text of its error. */
+  /** The text of its error; while it rests, that of its last attempt. */
   readonly error?: string;
   readonly result?: Json;
   readonly text?: string;
@@ -209,6 +209,8 @@ export type Change =
   | { readonly type: "call"; readonly call: CallView }
   /** A call was made again after an interruption. What its earlier attempts said is no longer in the view. */
   | { readonly type: "attempt"; readonly call: CallView }
+  /** The model of a completion is away: its `until` is the next attempt, and its `error` says why. */
+  | { readonly type: "rest"; readonly call: CallView }
   /** A tool reported `text` while it works. */
   | { readonly type: "progress"; readonly call: CallView; readonly text: string }
   /** A call of a tool, child or model ended, with a result or an error. */

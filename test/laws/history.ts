@@ -41,6 +41,8 @@ export interface History {
   readonly events: readonly Event[];
   /** The asks and tells. */
   readonly sent: ReadonlySet<string>;
+  /** The completions whose model is away. */
+  readonly away: ReadonlySet<string>;
   /** The calls that wait for another call before they start. */
   readonly queued: ReadonlySet<string>;
   /** The calls that wait for a slot of their tool. */
@@ -121,6 +123,7 @@ class HistoryReader {
   #runConfig: JsonObject = {};
   readonly #waits = new Map<string, readonly [number, string]>();
   readonly #sent = new Set<string>();
+  readonly #away = new Set<string>();
   readonly #queued = new Set<string>();
   readonly #slotless = new Set<string>();
   readonly #taken = new Map<string, number>();
@@ -157,6 +160,7 @@ class HistoryReader {
       events: entries.filter(
         (entry): entry is Event => !("n" in entry) && entry.request_id === this.#requestId,
       ),
+      away: this.#away,
       queued: this.#queued,
       slotless: this.#slotless,
       taken: this.#taken,
@@ -207,7 +211,11 @@ class HistoryReader {
       case "CompletionCall":
         this.#attempts.set(event.call_id, event.attempt);
         this.#words.set(event.call_id, []);
+        this.#away.delete(event.call_id);
         if (event.attempt === 1) this.#call(event.call_id, "complete");
+        return;
+      case "CompletionRetry":
+        this.#away.add(event.call_id);
         return;
       case "CompletionResult":
         this.#settle(event.call_id, { ok: event.error === undefined, value: event.result });
@@ -337,7 +345,7 @@ export function openWaits({ waits, outcomes }: History): readonly (readonly [str
  * Whether a turn waits for its caller: a wait is open, and every other open call is a wait, a sleep, a receive or an
  * ask, which other actors have accepted when no work is left.
  */
-export function isParked({ items, outcomes, waits, sent, queued }: History): boolean {
+export function isParked({ items, outcomes, waits, sent, queued, away }: History): boolean {
   const calls = [...items.values()].flat().filter(({ what }) => !what.startsWith("all "));
   const isRest = ({ what }: Item): boolean => what.startsWith("sleep ") || what.startsWith("receive ");
   const rests = new Set(calls.filter(isRest).map(({ callId }) => callId));
@@ -347,7 +355,7 @@ export function isParked({ items, outcomes, waits, sent, queued }: History): boo
   const leaves = open.filter((callId) => !open.some((other) => isInside(other, callId)));
   return (
     leaves.some((callId) => waits.has(callId)) &&
-    leaves.every((leaf) => [waits, rests, sent, queued].some((resting) => resting.has(leaf)))
+    leaves.every((leaf) => [waits, rests, sent, queued, away].some((resting) => resting.has(leaf)))
   );
 }
 

@@ -131,6 +131,11 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     },
     { steps_truncated: fc.constant(true) },
   ),
+  CompletionRetry: some(
+    "CompletionRetry",
+    { model: text, call_id: callId, attempt, error: text },
+    { error_code: fc.constant("model_unavailable" as const), until: time },
+  ),
   Sleeping: some("Sleeping", { call_id: callId, until: time }),
   Custom: some("Custom", { name: text, body: json }),
   ReasoningOutput: some("ReasoningOutput", {

@@ -33,6 +33,9 @@ export class TurnPrinter {
       case "ToolError":
         this.note(`✕ ${event.function_name} ${event.code}: ${event.content}`);
         break;
+      case "CompletionRetry":
+        this.note(`◇ ${event.error}${toNextTry(event)}`);
+        break;
       case "ArtifactGenerated":
         this.note(`file ${event.name} ${event.url}`);
         break;
@@ -67,6 +70,10 @@ export class TurnPrinter {
       this.#isInLine = true;
     }
   }
+}
+
+function toNextTry({ ts, until }: Event & { readonly type: "CompletionRetry" }): string {
+  return until === undefined ? "" : `; next try in ${toDuration(Date.parse(until) - Date.parse(ts))}`;
 }
 
 /** How long the newest turn of a run worked, waited and slept. */

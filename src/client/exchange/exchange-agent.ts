@@ -78,6 +78,9 @@ export const SILENCE_MS = 120_000;
 /** How often an agent may ask its caller in one turn. */
 const WAITS_LIMIT = 100;
 
+/** How long an endpoint that is away is asked again, in milliseconds. */
+const RETRY_MS = 5_000;
+
 /** Texts of this length fit into an event. */
 const TEXT_LENGTH = 16_384;
 
@@ -143,7 +146,10 @@ async function converse(
 ): Promise<unknown> {
   let asked: Omit<AskedExchange, "callId" | "attempt"> = first;
   for (let waits = 0; waits < WAITS_LIMIT; waits += 1) {
-    const end = (await turn.complete({ ...completion, input: asked })) as ExchangeEnd;
+    // It has the whole time for each part of its answer.
+    const patience = { firstTokenMs: completion.timeoutMs, idleMs: completion.timeoutMs };
+    const retry = { forMs: RETRY_MS };
+    const end = (await turn.complete({ ...completion, ...patience, retry, input: asked })) as ExchangeEnd;
     if (end.questions === undefined) return end.output;
     const answers = await turn.waitForInput(end.questions);
     asked = { ...first, answers, ...(end.state !== undefined && { state: end.state }) };

@@ -137,6 +137,8 @@ export class RemoteEvents {
       }
       case "CompletionCall":
         return this.#completionCall(event);
+      case "CompletionRetry":
+        return this.#completionRetry(event);
       case "CompletionResult":
         return this.#completionResult(event);
       case "StateChanged":
@@ -215,6 +217,21 @@ export class RemoteEvents {
       call_id: here,
       attempt: known ? toOrdinal(attempt, 2) : 1,
       ...deadlineOf(event),
+    };
+  }
+
+  #completionRetry(event: ReceivedEvent): EventBody | undefined {
+    const { call_id: there, model, attempt, error, error_code: code, until } = event;
+    const here = typeof there === "string" ? this.#completions.get(there) : undefined;
+    if (here === undefined) return undefined;
+    return {
+      type: "CompletionRetry",
+      model: toName(model, "model"),
+      call_id: here,
+      attempt: toOrdinal(attempt, 1),
+      error: toLimitedText(error),
+      ...(isCompletionCode(code) && { error_code: code }),
+      ...(isTimestamp(until) && { until }),
     };
   }
 

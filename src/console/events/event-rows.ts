@@ -56,6 +56,7 @@ const GISTS: Readonly<Partial<Record<string, (fields: Fields) => string>>> = {
   ToolError: ({ function_name: name, code, content }) => `${say(name)} ${say(code)}: ${say(content)}`,
   ToolTextOutput: ({ content }) => say(content),
   CompletionCall: ({ model }) => say(model),
+  CompletionRetry: ({ error }) => say(error),
   CompletionResult: ({ model, error, result }) => `${say(model)} ${say(error ?? result)}`,
   WaitForInput: ({ request_keys: keys }) => say(Object.values((keys ?? {}) as Fields).join(" · ")),
   ResumeWithInput: ({ request_keys: keys }) => say(keys),

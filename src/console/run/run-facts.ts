@@ -24,8 +24,12 @@ export function stateOfTurn(turn: TurnView, { calls }: Pick<RunView, "calls">): 
     case "waiting":
       return { name: "waiting" };
     case "sleeping": {
-      const until = turn.open.sleeps.map((key) => calls.get(key)?.until ?? "").sort()[0] ?? "";
-      return { name: "sleeping", ...(until !== "" && { word: `sleeping until ${momentTime(until)}` }) };
+      const [first] = turn.open.sleeps
+        .map((key) => calls.get(key))
+        .sort((a, b) => ((a?.until ?? "") < (b?.until ?? "") ? -1 : 1));
+      if (!first?.until) return { name: "sleeping" };
+      const what = first.kind === "sleep" ? "sleeping until" : `${first.name} is away, next try`;
+      return { name: "sleeping", word: `${what} ${momentTime(first.until)}` };
     }
     case "ended":
       return toEnd(turn.outcome, turn.error?.code);

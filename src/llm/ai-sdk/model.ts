@@ -22,6 +22,8 @@ export interface LanguageModel {
 export interface AiSdkModelOptions extends QueueOptions {
   /** Shown in the events of each completion. Default: the names of provider and model. */
   readonly name?: string;
+  /** A label for the account that pays, if the process uses several for models of one name; not the key itself. */
+  readonly account?: string;
   /** Call settings of the AI SDK. */
   readonly settings?: {
     readonly maxOutputTokens?: number;
@@ -53,6 +55,7 @@ export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}
   const { keyVariable = keyVariableOf(model.provider) } = options;
   return {
     name,
+    ...(options.account !== undefined && { account: options.account }),
     ...toQueueOptions(options, `model ${name}`),
     async *generate(input, { signal, readArtifact }) {
       const { streamText, ...sdk } = await load();

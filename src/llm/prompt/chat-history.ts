@@ -1,7 +1,6 @@
-import type { Model } from "../../ports/model.ts";
 import type { Json } from "../../protocol/json.ts";
 import { byteLength, cut } from "../../runtime/journal/json-limits.ts";
-import type { Turn } from "../../runtime/agent/turn-api.ts";
+import type { CompletionOptions, Turn } from "../../runtime/agent/turn-api.ts";
 import { withNewestImages } from "./images.ts";
 import { parseCompletion } from "./prompt.ts";
 import type { Message } from "./prompt.ts";
@@ -48,7 +47,7 @@ export class ChatHistory {
   }
 
   /** Summarizes older messages until the conversation fits into its budget. */
-  async compact(turn: Turn, model: Model): Promise<void> {
+  async compact(turn: Turn, how: Omit<CompletionOptions, "input">): Promise<void> {
     if (sizeOf(this.messages) <= this.#budgetBytes) return;
     const start = this.#startOfNewest();
     const older = this.#messages.slice(0, start);
@@ -57,7 +56,7 @@ export class ChatHistory {
     const kept = question !== undefined && older.includes(question) ? [question] : [];
     if (older.length === kept.length) return;
     const content = toText(this.#summary, older);
-    const result = await turn.complete({ model: withoutText(model), input: toRequest(content) });
+    const result = await turn.complete({ ...how, input: toRequest(content), asReasoning: true });
     const { text } = parseCompletion(result);
     // A model can end without a text, for example at its limit of tokens. The older part must not be forgotten then.
     this.#summary = cut(text.trim() === "" ? content : text, this.#budgetBytes / 8);
@@ -87,18 +86,6 @@ export class ChatHistory {
 interface RememberedConversation {
   readonly summary?: string;
   readonly messages: readonly Message[];
-}
-
-/** The same model, whose text is not part of the answer. */
-function withoutText(model: Model): Model {
-  return {
-    name: model.name,
-    async *generate(input, context) {
-      for await (const part of model.generate(input, context)) {
-        yield part.type === "text" ? { type: "reasoning", text: part.text } : part;
-      }
-    },
-  };
 }
 
 /** What is to be summarized, as one text, because some models refuse tool calls without tools. */

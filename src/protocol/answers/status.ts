@@ -29,7 +29,21 @@ export type WaitingFor =
   | { readonly kind: "input"; readonly wait_id: number; readonly expires_at?: string }
   | { readonly kind: "sleep"; readonly expires_at: string }
   | { readonly kind: "message"; readonly name: string; readonly expires_at?: string }
+  | ModelAwaited
   | ActorAwaited;
+
+/** The model that a request waits for, because it is away. */
+export interface ModelAwaited {
+  readonly kind: "model";
+  /** The model, with its account if it has one. */
+  readonly model: string;
+  /** The models that are asked instead, if one of them is there first. */
+  readonly fallback?: readonly string[];
+  /** When it is asked again; later if it is still away then. */
+  readonly retry_at: string;
+  /** When the request continues even if no model is there. */
+  readonly expires_at: string;
+}
 
 /** The actor whose answer a request waits for. */
 export interface ActorAwaited {
@@ -183,6 +197,13 @@ const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("input"), wait_id: ordinal, expires_at: timestamp.exactOptional() }),
   z.object({ kind: z.literal("sleep"), expires_at: timestamp }),
   z.object({ kind: z.literal("message"), name: text, expires_at: timestamp.exactOptional() }),
+  z.object({
+    kind: z.literal("model"),
+    model: text,
+    fallback: z.array(text).exactOptional().describe("The models that are asked instead."),
+    retry_at: timestamp.describe("When it is asked again; later if it is still away then."),
+    expires_at: timestamp,
+  }),
   z.object({
     kind: z.literal("actor"),
     agent: text,

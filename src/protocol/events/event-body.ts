@@ -167,6 +167,18 @@ export type EventBody =
       readonly error_code?: CompletionErrorCode;
     }
   | {
+      /** An attempt of a completion failed, and the completion is tried again. */
+      readonly type: "CompletionRetry";
+      readonly model: string;
+      readonly call_id: CallId;
+      /** The attempt that failed. */
+      readonly attempt: number;
+      readonly error: string;
+      readonly error_code?: CompletionErrorCode;
+      /** When it is tried again, ISO 8601, UTC; later if the model is still away then. Absent if that happens at once. */
+      readonly until?: string;
+    }
+  | {
       readonly type: "ReasoningOutput";
       readonly content: string;
       readonly call_id: CallId;
@@ -421,6 +433,21 @@ export const bodies: {
         .enum(COMPLETION_ERROR_CODES)
         .exactOptional()
         .describe("The kind of the failure; absent for another failure of the model."),
+    },
+  ],
+  CompletionRetry: [
+    "A model gave no answer, and is asked again.",
+    {
+      model: text,
+      call_id: callId,
+      attempt: ordinal.describe("The attempt that failed. The texts of the next one replace its texts."),
+      error: text,
+      error_code: z.enum(COMPLETION_ERROR_CODES).exactOptional(),
+      until: timestamp
+        .exactOptional()
+        .describe(
+          "When it is asked again; later if the model is still away then. Absent if it is asked at once.",
+        ),
     },
   ],
   ReasoningOutput: [

@@ -45,6 +45,11 @@ export class RequestIndexEntry {
     return this.#marked.wakeAt;
   }
 
+  /** What a turn at rest without a wait for input waits for, as in the index. */
+  get waitingFor(): WaitingFor | undefined {
+    return this.#marked.waitingFor;
+  }
+
   /** Forgets the turn that has ended. */
   clear(): void {
     this.#marked = { segment: undefined, ...AWAKE };

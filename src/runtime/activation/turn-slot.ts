@@ -1,6 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
-import type { HeldTurn } from "../../protocol/answers/status.ts";
+import type { HeldTurn, WaitingFor } from "../../protocol/answers/status.ts";
 import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
@@ -128,13 +128,18 @@ export class TurnSlot implements TurnListener {
 
   /**
    * Whether the turn can be passivated: it is parked, and if it is in memory, it is so for long enough. A turn whose
-   * wake time has passed may have to wait until it is continued.
+   * wake time has passed may have to wait until it is continued; one whose model is away waits for that.
    */
   get canPassivate(): boolean {
     if (!this.parked && this.held === undefined) return false;
     if (this.#turn === undefined) return this.#continuation === undefined;
     if (this.isReplaying) return false;
-    return isLong(this.wakeAt, this.#context.environment.now());
+    return this.waitingFor?.kind === "model" || isLong(this.wakeAt, this.#context.environment.now());
+  }
+
+  /** What a turn at rest waits for if it does not wait for input, as in the index. */
+  get waitingFor(): WaitingFor | undefined {
+    return this.#entry.waitingFor;
   }
 
   /** When a parked turn must continue, in milliseconds since 1970, as in the index. */

@@ -1,16 +1,17 @@
-import { isInstance } from "../../errors.ts";
+import type { Environment } from "../../ports/environment.ts";
 import { ModelError } from "../../ports/model.ts";
-import type { Model, ModelPart } from "../../ports/model.ts";
+import type { ModelContext, ModelPart } from "../../ports/model.ts";
 import type { Usage, CompletionErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import type { Sequence } from "./sequence.ts";
-import { checkQueueOptions, checkTimeoutOption } from "../agent/call-options.ts";
+import { checkCompletionOptions, checkQueueOptions } from "../agent/call-options.ts";
 import type { CompletionOptions } from "../agent/turn-api.ts";
 import { COMPLETION } from "../replay/signature.ts";
-import { makeCall, pauseAfterMs } from "../calls/attempts.ts";
+import { makeCall } from "../calls/attempts.ts";
 import type { TimedCall } from "../calls/attempts.ts";
+import { codeOf, ModelAccess } from "../calls/model-access.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
@@ -18,37 +19,22 @@ import { toCallKey } from "../journal/call-id.ts";
 import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** A completion, requested for the first time or again after a crash. */
-export interface NewCompletion extends TimedCall {
+export interface NewCompletion extends Omit<CompletionOptions, "timeoutMs">, TimedCall {
   readonly logged: boolean;
-  readonly model: Model;
-  readonly input: Json;
 }
-
-/** The delay before the second attempt in milliseconds; doubled for each further one. */
-const BACKOFF_MS = 500;
-
-/**
- * The longest delay, in milliseconds, that a model can ask for before it is asked again. After a request for a longer
- * one the completion fails.
- */
-const PATIENCE_MS = 60_000;
 
 /** The maximum size of a result: the event's limit without 4 KiB for the other fields of a completion. */
 const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
 
 /** Asks a model for the code of an actor. */
-export async function completeWith(
-  sequence: Sequence,
-  { model, input: given, timeoutMs }: CompletionOptions,
-): Promise<Json> {
+export async function completeWith(sequence: Sequence, options: CompletionOptions): Promise<Json> {
   const { actor } = sequence;
-  checkTimeoutOption(
-    { ...(timeoutMs !== undefined && { timeoutMs }) },
-    actor.describe(`model ${model.name}`),
-  );
-  checkQueueOptions(model, `model ${model.name}`);
-  const input = toJson(given, "the input of the model", Infinity);
-  return sequence.issue(COMPLETION, (step) => complete(actor, { ...step, model, input, timeoutMs }), {
+  const { model, timeoutMs } = options;
+  const place = `model ${model.name}`;
+  checkCompletionOptions(options, actor.describe(place));
+  checkQueueOptions(model, place);
+  const input = toJson(options.input, "the input of the model", Infinity);
+  return sequence.issue(COMPLETION, (step) => complete(actor, { ...options, ...step, input, timeoutMs }), {
     of: { agent: model.name },
   });
 }
@@ -56,16 +42,21 @@ export async function completeWith(
 /**
  * Asks a model, streams its text, and journals its result. Repeating a completion costs money but does no
  * harm, so an interrupted one is repeated, unless its model is unsafe; its text then replaces the text of earlier attempts.
+ * While the model is away, the turn rests.
  */
-export function complete(caller: Actor, { callId, logged, model, input, timeoutMs }: NewCompletion): void {
+export function complete(caller: Actor, completion: NewCompletion): void {
+  const { callId, logged, model, input, timeoutMs, fallback, retry } = completion;
   const { turn, speaker, transcript } = caller;
-  const { environment, files, limits, prompts, telemetry } = turn.context;
-  const abort = new AbortController();
+  const { environment, limits, prompts, telemetry } = turn.context;
+  /** Those of the attempt that runs. */
+  let abort = new AbortController();
+  let parts: WatchedParts | undefined;
   const { name } = model;
   const open = openCall(caller, { callId, name, args: null, logged }, "completion", () => abort.abort());
+  open.whenClosed(() => parts?.close());
+  const known = logged ? turn.journal.calls.get(callId) : undefined;
+  const access = new ModelAccess({ caller, open, model, fallback, retry, known });
   const started = environment.monotonic();
-  /** The delay that the model asks for, in milliseconds, if it is too long for another attempt. */
-  let awayMs: number | undefined;
   const end = (result: Json, usage: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;
     const outcome =
@@ -75,7 +66,7 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
     turn.addUsage(usage);
     turn.calls.settle(open, outcome, {
       type: "CompletionResult",
-      model: name,
+      model: access.model.name,
       call_id: callId,
       usage,
       elapsed_ms: Math.round(environment.monotonic() - started),
@@ -89,14 +80,17 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
     logged,
     timeoutMs,
     policy: model.effect ?? "idempotent",
-    queue: model,
+    get queue() {
+      return access.model;
+    },
     prepare(attempt) {
       if (prompts) turn.prompts.add(caller, { callId, attempt, input });
     },
     record(attempt, expiresAt) {
+      access.choose();
       turn.recorder.event(speaker, {
         type: "CompletionCall",
-        model: name,
+        model: access.model.name,
         call_id: callId,
         attempt,
         ...(expiresAt !== undefined && { expires_at: expiresAt }),
@@ -104,35 +98,32 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
       transcript.retract(callId);
     },
     async perform(attempt) {
-      const parts = model.generate(input, {
-        callId: toCallKey(turn.runId, callId),
-        attempt,
-        signal: abort.signal,
-        readArtifact: async (id) => new Uint8Array(await (await toBlob(files.store.read(id))).arrayBuffer()),
+      abort = new AbortController();
+      const asked = access.begin();
+      const context = toContext(caller, { callId, attempt, signal: abort.signal });
+      parts = new WatchedParts(environment, asked.generate(input, context), {
+        firstMs: completion.firstTokenMs ?? limits.modelFirstTokenMs,
+        idleMs: completion.idleMs ?? limits.modelIdleMs,
+        isRepeatable: asked.effect !== "unsafe",
+        stalled: () => abort.abort(),
       });
-      const { result, usage } = await stream(caller, open, attempt, parts);
+      const { result, usage } = await stream(caller, { open, attempt, parts, completion });
+      access.succeeded();
       if (open.open) end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
     },
-    pauseAfter(thrown, attempt) {
-      if (!isInstance(thrown, ModelError) || thrown.code !== "model_unavailable") return undefined;
-      const pauseMs = thrown.retryAfterMs ?? pauseAfterMs(BACKOFF_MS, attempt);
-      if (pauseMs <= PATIENCE_MS) return pauseMs;
-      awayMs = pauseMs;
-      return undefined;
-    },
+    retryAt: (thrown, attempt) => access.retryAt(thrown, attempt),
+    rest: (until) => access.rest(until),
     failed(thrown) {
-      const code = isInstance(thrown, ModelError) ? thrown.code : undefined;
-      if (awayMs !== undefined) {
-        const why = `it asks for a retry after ${Math.ceil(awayMs / 1_000)} s`;
-        end(null, {}, `${errorMessage(thrown)} (${why})`, code);
-        return;
-      }
-      telemetry.failed(
-        `model ${name} failed`,
-        thrown,
-        turn.place({ agent: caller.agent.name, model: name, tool_call_id: callId }),
-      );
-      end(null, {}, errorMessage(thrown), code);
+      const code = codeOf(thrown);
+      const { reason } = access;
+      if (reason === undefined)
+        telemetry.failed(
+          `model ${access.model.name} failed`,
+          thrown,
+          turn.place({ agent: caller.agent.name, model: access.model.name, tool_call_id: callId }),
+        );
+      const message = errorMessage(thrown);
+      end(null, {}, reason === undefined ? message : `${message} (${reason})`, code);
     },
     fail(code, message) {
       const isExhausted = code === "interrupted" && model.effect !== "unsafe";
@@ -142,26 +133,117 @@ export function complete(caller: Actor, { callId, logged, model, input, timeoutM
   });
 }
 
+function toContext(
+  { turn }: Actor,
+  { callId, ...attempt }: Pick<ModelContext, "callId" | "attempt" | "signal">,
+): ModelContext {
+  const { store } = turn.context.files;
+  return {
+    ...attempt,
+    callId: toCallKey(turn.runId, callId),
+    readArtifact: async (id) => new Uint8Array(await (await toBlob(store.read(id))).arrayBuffer()),
+  };
+}
+
+/** An attempt that streams. */
+interface Streamed {
+  readonly open: OpenCall;
+  readonly attempt: number;
+  readonly parts: WatchedParts;
+  readonly completion: Pick<CompletionOptions, "prefix" | "asReasoning">;
+}
+
 /** Streams the model's text at the speed of the log, and of the code that iterates the call, until the result. */
 async function stream(
   { turn, speaker, transcript }: Actor,
-  open: OpenCall,
-  attempt: number,
-  parts: AsyncIterable<ModelPart>,
+  { open, attempt, parts, completion }: Streamed,
 ): Promise<{ readonly result: Json; readonly usage: Usage }> {
   const { recorder } = turn;
-  for await (const part of parts) {
-    if (!open.open) break;
-    if (part.type === "result") return { result: part.result, usage: part.usage };
-    checkText(part.text);
-    const about = { call_id: open.callId, attempt };
-    if (part.type === "text") {
-      transcript.add(part.text, open.callId);
-      recorder.text(speaker, part.text, about);
-    } else {
-      recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
+  let { prefix = "" } = completion;
+  try {
+    for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
+      if (!open.open) break;
+      if (part.type === "result") return { result: part.result, usage: part.usage };
+      if (part.type === "progress") continue;
+      checkText(part.text);
+      const about = { call_id: open.callId, attempt };
+      if (part.type === "text" && completion.asReasoning !== true) {
+        const text = `${prefix}${part.text}`;
+        prefix = "";
+        transcript.add(text, open.callId);
+        recorder.text(speaker, text, about);
+      } else {
+        recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
+      }
+      await turn.room(speaker);
     }
-    await turn.room(speaker);
+  } finally {
+    parts.close();
   }
   throw new ModelError("the model ended without a result", { code: "model_unavailable" });
+}
+
+/** How long the parts of an answer may take, in milliseconds. */
+interface PartLimits {
+  readonly firstMs: number;
+  readonly idleMs: number;
+  /** Whether the model may be asked again after that. */
+  readonly isRepeatable: boolean;
+  /** Called when a part takes longer. */
+  stalled(): void;
+}
+
+/** The parts of an answer, of which each must come in time. The time in which nobody asks for the next one does not count. */
+class WatchedParts {
+  readonly #environment: Environment;
+  readonly #iterator: AsyncIterator<ModelPart>;
+  readonly #limits: PartLimits;
+  #limitMs: number;
+  #stopTimer: (() => void) | undefined;
+  /** Since when a part is awaited, and what ends the wait. */
+  #awaited: { readonly sinceMs: number; reject(thrown: unknown): void } | undefined;
+
+  constructor(environment: Environment, parts: AsyncIterable<ModelPart>, limits: PartLimits) {
+    this.#environment = environment;
+    this.#iterator = parts[Symbol.asyncIterator]();
+    this.#limits = limits;
+    this.#limitMs = limits.firstMs;
+    this.#watch(limits.firstMs);
+  }
+
+  /** The next part; `undefined` after the last one. */
+  async next(): Promise<ModelPart | undefined> {
+    const result = await new Promise<IteratorResult<ModelPart, unknown>>((resolve, reject) => {
+      this.#awaited = { sinceMs: this.#environment.monotonic(), reject };
+      this.#iterator.next().then(resolve, reject);
+    });
+    this.#awaited = undefined;
+    this.#limitMs = this.#limits.idleMs;
+    return result.done === true ? undefined : result.value;
+  }
+
+  /** Asks for no more parts. A model that is stuck is not waited for. */
+  close(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#awaited = undefined;
+    const closing = this.#iterator.return?.();
+    closing?.then(undefined, () => {});
+  }
+
+  /** One timer for all parts. */
+  #watch(ms: number): void {
+    this.#stopTimer = this.#environment.timer(ms, () => {
+      if (this.#stopTimer === undefined) return;
+      const awaited = this.#awaited;
+      const passedMs = awaited === undefined ? 0 : this.#environment.monotonic() - awaited.sinceMs;
+      if (awaited === undefined || passedMs < this.#limitMs) {
+        this.#watch(this.#limitMs - passedMs);
+        return;
+      }
+      const message = `the model said nothing for ${this.#limitMs} ms`;
+      awaited.reject(new ModelError(message, this.#limits.isRepeatable ? { code: "model_unavailable" } : {}));
+      this.#limits.stalled();
+    });
+  }
 }

@@ -33,6 +33,16 @@ export interface RetryOptions {
   readonly on?: readonly RetryCode[];
 }
 
+/** How a completion is tried again while its model is away. Each default is a limit of the runtime. */
+export interface ModelRetryOptions {
+  /** For how long, in milliseconds from its first attempt; 0 for a single attempt. Default: 24 hours. */
+  readonly forMs?: number;
+  /** The pause after the first failed attempt, in milliseconds; doubled for each further one. Default 500. */
+  readonly minMs?: number;
+  /** The longest pause, in milliseconds, unless the provider asks for a longer one. Default one minute. */
+  readonly maxMs?: number;
+}
+
 /** The failures that a second attempt cannot change. */
 const FINAL = [
   "invalid_input",
@@ -124,6 +134,36 @@ export function checkTimeoutOption({ timeoutMs }: TimeoutOption, place: string):
     timeoutMs,
     `a number of milliseconds, more than 0 and at most ${LONGEST_MS}`,
   );
+}
+
+/** The same for the time limits and retries of a completion. */
+export function checkCompletionOptions(
+  options: TimeoutOption & {
+    readonly retry?: ModelRetryOptions;
+    readonly firstTokenMs?: number;
+    readonly idleMs?: number;
+  },
+  place: string,
+): void {
+  checkTimeoutOption(options, place);
+  checkModelRetry(options.retry, place);
+  for (const name of ["firstTokenMs", "idleMs"] as const) {
+    const ms = options[name];
+    if (ms !== undefined && !isDuration(ms))
+      throw wrong(name, place, ms, `a number of milliseconds, more than 0 and at most ${LONGEST_MS}`);
+  }
+}
+
+/** The same for the retries of a completion. */
+function checkModelRetry(retry: ModelRetryOptions | undefined, place: string): void {
+  if (retry === undefined) return;
+  if (typeof retry !== "object" || retry === null)
+    throw wrong("retry", place, retry, "an object {forMs, minMs, maxMs}");
+  for (const name of ["forMs", "minMs", "maxMs"] as const) {
+    const ms = retry[name];
+    if (ms === undefined || isDuration(ms) || (name === "forMs" && ms === 0)) continue;
+    throw wrong(`retry.${name}`, place, ms, `a number of milliseconds, at most ${LONGEST_MS}`);
+  }
 }
 
 /** Throws `invalid_request` for the limits of a tool or a model that cannot be. */

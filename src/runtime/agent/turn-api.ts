@@ -3,11 +3,12 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Model } from "../../ports/model.ts";
 import type { Approval } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { ActorAddress, ActorPlace } from "./actor-address.ts";
 import type { Agent, Collaborators, Messages, Operation, Operations, Schema, Tool } from "./agent.ts";
-import type { CallOptions, EffectOptions, TimeoutOption } from "./call-options.ts";
+import type { CallOptions, EffectOptions, ModelRetryOptions, TimeoutOption } from "./call-options.ts";
 
 /**
  * The actions of a handler while it answers a request. Each one is an event or a record in the run's log,
@@ -304,6 +305,33 @@ export interface CompletionOptions extends TimeoutOption {
   readonly model: Model;
   /** The model's input; not stored, because a replay creates it again. */
   readonly input: Json;
+  /** How it is tried again while the model is away. The turn rests meanwhile and needs no memory. */
+  readonly retry?: ModelRetryOptions;
+  /** Models that are asked at once, in this order, when the model is away; or a function that chooses them by the error. */
+  readonly fallback?: ModelFallback;
+  /**
+   * The first part of the answer must come within this time, in milliseconds; otherwise the attempt has failed as if the
+   * model were away. Default one minute.
+   */
+  readonly firstTokenMs?: number;
+  /** The same for each further part. Default one minute. */
+  readonly idleMs?: number;
+  /** Comes before the first text of the model. */
+  readonly prefix?: string;
+  /** Whether what the model says is no answer of the agent: it is streamed as reasoning. */
+  readonly asReasoning?: boolean;
+}
+
+/** The models that are asked instead of one that gave no answer. */
+export type ModelFallback = readonly Model[] | ((error: FailedCompletion) => readonly Model[]);
+
+/** Why an attempt of a completion failed. */
+export interface FailedCompletion {
+  /** Absent if the provider does not say it. */
+  readonly code?: ModelErrorCode;
+  readonly message: string;
+  /** The name of the model that was asked. */
+  readonly model: string;
 }
 
 /** A file to publish. */

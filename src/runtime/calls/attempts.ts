@@ -38,7 +38,7 @@ export interface AttemptedCall {
   readonly logged: boolean;
   readonly timeoutMs: number | undefined;
   readonly policy: RepeatPolicy;
-  /** The concurrency and rate limits of the tool or model that is called. */
+  /** The concurrency and rate limits of the tool or model that is called; read for each attempt, after its start is recorded. */
   readonly queue?: QueueOptions | undefined;
   /** Called before the first attempt of this activation, with its number. */
   prepare?(attempt: number): void;
@@ -47,10 +47,13 @@ export interface AttemptedCall {
   /** Does the work of an attempt, and ends the call. Throws if the attempt has failed. */
   perform(attempt: number): Promise<void> | void;
   /**
-   * The pause after a failed attempt, in milliseconds; `undefined` if it was the last one. Default: every failed
+   * Records that a failed attempt is followed by another one. Returns the time of that in milliseconds since 1970, or
+   * `undefined` if it was the last one. Default: every failed
    * attempt is the last one.
    */
-  pauseAfter?(thrown: unknown, attempt: number): number | undefined;
+  retryAt?(thrown: unknown, attempt: number): number | undefined;
+  /** Waits for the time of the next attempt, without a slot. Throws if there is none after all. */
+  rest?(until: number): Promise<void>;
   /** Ends the call with the failure of its last attempt. Default: it ends the turn. */
   failed?(thrown: unknown): void;
   /** Ends the call without its work. */
@@ -61,7 +64,7 @@ export interface AttemptedCall {
  * Makes a call: counts its attempts, waits for a slot of its queue, limits its time, and tries again after a failure that
  * may pass. An attempt begins when its start is committed, because nothing may happen outside that the log does not
  * contain. A call of the log without an outcome was interrupted; that attempt counts, unless it still waited for its
- * slot, or another turn may have ended the process.
+ * slot, its failure is in the log, or another turn may have ended the process.
  */
 export async function makeCall(caller: ActorContext, call: AttemptedCall): Promise<void> {
   try {
@@ -77,7 +80,7 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
   const { context, journal, recorder } = caller.turn;
   const { limits, queues } = context;
   const known = logged ? journal.calls.get(open.callId) : undefined;
-  const { attempts: before = 0, spared = 0, isQueued: wasQueued = false } = known ?? {};
+  const { attempts: before = 0, failed = 0, spared = 0, isQueued: wasQueued = false, retryAt } = known ?? {};
   const expire = (): void => {
     call.fail("timeout", toTimeoutMessage(call));
     open.abort();
@@ -89,12 +92,12 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
     expire();
     return;
   }
-  const queue = call.queue && queues.of(call.queue);
   const isContinued = policy === "continue" && before > 0;
   const first = wasQueued || isContinued ? before : before + 1;
-  const most = limits.attempts + spared;
+  const most = limits.attempts + spared + failed;
   call.prepare?.(first);
-  if (!isContinued && !wasQueued && (first > most || (policy === "unsafe" && before > 0))) {
+  const isUnsure = !isContinued && !wasQueued && retryAt === undefined;
+  if (isUnsure && (first > most || (policy === "unsafe" && before > 0))) {
     call.fail("interrupted", `${open.name} was interrupted; whether it took effect is unknown`);
     return;
   }
@@ -102,11 +105,12 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
   const begin = async (number: number): Promise<boolean> => {
     if (!open.open) return false;
     const isLogged = number === before;
+    if (!isLogged) call.record(number, deadline?.expiresAt);
+    const queue = call.queue && queues.of(call.queue);
     if (isLogged && isContinued) {
       if (queue) retakeSlot(open, queue);
       return true;
     }
-    if (!isLogged) call.record(number, deadline?.expiresAt);
     if (queue && (await takeSlot(caller, open, queue, isLogged)) === "full") {
       const what = "all its slots are taken, and too much waits for them";
       call.fail("overloaded", `${open.name} was not started: ${what}`);
@@ -123,9 +127,14 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
     if (await begin(number)) await call.perform(number);
   };
   const pauseAfter = (thrown: unknown, number: number): number | undefined =>
-    open.open ? call.pauseAfter?.(thrown, number) : undefined;
+    open.open ? call.retryAt?.(thrown, number) : undefined;
+  const pause = async (until: number): Promise<void> => {
+    open.slot?.release();
+    await call.rest?.(until);
+  };
   try {
-    await inAttempts({ first, most, attempt, pauseAfter, pause: (ms) => pause(caller, open, ms) });
+    if (retryAt !== undefined) await pause(retryAt);
+    await inAttempts({ first, most: Infinity, attempt, pauseAfter, pause });
   } catch (thrown) {
     if (!open.open) return;
     if (call.failed === undefined) throw thrown;
@@ -139,10 +148,10 @@ export interface AttemptLoop<Value> {
   readonly first: number;
   readonly most: number;
   attempt(number: number): Promise<Value>;
-  /** The pause after a failed attempt, in milliseconds; `undefined` if the failure is final. */
+  /** The pause after a failed attempt, as `pause` takes it; `undefined` if the failure is final. */
   pauseAfter(thrown: unknown, number: number): number | undefined;
   /** Waits. Throws if there is no next attempt after all. */
-  pause(ms: number, thrown: unknown): Promise<void>;
+  pause(time: number, thrown: unknown): Promise<void>;
 }
 
 /** Makes attempts until one succeeds. Throws the failure of the last one. */
@@ -152,9 +161,9 @@ export async function inAttempts<Value>(attempts: AttemptLoop<Value>): Promise<V
     try {
       return await attempts.attempt(number);
     } catch (thrown) {
-      const pauseMs = number < most ? attempts.pauseAfter(thrown, number) : undefined;
-      if (pauseMs === undefined) throw thrown;
-      await attempts.pause(pauseMs, thrown);
+      const time = number < most ? attempts.pauseAfter(thrown, number) : undefined;
+      if (time === undefined) throw thrown;
+      await attempts.pause(time, thrown);
     }
   }
 }
@@ -165,18 +174,6 @@ export function pauseAfterMs(firstMs: number, attempt: number): number {
 }
 
 const LONGEST_PAUSE_MS = 3_600_000;
-
-/** Waits in memory, without a slot, until the next attempt or the end of the call. */
-function pause({ turn }: ActorContext, open: OpenCall, ms: number): Promise<void> {
-  open.slot?.release();
-  return new Promise((resolve) => {
-    const stop = turn.context.environment.timer(ms, resolve);
-    open.whenClosed(() => {
-      stop();
-      resolve();
-    });
-  });
-}
 
 /** The deadline of a call as its events have it. */
 interface Deadline {

@@ -213,12 +213,23 @@ export class JournalBuilder {
         this.#step(event.tool_call_id, toCallSignature(event));
         return;
       }
-      case "CompletionCall":
-        this.#try(event.call_id, event.attempt, event.expires_at);
+      case "CompletionCall": {
+        const call = this.#try(event.call_id, event.attempt, event.expires_at);
+        call.triedAt ??= Date.parse(event.ts);
+        call.retryAt = undefined;
         this.#scopes.get(spoken())?.transcript?.retract(event.call_id);
         if (event.attempt > 1) return;
         this.#step(event.call_id, COMPLETION);
         return;
+      }
+      case "CompletionRetry": {
+        const call = this.#callOf(event.call_id);
+        call.failed = event.attempt;
+        call.spared = 0;
+        call.retryAt = Date.parse(event.until ?? event.ts);
+        this.#tried.delete(call);
+        return;
+      }
       case "ToolResult":
         this.#settle(event.tool_call_id, { ok: true, value: event.result, text: event.text_result });
         return;

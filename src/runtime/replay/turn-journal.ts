@@ -87,6 +87,12 @@ export class CallRecord {
   isQueued = false;
   /** Its deadline, in milliseconds since 1970. */
   deadline: number | undefined;
+  /** When its first attempt began, in milliseconds since 1970; only for a completion. */
+  triedAt: number | undefined;
+  /** The number of its attempts up to the newest one that is known to have failed, so that a crash did not interrupt it. */
+  failed = 0;
+  /** When it is tried again after that one, in milliseconds since 1970; absent once the next attempt has begun. */
+  retryAt: number | undefined;
   /** The end of a sleep, or of a wait for a message that has one, in milliseconds since 1970. */
   wakeAt: number | undefined;
   /** The name of the message that it waits for. */

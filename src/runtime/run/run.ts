@@ -3,6 +3,7 @@ import { Owned } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
+import type { WaitingFor } from "../../protocol/answers/status.ts";
 import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
@@ -111,6 +112,11 @@ export class Run implements RecorderListener {
   /** When its turn must continue if it is passivated while parked, in milliseconds since 1970. */
   get wakeAt(): number | undefined {
     return this.#requests.slot.wakeAt;
+  }
+
+  /** What its turn at rest waits for if it does not wait for input. */
+  get waitingFor(): WaitingFor | undefined {
+    return this.#requests.slot.waitingFor;
   }
 
   /** Whether a turn has started and the run does not wait for input. */

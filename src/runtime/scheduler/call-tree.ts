@@ -10,7 +10,8 @@ import type { TurnCounts } from "./turn-counts.ts";
 
 /**
  * The kind of an open call. A `root` is the turn itself, `remote` is the work of an agent on another server, and a
- * `remoteCall` is a call that is open there. `ask` and `tell` are requests to other actors.
+ * `remoteCall` is a call that is open there. `ask` and `tell` are requests to other actors. A `pause` is the time between two
+ * attempts of the call above it.
  */
 export type OpenCallKind =
   | "root"
@@ -20,6 +21,7 @@ export type OpenCallKind =
   | "completion"
   | "wait"
   | "sleep"
+  | "pause"
   | "receive"
   | "remote"
   | "remoteCall"
@@ -169,7 +171,7 @@ export class OpenCall {
  * The calls that are parked from their start. A call on another server is among them, because the work there is a call of kind
  * `remote` beside it.
  */
-const PARKED_KINDS: ReadonlySet<OpenCallKind> = new Set(["wait", "sleep", "receive", "remoteCall"]);
+const PARKED_KINDS: ReadonlySet<OpenCallKind> = new Set(["wait", "sleep", "pause", "receive", "remoteCall"]);
 
 /** The calls that only send something to another actor, again and again until it has room. */
 const SENT: ReadonlySet<OpenCallKind> = new Set(["ask", "tell"]);

@@ -15,11 +15,20 @@ export type ParkReason =
   | { readonly kind: "input"; readonly waitId: number; readonly until?: number }
   | { readonly kind: "sleep"; readonly until: number }
   | { readonly kind: "message"; readonly name: string; readonly until?: number }
+  /** `until` is the next attempt; `givesUpAt` is when the completion fails. */
+  | {
+      readonly kind: "model";
+      readonly models: readonly string[];
+      readonly until: number;
+      readonly givesUpAt: number;
+    }
   | {
       readonly kind: "actor";
       readonly callee: Callee & { readonly request_id: RequestId };
       readonly until?: number;
     };
+
+type ModelPark = Extract<ParkReason, { readonly kind: "model" }>;
 
 /** Asks of one turn in the index; a turn that is parked on more is not examined for a deadlock. */
 const ASKS_LIMIT = 32;
@@ -76,8 +85,28 @@ export class ParkedCalls {
 
   /** What the oldest parked call waits for. The status of the request shows it if no wait is open. */
   get oldest(): WaitingFor | undefined {
-    for (const { waitsFor } of this.#calls ?? []) if (waitsFor) return toWaitingFor(waitsFor);
+    for (const { waitsFor } of this.#calls ?? [])
+      if (waitsFor)
+        return waitsFor.kind === "model" ? this.#toModelAwaited(waitsFor) : toWaitingFor(waitsFor);
     return undefined;
+  }
+
+  /** A model that is away: the turn need not continue before the model is there, or anything else ends. */
+  #toModelAwaited({ models, until, givesUpAt }: ModelPark): WaitingFor {
+    const [model = "", ...fallback] = models;
+    let expiresAt = givesUpAt;
+    for (const { waitsFor: reason } of this.#calls ?? []) {
+      const isSame = reason?.kind === "model" && reason.models.join() === models.join();
+      expiresAt = Math.min(expiresAt, (isSame ? reason.givesUpAt : reason?.until) ?? Infinity);
+    }
+    for (const { deadline = Infinity } of this.#limited ?? []) expiresAt = Math.min(expiresAt, deadline);
+    return {
+      kind: "model",
+      model,
+      ...(fallback.length > 0 && { fallback }),
+      retry_at: toTimestamp(until),
+      expires_at: toTimestamp(expiresAt),
+    };
   }
 
   /** The asks that the turn is parked on, if it is parked on nothing else and none has a deadline; `undefined` otherwise. */
@@ -216,7 +245,7 @@ export function isLong(until: number | undefined, now: number): boolean {
 }
 
 /** What a call is parked for, as the status of a request shows it. */
-function toWaitingFor(reason: ParkReason): WaitingFor {
+function toWaitingFor(reason: Exclude<ParkReason, ModelPark>): WaitingFor {
   switch (reason.kind) {
     case "input": {
       const { waitId: wait_id, until } = reason;

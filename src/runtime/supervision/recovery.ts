@@ -11,6 +11,7 @@ import { retryHeldTurns } from "./held-turns.ts";
 import { sendRecover, sendRedeliver } from "./send-recover.ts";
 import { removeUnfinishedRuns } from "./retention.ts";
 import { WakeTimer } from "./wake-timer.ts";
+import type { PassivatedRun } from "./wake-timer.ts";
 
 /** The interval of checks whether a failed log can be written again, in milliseconds. */
 const PROBE_MS = 1_000;
@@ -146,9 +147,9 @@ export class Recovery {
     });
   }
 
-  /** Registers a run that was passivated while parked with a wake time. */
-  sleeps(wakeAtMs: number): void {
-    this.#wakeTimer.add(wakeAtMs);
+  /** Registers a run that was passivated, which may be parked with a wake time. */
+  sleeps(run: PassivatedRun): void {
+    this.#wakeTimer.add(run);
   }
 
   stop(): void {

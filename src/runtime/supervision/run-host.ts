@@ -255,7 +255,7 @@ export class RunHost implements RouterHandler, RunListener {
         // a run that continues would be dropped again, and its messages to itself would load it again, without a pause.
         if (!this.#recovery.isProbing) run.continue();
         // From now on only this node wakes the run, and by its clock the wake time may have passed.
-        if (run.wakeAt !== undefined) this.#recovery.sleeps(run.wakeAt);
+        this.#recovery.sleeps(run);
       },
       (error: unknown) => {
         if (this.#entries.get(runId) === entry) this.#entries.delete(runId);
@@ -286,10 +286,10 @@ export class RunHost implements RouterHandler, RunListener {
     this.#passivatable.delete(entry);
     if (this.#entries.get(run.runId) !== entry) return;
     this.#entries.delete(run.runId);
-    const { wakeAt } = run;
+    const { runId, wakeAt, waitingFor } = run;
     run.release();
     entry.run = undefined;
-    if (wakeAt !== undefined) this.#recovery.sleeps(wakeAt);
+    this.#recovery.sleeps({ runId, wakeAt, waitingFor });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { OwnerQuery } from "../../ports/log-queries.ts";
+import type { WaitingFor } from "../../protocol/answers/status.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { HostContext } from "../run-context.ts";
@@ -9,9 +10,16 @@ import { sendRecover } from "./send-recover.ts";
 /** The delay before a log that could not be read is read again, in milliseconds. */
 const RETRY_MS = 1_000;
 
+/** A run at rest, as in the index. */
+export interface PassivatedRun {
+  readonly runId: RunId;
+  readonly wakeAt?: number | undefined;
+  readonly waitingFor?: WaitingFor | undefined;
+}
+
 /**
  * Wakes the parked runs that are not in memory. All of them share one timer, which is set to the first wake time in
- * the log's index.
+ * the log's index. A run whose model is away is woken when the breaker of the model lets it through.
  */
 export class WakeTimer {
   readonly #context: HostContext;
@@ -47,8 +55,11 @@ export class WakeTimer {
     await this.#setNext(notAfter);
   }
 
-  /** Registers the wake time of a run that was passivated. */
-  add(wakeAtMs: number): void {
+  /** Registers the wake time of a run that was passivated, if it has one. */
+  add(run: PassivatedRun): void {
+    const { wakeAt: wakeAtMs } = run;
+    if (wakeAtMs === undefined) return;
+    if (wakeAtMs <= this.#context.environment.now() && this.#parks(run)) return;
     // A wake time in the past is possible only after the clock was set back.
     this.#wokenMs = Math.min(this.#wokenMs, wakeAtMs - 1);
     this.#set(wakeAtMs);
@@ -74,8 +85,24 @@ export class WakeTimer {
   }
 
   async #wake(due: readonly RequestEntry[]): Promise<void> {
-    const own = await ownRuns(this.#context.router, due);
+    const others = due.filter((run) => !this.#parks(run));
+    const own = await ownRuns(this.#context.router, others);
     await forEachConcurrent(own, RUNS_AT_ONCE, (runId) => sendRecover(this.#context, runId, { isDue: true }));
+  }
+
+  /** Has the breaker of a model wake a run that waits for the model and is due for nothing else. */
+  #parks({ runId, wakeAt = 0, waitingFor }: PassivatedRun): boolean {
+    const { breakers, environment } = this.#context;
+    if (waitingFor?.kind !== "model" || wakeAt < Date.parse(waitingFor.retry_at)) return false;
+    const { model, fallback = [], expires_at } = waitingFor;
+    const expiresAt = Date.parse(expires_at);
+    if (this.#stopped || expiresAt <= environment.now()) return false;
+    const wake = async (): Promise<void> => {
+      const [own] = await ownRuns(this.#context.router, [{ runId }]);
+      if (own !== undefined) await sendRecover(this.#context, runId, { isDue: true });
+    };
+    breakers.park({ runId, models: [model, ...fallback], expiresAt, wake: () => void wake() });
+    return true;
   }
 
   async #setNext(after: number): Promise<void> {

@@ -84,6 +84,11 @@ export class OpenCalls {
     this.#deliver(call, outcome);
   }
 
+  /** Closes a call that has no outcome of its own. */
+  ended(call: OpenCall): void {
+    if (call.open) this.#close(call);
+  }
+
   /** Ends a sleep early; the code that sleeps gets an error. */
   wakeCanceled(call: OpenCall): void {
     this.#closeWithAll(call);

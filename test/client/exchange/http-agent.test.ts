@@ -233,7 +233,7 @@ describe("an endpoint fails its turn, without its address, when it", () => {
   test("is not there, after some attempts", { timeout: 60_000 }, async () => {
     const events = await chat({ url: await findFreeUrl() });
     expect(endOf(events)).toMatchObject(
-      error("the endpoint of agent far cannot be reached", "model_unavailable"),
+      error("the endpoint of agent far cannot be reached (it was away for 5 s)", "model_unavailable"),
     );
     expect(ofType(events, "CompletionCall").length).toBeGreaterThan(1);
   });

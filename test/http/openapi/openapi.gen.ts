@@ -376,7 +376,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -837,6 +837,32 @@ export interface components {
             /** @enum {string} */
             error_code?: "timeout" | "overloaded" | "interrupted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
         };
+        CompletionRetry: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "CompletionRetry";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            model: string;
+            call_id: string;
+            attempt: number;
+            error: string;
+            /** @enum {string} */
+            error_code?: "timeout" | "overloaded" | "interrupted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+            /** Format: date-time */
+            until?: string;
+        };
         ReasoningOutput: {
             id: number;
             run_id: string;
@@ -1244,6 +1270,15 @@ export interface components {
                 name: string;
                 /** Format: date-time */
                 expires_at?: string;
+            } | {
+                /** @constant */
+                kind: "model";
+                model: string;
+                fallback?: string[];
+                /** Format: date-time */
+                retry_at: string;
+                /** Format: date-time */
+                expires_at: string;
             } | {
                 /** @constant */
                 kind: "actor";

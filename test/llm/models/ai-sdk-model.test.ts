@@ -52,7 +52,8 @@ async function askLogged(model: Model): Promise<{ readonly events: readonly Even
   const telemetry = createMetrics({
     log: (line, thrown) => void log.push(line, inspect(thrown)),
   });
-  const agent = llmAgent({ name: "clerk", purpose: "Answers.", instructions: "Be brief.", model });
+  const plain = { name: "clerk", purpose: "Answers.", instructions: "Be brief.", model };
+  const agent = llmAgent({ ...plain, retry: { forMs: 0 } });
   const runtime = createRuntime({ agents: [agent], telemetry, environment: hastyEnvironment() });
   const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "How warm is Oslo?" });
   await runtime.close();

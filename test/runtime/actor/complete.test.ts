@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, memoryLog, ModelError } from "troupe";
-import type { Model, Runtime } from "troupe";
+import type { Model, ModelRetryOptions, Runtime } from "troupe";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { asked, chat, TestHost } from "../test-host.ts";
@@ -21,13 +21,13 @@ function talker(failures: (ModelError | undefined)[] = []): Model & { readonly a
   };
 }
 
-function talk(model: Model): Parameters<typeof createRuntime>[0]["agents"] {
+function talk(model: Model, retry: ModelRetryOptions = {}): Parameters<typeof createRuntime>[0]["agents"] {
   return [
     defineAgent({
       name: "talk",
       purpose: "Lets a model talk, twice.",
       async chat(input, turn) {
-        await turn.complete({ model, input });
+        await turn.complete({ model, input, retry });
         await turn.waitForInput({ more: "More?" });
         await turn.complete({ model, input: "again" });
       },
@@ -111,11 +111,11 @@ test("a permanent failure of a model ends the completion with a message that the
   await runtime.close();
 });
 
-test("a model that asks for a too long delay ends the completion at once", async () => {
+test("a model that asks for a delay beyond the time of its retries ends the completion at once", async () => {
   const model = talker([
     new ModelError("no more today", { code: "model_unavailable", retryAfterMs: 3_600_000 }),
   ]);
-  const runtime = createRuntime({ agents: talk(model) });
+  const runtime = createRuntime({ agents: talk(model, { forMs: 60_000 }) });
   const { first } = await requestOf(runtime);
   expect(first.at(-1)).toMatchObject({
     finish_reason: "error",
@@ -149,6 +149,6 @@ test("a model whose limits cannot be read when it is asked ends the turn, which 
   await host.ask("asker", chat);
   expect((await host.events(asked)).at(-1)).toMatchObject({
     finish_reason: "error",
-    error: { code: "agent_crashed", message: "no limit for you" },
+    error: { code: "agent_error", message: "no limit for you" },
   });
 });

@@ -143,6 +143,7 @@ export class Projection {
         if (change.call.depth > 1) return [];
         if (change.call.kind === "model") return texts.closeCompletion(change.call);
         return tools.result(change.call);
+      case "rest":
       case "input":
       case "answer":
       case "expiry":
