@@ -156,6 +156,18 @@ until [ "\${#COMPREPLY[@]}" -gt 0 ]; do _troupe; done; echo "found \${COMPREPLY[
   });
 });
 
+test("an error that nothing catches is printed without control characters, and ends the command", async () => {
+  const cwd = await createProject({
+    "agents/late.ts": `
+queueMicrotask(() => { throw new Error("late \\u001b]52;c;cm0gLXJm\\u0007"); });
+await new Promise((resolve) => setTimeout(resolve, 60_000));`,
+  });
+  const command = startProgram(process.execPath, [main, "serve", "--port=0"], { cwd });
+  expect(await command.exited).toBe(1);
+  expect(command.output()).toContain("Error: late \uFFFD]52;c;cm0gLXJm\uFFFD");
+  expect(command.output()).not.toContain("\u001b");
+});
+
 /** What shows nothing of the server on purpose. */
 const SILENT: ReadonlySet<string> = new Set([
   "cancel req_1",
