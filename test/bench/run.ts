@@ -1,6 +1,7 @@
 // Measures the cost of turns, runs and readers and prints it next to servers that store nothing.
 //
-// npm run bench -- [--quick] [--only turns,recovery]                    all figures of this checkout
+// npm run bench -- [--quick] [--peers] [--only turns,recovery]          all figures of this checkout; --peers: paced turns
+//                                                                       of other frameworks too
 // npm run bench -- [--quick] [--only turns,recovery] --against REV      this checkout compared with another commit
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
@@ -62,11 +63,12 @@ const PARTS: Readonly<Record<string, Part>> = {
 const { values } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
+    peers: { type: "boolean", default: false },
     only: { type: "string" },
     against: { type: "string" },
   },
 });
-const setup = values.quick ? QUICK : THOROUGH;
+const setup: Setup = { ...(values.quick ? QUICK : THOROUGH), peers: values.peers };
 const parts = choose(values.only?.split(","));
 
 const [cpu] = cpus();

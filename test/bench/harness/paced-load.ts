@@ -23,6 +23,9 @@ export interface PacedLoad {
   readonly clients: number;
   readonly turnMs: number;
   readonly ms: number;
+  /** Where and how a turn is asked for. Default: the native protocol. */
+  readonly path?: string;
+  readonly body?: Readonly<Record<string, unknown>>;
   /** Reads counters beside those of the process. */
   readonly count?: PacedCounter;
 }
@@ -36,7 +39,7 @@ export type PacedCounter = () => Promise<Readonly<Record<string, number>>>;
  */
 export async function measurePacedTurns(
   server: ServerProcess,
-  { clients, turnMs, ms, count = async () => ({}) }: PacedLoad,
+  { clients, turnMs, ms, path = "/stream_request", body, count = async () => ({}) }: PacedLoad,
 ): Promise<PacedSample> {
   const first: number[] = [];
   const delays: number[] = [];
@@ -50,13 +53,10 @@ export async function measurePacedTurns(
     await setTimeout((client / clients) * turnMs);
     const connection = new Connection(server.port);
     while (!isOver) {
-      const request = { type: "ChatRequest", input: "", request_id: randomUUID() };
-      const { status, firstMs } = await connection.request(
-        toRequestText("POST", "/stream_request", request),
-        {
-          hear,
-        },
-      );
+      const request = body ?? { type: "ChatRequest", input: "", request_id: randomUUID() };
+      const { status, firstMs } = await connection.request(toRequestText("POST", path, request), {
+        hear,
+      });
       if (status !== 200) throw new Error(`a turn of ${server.name} was answered ${status}`);
       if (isMeasured) first.push(firstMs);
     }
@@ -88,4 +88,4 @@ export async function measurePacedTurns(
   };
 }
 
-const STAMPED = /"content":"at \d+ ([\d.]+)"/gu;
+const STAMPED = /"at \d+ ([\d.]+)"/gu;

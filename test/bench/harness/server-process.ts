@@ -9,7 +9,15 @@ import { findFreePort } from "../../machine/free-port.ts";
 import { TREE } from "../compare/checkout.ts";
 
 /** The servers that can be measured. */
-export type ServerName = "memory" | "durable" | "postgres" | "bare-hono" | "bare-node" | "raw-socket";
+export type ServerName =
+  | "memory"
+  | "durable"
+  | "postgres"
+  | "bare-hono"
+  | "bare-node"
+  | "raw-socket"
+  | "ai-sdk"
+  | "mastra";
 
 const FOLDERS: Readonly<Record<ServerName, string>> = {
   memory: "memory",
@@ -18,6 +26,8 @@ const FOLDERS: Readonly<Record<ServerName, string>> = {
   "bare-hono": "servers/bare-hono",
   "bare-node": "servers/bare-node",
   "raw-socket": "servers/raw-socket",
+  "ai-sdk": "peers/ai-sdk",
+  mastra: "peers/mastra",
 };
 
 /** The server to start. */

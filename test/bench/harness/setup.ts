@@ -17,6 +17,8 @@ export interface Setup {
   /** The number of the late run. */
   readonly lateRun: number;
   readonly readers: number;
+  /** Whether servers of other frameworks are measured too. */
+  readonly peers?: boolean;
 }
 
 /** The settings for published figures: ten to twelve minutes. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -7,7 +7,7 @@ import { findPrograms, PostgresServer } from "../../../machine/postgres-server.t
 import { engineCpuMs } from "../../cluster/engine.ts";
 import type { Trial } from "../../compare/trial.ts";
 import { measurePacedTurns } from "../../harness/paced-load.ts";
-import type { PacedCounter, PacedSample } from "../../harness/paced-load.ts";
+import type { PacedCounter, PacedLoad, PacedSample } from "../../harness/paced-load.ts";
 import { atMost, kilobytes, ms, skipped, times, toTable } from "../../harness/result.ts";
 import type { Result } from "../../harness/result.ts";
 import { ServerProcess } from "../../harness/server-process.ts";
@@ -26,7 +26,12 @@ const CLIENTS = [1, 32, 500] as const;
 /** The load for which goals are given. */
 const GOAL_CLIENTS = 32;
 
-type Row = readonly [label: string, name: ServerName, options: ServerOptions];
+type Row = readonly [
+  label: string,
+  name: ServerName,
+  options: ServerOptions,
+  asked?: Pick<PacedLoad, "body" | "path">,
+];
 
 const ROWS: readonly Row[] = [
   ["memory log", "memory", { paceMs }],
@@ -40,11 +45,24 @@ const ROWS: readonly Row[] = [
   ["bare Hono, nothing kept", "bare-hono", { paceMs }],
 ];
 
+/** Other frameworks. Mastra is installed in a folder of its own. */
+const PEERS: readonly Row[] = [
+  ["AI SDK, nothing kept", "ai-sdk", { paceMs }],
+  [
+    "Mastra, nothing kept",
+    "mastra",
+    { paceMs, environment: { MASTRA_TELEMETRY_DISABLED: "1" } },
+    { path: "/api/agents/echo/stream", body: { messages: [{ role: "user", content: "hello" }] } },
+  ],
+];
+
+const MASTRA = join(import.meta.dirname, "../../peers/mastra");
+
 export const PACED_TRIALS: readonly Trial[] = (["memory", "durable"] as const).map((name) => ({
   what: `${name} log, paced`,
   async open(tree) {
     const server = await ServerProcess.start(name, { paceMs, tree });
-    await warmUpPaced(server);
+    await warmUpPaced({ server });
     return {
       async sample() {
         const load = { clients: GOAL_CLIENTS, turnMs: TURN_MS, ms: 2 * TURN_MS };
@@ -57,24 +75,25 @@ export const PACED_TRIALS: readonly Trial[] = (["memory", "durable"] as const).m
 }));
 
 /** The cost of turns at the pace of a model, with a call of a tool in the middle of each. */
-export async function measurePaced({ longRounds, warmUpTurns }: Setup): Promise<Result[]> {
+export async function measurePaced({ longRounds, warmUpTurns, peers = false }: Setup): Promise<Result[]> {
   await using stack = new AsyncDisposableStack();
   const measured: MeasuredServer[] = [];
   const results: Result[] = [];
-  for (const row of ROWS) {
+  for (const row of [...(peers ? PEERS : []), ...ROWS]) {
     const started = await startServer(row, stack);
     if (started !== undefined) measured.push(started);
   }
-  if (measured.length < ROWS.length)
+  if (peers && !isInstalled(MASTRA)) console.log(`Mastra is measured after: npm install --prefix ${MASTRA}`);
+  if (findPrograms() === undefined)
     results.push(skipped("paced turns with a log in PostgreSQL", "this machine has no PostgreSQL"));
-  // All at once: nothing is measured.
-  await Promise.all(measured.map(({ server }) => warmUpPaced(server, warmUpTurns)));
+  // One after the other: all of them together would be too much for a core.
+  for (const started of measured) await warmUpPaced(started, warmUpTurns / 4);
   for (const clients of CLIENTS) {
     const samples = measured.map((): PacedSample[] => []);
     for (let round = 0; round < Math.min(longRounds, ROUNDS); round += 1) {
-      for (const [index, { server, count }] of measured.entries())
+      for (const [index, { server, asked, count }] of measured.entries())
         samples[index]?.push(
-          await measurePacedTurns(server, { clients, turnMs: TURN_MS, ms: 2 * TURN_MS, count }),
+          await measurePacedTurns(server, { ...asked, clients, turnMs: TURN_MS, ms: 2 * TURN_MS, count }),
         );
     }
     const of = new Map(measured.map(({ label }, index) => [label, samples[index] ?? []]));
@@ -92,11 +111,12 @@ const ROUNDS = 5;
 interface MeasuredServer {
   readonly label: string;
   readonly server: ServerProcess;
+  readonly asked?: Pick<PacedLoad, "body" | "path">;
   readonly count: PacedCounter;
 }
 
 async function startServer(
-  [label, name, options]: Row,
+  [label, name, options, asked = {}]: Row,
   stack: AsyncDisposableStack,
 ): Promise<MeasuredServer | undefined> {
   if (name === "postgres") {
@@ -122,13 +142,22 @@ async function startServer(
     stack.defer(() => database.close());
     return { label, server, count: async () => countSqlite(database) };
   }
-  return { label, server: stack.use(await ServerProcess.start(name, options)), count: async () => ({}) };
+  if (name === "mastra" && !isInstalled(MASTRA)) return undefined;
+  const server = stack.use(await ServerProcess.start(name, options));
+  return { label, server, asked, count: async () => ({}) };
 }
 
-/** The turns of a second of many clients, until the compiler has little left to do. */
-async function warmUpPaced(server: ServerProcess, turns: number = 3_000): Promise<void> {
+function isInstalled(folder: string): boolean {
+  return existsSync(join(folder, "node_modules"));
+}
+
+/** Many clients at once, until the compiler has little left to do. */
+async function warmUpPaced(
+  { server, asked = {} }: Pick<MeasuredServer, "asked" | "server">,
+  turns: number = 2_500,
+): Promise<void> {
   const clients = 300;
-  await measurePacedTurns(server, { clients, turnMs: TURN_MS, ms: (turns / clients) * TURN_MS });
+  await measurePacedTurns(server, { ...asked, clients, turnMs: TURN_MS, ms: (turns / clients) * TURN_MS });
 }
 
 /** The rows of events and the transactions so far. */
