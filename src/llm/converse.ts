@@ -53,10 +53,12 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     // After the results of all calls: providers accept nothing between a call and its result.
     addHints();
     await conversation.compact(turn, how);
-    const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
     const prefix = /\S$/.test(said) ? "\n\n" : "";
-    const result = await turn.complete({ ...how, input: prompt as unknown as Json, prefix });
-    const completion = parseCompletion(result);
+    const ask = (): Promise<Json> => {
+      const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
+      return turn.complete({ ...how, input: prompt as unknown as Json, prefix });
+    };
+    const completion = parseCompletion(await askOrCompact(ask, conversation, settings, turn));
     conversation.add(toMessage(completion));
     said += completion.text;
     if (completion.toolCalls.length > 0) {
@@ -74,6 +76,22 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     conversation.add({ role: "user", content: objection });
   }
   throw new Error(`agent ${name} has no answer after ${maxSteps} completions (maxSteps)`);
+}
+
+/** Asks the model, and once more with a shorter conversation if it has found the prompt too long. */
+async function askOrCompact(
+  ask: () => Promise<Json>,
+  conversation: ChatHistory,
+  { completion }: LlmSettings,
+  turn: Turn,
+): Promise<Json> {
+  try {
+    return await ask();
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError) || thrown.code !== "context_overflow") throw thrown;
+    if (!(await conversation.compact(turn, completion, { isTooLong: true }))) throw thrown;
+    return ask();
+  }
 }
 
 /** The constant part of the prompts of a turn. */

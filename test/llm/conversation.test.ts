@@ -1,4 +1,4 @@
-import { createRuntime, defineTool, memoryLog } from "troupe";
+import { createRuntime, defineTool, memoryLog, ModelError } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import type { LlmAgentOptions, Prompt } from "troupe/llm";
 import type { Event, RunId } from "troupe/protocol";
@@ -185,4 +185,27 @@ test("a budget larger than the memory of a run is refused", () => {
       historyBytes: 1_000_000,
     }),
   ).toThrow("historyBytes must be at most 262144");
+});
+
+test("a conversation that the model finds too long is summarized, and the model is asked once more", async () => {
+  const sizes: number[] = [];
+  const model = scriptedModel((prompt) => {
+    const size = JSON.stringify(prompt.messages).length;
+    if (isSummary(prompt)) return "They counted.";
+    sizes.push(size);
+    if (size > 3_000) return { error: new ModelError("too many tokens", { code: "context_overflow" }) };
+    return "One. ".repeat(200);
+  });
+  const turns = await talk({ model }, ["one", "two", "three", "four"]);
+  expect(turns.map((events) => theOne(events, "RequestCompleted").finish_reason)).toEqual([
+    "success",
+    "success",
+    "success",
+    "success",
+  ]);
+  expect(sizes.filter((size) => size > 3_000)).toHaveLength(1);
+
+  const tooLong = scriptedModel(() => ({ error: new ModelError("too long", { code: "context_overflow" }) }));
+  const [events = []] = await talk({ model: tooLong }, ["one"]);
+  expect(events.at(-1)).toMatchObject({ error: { code: "context_overflow", message: "too long" } });
 });

@@ -46,36 +46,48 @@ export class ChatHistory {
     return remembered as unknown as Json;
   }
 
-  /** Summarizes older messages until the conversation fits into its budget. */
-  async compact(turn: Turn, how: Omit<CompletionOptions, "input">): Promise<void> {
-    if (sizeOf(this.messages) <= this.#budgetBytes) return;
-    const start = this.#startOfNewest();
+  /**
+   * Summarizes older messages if the conversation does not fit into its budget, or, because the model has found it too
+   * long, into half of its size. Returns whether it has become shorter.
+   */
+  async compact(
+    turn: Turn,
+    how: Omit<CompletionOptions, "input">,
+    { isTooLong = false }: { readonly isTooLong?: boolean } = {},
+  ): Promise<boolean> {
+    const sizeBytes = sizeOf(this.messages);
+    const budgetBytes = isTooLong ? Math.min(this.#budgetBytes, sizeBytes / 2) : this.#budgetBytes;
+    if (sizeBytes <= budgetBytes) return false;
+    const start = this.#startOfNewest(budgetBytes);
     const older = this.#messages.slice(0, start);
     // Without the question, the newest messages would answer nothing.
     const question = this.#messages.findLast(({ role }) => role === "user");
     const kept = question !== undefined && older.includes(question) ? [question] : [];
-    if (older.length === kept.length) return;
-    const content = toText(this.#summary, older);
+    if (older.length === kept.length) return false;
+    const text = toText(this.#summary, older);
+    // What was too long for the model in an answer is too long for a summary.
+    const content = isTooLong ? cut(text, budgetBytes) : text;
     const result = await turn.complete({ ...how, input: toRequest(content), asReasoning: true });
-    const { text } = parseCompletion(result);
+    const { text: summary } = parseCompletion(result);
     // A model can end without a text, for example at its limit of tokens. The older part must not be forgotten then.
-    this.#summary = cut(text.trim() === "" ? content : text, this.#budgetBytes / 8);
+    this.#summary = cut(summary.trim() === "" ? content : summary, budgetBytes / 8);
     this.#messages = [
-      ...kept.map((message) => ({ ...message, content: cut(message.content, this.#budgetBytes / 4) })),
+      ...kept.map((message) => ({ ...message, content: cut(message.content, budgetBytes / 4) })),
       ...this.#messages.slice(start),
     ];
+    return true;
   }
 
   /**
-   * The index of the newest messages that fill half of the budget; results stay together with their calls.
+   * The index of the newest messages that fill half of a budget; results stay together with their calls.
    */
-  #startOfNewest(): number {
+  #startOfNewest(budgetBytes: number): number {
     let start = this.#messages.length;
     let sizeBytes = 0;
     for (let index = start - 1; index >= 0; index -= 1) {
       const message = this.#messages[index] as Message;
       sizeBytes += sizeOf(message);
-      if (sizeBytes > this.#budgetBytes / 2 && start < this.#messages.length) break;
+      if (sizeBytes > budgetBytes / 2 && start < this.#messages.length) break;
       if (message.role !== "tool") start = index;
     }
     return start;
