@@ -52,7 +52,7 @@ const changes: readonly [
 ];
 
 test.each(changes)(
-  "a turn whose code now does %s ends with both in words",
+  "a turn whose code now does %s is held with both in words",
   async (_, before, after, words) => {
     const host = new TestHost({ agents: [speaker(before)] });
     await host.ask("speaker", { type: "ChatRequest", input: "", request_id: asked });
@@ -60,8 +60,9 @@ test.each(changes)(
     await host.restart([speaker(after)]);
     await host.environment.advance(0);
     expect((await host.events(asked)).at(-1)).toMatchObject({
-      finish_reason: "error",
-      error: { code: "nondeterministic", message: expect.stringContaining(words) as string },
+      type: "RequestHeld",
+      code: "nondeterministic",
+      message: expect.stringContaining(words) as string,
     });
   },
 );
