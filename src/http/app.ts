@@ -148,6 +148,16 @@ function watch(metrics: Metrics, { runtime, streams }: Host): void {
   const inState = (wanted: ReadinessPart["state"]): (() => number) => {
     return () => runtime.readiness.parts().filter(({ state }) => state === wanted).length;
   };
+  metrics.watchEach(
+    "troupe_turns_held",
+    "Turns that no served code can continue, by agent and reason.",
+    ["agent", "code"],
+    async () =>
+      (await runtime.countHeld()).map(({ agent, code, turns }) => ({
+        labels: { agent, code },
+        value: turns,
+      })),
+  );
   metrics.watch("troupe_parts_degraded", "Parts that /readyz shows as degraded.", inState("degraded"));
   metrics.watch("troupe_parts_failed", "Parts that /readyz shows as failed.", inState("failed"));
   metrics.watch("troupe_active_turns", "Running turns, without waiting ones.", () => {

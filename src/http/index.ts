@@ -11,7 +11,7 @@ export type { Refusal } from "./messages/refusal.ts";
 export { reply } from "./messages/reply.ts";
 export type { ReplyOptions } from "./messages/reply.ts";
 export { createMetrics } from "./metrics/metrics.ts";
-export type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
+export type { Metrics, LabeledValue, MetricsOptions } from "./metrics/metrics.ts";
 export type { StreamFormat } from "./sse/format.ts";
 export type { Host, Place } from "./routes/host.ts";
 export type { StreamOptions } from "./sse/open-streams.ts";

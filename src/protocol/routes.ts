@@ -15,6 +15,8 @@ export const serverRoutes = {
   run: ["GET", "/runs/{run_id}"],
   removeRun: ["DELETE", "/runs/{run_id}"],
   forkRun: ["POST", "/runs/{run_id}/fork"],
+  retryRun: ["POST", "/runs/{run_id}/retry"],
+  endRun: ["POST", "/runs/{run_id}/end"],
 } as const;
 
 /** The routes that exist at the root, for the default agent or all agents, and below the path of each agent. */

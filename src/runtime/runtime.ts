@@ -35,6 +35,9 @@ import type { LogHealth } from "../ports/event-log.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { Uploads } from "./commands/uploads.ts";
 
+/** How old a count of held turns may be, in milliseconds. */
+const HELD_COUNT_MS = 2_000;
+
 /** The number of runs in memory that operators see. */
 const SHOWN_ACTORS = 1_000;
 
@@ -85,6 +88,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let closing = false;
   let hasFailed = false;
   let isAwaited = false;
+  let held = 0;
+  let heldCountedMs = -Infinity;
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
   let stopServing = async (): Promise<void> => {};
@@ -133,8 +138,27 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   });
   readiness.add(serverPart);
   readiness.add(nodesPart);
+  readiness.add(heldParts);
   readiness.add(() => logParts(log.health()));
   for (const probe of agents.probes) readiness.add(probe);
+
+  /** Held turns, as of the newest count; asking for it has them counted again, now and then. */
+  function heldParts(): readonly ReadinessPart[] {
+    const now = environment.monotonic();
+    if (ready && !closing && now - heldCountedMs >= HELD_COUNT_MS) {
+      heldCountedMs = now;
+      countHeld(log).then(
+        (counts) => {
+          held = counts.reduce((sum, { turns }) => sum + turns, 0);
+        },
+        // A log that cannot be read is a part of its own.
+        () => {},
+      );
+    }
+    if (held === 0) return [];
+    const turns = held === 1 ? "1 turn is" : `${held} turns are`;
+    return [{ name: "held", state: "degraded", detail: `${turns} held: no served code can continue them` }];
+  }
 
   /** Whether this runtime takes requests. */
   function serverPart(): ReadinessPart {

@@ -27,7 +27,7 @@ test("a message that only a newer version knows is refused, on the own node and 
 test.each([
   ["that can continue them", [["2"], ["3", "1"], ["1"]], ["1", "3"]],
   ["that can continue them, if it is the only one", [["2"], ["3", "1"]], ["3"]],
-  ["with the agent, if none can continue them, and end there", [["2"], ["4"]], ["version_mismatch"]],
+  ["with the agent, if none can continue them, and are held there", [["2"], ["4"]], ["version_mismatch"]],
 ] as const)("turns of a node that dies go to nodes %s", async (_, others, expected) => {
   const host = new ClusterHost();
   const versions = (version: string, ...compatible: readonly string[]): Agent =>
@@ -59,7 +59,34 @@ test.each([
   await host.pass(30_000);
   const ends = await Promise.all(runs.map(async (runId) => (await host.events(runId)).at(-1)));
   const results = ends.map((end) =>
-    end?.type === "RequestCompleted" ? (end.error?.code ?? end.result) : "open",
+    end?.type === "RequestHeld" ? end.code : end?.type === "RequestCompleted" ? end.result : "open",
   );
   expect(new Set(results)).toEqual(new Set(expected));
+});
+
+test("a turn that no node can continue goes to a node that can, when one joins, with the answer that it has got", async () => {
+  const asking = (version: string): Agent =>
+    defineAgent({
+      name: "asker",
+      purpose: "Asks.",
+      version,
+      async chat(_input, turn) {
+        const { name } = await turn.waitForInput({ name: "Your name?" });
+        return `${version} ${JSON.stringify(name)}`;
+      },
+    });
+  const host = new ClusterHost();
+  const old = await host.start([asking("1")]);
+  const runId = await host.ask(old, "asker", { type: "ChatRequest", input: "" });
+  const newer = await host.start([asking("2")]);
+  await host.pass(2_000);
+  old.kill();
+  await host.pass(10_000);
+  const answer = { type: "ResumeWithInput", run_id: runId, request_keys: { name: "Ann" } } as const;
+  await host.ask(newer, "asker", answer);
+  expect(await host.log.run(runId)).toMatchObject({ status: "held" });
+
+  await host.start([asking("1")]);
+  await host.pass(10_000);
+  expect((await host.events(runId)).at(-1)).toMatchObject({ finish_reason: "success", result: '1 "Ann"' });
 });

@@ -1,11 +1,15 @@
 import { Command, InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { RunsQuery } from "../../client/client-api.ts";
+import { AgentError, messageOf } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { addConnectionOptions, requireAgent, requireServer, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
 import { stderr, stdout } from "../print/terminal.ts";
 import { toDuration, toLine, toTime } from "../print/text.ts";
+import { parseId } from "../requests/request-options.ts";
 
 interface Options extends ConnectionOptions {
   readonly query?: string;
@@ -30,8 +34,84 @@ export function runsCommand(): Command {
         .conflicts(["query", "status"]),
     )
     .option("--json", "print one run a line as JSON", false)
-    .addHelpText("after", "\nExamples:\n  troupe runs -q bob\n  troupe runs --watch")
-    .action(run);
+    .addHelpText(
+      "after",
+      "\nExamples:\n  troupe runs -q bob\n  troupe runs --status held\n  troupe runs retry",
+    )
+    .action(run)
+    .addCommand(retryCommand())
+    .addCommand(endCommand());
+}
+
+/** `troupe runs retry`: tries held turns again with the code that is served now. */
+function retryCommand(): Command {
+  return addConnectionOptions(new Command("retry"))
+    .description("Tries held turns again with the code that is served now.")
+    .argument("[run]", "the id of one run; default: all", parseId)
+    .option("--agent <name>", "only runs of this agent")
+    .action(async (id: RunId | undefined, options: ConnectionOptions & { readonly agent?: string }) => {
+      const ids = id === undefined ? await heldRuns(options) : [id];
+      for (const each of ids) await post(options, `/runs/${each}/retry`);
+      stderr.line(
+        ids.length === 0
+          ? "no turn is held"
+          : `${ids.length === 1 ? "1 turn is" : `${ids.length} turns are`} tried`,
+      );
+    });
+}
+
+/** The runs whose turn is held. All are read first: the list changes while they are tried. */
+async function heldRuns(options: ConnectionOptions & { readonly agent?: string }): Promise<readonly RunId[]> {
+  const { agent } = options;
+  const client = connectToServer(options);
+  return talk(client, async () => {
+    const ids: RunId[] = [];
+    for (let cursor: string | undefined; ;) {
+      const query = { status: "held", limit: 1_000, ...(agent !== undefined && { agent }) } as const;
+      const page = await client.runs({ ...query, ...(cursor !== undefined && { cursor }) });
+      ids.push(...page.runs.map(({ run_id: runId }) => runId));
+      cursor = page.next;
+      if (cursor === undefined) return ids;
+    }
+  });
+}
+
+/** `troupe runs end`: ends a held turn with the reason as its error. */
+function endCommand(): Command {
+  return addConnectionOptions(new Command("end"))
+    .description("Ends the held turn of a run, with the reason as its error.")
+    .argument("<run>", "the id of the run", parseId)
+    .action(async (id: RunId, options: ConnectionOptions) => {
+      const { request_id: requestId, error } = (await post(options, `/runs/${id}/end`)) as EndedTurn;
+      stderr.line(`request ${requestId} has ended with ${error?.code ?? "an error"}`);
+    });
+}
+
+interface EndedTurn {
+  readonly request_id: string;
+  readonly error?: { readonly code: string };
+}
+
+/** Sends a request of an operator, and returns the answer. */
+async function post(options: ConnectionOptions, path: string): Promise<unknown> {
+  const client = connectToServer(options);
+  const token = process.env["TROUPE_TOKEN"] ?? "";
+  return talk(client, async () => {
+    const response = await fetch(`${client.url}${path}`, {
+      method: "POST",
+      ...(token !== "" && { headers: { authorization: `Bearer ${token}` } }),
+    }).catch((cause: unknown) => {
+      throw new AgentError("unavailable", messageOf(cause), { cause });
+    });
+    const answer: unknown = await response.json();
+    if (response.ok) return answer;
+    const { code, detail, hint } = answer as {
+      readonly code: ErrorCode;
+      readonly detail: string;
+      readonly hint?: string;
+    };
+    throw new AgentError(code, detail, { ...(hint !== undefined && { hint }) });
+  });
 }
 
 async function run(options: Options): Promise<void> {
@@ -83,6 +163,8 @@ function toRow(row: RunSummary): string[] {
 
 /** What a run does, until when, and how many requests wait for it; or how its last turn ended. */
 function toState({ status, last_turn: last, wake_at: wakeAt, queued }: RunSummary): string {
+  if (status === "held" && last?.held)
+    return `held: ${last.held.code}${last.held.at === undefined ? "" : ` at ${last.held.at}`}`;
   if (status !== "idle" || last?.ended_at === undefined) {
     const until = wakeAt === undefined ? "" : ` until ${toTime(wakeAt)}`;
     return `${status}${until}${queued > 0 ? `, ${queued} queued` : ""}`;

@@ -14,6 +14,20 @@ export interface Metrics extends Telemetry {
 
   /** Adds a gauge whose value is read on each scrape; a second one with the same name replaces the first. */
   watch(name: string, help: string, number: () => number): void;
+
+  /** Adds a gauge with labels, whose values are read on each scrape. */
+  watchEach(
+    name: string,
+    help: string,
+    labels: readonly string[],
+    values: () => Promise<readonly LabeledValue[]>,
+  ): void;
+}
+
+/** A value of a gauge with labels. */
+export interface LabeledValue {
+  readonly labels: { readonly [name: string]: string };
+  readonly value: number;
 }
 
 /** What `createMetrics` takes. */
@@ -81,6 +95,20 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       return (await Promise.all(read.map((each) => each.metrics()))).join("\n");
     },
     watch: (name, help, number) => gauge(registry, name, help, number),
+    watchEach: (name, help, labelNames, values) => {
+      registry.removeSingleMetric(name);
+      const added: Gauge = new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [registry],
+        async collect() {
+          const read = await values();
+          added.reset();
+          for (const { labels, value } of read) added.set(labels, value);
+        },
+      });
+    },
     attached: () => {
       isFed = true;
     },

@@ -137,6 +137,14 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     summary: "Removes an idle run with its events and artifacts.",
     responses: { "204": empty("The run is removed.") },
   }),
+  retryRun: routeOperation({
+    summary: "Tries the held turn of a run again with the code that is served now.",
+    responses: { "202": jsonResponse(object({ tried: whole }, ["tried"]), "It is tried.") },
+  }),
+  endRun: routeOperation({
+    summary: "Ends the held turn of a run with the reason as its error.",
+    responses: { "200": jsonResponse(ref("RequestCompleted"), "The end of the turn.") },
+  }),
   forkRun: routeOperation({
     summary: "Creates a run with the history of this one up to the end of a turn.",
     content: {

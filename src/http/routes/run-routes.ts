@@ -80,7 +80,7 @@ export function oneRunHandlers({
   runtime,
   bodyLimitBytes,
   mount,
-}: Host): ServerHandlers<"run" | "removeRun" | "forkRun"> {
+}: Host): ServerHandlers<"run" | "removeRun" | "forkRun" | "retryRun" | "endRun"> {
   return {
     async run(c) {
       const runId = checkId(pathParameter(c, "run_id"));
@@ -96,6 +96,16 @@ export function oneRunHandlers({
       const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
       const location = `${mount.prefixOf(c)}/events/${runId}`;
       return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
+    },
+
+    async retryRun(c) {
+      const runId = checkId(pathParameter(c, "run_id")) as RunId;
+      return reply(c, JSON.stringify({ tried: await runtime.retryHeld({ runId }) }), { status: 202 });
+    },
+
+    async endRun(c) {
+      const { event = "{}" } = await runtime.endHeld(checkId(pathParameter(c, "run_id")) as RunId);
+      return reply(c, event);
     },
 
     async removeRun(c) {
@@ -169,7 +179,7 @@ function parseLimit(text: string): Parsed<number> {
 function parsePhase(text: string): Parsed<RunPhase> {
   if (text === "idle" || text === "running" || text === "waiting" || text === "held")
     return { ok: true, value: text };
-  return { ok: false, message: "must be idle, running or waiting", issues: [] };
+  return { ok: false, message: "must be idle, running, waiting or held", issues: [] };
 }
 
 function parseFinish(text: string): Parsed<FinishReason> {

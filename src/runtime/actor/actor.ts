@@ -212,7 +212,8 @@ export class Actor implements ActorContext {
     } catch (thrown) {
       return { tell: () => failed(thrown, true), thrown };
     }
-    const { remote } = this.agent;
+    const { machine, remote } = this.agent;
+    if (this.depth === 0 && machine === undefined) this.turn.replay.began();
     try {
       if (remote) {
         const result = await performRemotely(this, remote, { name, input });

@@ -29,6 +29,8 @@ export interface MachineState {
   readonly waits: { readonly [stateId: string]: CallId };
   readonly timers: readonly MachineTimer[];
   readonly promises: { readonly [path: string]: CallId };
+  /** A digest of the chart and of the names in its context; absent in older logs. */
+  readonly shape?: string;
 }
 
 /** A delayed event of a machine. */

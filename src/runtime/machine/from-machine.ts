@@ -11,6 +11,7 @@ import { toCharts, toStatechart } from "./chart/chart.ts";
 import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
+import { shapeOf } from "./shape.ts";
 import { checkTakenWhenStopped } from "./takes.ts";
 
 /** What `fromMachine` takes: a machine, and how it is called as an agent. */
@@ -71,7 +72,8 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   const statechart = toStatechart(charts);
   const facts = { name: options.name, statechart, operations: [CHAT, ...Object.keys(events)] };
   const journaled = new JournaledMachine(machine);
-  const run = { machine, journaled, effect, output, charts, facts };
+  const shape = shapeOf(machine, statechart.hash);
+  const run = { machine, journaled, effect, output, charts, facts, shape };
   const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {

@@ -27,12 +27,20 @@ import type { ChildChange, LogicHost, StartedPromise } from "./journaled-logic.t
 import { MachineEvents } from "./machine-events.ts";
 import { toOperationEvent } from "./machine-input.ts";
 import type { MachineRun } from "./machine-input.ts";
+import { toSnapshotMisfit } from "./shape.ts";
 import { checkTaken, hasActiveChild, startsSomething } from "./takes.ts";
 import { Transitions } from "./transitions.ts";
 
 /** Runs a machine until it is done or nothing is running in it; resolves with its output. */
 export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
   const { actor, scope } = TurnHandle.place(turn);
+  const logged = actor.turn.journal.scopes.get(scope.path)?.machine;
+  const misfit = logged && toSnapshotMisfit(run.machine, logged, run.shape);
+  if (misfit) {
+    actor.turn.hold({ ...misfit, scope: scope.path });
+    return actor.turn.over();
+  }
+  if (actor.depth === 0) actor.turn.replay.began();
   return new Promise((resolve, reject) => {
     new MachineActor(turn, actor, scope, run, { resolve, reject }).start();
   });
@@ -264,6 +272,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       waits: this.#waits.kept,
       timers: this.#timers.kept,
       promises: this.#promises.kept,
+      shape: this.#run.shape,
     };
     this.#isChildNew = false;
     this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });

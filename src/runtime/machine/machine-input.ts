@@ -34,6 +34,8 @@ export interface MachineRun {
   readonly effect: Effect;
   readonly event: MachineEvent;
   readonly facts: MachineFacts;
+  /** The digest of the form of its state. */
+  readonly shape: string;
   /** The result of a turn; default: the machine's output. */
   readonly output: ((snapshot: AnyMachineSnapshot) => unknown) | undefined;
 }

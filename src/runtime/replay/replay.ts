@@ -13,16 +13,25 @@ export class Replay {
   /** The number of steps that are left, by their sequence. */
   readonly #left: Map<string, number>;
   #steps = 0;
+  #hasBegun: boolean;
 
-  constructor({ scopes, steps }: TurnJournal) {
+  constructor({ isNew, scopes, steps }: TurnJournal) {
     this.#scopes = scopes;
     this.#left = new Map(steps);
+    this.#hasBegun = isNew;
     for (const count of steps.values()) this.#steps += count;
   }
 
   /** Whether the code has made all steps of the log again. */
   get isOver(): boolean {
-    return this.#steps === 0;
+    return this.#steps === 0 && this.#hasBegun;
+  }
+
+  /** The handler of the turn takes its input, and its machine the logged state. */
+  began(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.advanced?.();
   }
 
   /** The logged steps of a sequence, which the sequence releases. */
@@ -42,7 +51,6 @@ export class Replay {
 
   /** The code will not make the steps of a call again, and of those under it. */
   drop(above: CallId): void {
-    if (this.#steps === 0) return;
     for (const [path, left] of this.#left) {
       if (!isUnder(path, above)) continue;
       this.#left.delete(path);

@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { HoldCode } from "../../protocol/events/outcome-codes.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { HeldCount, HeldQuery } from "../api.ts";
 import { isHidden } from "../journal/system-runs.ts";
@@ -17,17 +18,16 @@ const PAGE = 500;
 const COUNTED = 10_000;
 
 /**
- * Tries the held turns that are this node's to continue again: the code that is served may have changed. Returns how many
- * were tried.
+ * Tries the held turns that are this node's to continue again: the code that is served may have changed. `tried` has those
+ * that this node has tried since a change of nodes; without a change it tries each once.
  */
-export async function retryHeldTurns(context: HostContext): Promise<number> {
-  let tried = 0;
+export async function retryHeldTurns(context: HostContext, tried: Set<RunId>): Promise<void> {
   for await (const runs of heldRuns(context.log)) {
-    const own = await ownRuns(context.router, runs);
-    tried += own.length;
+    const others = runs.filter(({ runId }) => !tried.has(runId));
+    const own = await ownRuns(context.router, others);
+    for (const runId of own) tried.add(runId);
     await forEachConcurrent(own, RUNS_AT_ONCE, (runId) => sendRecover(context, runId, { isRetry: true }));
   }
-  return tried;
 }
 
 /** Tries held turns again, each on the node that it belongs to. Returns how many were tried. */

@@ -36,6 +36,8 @@ export class Recovery {
   readonly #started = Promise.withResolvers<void>();
   /** The runs that this process has lost to another owner, or could not load or reach. */
   readonly #lost = new Set<RunId>();
+  /** The held turns that this node has tried since the newest change of nodes. */
+  readonly #triedHeld = new Set<RunId>();
   #failures = 0;
   #stopLater: (() => void) | undefined;
   /** The number of walks over all parked turns that were asked for and are not over, including the one under way. */
@@ -61,7 +63,7 @@ export class Recovery {
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
-    await retryHeldTurns(context);
+    await retryHeldTurns(context, this.#triedHeld);
     void this.#examineParked();
     if (this.#leads) await this.#cleanUp();
     this.#started.resolve();
@@ -81,7 +83,9 @@ export class Recovery {
     await this.#wakeTimer.look(query);
     await this.#redeliver(query);
     // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
-    if (hasChanged) await retryHeldTurns(this.#context);
+    // A node that has joined may have the code of a held turn; its owner before releases it, maybe later than now.
+    if (hasChanged) this.#triedHeld.clear();
+    await retryHeldTurns(this.#context, this.#triedHeld);
     if (hasChanged && this.#leads) {
       await this.#readAgain();
       void this.#examineParked();

@@ -143,6 +143,10 @@ test("every route is called by the generated client, and every answer fits the d
     body: { after: byId.data?.at(-1)?.id ?? 0 },
   });
   const fork = { run_id: forked.data?.run_id ?? "" };
+  const tried = await server.POST("/runs/{run_id}/retry", { params: { path: fork } });
+  expect(tried.error?.code).toBe("conflict");
+  const ended = await server.POST("/runs/{run_id}/end", { params: { path: fork } });
+  expect(ended.error?.code).toBe("conflict");
   expect((await server.GET("/runs/{run_id}", { params: { path: fork } })).data?.status).toBe("idle");
   expect((await server.DELETE("/runs/{run_id}", { params: { path: fork } })).response.status).toBe(204);
   const gone = await server.DELETE("/runs/{run_id}", { params: { path: fork } });

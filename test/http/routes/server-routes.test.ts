@@ -224,6 +224,7 @@ test("the metrics of an app without the telemetry of its runtime do not say what
       "troupe_parts_degraded",
       "troupe_parts_failed",
       "troupe_streams",
+      "troupe_turns_held",
     ]);
   }
   await runtime.close();

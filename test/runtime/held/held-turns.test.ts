@@ -1,7 +1,8 @@
-import { defineAgent, defineTool } from "troupe";
+import { defineAgent, defineTool, fromMachine } from "troupe";
 import type { Agent, Turn } from "troupe";
 import type { Event, RequestId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { createMachine } from "xstate";
 import * as z from "zod";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
@@ -311,4 +312,41 @@ test("the answer of an actor to a turn that is held is kept, and nothing is sent
   expect(host.environment.timers).toBe(0);
   await host.restart([asking("first"), desk]);
   expect(await host.runtime.status(asked)).toMatchObject({ result: 'word "yes"' });
+});
+
+/** A machine that asks in a state of this name, with this context. */
+function door(state: string, context: object = {}): Agent {
+  return fromMachine({
+    name: "order",
+    purpose: "Asks in a state.",
+    operations: {},
+    machine: createMachine({
+      initial: "closed",
+      context,
+      states: {
+        closed: { on: { chat: state } },
+        [state]: { tags: ["wait"], meta: { request_keys: { ok: "Open?" } }, on: { resume: "open" } },
+        open: { type: "final" },
+      },
+    }),
+  });
+}
+
+test.each([
+  ["a state that was renamed", door("questioning"), /State 'asking' does not exist/],
+  ["a field that its context did not have", door("asking", { opened: 0 }), /the field opened/],
+])("a machine is held for %s, and continues after the rollback", async (_what, after, message) => {
+  const host = new TestHost({ agents: [door("asking")] });
+  await host.ask("order", chat);
+  await host.restart([after]);
+  await host.ask("order", answer);
+  expect(await host.runtime.status(asked)).toMatchObject({
+    status: "held",
+    held: { code: "snapshot_mismatch", message: expect.stringMatching(message) as string },
+  });
+  const { length } = await host.events(asked);
+  await host.restart();
+  expect(await host.events(asked)).toHaveLength(length);
+  await host.restart([door("asking")]);
+  expect(await host.runtime.status(asked)).toMatchObject({ status: "completed", finish_reason: "success" });
 });
