@@ -7,10 +7,11 @@ import type {
   RemoteSession,
   RemoteFile,
 } from "../../../runtime/agent/remote-port.ts";
+import { unlessAborted } from "../../../shared/clock.ts";
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
 import { hashParts } from "../wire/hash-parts.ts";
-import { contentText, CONTENT_BYTES, toItem } from "../wire/content.ts";
+import { contentText, CONTENT_BYTES, readItem, sizeOf } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
@@ -135,10 +136,9 @@ export class SessionCall {
     );
     await this.#session.keep({ sent: true, wait: callId } satisfies SentState);
     this.#session.busy(false);
-    await Promise.race([asked, answers.news(), aborted(signal)]);
+    await unlessAborted(Promise.race([asked, answers.news()]), signal);
     // The remote agent may reply before the answer is logged here.
-    if (isGiven) await Promise.race([asked, aborted(signal)]);
-    signal.throwIfAborted();
+    if (isGiven) await unlessAborted(asked, signal);
     this.#session.busy(true);
   }
 
@@ -213,13 +213,6 @@ function toAnswerText({ answer }: JsonObject): string {
   });
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
 /** The content of the first quest: the text and the files of a chat. Throws `unprocessable` for anything else. */
 async function toQuest(
   name: string,
@@ -242,11 +235,5 @@ function toParts(text: string): readonly string[] {
 
 async function readFile(file: RemoteFile): Promise<ContentItem> {
   const { mimeType, body } = await file.open();
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return toItem(mimeType, Buffer.concat(chunks));
-}
-
-function sizeOf({ text, image, audio, embedded }: ContentItem): number {
-  return (text === undefined ? (image ?? audio ?? embedded)?.length : Buffer.byteLength(text)) ?? 0;
+  return readItem(mimeType, body);
 }

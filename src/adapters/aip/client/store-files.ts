@@ -1,6 +1,6 @@
 import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { RemoteSession } from "../../../runtime/agent/remote-port.ts";
-import { contentFiles } from "../wire/content.ts";
+import { contentFiles, inOne } from "../wire/content.ts";
 import { hashParts } from "../wire/hash-parts.ts";
 import type { ContentItem } from "../wire/messages.ts";
 
@@ -22,8 +22,4 @@ export async function storeFiles(
     session.say({ agent, depth: 0 }, await session.store(file));
   }
   return count;
-}
-
-async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

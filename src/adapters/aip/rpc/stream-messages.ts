@@ -1,39 +1,51 @@
 import type * as grpc from "@grpc/grpc-js";
+import type { ByteStream } from "./channel.ts";
 
 /** The messages of a stream in order. When it holds enough of them, the other side has to wait. */
 export class StreamMessages {
-  readonly #call: grpc.ServerDuplexStream<Buffer, Buffer>;
+  readonly #stream: ByteStream | grpc.ServerDuplexStream<Buffer, Buffer>;
+  readonly #most: number;
   readonly #messages: Buffer[] = [];
   #isOver = false;
-  #wake = (): void => {};
+  #news: PromiseWithResolvers<void> = Promise.withResolvers();
 
-  constructor(call: grpc.ServerDuplexStream<Buffer, Buffer>) {
-    this.#call = call;
-    call.on("data", (bytes: Buffer) => {
+  /** At most `most` messages are held in memory; the connection holds the rest. */
+  constructor(stream: ByteStream | grpc.ServerDuplexStream<Buffer, Buffer>, most: number) {
+    this.#stream = stream;
+    this.#most = most;
+    stream.on("data", (bytes: Buffer) => {
       this.#messages.push(bytes);
-      if (this.#messages.length >= MOST) call.pause();
+      if (this.#messages.length >= most) stream.pause();
       this.#wake();
     });
-    const end = (): void => {
-      this.#isOver = true;
-      this.#wake();
-    };
-    call.on("end", end);
-    call.on("cancelled", end);
   }
 
-  /** The next message; `undefined` after the last one. */
-  async next(): Promise<Buffer | undefined> {
-    while (this.#messages.length === 0 && !this.#isOver) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  /** Says that no message follows those that are there. */
+  end(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  /** Resolves when there is a message, or none follows. */
+  async news(): Promise<void> {
+    while (this.#messages.length === 0 && !this.#isOver) await this.#news.promise;
+  }
+
+  /** The next message, if there is one. */
+  take(): Buffer | undefined {
     const bytes = this.#messages.shift();
-    if (this.#messages.length < MOST && this.#call.isPaused()) this.#call.resume();
+    if (this.#messages.length < this.#most && this.#stream.isPaused()) this.#stream.resume();
     return bytes;
   }
-}
 
-/** Messages held in memory; the connection holds the rest. */
-const MOST = 8;
+  /** Waits for the next message; `undefined` after the last one. Only one reader may wait. */
+  async next(): Promise<Buffer | undefined> {
+    await this.news();
+    return this.take();
+  }
+
+  #wake(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+}

@@ -61,7 +61,8 @@ export class AgentSession {
         if (message.session_status === SESSION.stopQuest) this.#end();
         else await this.#answer(message);
         if (this.#isOver) return;
-        const bytes = await Promise.race([messages.next(), this.#over.promise]);
+        await Promise.race([messages.news(), this.#over.promise]);
+        const bytes = messages.take();
         message = bytes && this.#decode(bytes);
       }
       await this.#stayHalfClosed();

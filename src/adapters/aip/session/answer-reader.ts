@@ -4,7 +4,7 @@ import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import { RunFold } from "../../../view/fold.ts";
 import type { RunReader } from "../../../view/run-reader.ts";
 import type { FileView, TurnView } from "../../../view/run-view.ts";
-import { CONTENT_BYTES, toItem } from "../wire/content.ts";
+import { CONTENT_BYTES, readItem } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { ContentItem } from "../wire/messages.ts";
 import { readSessionState, toPrompt } from "./open-wait.ts";
@@ -86,9 +86,7 @@ export class AnswerReader {
     if (sizeBytes > CONTENT_BYTES) return { text: url };
     try {
       const { body } = await this.#runtime.artifact(artifactId);
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of body) chunks.push(chunk);
-      return toItem(mimeType, Buffer.concat(chunks));
+      return await readItem(mimeType, body);
     } catch (thrown) {
       if (thrown instanceof AgentError) return { text: url };
       throw thrown;

@@ -6,7 +6,7 @@ import { isId } from "../../../protocol/ids.ts";
 import type { RequestId, RunId, ArtifactId } from "../../../protocol/ids.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
-import { contentFiles, contentText } from "../wire/content.ts";
+import { contentFiles, contentText, inOne } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
@@ -209,8 +209,4 @@ async function uploadFiles(runtime: Runtime, files: readonly ContentFile[]): Pro
     ids.push(artifactId);
   }
   return ids;
-}
-
-async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

@@ -40,6 +40,9 @@ const SESSIONS_LIMIT = 10_000;
 /** How long a caller may take to send the first message. */
 const FIRST_MESSAGE_MS = 60_000;
 
+/** The most messages of a session that wait to be read. */
+const MESSAGES = 8;
+
 /** The sessions of a server. A session id belongs to one session at a time, so that no two are mixed up. */
 export class Sessions {
   readonly #codecs: Codecs;
@@ -81,7 +84,8 @@ export class Sessions {
   }
 
   async #accept(call: SessionStream): Promise<void> {
-    const messages = new StreamMessages(call);
+    const messages = new StreamMessages(call, MESSAGES);
+    for (const end of ["end", "cancelled"]) call.on(end, () => messages.end());
     const bytes = await this.#first(messages);
     if (bytes === undefined || call.cancelled) throw new CallStatus(STATUS.aborted, "Empty request stream");
     const first = this.#decode(bytes);
@@ -100,8 +104,9 @@ export class Sessions {
   }
 
   async #first(messages: StreamMessages): Promise<Buffer | undefined> {
-    const first = unlessAborted(messages.next(), this.#stopping.signal).catch(() => undefined);
-    return within(this.#clock, FIRST_MESSAGE_MS, first);
+    const arrived = unlessAborted(messages.news(), this.#stopping.signal).catch(() => {});
+    await within(this.#clock, FIRST_MESSAGE_MS, arrived);
+    return this.#stopping.signal.aborted ? undefined : messages.take();
   }
 
   #decode(bytes: Buffer): AgentMessage {

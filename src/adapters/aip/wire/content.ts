@@ -27,11 +27,19 @@ export function contentFiles(content: readonly ContentItem[]): readonly ContentF
   });
 }
 
-/** The content item for a file. */
-export function toItem(mimeType: string, bytes: Uint8Array): ContentItem {
+/** Reads a file into a content item. */
+export async function readItem(mimeType: string, body: AsyncIterable<Uint8Array>): Promise<ContentItem> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
   if (mimeType.startsWith("image/")) return { image: bytes };
   if (mimeType.startsWith("audio/")) return { audio: bytes };
   return { embedded: bytes };
+}
+
+/** The bytes of a file as the body that a store reads. */
+export async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 /** Distributes content over as few messages as possible, in order; at least one. A long text is split. */
@@ -93,7 +101,8 @@ function split(item: ContentItem): readonly ContentItem[] {
   return parts;
 }
 
-function sizeOf({ text, image, audio, embedded }: ContentItem): number {
+/** The number of bytes of an item. */
+export function sizeOf({ text, image, audio, embedded }: ContentItem): number {
   if (text !== undefined) return new TextEncoder().encode(text).length;
   return (image ?? audio ?? embedded)?.length ?? 0;
 }
