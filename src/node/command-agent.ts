@@ -113,7 +113,7 @@ function parseLine(line: string): AnswerEvent | undefined {
 
 /** A line that can do nothing to a terminal. */
 function toShown(line: string): string {
-  return line.replaceAll(/\p{Cc}/gu, "\uFFFD");
+  return line.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD");
 }
 
 /** The longest line of stderr that is logged. */

@@ -14,7 +14,8 @@ export interface RowFilter {
 /** What one line of the list says of an event besides its address. */
 export function gistOf(event: Event): string {
   const fields = event as unknown as Readonly<Record<string, unknown>>;
-  const text = GISTS[event.type]?.(fields) ?? "";
+  // A server may send types that this page does not know, also one with the name of a property of every object.
+  const text = Object.hasOwn(GISTS, event.type) ? (GISTS[event.type]?.(fields) ?? "") : "";
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 

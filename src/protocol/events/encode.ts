@@ -108,8 +108,8 @@ export type TextFields = Omit<EventBody & { readonly type: "TextOutput" }, "type
  */
 export function toTimestamp(ms: number): string {
   if (ms !== lastMs) {
-    lastMs = ms;
     lastText = new Date(ms).toISOString();
+    lastMs = ms;
   }
   return lastText;
 }
