@@ -6,7 +6,7 @@ import { agentDescriptor } from "./descriptor.ts";
 import type { AgentDescriptor } from "./descriptor.ts";
 import { problem } from "./problem.ts";
 import type { Problem } from "./problem.ts";
-import { requestStatusSchema, runStatusSchema, runSummarySchema } from "./status.ts";
+import { requestStatus, runStatus, runSummary } from "./status.ts";
 import type { RequestStatus, RunStatus, RunSummary } from "./status.ts";
 
 /** An agent in the list of `GET /`. */
@@ -58,9 +58,9 @@ export const answerSchemas: { readonly [Name in keyof AnswerTypes]: z.ZodType<An
       run_id: runId.nullable().describe("null only for the configuration of an agent."),
     } satisfies Shape<Accepted>)
     .describe("The request was accepted; read its events for the result."),
-  RequestStatus: requestStatusSchema,
-  RunSummary: runSummarySchema,
-  RunStatus: runStatusSchema,
+  RequestStatus: requestStatus,
+  RunSummary: runSummary,
+  RunStatus: runStatus,
   UploadedArtifact: z
     .object({ artifact_id: artifactId, url: text } satisfies Shape<UploadedArtifact>)
     .describe("The address of an uploaded file."),

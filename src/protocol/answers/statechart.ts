@@ -34,7 +34,7 @@ export interface StatechartEdge {
   readonly actions?: readonly string[];
 }
 
-export const STATE_TYPES = ["atomic", "compound", "parallel", "final", "history"] as const;
+const STATE_TYPES = ["atomic", "compound", "parallel", "final", "history"] as const;
 
 export type StateType = (typeof STATE_TYPES)[number];
 

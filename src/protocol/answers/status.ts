@@ -161,7 +161,7 @@ const lastTurn = z
   } satisfies Shape<LastTurn>)
   .describe("The newest turn of the run.");
 
-const runSummary = {
+const summaryFields = {
   run_id: runId,
   agent: text,
   status: z.enum(RUN_PHASES),
@@ -215,7 +215,7 @@ const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
 ]);
 
 /** @internal The schema of the state of a request. */
-export const requestStatusSchema: z.ZodType<RequestStatus> = z
+export const requestStatus: z.ZodType<RequestStatus> = z
   .object({
     request_id: requestId,
     run_id: runId,
@@ -245,14 +245,14 @@ export const requestStatusSchema: z.ZodType<RequestStatus> = z
   .describe("The state of a request.");
 
 /** @internal The schema of a row of the list of runs. */
-export const runSummarySchema: z.ZodType<RunSummary> = z
-  .object(runSummary)
+export const runSummary: z.ZodType<RunSummary> = z
+  .object(summaryFields)
   .describe("A run in the list of runs.");
 
 /** @internal The schema of the state of a run. */
-export const runStatusSchema: z.ZodType<RunStatus> = z
+export const runStatus: z.ZodType<RunStatus> = z
   .object({
-    ...runSummary,
+    ...summaryFields,
     requests: z.array(runRequest).describe("Its newest requests, the newest first."),
   } satisfies Shape<RunStatus>)
   .describe("A run and its newest requests.");
