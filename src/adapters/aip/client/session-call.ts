@@ -11,7 +11,7 @@ import { unlessAborted } from "../../../shared/clock.ts";
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
 import { hashParts } from "../wire/hash-parts.ts";
-import { contentText, CONTENT_BYTES, readItem, sizeOf } from "../wire/content.ts";
+import { contentText, CONTENT_BYTES, readItem, itemBytes } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
@@ -223,7 +223,7 @@ async function toQuest(
     throw new AgentError("unprocessable", `agent ${name} has only a chat, whose input is a text`);
   const files = await Promise.all(attachments.map(readFile));
   const items = [...(text === "" && files.length > 0 ? [] : [{ text }]), ...files];
-  const size = items.reduce((sum, item) => sum + sizeOf(item), 0);
+  const size = items.reduce((sum, item) => sum + itemBytes(item), 0);
   if (size <= CONTENT_BYTES) return items;
   throw new AgentError("unprocessable", `the input of agent ${name} is larger than ${CONTENT_BYTES} bytes`);
 }

@@ -47,7 +47,7 @@ export function toMessages(content: readonly ContentItem[]): readonly (readonly 
   const messages: ContentItem[][] = [[]];
   let left = CONTENT_BYTES;
   for (const item of content.flatMap(split)) {
-    const size = sizeOf(item);
+    const size = itemBytes(item);
     if (size > left && messages.at(-1)?.length !== 0) {
       messages.push([]);
       left = CONTENT_BYTES;
@@ -89,7 +89,8 @@ const DEFAULTS = {
 
 function split(item: ContentItem): readonly ContentItem[] {
   const { text } = item;
-  if (text === undefined || text.length * 3 <= CONTENT_BYTES || sizeOf(item) <= CONTENT_BYTES) return [item];
+  if (text === undefined || text.length * 3 <= CONTENT_BYTES || itemBytes(item) <= CONTENT_BYTES)
+    return [item];
   const parts: ContentItem[] = [];
   // A character has at most three bytes per unit of its length. A pair of units is not separated.
   for (let at = 0; at < text.length;) {
@@ -102,7 +103,7 @@ function split(item: ContentItem): readonly ContentItem[] {
 }
 
 /** The number of bytes of an item. */
-export function sizeOf({ text, image, audio, embedded }: ContentItem): number {
+export function itemBytes({ text, image, audio, embedded }: ContentItem): number {
   if (text !== undefined) return new TextEncoder().encode(text).length;
   return (image ?? audio ?? embedded)?.length ?? 0;
 }
