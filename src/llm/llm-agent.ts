@@ -10,6 +10,8 @@ import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { HISTORY_LIMIT_BYTES } from "./prompt/chat-history.ts";
+import { aiSdkModel, isLanguageModel } from "./ai-sdk/model.ts";
+import type { LanguageModel } from "./ai-sdk/model.ts";
 import { converse, STEER } from "./converse.ts";
 import { toRules } from "./approval.ts";
 import type { Approvals } from "./approval.ts";
@@ -29,7 +31,8 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
   readonly version?: string;
   /** Other versions whose interrupted turns this one can continue. */
   readonly compatible?: readonly string[];
-  readonly model: Model;
+  /** The model, or a language model of an AI SDK provider as it is. */
+  readonly model: Model | LanguageModel;
   /** The system prompt; a function gets the turn, for example to read its configuration. */
   readonly instructions: string | ((turn: Turn<Collaborators, Config>) => string);
   /**
@@ -95,7 +98,8 @@ export function llmAgent<Config = JsonObject>(
 export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
 ): Agent<ChatOperations, LlmMessages> {
-  const { model, instructions, agents = [], maxSteps = 20, output } = options;
+  const { instructions, agents = [], maxSteps = 20, output } = options;
+  const model = isLanguageModel(options.model) ? aiSdkModel(options.model) : options.model;
   const { parallelCalls = 32, historyBytes = 128 * 1024 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
   const { retry, fallback, firstTokenMs, idleMs } = options;
@@ -111,7 +115,7 @@ export function llmAgent(
   if (typeof (model as Partial<Model> | undefined)?.generate !== "function") {
     throw new AgentError(
       "invalid_request",
-      `the model of agent ${name} is not a model: use aiSdkModel(model), modelFromEnv or scriptedModel`,
+      `the model of agent ${name} is not a model: use a model of an AI SDK provider, modelFromEnv or scriptedModel`,
     );
   }
   if (typeof instructions !== "string" && typeof instructions !== "function") {

@@ -15,7 +15,7 @@ import { llmAgent, mcpTools, scriptedModel } from "troupe/llm";
 import type { McpTools } from "troupe/llm";
 import type { Event } from "troupe/protocol";
 import { collect } from "troupe/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { ofType, theOne } from "../agents/events.ts";
 
@@ -132,6 +132,20 @@ describe("the tools of a program", () => {
 
   test("are not available from a program that does not start", async () => {
     await expect(mcpTools({ command: join(folder, "nothing") })).rejects.toThrow("ENOENT");
+  });
+
+  test("are not waited for when their program hangs, which is ended", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "troupe-mcp-"));
+    const file = join(folder, "pid");
+    const hang = `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`;
+    const server = { command: process.execPath, args: ["--eval", hang] };
+    await expect(mcpTools(server, { connectMs: 2_000 })).rejects.toMatchObject({
+      code: "unavailable",
+      message: `MCP server ${process.execPath} did not answer within 2000 ms`,
+    });
+    const pid = Number(await readFile(file, "utf8"));
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 20_000 });
+    await rm(folder, { recursive: true });
   });
 });
 

@@ -18,6 +18,12 @@ export interface LanguageModel {
   readonly modelId: string;
 }
 
+/** Whether a value is a language model of an AI SDK provider. */
+export function isLanguageModel(value: unknown): value is LanguageModel {
+  const { specificationVersion, modelId } = (value ?? {}) as Partial<LanguageModel>;
+  return typeof specificationVersion === "string" && typeof modelId === "string";
+}
+
 /** How a model of the AI SDK is used. */
 export interface AiSdkModelOptions extends QueueOptions {
   /** Shown in the events of each completion. Default: the names of provider and model. */

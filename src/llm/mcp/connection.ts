@@ -1,4 +1,5 @@
 import type * as mcp from "@modelcontextprotocol/client";
+import { AgentError, messageOf } from "../../errors.ts";
 import type { ReadinessPart } from "../../ports/readiness.ts";
 import { SingleFlight } from "../../shared/single-flight.ts";
 import type { McpServer } from "./server.ts";
@@ -7,6 +8,7 @@ import { isLost, loadPackage, toTransport } from "./transport.ts";
 /** A connection to an MCP server, opened when needed and reopened after a failure. */
 export class McpConnection {
   readonly #server: McpServer;
+  readonly #connectMs: number;
   #client: Promise<mcp.Client> | undefined;
   /** The number of running calls per client. */
   readonly #asking = new Map<mcp.Client, number>();
@@ -19,8 +21,10 @@ export class McpConnection {
   #knownAt = -Infinity;
   readonly #looking = new SingleFlight(() => this.#look());
 
-  constructor(server: McpServer) {
+  /** `connectMs` is how long the server may take until it has introduced itself. */
+  constructor(server: McpServer, connectMs: number) {
     this.#server = server;
+    this.#connectMs = connectMs;
   }
 
   /**
@@ -65,7 +69,7 @@ export class McpConnection {
   #connected(): Promise<mcp.Client> {
     if (this.#closed) return Promise.reject(new Error("the connection to the MCP server was closed"));
     if (this.#client === undefined) {
-      const connecting = connect(this.#server, () => {
+      const connecting = connect(this.#server, this.#connectMs, () => {
         // A connection that was replaced says nothing of the newer one.
         if (this.#client === connecting) this.#learn(true);
         this.#forget(connecting);
@@ -124,13 +128,41 @@ const LOOK_MS = 5_000;
 
 const NAME_LENGTH = 64;
 
-async function connect(server: McpServer, closed: () => void): Promise<mcp.Client> {
+async function connect(server: McpServer, connectMs: number, closed: () => void): Promise<mcp.Client> {
   const { Client } = await loadPackage();
   const client = new Client({ name: "troupe", version: "1" }, "url" in server ? NEGOTIATE : {});
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it has this callback only
   client.onclose = closed;
-  await client.connect(await toTransport(server));
-  return client;
+  const transport = await toTransport(server);
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(new AgentError("unavailable", `${serverName(server)} did not answer within ${connectMs} ms`));
+  }, connectMs);
+  try {
+    await Promise.race([client.connect(transport), late]);
+    return client;
+  } catch (thrown) {
+    // Ends a program that hangs.
+    transport.close().catch(() => {});
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The error for a server whose tools cannot be read; a server in the wrong place is an error of the operator. */
+export function toStartError(server: McpServer, thrown: unknown): AgentError {
+  if (thrown instanceof AgentError) return thrown;
+  const why = messageOf(thrown) || "it gives no reason";
+  return new AgentError("unavailable", `the tools of ${serverName(server)} cannot be read: ${why}`, {
+    cause: thrown,
+  });
+}
+
+/** A server for messages. An address can have secrets in its query and before its host. */
+function serverName(server: McpServer): string {
+  if (!("url" in server)) return `MCP server ${server.command}`;
+  return URL.canParse(server.url) ? `MCP server ${new URL(server.url).host}` : "the MCP server";
 }
 
 /**
@@ -148,5 +180,5 @@ function isUnknownThere({ transport }: mcp.Client, thrown: unknown): boolean {
 
 /** Whether a call failed because the server is not there: it disappeared, or no connection was possible. */
 function isAbsence(thrown: unknown): boolean {
-  return isLost(thrown) || thrown instanceof TypeError;
+  return isLost(thrown) || thrown instanceof TypeError || thrown instanceof AgentError;
 }

@@ -7,7 +7,7 @@ import type { Schema, Tool } from "../../runtime/agent/agent.ts";
 import type { CallOptions } from "../../runtime/agent/call-options.ts";
 import { defineTool } from "../../runtime/agent/definition/define.ts";
 import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
-import { McpConnection } from "./connection.ts";
+import { McpConnection, toStartError } from "./connection.ts";
 import type { McpServer } from "./server.ts";
 import { isLost } from "./transport.ts";
 import { rawSchema } from "../prompt/raw-schema.ts";
@@ -24,6 +24,11 @@ export interface McpTools {
 export interface McpToolsOptions extends CallOptions, QueueOptions {
   /** A call fails after this time without a message from the server, in milliseconds. Default 60,000. */
   readonly silenceMs?: number;
+  /**
+   * The server may take this time until it has introduced itself, and to list its tools, in milliseconds. Default 10,000; a
+   * program that is installed by `npx` first may need more.
+   */
+  readonly connectMs?: number;
 }
 
 /**
@@ -32,11 +37,11 @@ export interface McpToolsOptions extends CallOptions, QueueOptions {
  */
 export async function mcpTools(
   server: McpServer,
-  { silenceMs = 60_000, ...options }: McpToolsOptions = {},
+  { silenceMs = 60_000, connectMs = 10_000, ...options }: McpToolsOptions = {},
 ): Promise<McpTools> {
-  const connection = new McpConnection(server);
+  const connection = new McpConnection(server, connectMs);
   try {
-    const { tools } = await connection.ask((client) => client.listTools());
+    const { tools } = await connection.ask((client) => client.listTools({}, { timeout: connectMs }));
     const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
     const validator = new AjvJsonSchemaValidator();
     const shared = { connection, silenceMs, options, readiness: () => connection.readiness };
@@ -46,7 +51,7 @@ export async function mcpTools(
     };
   } catch (thrown) {
     await connection.close();
-    throw thrown;
+    throw toStartError(server, thrown);
   }
 }
 

@@ -367,6 +367,15 @@ describe("a model of the AI SDK", () => {
     await runtime.close();
   });
 
+  test("is given to an agent as its provider makes it", async () => {
+    await using server = await OpenAiServer.start(streaming("stop", { content: "Four." }));
+    const provider = createOpenAICompatible({ name: "local", baseURL: server.url });
+    const model = provider("small");
+    const events = await chat(llmAgent({ name: "clerk", purpose: "Answers.", instructions: "", model }));
+    expect(ofType(events, "CompletionResult")).toMatchObject([{ model: "local.chat/small" }]);
+    expect(events.at(-1)).toMatchObject({ result: "Four." });
+  });
+
   test("accepts a plain text from any agent", async () => {
     await using server = await OpenAiServer.start(streaming("stop", { content: "Fire." }));
     const model = modelAt(server);

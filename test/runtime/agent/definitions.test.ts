@@ -101,7 +101,7 @@ test.each([
   [
     "a name in place of a model",
     () => llmAgent({ name: "weather", purpose: "", instructions: "", model: anything("small") }),
-    "the model of agent weather is not a model: use aiSdkModel(model), modelFromEnv or scriptedModel",
+    "the model of agent weather is not a model: use a model of an AI SDK provider, modelFromEnv or scriptedModel",
   ],
   [
     "no instructions",
