@@ -104,7 +104,7 @@ export function oneRunHandlers({
     },
 
     async endRun(c) {
-      const { event = "{}" } = await runtime.endHeld(checkId(pathParameter(c, "run_id")) as RunId);
+      const { event = "{}" } = await runtime.endHeld(checkId(pathParameter(c, "run_id")));
       return reply(c, event);
     },
 

@@ -6,7 +6,7 @@ import { toCallFailure } from "./call-failure.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { ReplayScope } from "../replay/scope.ts";
-import { NOW, RANDOM } from "../replay/signature.ts";
+import { NOW, RANDOM, patchSignature } from "../replay/signature.ts";
 import type { Signature } from "../replay/signature.ts";
 
 /** The agent and operation that a call is for, which its error names. */
@@ -38,6 +38,7 @@ export class Sequence {
     const { turn } = actor;
     if (!actor.call.open) return turn.over();
     this.#checkFree();
+    scope.skipPatches();
     const logged = scope.replaying;
     const divergence = logged ? scope.replayText(content) : scope.advance();
     if (divergence === undefined) return logged ? SAID : actor.say(content, scope);
@@ -71,6 +72,26 @@ export class Sequence {
     return this.#sample(RANDOM, "Random", () => this.actor.turn.context.environment.random());
   }
 
+  /** Whether the turn takes the new path of a change of its code. */
+  patched(id: string): boolean {
+    const { actor, scope } = this;
+    const { turn } = actor;
+    const known = turn.patches.get(id);
+    if (known !== undefined || !actor.call.open) return known ?? true;
+    this.#checkFree();
+    const isPatched = scope.replaying ? scope.replayPatch(patchSignature(id)) : this.#patch(id);
+    turn.patches.set(id, isPatched);
+    return isPatched;
+  }
+
+  #patch(id: string): boolean {
+    const { actor, scope } = this;
+    const divergence = scope.advance();
+    if (divergence) actor.turn.diverge(divergence);
+    else actor.turn.recorder.record({ type: "Patched", scope: scope.path, id });
+    return true;
+  }
+
   /** The bodies of messages; on replay, those of the logged ones. */
   take(signature: Signature, take: (callId: CallId) => readonly Json[]): readonly Json[] {
     const step = this.begin(signature);
@@ -89,6 +110,7 @@ export class Sequence {
     this.#checkFree();
     const { journal, recorder } = turn;
     const { limits } = turn.context;
+    scope.skipPatches();
     const logged = scope.replaying;
     if (!logged && recorder.uncommitted >= limits.uncommittedEntries) {
       turn.fail("overloaded", `agent ${actor.agent.name} made too many calls at once; await some of them`);

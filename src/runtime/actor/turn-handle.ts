@@ -31,7 +31,7 @@ import type {
   WaitOptions,
 } from "../agent/turn-api.ts";
 import { toCallKey } from "../journal/call-id.ts";
-import { checkText } from "../journal/json-limits.ts";
+import { checkName, checkText } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { allSignature } from "../replay/signature.ts";
 import { attachedTo } from "../turn/actor-context.ts";
@@ -234,6 +234,11 @@ export class TurnHandle implements ToolTurn {
 
   random(): number {
     return this.#sequence.random();
+  }
+
+  patched(id: string): boolean {
+    checkName(id, "the id of a patch");
+    return this.#sequence.patched(id);
   }
 
   all<Branches extends readonly ((turn: Turn) => unknown)[]>(

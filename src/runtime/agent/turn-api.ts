@@ -182,6 +182,14 @@ export interface Turn<
   /** A random number from 0 (included) to 1 (excluded), equal on replay. */
   random(): number;
 
+  /**
+   * Whether the turn takes the new path of a change: true if it comes to this place for the first time with code that has
+   * the patch, false if it passed the place before. The first answer for an id holds for the whole turn.
+   *
+   * @example if (turn.patched("check-stock")) await turn.tool(checkStock, { item });
+   */
+  patched(id: string): boolean;
+
   /** Runs parallel sequences, each with its own turn; this turn cannot be used until all have ended. */
   all<Branches extends readonly ((turn: Turn<Uses, Config, OwnMemory, Accepted>) => unknown)[]>(
     branches: readonly [...Branches],

@@ -137,6 +137,8 @@ export type RecordBody =
   | { readonly type: "Begun"; readonly call_id: CallId }
   | { readonly type: "Now"; readonly scope: string; readonly value: number }
   | { readonly type: "Random"; readonly scope: string; readonly value: number }
+  /** A turn came to a patch for the first time with code that has it. */
+  | { readonly type: "Patched"; readonly scope: string; readonly id: string }
   /** The code that made a call iterates its events. */
   | { readonly type: "Iterated"; readonly call_id: CallId }
   /** Parallel branches start. */

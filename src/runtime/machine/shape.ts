@@ -19,7 +19,7 @@ export function toSnapshotMisfit(
   const { value, context, children } = snapshot as Partial<Record<string, unknown>>;
   const states = isObject(context) ? Object.keys(context) : [];
   try {
-    machine.resolveState({ value: value as never, context: context as never });
+    machine.resolveState({ value: value as never, context });
     for (const stateId of Object.keys(waits)) machine.getStateNodeById(stateId);
   } catch (thrown) {
     return toReason(`a state in ${JSON.stringify(value)}`, errorMessage(thrown));

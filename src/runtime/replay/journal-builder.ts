@@ -17,6 +17,7 @@ import {
   callSignature,
   COMPLETION,
   NOW,
+  patchSignature,
   RANDOM,
   unreadSignature,
   receiveSignature,
@@ -128,6 +129,9 @@ export class JournalBuilder {
         return;
       case "Random":
         this.#item(record.scope, { signature: RANDOM, value: record.value });
+        return;
+      case "Patched":
+        this.#item(record.scope, { signature: patchSignature(record.id) });
         return;
       case "All":
         this.#step(record.call_id, allSignature(record.branches));

@@ -162,6 +162,7 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
     case "Receive":
     case "Now":
     case "Random":
+    case "Patched":
     case "All":
     case "Artifact":
     case "MachineState":

@@ -4,7 +4,7 @@ import type { Limits } from "../limits.ts";
 import type { Replay } from "./replay.ts";
 import type { ScopeItem, LoggedStep } from "./turn-journal.ts";
 import { toSignature } from "./turn-journal.ts";
-import { textSignature } from "./signature.ts";
+import { isPatch, textSignature } from "./signature.ts";
 import type { Signature } from "./signature.ts";
 
 /** Why a replayed handler cannot continue: it does something other than what the log contains. */
@@ -83,6 +83,26 @@ export class ReplayScope {
     return { scope: this.path, expected: toSignature(item), actual: textSignature(content) };
   }
 
+  /** Takes the position of a logged patch; false if the log has none here. Only while replaying. */
+  replayPatch(signature: Signature): boolean {
+    for (let at = this.#count; at < this.#logged && this.#isPatch(at); at += 1) {
+      if (toSignature(this.#items[at] as ScopeItem) !== signature) continue;
+      while (this.#count <= at) this.#next();
+      return true;
+    }
+    return false;
+  }
+
+  /** Takes the positions of logged patches for which the code no longer asks. */
+  skipPatches(): void {
+    while (this.replaying && this.#isPatch(this.#count)) this.#next();
+  }
+
+  #isPatch(at: number): boolean {
+    const item = this.#items[at];
+    return typeof item === "object" && isPatch(item.signature);
+  }
+
   /** Skips all logged steps of this scope. */
   skip(): void {
     this.#count = this.#logged;
@@ -116,6 +136,7 @@ export class ReplayScope {
   /** Ends the scope. Returns a divergence if it ends too early. */
   end(): Divergence | undefined {
     this.ended = true;
+    this.skipPatches();
     const item = this.#items[this.#count];
     if (item === undefined) return undefined;
     return { scope: this.path, expected: toSignature(item), actual: "the end" };

@@ -65,3 +65,15 @@ export function allSignature(branches: number): Signature {
 export function artifactSignature(name: string, mimeType: string): Signature {
   return `artifact ${JSON.stringify(name)} (${mimeType})`;
 }
+
+/** Took the new path of a change. */
+export function patchSignature(id: string): Signature {
+  return `${PATCH}${id}`;
+}
+
+/** Whether a step is only the mark of a patch. */
+export function isPatch(signature: Signature): boolean {
+  return signature.startsWith(PATCH);
+}
+
+const PATCH = "patch ";

@@ -109,6 +109,7 @@ export class ActiveTurn implements QuiescenceListener {
   #prompts: TurnPrompts | undefined;
   #subscriptions: Subscriptions | undefined;
   #asks: OpenAsks | undefined;
+  #patches: Map<string, boolean> | undefined;
   readonly #prompt: PromptMark | undefined;
   #machine: Deferred<OpenMachine | undefined> | undefined;
   #usage: Usage;
@@ -219,6 +220,11 @@ export class ActiveTurn implements QuiescenceListener {
     ));
   }
 
+  /** What `turn.patched` has answered, by id. */
+  get patches(): Map<string, boolean> {
+    return (this.#patches ??= new Map());
+  }
+
   /** Whether the end of the turn is recorded. Nothing is recorded for it afterwards. */
   get ended(): boolean {
     return !this.root.open;
@@ -310,6 +316,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.quiescence.stop();
     this.#closeMachine();
     this.recorder.subscriber = undefined;
+    this.#patches = undefined;
     this.#endReplay();
     return text;
   }
