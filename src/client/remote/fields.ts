@@ -32,11 +32,15 @@ export function toOrdinal(value: unknown, least: number): number {
 export function toUsage(value: unknown): Usage {
   const {
     input_tokens: input,
+    cached_input_tokens: cached,
     output_tokens: output,
+    reasoning_tokens: reasoning,
     cost,
   } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(isCount(input) && { input_tokens: input }),
+    ...(isCount(cached) && { cached_input_tokens: cached }),
+    ...(isCount(reasoning) && { reasoning_tokens: reasoning }),
     ...(isCount(output) && { output_tokens: output }),
     ...(isCost(cost) && { cost }),
   };

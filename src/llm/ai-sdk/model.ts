@@ -48,8 +48,16 @@ export interface AiSdkModelOptions extends QueueOptions {
    * provider in the AI SDK, if it is known.
    */
   readonly keyVariable?: string;
-  /** The price of a million tokens; if given, each completion reports its cost. */
-  readonly price?: { readonly input: number; readonly output: number };
+  /**
+   * The price of a million tokens; if given, each completion reports its cost. Default: tokens from the cache of the
+   * provider cost as much as others of the input, and reasoning as much as other output.
+   */
+  readonly price?: {
+    readonly input: number;
+    readonly cachedInput?: number;
+    readonly output: number;
+    readonly reasoning?: number;
+  };
 }
 
 /**
@@ -101,11 +109,10 @@ export function aiSdkModel(model: LanguageModel, options: AiSdkModelOptions = {}
             finishReason: part.finishReason,
             ...(original !== undefined && { original }),
           };
-          const { inputTokens, outputTokens } = part.totalUsage;
           yield {
             type: "result",
             result: completion as unknown as Json,
-            usage: toUsage(inputTokens, outputTokens, price),
+            usage: toUsage(part.totalUsage, price),
           };
           return;
         }
@@ -174,16 +181,30 @@ function toOriginal(message: ai.ModelMessage | undefined): Json | undefined {
   return json.length > ORIGINAL_LIMIT ? undefined : (JSON.parse(json) as Json);
 }
 
+/** The token counts of the AI SDK. Cached tokens are among those of the input, reasoning among those of the output. */
 function toUsage(
-  input: number | undefined,
-  output: number | undefined,
+  { inputTokens: input, outputTokens: output, inputTokenDetails, outputTokenDetails }: ai.LanguageModelUsage,
   price: AiSdkModelOptions["price"],
 ): Usage {
+  const cached = inputTokenDetails?.cacheReadTokens;
+  const reasoning = outputTokenDetails?.reasoningTokens;
   return {
     ...(input !== undefined && { input_tokens: input }),
+    ...(cached !== undefined && { cached_input_tokens: cached }),
     ...(output !== undefined && { output_tokens: output }),
-    ...(price && { cost: ((input ?? 0) * price.input + (output ?? 0) * price.output) / 1_000_000 }),
+    ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+    ...(price && { cost: toCost({ input, cached, output, reasoning }, price) }),
   };
+}
+
+function toCost(
+  tokens: { readonly [Kind in "input" | "cached" | "output" | "reasoning"]: number | undefined },
+  { input, cachedInput = input, output, reasoning = output }: NonNullable<AiSdkModelOptions["price"]>,
+): number {
+  const { cached = 0, reasoning: thought = 0 } = tokens;
+  const read = ((tokens.input ?? 0) - cached) * input + cached * cachedInput;
+  const written = ((tokens.output ?? 0) - thought) * output + thought * reasoning;
+  return (read + written) / 1_000_000;
 }
 
 /** Reads the bytes of an image; `undefined` for a model without image input. */

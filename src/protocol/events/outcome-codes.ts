@@ -115,7 +115,11 @@ export interface HoldReason {
 /** Token usage of completions, as far as the model reports it. */
 export interface Usage {
   readonly input_tokens?: number;
+  /** Those of the input tokens that the provider had in its cache. */
+  readonly cached_input_tokens?: number;
   readonly output_tokens?: number;
+  /** Those of the output tokens that were reasoning. */
+  readonly reasoning_tokens?: number;
   readonly cost?: number;
 }
 
@@ -128,7 +132,11 @@ export const turnError: z.ZodType<TurnError> = z.object({
 /** @internal The schema of the usage of a turn or a completion. */
 export const usage: z.ZodType<Usage> = z.object({
   input_tokens: count.exactOptional(),
+  cached_input_tokens: count
+    .exactOptional()
+    .describe("Those of the input tokens that the provider had in its cache."),
   output_tokens: count.exactOptional(),
+  reasoning_tokens: count.exactOptional().describe("Those of the output tokens that were reasoning."),
   cost: z.number().exactOptional(),
 } satisfies Shape<Usage>);
 

@@ -202,5 +202,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
     const total = (a[key] ?? 0) + (b[key] ?? 0);
     return a[key] === undefined && b[key] === undefined ? {} : { [key]: total };
   };
-  return { ...sum("input_tokens"), ...sum("output_tokens"), ...sum("cost") };
+  return {
+    ...sum("input_tokens"),
+    ...sum("cached_input_tokens"),
+    ...sum("output_tokens"),
+    ...sum("reasoning_tokens"),
+    ...sum("cost"),
+  };
 }

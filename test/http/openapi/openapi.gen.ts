@@ -866,7 +866,9 @@ export interface components {
             call_id: string;
             usage: {
                 input_tokens?: number;
+                cached_input_tokens?: number;
                 output_tokens?: number;
+                reasoning_tokens?: number;
                 cost?: number;
             };
             elapsed_ms: number;
@@ -1156,7 +1158,9 @@ export interface components {
             };
             usage?: {
                 input_tokens?: number;
+                cached_input_tokens?: number;
                 output_tokens?: number;
+                reasoning_tokens?: number;
                 cost?: number;
             };
         };
@@ -1190,7 +1194,9 @@ export interface components {
             };
             usage?: {
                 input_tokens?: number;
+                cached_input_tokens?: number;
                 output_tokens?: number;
+                reasoning_tokens?: number;
                 cost?: number;
             };
         };
@@ -1392,7 +1398,9 @@ export interface components {
             wake_at?: string;
             usage?: {
                 input_tokens?: number;
+                cached_input_tokens?: number;
                 output_tokens?: number;
+                reasoning_tokens?: number;
                 cost?: number;
             };
         };
@@ -1442,7 +1450,9 @@ export interface components {
             wake_at?: string;
             usage?: {
                 input_tokens?: number;
+                cached_input_tokens?: number;
                 output_tokens?: number;
+                reasoning_tokens?: number;
                 cost?: number;
             };
             requests: {

@@ -9,7 +9,7 @@ import { createMetrics } from "troupe/http";
 import { collect } from "troupe/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
-import { ofType, textsOf } from "../../agents/events.ts";
+import { ofType, textsOf, theOne } from "../../agents/events.ts";
 import { hastyEnvironment } from "../../client/hasty.ts";
 import { chat } from "../chat.ts";
 import { breakingOff, dropping, failing, OpenAiServer, streaming } from "./openai-server.ts";
@@ -365,6 +365,32 @@ describe("a model of the AI SDK", () => {
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", output: { degrees: 4 } });
     expect(server.requests[0]).toMatchObject({ response_format: { type: "json_object" } });
     await runtime.close();
+  });
+
+  test("reports cached and reasoning tokens, which have prices of their own", async () => {
+    await using server = await OpenAiServer.start((response) => {
+      const usage = {
+        prompt_tokens: 100,
+        prompt_tokens_details: { cached_tokens: 80 },
+        completion_tokens: 50,
+        completion_tokens_details: { reasoning_tokens: 40 },
+      };
+      const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "local" };
+      const choices = [{ index: 0, delta: { content: "Four." }, finish_reason: "stop" }];
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`data: ${JSON.stringify({ ...chunk, choices, usage })}\n\ndata: [DONE]\n\n`);
+    });
+    const price = { input: 10_000, cachedInput: 1_000, output: 100_000, reasoning: 50_000 };
+    const usage = {
+      input_tokens: 100,
+      cached_input_tokens: 80,
+      output_tokens: 50,
+      reasoning_tokens: 40,
+      cost: 3.28,
+    };
+    const events = await ask(modelAt(server, { price }));
+    expect(theOne(events, "CompletionResult").usage).toEqual(usage);
+    expect(theOne(events, "RequestCompleted").usage).toEqual(usage);
   });
 
   test("is given to an agent as its provider makes it", async () => {
