@@ -25,9 +25,10 @@ export interface RuntimeOptions {
   /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
   /**
-   * The longest time that a text waits for those that follow, so that they are committed and sent together, in milliseconds.
-   * The wait grows with the number of runs that speak, from 0 with one of them. The first text of a segment, and everything
-   * that is not a text, is committed at once, and what has gathered with it. Default 64; 0 for no wait.
+   * For how long texts of a run gather on a busy server, so that they are committed and sent together, in milliseconds: until
+   * the first one that comes after this time, or 1.6 times as long if none comes. It grows with the number of runs that speak,
+   * from 0 with one of them, to this value. The first text of a segment, and everything that is not a text, is committed at
+   * once, and what has gathered with it. Default 50; 0 for no wait.
    */
   readonly textWindowMs?: number;
   /**

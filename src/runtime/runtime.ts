@@ -53,7 +53,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     router,
     environment,
     telemetry = noTelemetry,
-    textWindowMs = 64,
+    textWindowMs = 50,
   } = options;
   telemetry.attached?.();
   const agents = new AgentDirectory(options);

@@ -320,7 +320,7 @@ export class Recorder {
     const pending = this.#batch;
     pending.gathered += characters + TEXT_CHARACTERS;
     if (gathers && isFirst) {
-      pending.window = { closesAt: 0, close: () => this.#closed(pending) };
+      pending.window = { fullAt: 0, closesAt: 0, close: () => this.#closed(pending) };
       textWindow.open(pending.window);
     } else if (pending.gathered >= GATHERED_CHARACTERS) this.#dropWindow(pending);
     else if (pending.window !== undefined) textWindow.take(pending.window);

@@ -2,7 +2,9 @@ import type { Environment } from "../../ports/environment.ts";
 
 /** A batch of texts that wait for those that follow. */
 export interface Gathering {
-  /** The tick of the window's clock at which it is committed at the latest. */
+  /** The tick of the window's clock from which the next text closes the window. */
+  fullAt: number;
+  /** The tick at which it closes at the latest. */
   closesAt: number;
   /** Commits the batch, if it has not been committed before; must not throw. */
   close(): void;
@@ -13,8 +15,9 @@ export interface Gathering {
  * so on a busy server texts that come at the pace of a model wait for those that follow. On an idle one none waits.
  *
  * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
- * the process to make 400 such commits a second, up to a maximum. A clock that ticks while a window is open closes those
- * that are over, of all runs in the same commit.
+ * the process to make 400 such commits a second, up to a maximum. The first text after that time closes it: a timer that
+ * closes a window between two texts has kept those before waiting for nothing. A clock that ticks while a window is open closes
+ * those that are over, of all runs in the same commit.
  */
 export class TextWindow {
   readonly #environment: Environment;
@@ -58,19 +61,22 @@ export class TextWindow {
 
   /** Opens a window for a batch. */
   open(gathering: Gathering): void {
-    gathering.closesAt = this.#tick + Math.ceil(this.#ms / this.#tickMs);
+    const ticks = this.#ms / this.#tickMs;
+    gathering.fullAt = this.#tick + Math.ceil(ticks);
+    gathering.closesAt = this.#tick + Math.ceil(ticks * LATEST);
     this.#windows.push(gathering);
     this.#open += 1;
     if (this.#stopTimer === undefined) this.#wait();
   }
 
-  /** Lets a window close at the next tick if it is nearly over, because the text that it waited for has come. */
+  /** Takes a text. The first one that comes after the length of the window closes it at the next tick. */
   take(gathering: Gathering): void {
-    if (gathering.closesAt - this.#tick <= LAST_TICKS) gathering.closesAt = this.#tick;
+    if (this.#tick >= gathering.fullAt) gathering.closesAt = this.#tick;
   }
 
   /** Closes a window before its time, without a commit. */
   drop(gathering: Gathering): void {
+    if (gathering.closesAt === CLOSED) return;
     gathering.closesAt = CLOSED;
     this.#open -= 1;
     if (this.#open === 0) this.stop();
@@ -100,6 +106,7 @@ export class TextWindow {
     this.#windows = this.#windows.filter(({ closesAt }) => closesAt > this.#tick);
     this.#open = this.#windows.length;
     if (this.#open > 0) this.#wait();
+    for (const gathering of over) gathering.closesAt = CLOSED;
     for (const gathering of over) gathering.close();
   };
 }
@@ -110,11 +117,11 @@ const PERIOD_MS = 100;
 /** How much each further run that speaks makes the window longer, in milliseconds. */
 const MS_FOR_EACH = 2.5;
 
-/** How often the clock ticks during the longest window. */
-const TICKS = 8;
+/** How often the clock ticks in the length of the longest window. */
+const TICKS = 10;
+
+/** A window closes after this many times its length if no more texts come. */
+const LATEST = 1.6;
 
 /** The tick of a window that is closed. */
 const CLOSED = -1;
-
-/** A text in the last ticks of a window closes it. */
-const LAST_TICKS = 2;
