@@ -63,7 +63,7 @@ export class Recovery {
     await context.gate.open();
     await this.#wakeTimer.start();
     await this.#redeliver();
-    await retryHeldTurns(context, this.#triedHeld);
+    await this.#retryHeld();
     void this.#examineParked();
     if (this.#leads) await this.#cleanUp();
     this.#started.resolve();
@@ -85,7 +85,7 @@ export class Recovery {
     // A node that was away may not know the newest configurations, and would keep the secrets of older ones.
     // A node that has joined may have the code of a held turn; its owner before releases it, maybe later than now.
     if (hasChanged) this.#triedHeld.clear();
-    await retryHeldTurns(this.#context, this.#triedHeld);
+    await this.#retryHeld();
     if (hasChanged && this.#leads) {
       await this.#readAgain();
       void this.#examineParked();
@@ -197,6 +197,11 @@ export class Recovery {
       const isReached = await sendRecover(this.#context, runId);
       if (!isReached && !this.isProbing) this.recoverLater(runId);
     });
+  }
+
+  /** Tries held turns with the code that is served now; a process that closes leaves them. */
+  async #retryHeld(): Promise<void> {
+    if (!this.#stopped) await retryHeldTurns(this.#context, this.#triedHeld);
   }
 
   /** Has all replies and cancels sent again that have not arrived. */
