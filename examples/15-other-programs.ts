@@ -52,13 +52,16 @@ const client = createClient(server.url);
 const said: string[] = [];
 for await (const event of client.agent("weather").chat("Oslo"))
   if (event.type === "TextOutput") said.push(event.content);
+console.log(said.join(""));
 assert.deepEqual(said, ["It is 4 degrees ", "in Oslo."]);
 
 const answer = ({ questions }: OpenWait) => {
   assert.deepEqual(questions, { size: "Which size?" });
   return { size: "L" };
 };
-assert.equal(await client.agent("shop").chat("a shirt", { answer }), "a shirt in L\n");
+const order = await client.agent("shop").chat("a shirt", { answer });
+console.log(order);
+assert.equal(order, "a shirt in L\n");
 
 await server.close();
 await runtime.close();

@@ -184,13 +184,13 @@ describe("troupe copy to a database and back", () => {
           "log",
           newer,
           78,
-          /has schema 99, and this version of troupe knows 1 and older\nnpm install troupe@latest/,
+          /has schema 99, and this version of troupe knows \d+ and older\nnpm install troupe@latest/,
         ],
         [
           newer,
           "new",
           78,
-          /has schema 99, and this version of troupe knows 1 and older\nnpm install troupe@latest/,
+          /has schema 99, and this version of troupe knows \d+ and older\nnpm install troupe@latest/,
         ],
         [
           "secret",
