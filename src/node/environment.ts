@@ -10,10 +10,18 @@ export function nodeEnvironment(): Environment {
     timer: (ms, fire) => startTimer(ms, fire),
     alarm: (atMs, fire) => alarms.start(atMs, fire),
     macrotask: (run) => void setImmediate(run),
-    newId: () => nanoid(),
+    newId,
     random: () => Math.random(),
     attribute: (turn, run) => turns.run(turn, run),
   };
+}
+
+function newId(): string {
+  for (;;) {
+    const id = nanoid();
+    // The command line would take it for an option.
+    if (!id.startsWith("-")) return id;
+  }
 }
 
 /** The turn whose code is running, including its asynchronous continuations; `undefined` outside any turn. */

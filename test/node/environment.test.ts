@@ -126,3 +126,8 @@ test("a clock that is set back does not extend the time until an alarm", () => {
   vi.advanceTimersByTime(60_000);
   expect(fire).toHaveBeenCalledOnce();
 });
+
+test("an id can be an argument of a command: it does not begin like an option", () => {
+  const { newId } = nodeEnvironment();
+  for (let times = 0; times < 2_000; times += 1) expect(newId()).toMatch(/^[A-Za-z0-9_][\w-]{20}$/);
+});
