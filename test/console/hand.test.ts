@@ -222,3 +222,19 @@ async function answer(requestId: string, approved: boolean): Promise<void> {
     request_keys: { approved },
   });
 }
+
+test("a place that is chosen while the page has just appeared opens", async ({ skip }) => {
+  const { run_id: runId } = await server.start("echo", "hello", atRest);
+  await using tab = await open(skip, server.url);
+  const { page } = tab;
+  // As soon as something is there, before the page is painted.
+  await page.addInitScript((hash) => {
+    new MutationObserver((_, observer) => {
+      if (document.querySelector("h1") === null) return;
+      observer.disconnect();
+      location.hash = hash;
+    }).observe(document, { childList: true, subtree: true });
+  }, `#/runs/${runId}`);
+  await page.reload();
+  await page.getByRole("log").getByText("hello").first().waitFor();
+});

@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createPageServer } from "../data/page-server.ts";
 import type { Reach } from "../data/page-server.ts";
 import { useWaits } from "../data/waits.ts";
@@ -25,7 +25,8 @@ export function App({ url }: { readonly url: string }): VNode {
   const main = useRef<HTMLElement>(null);
   const server = useMemo(() => createPageServer(url, token, setReach), [url, token]);
 
-  useEffect(() => {
+  // Before the browser paints: an effect runs after it, and a place that is chosen in between would be lost.
+  useLayoutEffect(() => {
     const read = (): void => setPlace(parsePlace(location.hash));
     addEventListener("hashchange", read);
     return () => removeEventListener("hashchange", read);
