@@ -7,8 +7,8 @@ import { byteLength, cut } from "../runtime/journal/json-limits.ts";
 import { callTools } from "./call-tools.ts";
 import { ChatHistory } from "./prompt/chat-history.ts";
 import { imagesAmong } from "./prompt/images.ts";
-import { parseCompletion, toMessage } from "../runtime/model/prompt.ts";
-import type { Completion, Message, Prompt } from "../runtime/model/prompt.ts";
+import { parseCompletion, toMessage } from "./prompt/prompt.ts";
+import type { Completion, Message, Prompt } from "./prompt/prompt.ts";
 import type { ToolSet } from "./tool-set.ts";
 
 /** The settings of an agent that is made from a model. */
@@ -54,8 +54,9 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     addHints();
     await conversation.compact(turn, how);
     const prefix = /\S$/.test(said) ? "\n\n" : "";
-    const ask = (): Promise<Json> => {
-      const prompt: Prompt = { ...frame, messages: conversation.messages, tools: tools.descriptions };
+    const ask = async (): Promise<Json> => {
+      const described = await tools.descriptions(turn);
+      const prompt: Prompt = { ...frame, messages: conversation.messages, tools: described };
       return turn.complete({ ...how, input: prompt as unknown as Json, prefix });
     };
     const completion = parseCompletion(await askOrCompact(ask, conversation, settings, turn));

@@ -1,7 +1,7 @@
 import { AgentError } from "../errors.ts";
 import type { Json } from "../protocol/json.ts";
 import { CHAT } from "../runtime/agent/agent.ts";
-import type { Agent, Operation, Schema, Tool } from "../runtime/agent/agent.ts";
+import type { Agent, Operation, Schema, Tool, ToolSource } from "../runtime/agent/agent.ts";
 import { remoteOperation, operationNames } from "../runtime/agent/resolve-operation.ts";
 import { callName } from "../runtime/actor/call.ts";
 import { checkAgent } from "../runtime/agent/definition/check-definition.ts";
@@ -10,17 +10,23 @@ import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk/tool.ts";
 import type { AiSdkTool } from "./ai-sdk/tool.ts";
-import type { ToolDescription } from "../runtime/model/prompt.ts";
+import type { ToolDescription } from "./prompt/prompt.ts";
 import type { ApprovalRule, ApprovalRules } from "./approval.ts";
 import { rawSchema } from "./prompt/raw-schema.ts";
 
-/** Tools as a list, or by name, which may include tools of the AI SDK. */
-export type Tools = readonly Tool[] | { readonly [name: string]: Tool | AiSdkTool };
+/**
+ * Tools as a list, or by name, which may include tools of the AI SDK. What `mcpTools` returns stands for all tools of its
+ * server.
+ */
+export type Tools =
+  | readonly (Tool | ToolSource)[]
+  | { readonly [name: string]: Tool | AiSdkTool | ToolSource }
+  | ToolSource;
 
 /** Everything a model can call. */
 export interface ToolSet {
-  /** The descriptions for the model. Operations of remote agents can change between completions. */
-  readonly descriptions: readonly ToolDescription[];
+  /** The descriptions for the model. Operations of remote agents and tools of sources can change between completions. */
+  descriptions(turn: Turn): Promise<readonly ToolDescription[]>;
   find(name: string): Callable | undefined;
 }
 
@@ -36,6 +42,7 @@ export interface Callable {
 
 export interface ToolSetOptions {
   readonly tools: readonly Tool[];
+  readonly sources: readonly ToolSource[];
   readonly agents: readonly Agent[];
   /** The rules for approvals by the model-visible names of calls. */
   readonly approve: ApprovalRules;
@@ -45,7 +52,7 @@ export interface ToolSetOptions {
  * Collects everything that a model can call. Throws if two things have the same name, or one cannot be
  * described.
  */
-export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
+export function toToolSet({ tools, sources, agents, approve }: ToolSetOptions): ToolSet {
   const all = [...tools, ...agents];
   const twin = all.find((agent, index) => all.findIndex(({ name }) => name === agent.name) < index);
   if (twin) throw new AgentError("invalid_request", `two tools have the name ${twin.name}`);
@@ -71,20 +78,26 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
     }
   }
   const set: ToolSet = {
-    get descriptions() {
-      const farNames = far.flatMap((agent) =>
-        operationNames(agent).map((name) => toFar(agent, name, approve)),
-      );
-      return [...near.values(), ...farNames].map(({ description }) => description);
+    async descriptions(turn) {
+      const all = new Map(near);
+      const add = (callable: Callable): void => {
+        // Of two tools with one name the first one counts.
+        if (!all.has(callable.description.name)) all.set(callable.description.name, callable);
+      };
+      for (const agent of far) for (const name of operationNames(agent)) add(toFar(agent, name, approve));
+      const lists = await Promise.all(sources.map((source) => source.toolsFor(turn)));
+      for (const tool of lists.flat()) add(toTool(tool, approve));
+      return Array.from(all.values(), ({ description }) => description);
     },
     find(name) {
       const agent = far.find((agent) => belongsTo(agent, name));
-      if (agent === undefined) return near.get(name);
+      if (agent === undefined) return near.get(name) ?? findIn(sources, name, approve);
       // It need not be known now: a continued turn must find the operation that it used before.
       const operationName = name === agent.name ? CHAT : name.slice(agent.name.length + SEPARATOR.length);
       return toFar(agent, operationName, approve);
     },
   };
+  // A tool of a source may come later.
   const unknown = [...approve.keys()].find((name) => set.find(name) === undefined);
   if (unknown === undefined) return set;
   throw new AgentError("invalid_request", `approve names ${unknown}, but there is no such tool`, {
@@ -92,27 +105,42 @@ export function toToolSet({ tools, agents, approve }: ToolSetOptions): ToolSet {
   });
 }
 
-/** The tools of a list or record, and the names of those that need approval. */
+/** The tools of a list or record, where others come from, and the names of those that need approval. */
 export function toTools(
   tools: Tools,
   agentName: string,
 ): {
   readonly tools: readonly Tool[];
+  readonly sources: readonly ToolSource[];
   readonly approve: readonly string[];
 } {
+  if (isToolSource(tools)) return { tools: [], sources: [tools], approve: [] };
+  const given = Object.values(tools) as readonly (Tool | AiSdkTool | ToolSource)[];
+  const sources = given.filter(isToolSource);
   if (Array.isArray(tools)) {
-    for (const [index, tool] of tools.entries()) checkAgent(tool, `tools[${index}] of agent ${agentName}`);
-    return { tools: tools as readonly Tool[], approve: [] };
+    const own = given.filter((tool) => !isToolSource(tool));
+    for (const tool of own) checkAgent(tool, `tools[${given.indexOf(tool)}] of agent ${agentName}`);
+    return { tools: own as readonly Tool[], sources, approve: [] };
   }
-  const entries = Object.entries(tools as { readonly [name: string]: Tool | AiSdkTool });
-  const named = entries.map(([name, tool]) => ({ tool: toTool(name, tool), asks: asksForApproval(tool) }));
+  const entries = Object.entries(tools as { readonly [name: string]: Tool | AiSdkTool | ToolSource });
+  const named = entries.flatMap(([name, tool]) =>
+    isToolSource(tool) ? [] : [{ tool: toNamed(name, tool), asks: asksForApproval(tool) }],
+  );
   return {
     tools: named.map(({ tool }) => tool),
+    sources,
     approve: named.filter(({ asks }) => asks).map(({ tool }) => tool.name),
   };
 }
 
-function toTool(name: string, tool: Tool | AiSdkTool): Tool {
+/** Whether a value is what `mcpTools` returns. */
+function isToolSource(value: unknown): value is ToolSource {
+  return (
+    typeof value === "object" && value !== null && "toolsFor" in value && typeof value.toolsFor === "function"
+  );
+}
+
+function toNamed(name: string, tool: Tool | AiSdkTool): Tool {
   if (!isTool(tool)) return fromAiSdkTool(name, tool);
   if (tool.name === name) return tool;
   throw new AgentError(
@@ -128,6 +156,20 @@ function asksForApproval(tool: Tool | AiSdkTool): boolean {
 
 function isTool(tool: Tool | AiSdkTool): tool is Tool {
   return typeof tool === "object" && "kind" in tool && tool.kind === "tool";
+}
+
+/**
+ * A tool of the sources. It need not be known now: a continued turn must find the tool that it used before, and a model that
+ * made a name up reads that there is no such tool.
+ */
+function findIn(sources: readonly ToolSource[], name: string, approve: ApprovalRules): Callable | undefined {
+  const source = sources.find(({ tools }) => tools.some((tool) => tool.name === name)) ?? sources[0];
+  return source && toTool(source.tool(name), approve);
+}
+
+function toTool(tool: Tool, approve: ApprovalRules): Callable {
+  const [operation] = Object.values(tool.operations);
+  return toCallable(tool, tool.name, operation as Operation, approve);
 }
 
 /** Replaces the dot in call names, which models do not accept. */

@@ -42,6 +42,8 @@ export interface InspectedAgent {
   readonly model?: string;
   readonly memory: "own" | "run";
   readonly tools: readonly InspectedCallee[];
+  /** Why tools of it are not available now, or some of them; absent if they are. */
+  readonly away?: readonly string[];
   /** The other agents that it calls. */
   readonly collaborators: readonly InspectedCallee[];
   /** The names of the served agents that call it. */

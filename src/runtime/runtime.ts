@@ -93,10 +93,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
   let stopServing = async (): Promise<void> => {};
+  let closeSources: readonly (() => Promise<void>)[] = [];
   const stopFollowing = followConfigurations(context);
 
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
+    const host = { environment, report: (what: string, error: unknown) => telemetry.fault(what, error) };
+    closeSources = Array.from(agents.sources, (source) => source.open(host));
     stopServing = await router.serve(runHost);
     try {
       await recovery.start();
@@ -196,6 +199,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });
+    await Promise.allSettled(closeSources.map((closeSource) => closeSource()));
     textWindow.stop();
     await stopServing();
     await log.close();

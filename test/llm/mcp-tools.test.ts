@@ -9,11 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
-import { createRuntime, defineAgent } from "troupe";
-import type { Runtime, Tool } from "troupe";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
+import type { Runtime } from "troupe";
 import { llmAgent, mcpTools, scriptedModel } from "troupe/llm";
-import type { McpTools } from "troupe/llm";
-import type { Event } from "troupe/protocol";
+import type { McpTools, ScriptStep } from "troupe/llm";
+import type { Event, RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -23,19 +23,31 @@ const require = createRequire(import.meta.url);
 const EVERYTHING = require.resolve("@modelcontextprotocol/server-everything/dist/index.js");
 
 /** A runtime with an agent that calls the tool whose name and input it gets as JSON. */
-function callerOf(tools: readonly Tool[]): Runtime {
+function callerOf(server: McpTools): Runtime {
   const caller = defineAgent({
     name: "caller",
     purpose: "Calls a tool.",
-    tools,
+    tools: [server.tool("echo")],
     async chat(text, turn) {
       const [name, input] = JSON.parse(text) as [string, unknown];
-      const tool = tools.find((tool) => tool.name === name);
-      if (tool === undefined) throw new Error(`there is no tool ${name}`);
-      await turn.text(JSON.stringify(await turn.tool(tool, input)));
+      await turn.text(JSON.stringify(await turn.tool(server.tool(name), input)));
     },
   });
   return createRuntime({ agents: [caller] });
+}
+
+/** A model that tells which tools it is offered, and those offers. */
+function watchingModel(...steps: readonly (string | ScriptStep)[]) {
+  const offers: (readonly string[])[] = [];
+  const model = scriptedModel(({ tools, messages }) => {
+    offers.push(tools.map(({ name }) => name));
+    return steps[messages.filter(({ role }) => role === "assistant").length] ?? "Done.";
+  });
+  return { model, offers };
+}
+
+function mcpParts(runtime: Runtime) {
+  return runtime.readiness.parts().filter(({ name }) => name === "mcp");
 }
 
 function call(runtime: Runtime, ...call: [name: string, input: object]): Promise<readonly Event[]> {
@@ -53,13 +65,13 @@ describe("the tools of a program", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "troupe-mcp-"));
-    server = await mcpTools({
+    server = mcpTools({
       command: "sh",
       args: ["-c", 'echo $$ > pid && exec "$NODE" "$SERVER" 2> /dev/null'],
       env: { NODE: process.execPath, SERVER: EVERYTHING },
       cwd: folder,
     });
-    runtime = callerOf(server.tools);
+    runtime = callerOf(server);
   });
 
   afterAll(async () => {
@@ -69,17 +81,19 @@ describe("the tools of a program", () => {
   });
 
   test("work like any other tools, for agents and for models", async () => {
-    expect(server.tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["echo", "get_sum"]));
-    const model = scriptedModel([
+    const { model, offers } = watchingModel(
       { toolCalls: [{ name: "get_sum", input: { a: 2, b: 3 } }] },
       "There you are.",
-    ]);
-    const agent = llmAgent({ name: "clerk", purpose: "Adds.", instructions: "", model, tools: server.tools });
+    );
+    const agent = llmAgent({ name: "clerk", purpose: "Adds.", instructions: "", model, tools: server });
     const own = createRuntime({ agents: [agent] });
     const events = await collect(own, "clerk", { type: "ChatRequest", input: "2 and 3" });
     expect(theOne(events, "ToolCall")).toMatchObject({ function_name: "get_sum", args: { a: 2, b: 3 } });
     expect(theOne(events, "ToolResult").text_result).toBe("The sum of 2 and 3 is 5.");
     expect(events.at(-1)).toMatchObject({ result: "There you are." });
+    expect(offers[0]).toEqual(expect.arrayContaining(["echo", "get_sum"]));
+    expect(server.tools.map(({ name }) => name)).toEqual(offers[0]);
+    expect(own.describe("clerk").tools).toEqual(offers[0]);
     await own.close();
   });
 
@@ -112,38 +126,55 @@ describe("the tools of a program", () => {
     expect(await pid()).not.toBe(first);
   });
 
-  test("end with their program when the connection is closed", async () => {
-    const own = await mcpTools({
+  test("end with their program when the runtime closes, and are closed for ever", async () => {
+    const own = mcpTools({
       command: "sh",
       args: ["-c", 'echo $$ > own && exec "$NODE" "$SERVER" 2> /dev/null'],
       env: { NODE: process.execPath, SERVER: EVERYTHING },
       cwd: folder,
     });
+    const first = callerOf(own);
+    await call(first, "echo", { message: "hello" });
+    await first.close();
     const program = Number(await readFile(join(folder, "own"), "utf8"));
-    expect(kill(program, 0)).toBe(true);
-    await own.close();
     expect(kill(program, 0)).toBe(false);
+    await own.close();
 
-    const closed = callerOf(own.tools);
+    const closed = callerOf(own);
     const events = await call(closed, "echo", { message: "hello" });
     expect(theOne(events, "ToolError").content).toBe("the connection to the MCP server was closed");
     await closed.close();
   });
 
-  test("are not available from a program that does not start", async () => {
-    await expect(mcpTools({ command: join(folder, "nothing") })).rejects.toThrow("ENOENT");
+  test("fail with the reason if their program does not start, which does not keep the runtime from it", async () => {
+    const own = mcpTools({ command: join(folder, "nothing") }, { name: "ghost" });
+    const runtime = callerOf(own);
+    await runtime.ready();
+    const events = await call(runtime, "echo", { message: "hello" });
+    const detail = "the MCP server ghost cannot be started (ENOENT)";
+    expect(theOne(events, "ToolError").content).toBe(detail);
+    expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "degraded", detail }]);
+    await runtime.close();
   });
 
-  test("are not waited for when their program hangs, which is ended", async () => {
+  test("are missing while their program hangs, which is ended", async () => {
     const folder = await mkdtemp(join(tmpdir(), "troupe-mcp-"));
     const file = join(folder, "pid");
     const hang = `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`;
-    const server = { command: process.execPath, args: ["--eval", hang] };
-    await expect(mcpTools(server, { connectMs: 2_000 })).rejects.toMatchObject({
-      code: "unavailable",
-      message: `MCP server ${process.execPath} did not answer within 2000 ms`,
-    });
+    const server = mcpTools({ command: process.execPath, args: ["--eval", hang] }, { connectMs: 2_000 });
+    const { model, offers } = watchingModel("I have no tools.");
+    const agent = llmAgent({ name: "clerk", purpose: "Adds.", instructions: "", model, tools: [server] });
+    const runtime = createRuntime({ agents: [agent] });
+    await runtime.ready();
+    const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "2 and 3" });
+    expect(events.at(-1)).toMatchObject({ result: "I have no tools." });
+    expect(offers).toEqual([[]]);
+    const detail = "the MCP server has not answered within 2000 ms";
+    expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "degraded", detail }]);
+    expect(runtime.inspection.agent("clerk")).toMatchObject({ tools: [], away: [detail] });
+    await vi.waitFor(async () => expect(await readFile(file, "utf8")).not.toBe(""), { timeout: 20_000 });
     const pid = Number(await readFile(file, "utf8"));
+    await runtime.close();
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 20_000 });
     await rm(folder, { recursive: true });
   });
@@ -181,8 +212,8 @@ describe("the tools of a server on the network", () => {
     close = () => http.close();
     const { port } = http.address() as AddressInfo;
     const headers = { authorization: "Bearer secret" };
-    server = await mcpTools({ url: `http://127.0.0.1:${port}/mcp`, headers });
-    runtime = callerOf(server.tools);
+    server = mcpTools({ url: `http://127.0.0.1:${port}/mcp`, headers });
+    runtime = callerOf(server);
   });
 
   afterAll(async () => {
@@ -241,23 +272,64 @@ describe("the tools of a server on the network", () => {
   });
 });
 
+test("the headers of a server are those of the turn, and are in no event", async () => {
+  const asked: (string | null)[] = [];
+  const handler = createMcpHandler(() => {
+    const mcp = new McpServer({ name: "notes", version: "1" });
+    const inputSchema = z.object({});
+    mcp.registerTool("list", { description: "", inputSchema }, () => ({ content: [] }));
+    return mcp;
+  });
+  const http = serve({
+    fetch(request) {
+      asked.push(request.headers.get("authorization"));
+      return handler.fetch(request);
+    },
+    hostname: "127.0.0.1",
+    port: 0,
+    overrideGlobalObjects: false,
+  });
+  await once(http, "listening");
+  const server = mcpTools({
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
+    headers: (turn) => ({ authorization: `Bearer ${turn.config["notes_token"] as string}` }),
+  });
+  const { model, offers } = watchingModel({ toolCalls: [{ name: "list", input: {} }] }, "There you are.");
+  const agent = llmAgent({ name: "clerk", purpose: "", instructions: "", model, tools: { server } });
+  const log = memoryLog();
+  const runtime = createRuntime({ agents: [agent], log });
+  const answers: Event[] = [];
+  for (const token of ["secret-of-ann", "secret-of-bob"]) {
+    const run_id = await runtime.createRun("clerk", { input: null });
+    await runtime.process("clerk", { type: "ConfigureRequest", run_id, args: { notes_token: token } });
+    answers.push(...(await collect(runtime, "clerk", { type: "ChatRequest", input: "?", run_id })));
+  }
+  expect(ofType(answers, "ToolResult")).toHaveLength(2);
+  expect(offers[0]).toEqual(["list"]);
+  expect(new Set(asked)).toEqual(new Set(["Bearer secret-of-ann", "Bearer secret-of-bob"]));
+  expect(JSON.stringify(answers)).not.toContain("secret-of");
+  expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "ready" }]);
+  await runtime.close();
+  http.close();
+});
+
 describe("the tools of a server on the network that goes away", () => {
   test(
     "are a degraded part of the server while it is away, and ready when it is back without a call",
     { timeout: 60_000 },
     async () => {
       await using program = await HttpProgram.start();
-      const server = await mcpTools({ url: program.url });
-      const runtime = callerOf(server.tools);
-      const mcp = () => runtime.readiness.parts().filter(({ name }) => name === "mcp");
+      const server = mcpTools({ url: program.url });
+      const runtime = callerOf(server);
+      await call(runtime, "echo", { message: "one" });
       // All tools of a server are one part.
-      expect(mcp()).toEqual([{ name: "mcp", state: "ready" }]);
+      expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "ready" }]);
       await program.stop();
       await call(runtime, "echo", { message: "two" });
-      const detail: unknown = expect.stringMatching(/^the MCP server \S*everything does not answer$/);
-      expect(mcp()).toEqual([{ name: "mcp", state: "degraded", detail }]);
+      const detail: unknown = expect.stringMatching(/^the MCP server \S*everything cannot be reached$/);
+      expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "degraded", detail }]);
       await program.restart();
-      await expect.poll(mcp).toEqual([{ name: "mcp", state: "ready" }]);
+      await expect.poll(() => mcpParts(runtime)).toEqual([{ name: "mcp", state: "ready" }]);
       await runtime.close();
       await server.close();
     },
@@ -265,15 +337,15 @@ describe("the tools of a server on the network that goes away", () => {
 
   test("fail while it is away, and work again when it is back with no memory of the session", async () => {
     await using program = await HttpProgram.start();
-    const server = await mcpTools({ url: program.url });
-    const runtime = callerOf(server.tools);
+    const server = mcpTools({ url: program.url });
+    const runtime = callerOf(server);
     expect(theOne(await call(runtime, "echo", { message: "one" }), "ToolResult").text_result).toBe(
       "Echo: one",
     );
 
     await program.stop();
-    expect(theOne(await call(runtime, "echo", { message: "two" }), "ToolError").content).toBe(
-      "the MCP server cannot be reached",
+    expect(theOne(await call(runtime, "echo", { message: "two" }), "ToolError").content).toMatch(
+      /^the MCP server \S*everything cannot be reached$/,
     );
 
     await program.restart();
@@ -284,6 +356,77 @@ describe("the tools of a server on the network that goes away", () => {
     ]);
     await runtime.close();
     await server.close();
+  });
+
+  test("come when it comes, for an agent that started without it", async () => {
+    await using program = await HttpProgram.start();
+    await program.stop();
+    const server = mcpTools({ url: program.url }, { name: "sums" });
+    const { model, offers } = watchingModel(
+      "Nothing I can do.",
+      { toolCalls: [{ name: "get_sum", input: { a: 2, b: 3 } }] },
+      "There you are.",
+    );
+    const agent = llmAgent({ name: "clerk", purpose: "Adds.", instructions: "", model, tools: [server] });
+    const runtime = createRuntime({ agents: [agent] });
+    const first = await collect(runtime, "clerk", { type: "ChatRequest", input: "2 and 3" });
+    expect(offers).toEqual([[]]);
+    const detail = "the MCP server sums cannot be reached";
+    expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "degraded", detail }]);
+    await program.restart();
+    await expect.poll(() => mcpParts(runtime)).toEqual([{ name: "mcp", state: "ready" }]);
+    const run_id = first[0]?.run_id as RunId;
+    const second = await collect(runtime, "clerk", { type: "ChatRequest", input: "2 and 3", run_id });
+    expect(offers[1]).toContain("get_sum");
+    expect(theOne(second, "ToolResult").text_result).toBe("The sum of 2 and 3 is 5.");
+    await runtime.close();
+  });
+
+  test("are called again after a restart as before, also while it is away", async () => {
+    const log = memoryLog();
+    await using program = await HttpProgram.start();
+    const start = () => {
+      const { model } = watchingModel(
+        { toolCalls: [{ name: "get_sum", input: { a: 2, b: 3 } }] },
+        { toolCalls: [{ name: "made_up", input: {} }] },
+        { toolCalls: [{ name: "echo", input: { message: "done" } }] },
+        "There you are.",
+      );
+      const tools = [mcpTools({ url: program.url }, { name: "sums" })];
+      const agent = llmAgent({
+        name: "clerk",
+        purpose: "",
+        instructions: "",
+        model,
+        tools,
+        approve: ["echo"],
+      });
+      return createRuntime({ agents: [agent], log: log.reopen() });
+    };
+    const before = start();
+    const { requestId } = await before.process("clerk", { type: "ChatRequest", input: "2 and 3" });
+    await expect.poll(async () => (await before.status(requestId)).status).toBe("waiting");
+    await before.close();
+    await program.stop();
+
+    const after = start();
+    await after.process("clerk", {
+      type: "ResumeWithInput",
+      request_id: requestId,
+      request_keys: { approved: true },
+    });
+    const events: Event[] = [];
+    const feed = await after.follow(await after.resolve(requestId), { after: 0 });
+    for await (const page of feed.pages) events.push(...page.events.map((text) => JSON.parse(text) as Event));
+    expect(ofType(events, "ToolResult").map(({ text_result: text }) => text)).toEqual([
+      "The sum of 2 and 3 is 5.",
+    ]);
+    expect(ofType(events, "ToolError").map(({ content }) => content)).toEqual([
+      "MCP error -32602: Tool made_up not found",
+      "the MCP server sums cannot be reached",
+    ]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "There you are." });
+    await after.close();
   });
 
   test("fail as soon as the connection for the answer breaks", async () => {
@@ -314,8 +457,8 @@ describe("the tools of a server on the network that goes away", () => {
     });
     http.on("connection", (socket: Socket) => sockets.push(socket));
     await once(http, "listening");
-    const server = await mcpTools({ url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` });
-    const runtime = callerOf(server.tools);
+    const server = mcpTools({ url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` });
+    const runtime = callerOf(server);
     const { requestId } = await runtime.process("caller", { type: "ChatRequest", input: '["slow",{}]' });
     const feed = await runtime.follow(await runtime.resolve(requestId), { after: 0 });
     const events: Event[] = [];

@@ -18,11 +18,12 @@ export function About({ agent }: { readonly agent: string }): VNode {
   );
   if (error !== undefined) return <RefusalNote error={error} />;
   if (value === undefined) return <div aria-busy="true" />;
-  const { tools, collaborators, called_by: callers, statechart } = value;
+  const { tools, away = [], collaborators, called_by: callers, statechart } = value;
   return (
     <div class="form">
       <Facts agent={value} />
       <Callees title="Tools" callees={tools} none="It calls no tools." />
+      {away.length > 0 && <p role="status">Not available now: {away.join("; ")}.</p>}
       <Callees title="Works with" callees={collaborators} none="It calls no other agents." />
       {callers.length > 0 && (
         <>

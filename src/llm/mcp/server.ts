@@ -1,12 +1,54 @@
+import type { Turn } from "../../runtime/agent/turn-api.ts";
+
 /** A server of the Model Context Protocol: a program to start, or an address. */
 export type McpServer =
   | {
       readonly command: string;
       readonly args?: readonly string[];
       /**
-       * Variables in addition to the few that every program needs; others of this process are not passed on.
+       * Variables in addition to the few that every program needs; others of this process are not passed on. A function
+       * gets the turn that needs the server, and each set of variables has a program of its own.
        */
-      readonly env?: { readonly [name: string]: string };
+      readonly env?: OfTurn<NamedTexts>;
       readonly cwd?: string;
     }
-  | { readonly url: string; readonly headers?: { readonly [name: string]: string } };
+  | {
+      readonly url: string;
+      /** A function gets the turn that needs the server, for example to read a token from its configuration. */
+      readonly headers?: OfTurn<NamedTexts>;
+    };
+
+/** Texts by name: variables of a program, or headers. */
+export interface NamedTexts {
+  readonly [name: string]: string;
+}
+
+/** A value, or a function of the turn that needs it. */
+export type OfTurn<Value> = Value | ((turn: Turn) => Value);
+
+/** A server with the variables or headers of one connection. */
+export type McpTarget =
+  | {
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: NamedTexts;
+      readonly cwd: string | undefined;
+    }
+  | { readonly url: string; readonly headers: NamedTexts };
+
+/** Whether the connection to a server depends on the turn that needs it. */
+export function isOfTurn(server: McpServer): boolean {
+  return typeof ("url" in server ? server.headers : server.env) === "function";
+}
+
+/** The server for a turn; without one, of a server that does not depend on it. */
+export function toTarget(server: McpServer, turn?: Turn): McpTarget {
+  if ("url" in server) return { url: server.url, headers: valueFor(server.headers, turn) };
+  const { command, args = [], env, cwd } = server;
+  return { command, args, env: valueFor(env, turn), cwd };
+}
+
+function valueFor(given: OfTurn<NamedTexts> | undefined, turn: Turn | undefined): NamedTexts {
+  if (typeof given !== "function") return given ?? {};
+  return turn === undefined ? {} : given(turn);
+}

@@ -1,27 +1,31 @@
 import type { Client, ContentBlock, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
+import { AgentError } from "../../errors.ts";
 import type { QueueOptions } from "../../ports/model.ts";
-import type { ReadinessProbe } from "../../ports/readiness.ts";
+import type { ReadinessPart } from "../../ports/readiness.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Schema, Tool } from "../../runtime/agent/agent.ts";
+import type { Effect, Operations, Schema, Tool, ToolHost, ToolSource } from "../../runtime/agent/agent.ts";
 import type { CallOptions } from "../../runtime/agent/call-options.ts";
+import { markAgent } from "../../runtime/agent/definition/check-definition.ts";
 import { defineTool } from "../../runtime/agent/definition/define.ts";
-import type { ToolTurn } from "../../runtime/agent/turn-api.ts";
-import { McpConnection, toStartError } from "./connection.ts";
-import type { McpServer } from "./server.ts";
-import { isLost } from "./transport.ts";
+import type { ToolTurn, Turn } from "../../runtime/agent/turn-api.ts";
 import { rawSchema } from "../prompt/raw-schema.ts";
 import { toToolName } from "../prompt/tool-name.ts";
+import { McpConnection } from "./connection.ts";
+import { isOfTurn, toTarget } from "./server.ts";
+import type { McpServer, McpTarget } from "./server.ts";
+import { isLost } from "./transport.ts";
 
-/** The tools of an MCP server and their shared connection. */
-export interface McpTools {
-  readonly tools: readonly Tool[];
-  /** Closes the connection, and ends a program that was started for it. */
+/** The tools of an MCP server: all of them for `llmAgent`, or one by one for handlers. */
+export interface McpTools extends ToolSource {
+  /** Closes the connection for ever, and ends a program that was started for it. A runtime closes it too, when it closes. */
   close(): Promise<void>;
 }
 
-/** Which MCP server is used, and which of its tools. */
+/** Which MCP server is used, and how its tools are called. */
 export interface McpToolsOptions extends CallOptions, QueueOptions {
+  /** The name of the server for messages. Default: its own name for itself, once it has said it. */
+  readonly name?: string;
   /** A call fails after this time without a message from the server, in milliseconds. Default 60,000. */
   readonly silenceMs?: number;
   /**
@@ -32,72 +36,202 @@ export interface McpToolsOptions extends CallOptions, QueueOptions {
 }
 
 /**
- * Connects to an MCP server and converts its tools. When the server ends, running calls fail, and the next
- * call connects again. Needs the package `@modelcontextprotocol/client`, version 2.
+ * The tools of an MCP server. The runtime connects to it when it starts, and does not wait for that: while the server is away
+ * its tools are missing or fail with the reason, `/readyz` is degraded, and it is tried again until it comes. When the server
+ * ends, running calls fail, and the next call connects again. Needs the package `@modelcontextprotocol/client`, version 2.
  */
-export async function mcpTools(
-  server: McpServer,
-  { silenceMs = 60_000, connectMs = 10_000, ...options }: McpToolsOptions = {},
-): Promise<McpTools> {
-  const connection = new McpConnection(server, connectMs);
-  try {
-    const { tools } = await connection.ask((client) => client.listTools({}, { timeout: connectMs }));
-    const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
-    const validator = new AjvJsonSchemaValidator();
-    const shared = { connection, silenceMs, options, readiness: () => connection.readiness };
-    return {
-      tools: tools.map((tool) => toTool(tool, toSchema(tool, validator), shared)),
-      close: () => connection.close(),
+export function mcpTools(server: McpServer, options: McpToolsOptions = {}): McpTools {
+  return new ServerTools(server, options);
+}
+
+/** Connections with different credentials that are open at once; above that the one used least recently is closed. */
+const CONNECTIONS_LIMIT = 32;
+
+class ServerTools implements McpTools {
+  readonly #server: McpServer;
+  readonly #options: McpToolsOptions;
+  /** By the credentials; one of a server that does not depend on the turn. The last one was used last. */
+  readonly #connections = new Map<string, McpConnection>();
+  /** What is known of the tools, by their names for models. */
+  readonly #known = new Map<string, KnownTool>();
+  readonly #tools = new Map<string, Tool>();
+  #hosts: readonly ToolHost[] = [];
+  #validator: Promise<AjvJsonSchemaValidator> | undefined;
+
+  constructor(server: McpServer, options: McpToolsOptions) {
+    this.#server = server;
+    this.#options = options;
+  }
+
+  get tools(): readonly Tool[] {
+    return this.#toolsOf([...this.#connections.values()]);
+  }
+
+  tool(name: string): Tool {
+    const key = toToolName(name);
+    const tool = this.#tools.get(key) ?? this.#newTool(key, name);
+    this.#tools.set(key, tool);
+    return tool;
+  }
+
+  async toolsFor(turn: Turn): Promise<readonly Tool[]> {
+    const connection = this.#connectionFor(turn);
+    await connection.ready();
+    return this.#toolsOf([connection]);
+  }
+
+  open(host: ToolHost): () => Promise<void> {
+    this.#hosts = [...this.#hosts, host];
+    if (!isOfTurn(this.#server) && this.#hosts.length === 1)
+      this.#connection(toTarget(this.#server)).keep(host);
+    return async () => {
+      this.#hosts = this.#hosts.filter((other) => other !== host);
+      if (this.#hosts.length === 0) await this.#each((connection) => connection.release());
     };
-  } catch (thrown) {
-    await connection.close();
-    throw toStartError(server, thrown);
+  }
+
+  readonly readiness = (): ReadinessPart => {
+    const newest = [...this.#connections.values()].at(-1);
+    newest?.look();
+    const detail = newest?.away;
+    return detail === undefined
+      ? { name: "mcp", state: "ready" }
+      : { name: "mcp", state: "degraded", detail };
+  };
+
+  async close(): Promise<void> {
+    // A call later on finds a connection that is closed.
+    if (!isOfTurn(this.#server)) this.#connection(toTarget(this.#server));
+    await this.#each((connection) => connection.close());
+  }
+
+  async #each(end: (connection: McpConnection) => Promise<void>): Promise<void> {
+    await Promise.all([...this.#connections.values()].map(end));
+  }
+
+  #connectionFor(turn: Turn): McpConnection {
+    return this.#connection(toTarget(this.#server, turn));
+  }
+
+  #connection(target: McpTarget): McpConnection {
+    const key = JSON.stringify(target);
+    const { name = "", connectMs = 10_000 } = this.#options;
+    const listed = (tools: readonly McpTool[]): void => this.#learn(tools);
+    const connection = this.#connections.get(key) ?? new McpConnection({ target, name, connectMs, listed });
+    this.#connections.delete(key);
+    this.#connections.set(key, connection);
+    if (this.#connections.size > CONNECTIONS_LIMIT) this.#closeOldest();
+    return connection;
+  }
+
+  #closeOldest(): void {
+    const oldest = [...this.#connections].find(([, { calls }]) => calls === 0);
+    if (oldest === undefined) return;
+    const [key, connection] = oldest;
+    this.#connections.delete(key);
+    connection.release().catch(() => {});
+  }
+
+  /** The tools of connections, each name once. */
+  #toolsOf(connections: readonly McpConnection[]): readonly Tool[] {
+    const listed = connections.flatMap(({ tools }) => tools);
+    return [...new Set(listed.map(({ name }) => this.tool(name)))];
+  }
+
+  #learn(tools: readonly McpTool[]): void {
+    for (const tool of tools) {
+      const name = toToolName(tool.name);
+      const json = JSON.stringify(tool);
+      if (this.#known.get(name)?.json !== json) this.#known.set(name, this.#toKnown(name, tool, json));
+    }
+  }
+
+  #toKnown(name: string, tool: McpTool, json: string): KnownTool {
+    const { description = "", annotations = {} } = tool;
+    const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
+    const run = (input: unknown, turn: Turn): Promise<Json> => this.#call(name, input, turn as ToolTurn);
+    return {
+      json,
+      mcpName: tool.name,
+      description,
+      effect: isHarmless ? "idempotent" : "unsafe",
+      operations: { [name]: { description, input: this.#toSchema(tool), run } },
+    };
+  }
+
+  #toSchema({ inputSchema }: McpTool): Schema<Json> {
+    const jsonSchema = inputSchema as JsonObject;
+    let validate: ReturnType<AjvJsonSchemaValidator["getValidator"]> | undefined;
+    return rawSchema(jsonSchema, async (value) => {
+      // Compiled on first use: a server can have a hundred tools.
+      validate ??= (await (this.#validator ??= loadValidator())).getValidator(jsonSchema);
+      return validate(value).errorMessage;
+    });
+  }
+
+  /** A tool that follows what is known of it. */
+  #newTool(key: string, name: string): Tool {
+    const { name: _, silenceMs: _1, connectMs: _2, ...options } = this.#options;
+    const unknown = defineTool({
+      ...options,
+      name: key,
+      description: "",
+      input: rawSchema({ type: "object" }),
+      run: (input, turn) => this.#call(name, input, turn),
+    });
+    const known = (): KnownTool | undefined => this.#known.get(key);
+    return markAgent({
+      ...unknown,
+      sources: [this],
+      get purpose() {
+        return known()?.description ?? unknown.purpose;
+      },
+      get effect() {
+        return known()?.effect ?? unknown.effect;
+      },
+      get operations() {
+        return known()?.operations ?? unknown.operations;
+      },
+    });
+  }
+
+  async #call(name: string, input: unknown, turn: ToolTurn): Promise<Json> {
+    const connection = this.#connectionFor(turn);
+    const { silenceMs = 60_000 } = this.#options;
+    if (!this.#known.has(toToolName(name))) await connection.ready();
+    const mcpName = this.#known.get(toToolName(name))?.mcpName ?? name;
+    try {
+      return await connection.ask((client) => call(client, { name: mcpName, input, silenceMs }, turn));
+    } catch (thrown) {
+      if (isLost(thrown))
+        throw new Error(`the MCP server ended during a call of ${mcpName}`, { cause: thrown });
+      // What has kept the connection from the server is no fault of the call.
+      if (thrown instanceof TypeError && connection.away !== undefined)
+        throw new AgentError("unavailable", connection.away, { cause: thrown });
+      throw thrown;
+    }
   }
 }
 
-/** State that all tools of a server share. */
-interface Shared {
-  readonly connection: McpConnection;
-  readonly silenceMs: number;
-  readonly readiness: ReadinessProbe;
-  /** The options of each tool; each has a queue of its own. */
-  readonly options: CallOptions & QueueOptions;
+/** What a server has said of a tool. */
+interface KnownTool {
+  /** All of it, to find out whether it has changed. */
+  readonly json: string;
+  /** The server's name for it. */
+  readonly mcpName: string;
+  readonly description: string;
+  readonly effect: Effect;
+  readonly operations: Operations;
 }
 
-function toTool(tool: McpTool, input: Schema<Json>, shared: Shared): Tool {
-  const { connection, silenceMs, options, readiness } = shared;
-  const { name, description = "", annotations = {} } = tool;
-  const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
-  return defineTool({
-    ...options,
-    readiness,
-    name: toToolName(name),
-    description,
-    input,
-    effect: isHarmless ? "idempotent" : "unsafe",
-    async run(input, turn) {
-      try {
-        return await connection.ask((client) => call(client, { name, input, silenceMs }, turn));
-      } catch (thrown) {
-        throw toFault(name, thrown);
-      }
-    },
-  });
-}
-
-function toSchema({ inputSchema }: McpTool, validator: AjvJsonSchemaValidator): Schema<Json> {
-  const jsonSchema = inputSchema as JsonObject;
-  let validate: ReturnType<AjvJsonSchemaValidator["getValidator"]> | undefined;
-  return rawSchema(jsonSchema, (value) => {
-    // Compiled on first use: a server can have a hundred tools.
-    validate ??= validator.getValidator(jsonSchema);
-    return validate(value).errorMessage;
-  });
+async function loadValidator(): Promise<AjvJsonSchemaValidator> {
+  const { AjvJsonSchemaValidator: Validator } = await import("@modelcontextprotocol/client/validators/ajv");
+  return new Validator();
 }
 
 interface McpCall {
   readonly name: string;
-  readonly input: Json;
+  readonly input: unknown;
   readonly silenceMs: number;
 }
 
@@ -114,14 +248,6 @@ async function call(client: Client, { name, input, silenceMs }: McpCall, turn: T
   const text = result.content.map(toText).join("\n");
   if (result.isError) throw new Error(text === "" ? `${name} failed` : text);
   return (result.structuredContent as Json | undefined) ?? text;
-}
-
-/** Replaces errors of the package by clear ones. */
-function toFault(name: string, thrown: unknown): unknown {
-  if (isLost(thrown)) return new Error(`the MCP server ended during a call of ${name}`, { cause: thrown });
-  // The error of `fetch` for a failed connection.
-  if (thrown instanceof TypeError) return new Error("the MCP server cannot be reached", { cause: thrown });
-  return thrown;
 }
 
 function toLine({ progress, total, message }: Progress): string {

@@ -1,5 +1,5 @@
 import type * as mcp from "@modelcontextprotocol/client";
-import type { McpServer } from "./server.ts";
+import type { McpTarget } from "./server.ts";
 
 /** The MCP package, loaded on first use. */
 export async function loadPackage(): Promise<typeof mcp> {
@@ -11,10 +11,10 @@ export async function loadPackage(): Promise<typeof mcp> {
 }
 
 /** Creates the transport to a server. */
-export async function toTransport(server: McpServer): Promise<mcp.Transport> {
+export async function toTransport(server: McpTarget): Promise<mcp.Transport> {
   if ("url" in server) return toHttpTransport(server);
   const { StdioClientTransport, getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
-  const { command, args = [], env = {}, cwd } = server;
+  const { command, args, env, cwd } = server;
   return new StdioClientTransport({
     command,
     args: [...args],
@@ -23,10 +23,10 @@ export async function toTransport(server: McpServer): Promise<mcp.Transport> {
   });
 }
 
-async function toHttpTransport(server: McpAddress): Promise<mcp.Transport> {
+async function toHttpTransport({ url, headers }: McpAddress): Promise<mcp.Transport> {
   const { StreamableHTTPClientTransport } = await loadPackage();
-  const transport: mcp.Transport = new StreamableHTTPClientTransport(new URL(server.url), {
-    ...(server.headers && { requestInit: { headers: server.headers } }),
+  const transport: mcp.Transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers },
   });
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {
@@ -40,7 +40,7 @@ async function toHttpTransport(server: McpAddress): Promise<mcp.Transport> {
   return transport;
 }
 
-type McpAddress = Extract<McpServer, { readonly url: string }>;
+type McpAddress = Extract<McpTarget, { readonly url: string }>;
 
 /** The error code for an answer that cannot arrive, because its connection is closed. */
 const LOST = -32_099;

@@ -4,7 +4,7 @@ import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
-import type { Agent, Collaborators, Schema } from "./agent.ts";
+import type { Agent, Collaborators, Schema, ToolSource } from "./agent.ts";
 import { checkAgent } from "./definition/check-definition.ts";
 import { checkNotRoute } from "./definition/define.ts";
 import { toDescriptor } from "./definition/describe.ts";
@@ -81,6 +81,11 @@ export class AgentDirectory {
     return this.#bindings.probes;
   }
 
+  /** Where the agents get tools from that are known only while the process runs. */
+  get sources(): ReadonlySet<ToolSource> {
+    return this.#bindings.sources;
+  }
+
   /** All remote agents that local agents can call, by name. */
   get remote(): ReadonlyMap<string, RemoteHandler> {
     return this.#bindings.remote;
@@ -130,8 +135,8 @@ export class AgentDirectory {
     if (known) return known;
     const agent = this.get(name);
     const descriptor = toDescriptor(agent, this.#bindings.usesOf(agent));
-    // The description of a remote agent may change while this process runs.
-    if (!agent.remote) this.#descriptors.set(name, descriptor);
+    // What is elsewhere may change while this process runs.
+    if (!agent.remote && !agent.sources) this.#descriptors.set(name, descriptor);
     return descriptor;
   }
 }
@@ -148,6 +153,7 @@ class Bindings {
   readonly #uses = new Map<Agent, Collaborators>();
   readonly #remote = new Map<string, RemoteHandler>();
   readonly #probes = new Set<ReadinessProbe>();
+  readonly #sources = new Set<ToolSource>();
 
   /**
    * Throws `invalid_request` for a name that no agent uses, and for a replacement that lacks an operation.
@@ -171,9 +177,14 @@ class Bindings {
     return this.#remote;
   }
 
-  /** Each probe once: the tools of one server share it. */
+  /** Each probe once: several agents can share it. */
   get probes(): ReadonlySet<ReadinessProbe> {
     return this.#probes;
+  }
+
+  /** Each source once: several agents can share it. */
+  get sources(): ReadonlySet<ToolSource> {
+    return this.#sources;
   }
 
   #visit(agent: Agent): Collaborators {
@@ -184,6 +195,10 @@ class Bindings {
     this.#uses.set(agent, uses);
     if (agent.remote) this.#remote.set(agent.name, agent.remote);
     if (agent.readiness) this.#probes.add(agent.readiness);
+    for (const source of agent.sources ?? []) {
+      this.#sources.add(source);
+      this.#probes.add(source.readiness);
+    }
     for (const other of [...agent.tools, ...Object.values(uses)]) this.#visit(other);
     return uses;
   }

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { AgentMachine } from "./machine-port.ts";
+import type { Environment } from "../../ports/environment.ts";
 import type { QueueOptions } from "../../ports/model.ts";
 import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { RemoteHandler } from "./remote-port.ts";
@@ -111,6 +112,29 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly remote?: RemoteHandler;
   /** Says whether what it depends on is there; absent if it depends on nothing. */
   readonly readiness?: ReadinessProbe;
+  /** Where tools of it come from that are known only while the process runs; absent if there are none. */
+  readonly sources?: readonly ToolSource[];
+}
+
+/** Where tools come from that are known only while the process runs, for example an MCP server. */
+export interface ToolSource {
+  /** The tools that are known now. */
+  readonly tools: readonly Tool[];
+  /** A tool by its name; one that is not known now fails when it is called. */
+  tool(name: string): Tool;
+  /** Resolves with the tools for a turn, when they are known or cannot be fetched now. Never rejects. */
+  toolsFor(turn: Turn): Promise<readonly Tool[]>;
+  /** Connects it for a runtime, until the returned function has resolved. */
+  open(host: ToolHost): () => Promise<void>;
+  /** Says whether it is there. */
+  readonly readiness: ReadinessProbe;
+}
+
+/** What a runtime gives the sources of its tools. */
+export interface ToolHost {
+  readonly environment: Environment;
+  /** Reports a fault to the operator. */
+  report(what: string, error: unknown): void;
 }
 
 /** Agents by another agent's names for them. */

@@ -8,7 +8,6 @@ import { backoffMs } from "../../shared/backoff.ts";
 import type { Backoff } from "../../shared/backoff.ts";
 import type { ModelRetryOptions } from "../agent/call-options.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import { toModel } from "../model/provider-model.ts";
 import type { ModelFallback } from "../agent/turn-api.ts";
 import type { CallRecord } from "../replay/turn-journal.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
@@ -274,11 +273,9 @@ export class ModelAccess {
   #others(thrown: unknown): readonly Model[] {
     const { fallback } = this.#options;
     const code = codeOf(thrown);
-    if (typeof fallback !== "function" && code !== "model_unavailable") return [];
+    if (typeof fallback !== "function") return code === "model_unavailable" ? (fallback ?? []) : [];
     try {
-      const error = { message: errorMessage(thrown), model: this.#current.name, ...(code && { code }) };
-      const others = typeof fallback === "function" ? fallback(error) : (fallback ?? []);
-      return others.map((other) => toModel(other, "a fallback"));
+      return fallback({ message: errorMessage(thrown), model: this.#current.name, ...(code && { code }) });
     } catch (error) {
       const { turn, agent } = this.#options.caller;
       turn.context.telemetry.failed("a fallback failed", error, turn.place({ agent: agent.name }));

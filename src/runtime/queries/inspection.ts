@@ -11,7 +11,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { AgentDirectory } from "../agent/agent-directory.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
-import { describeOperations } from "../agent/definition/describe.ts";
+import { describeOperations, toolsFromSources } from "../agent/definition/describe.ts";
 import type {
   InspectedAgent,
   InspectedCallee,
@@ -67,6 +67,10 @@ function inspectAgent(agents: AgentDirectory, name: string): InspectedAgent {
   const agent = agents.get(name);
   const { purpose, effect, version, model, memory, machine } = agent;
   const callees = calleesOf(agents, agent);
+  const away = (agent.sources ?? []).flatMap(({ readiness }) => [readiness()].flat());
+  const reasons = away
+    .filter(({ state }) => state !== "ready")
+    .map(({ detail = "a tool is away" }) => detail);
   return {
     name,
     purpose,
@@ -76,6 +80,7 @@ function inspectAgent(agents: AgentDirectory, name: string): InspectedAgent {
     ...(model !== undefined && { model }),
     memory,
     tools: callees.filter(({ kind }) => kind === "tool"),
+    ...(reasons.length > 0 && { away: reasons }),
     collaborators: callees.filter(({ kind }) => kind !== "tool"),
     called_by: agents.names.filter(
       (other) =>
@@ -92,7 +97,9 @@ function calleesOf(agents: AgentDirectory, agent: Agent): readonly InspectedCall
     const own = agent.uses[name];
     return toCallee(agents, callee, name, own === callee ? undefined : own?.name);
   });
-  const listed = agent.tools.filter((tool) => !Object.values(uses).includes(tool));
+  const listed = [...agent.tools, ...toolsFromSources(agent)].filter(
+    (tool) => !Object.values(uses).includes(tool),
+  );
   return [...used, ...listed.map((tool) => toCallee(agents, tool, tool.name))];
 }
 

@@ -5,7 +5,7 @@ import type {
 } from "../../../protocol/answers/descriptor.ts";
 import { endpoints } from "../../../protocol/routes.ts";
 import { CHAT } from "../agent.ts";
-import type { Agent, Collaborators, Schema } from "../agent.ts";
+import type { Agent, Collaborators, Schema, Tool } from "../agent.ts";
 import { operationNames, toForwardedChat } from "../resolve-operation.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
@@ -21,11 +21,20 @@ export function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor
     endpoints,
     operations: describeOperations(agent),
     ...(messages.length > 0 && { messages }),
-    tools: [...new Set([...agent.tools, ...Object.values(uses)])].map(({ name }) => name),
+    tools: [
+      ...new Set(
+        [...agent.tools, ...Object.values(uses), ...toolsFromSources(agent)].map(({ name }) => name),
+      ),
+    ],
     keys: true,
     ...(agent.machine && { statechart: agent.machine.statechart }),
     ...(config && { config_schema: config }),
   };
+}
+
+/** The tools of an agent that are known only while the process runs, as they are known now. */
+export function toolsFromSources({ sources = [] }: Agent): readonly Tool[] {
+  return sources.flatMap(({ tools }) => tools);
 }
 
 /** The operations of an agent, with their schemas. */
