@@ -17,34 +17,69 @@ export interface LoadedAgents {
 
 /** Imports the files of a directory. */
 export async function loadAgents(directory: string): Promise<LoadedAgents> {
-  const agents = new Map<string, { readonly agent: Agent; readonly file: string }>();
+  const found = new Map<string, FoundAgent[]>();
+  const lists: (readonly Agent[])[] = [];
   const withoutAgent: string[] = [];
   for (const file of await listAgentFiles(directory)) {
-    const exported = await loadAgentFile(join(directory, file));
-    if (exported.length === 0) withoutAgent.push(join(directory, file));
-    for (const agent of exported) {
-      const known = agents.get(agent.name);
-      if (known !== undefined && known.agent !== agent) {
-        throw new Exit(EXIT.agents, `${known.file} and ${file} both define an agent "${agent.name}"`);
-      }
-      if (known === undefined) agents.set(agent.name, { agent, file });
+    const exported = await load(join(directory, file));
+    if (isList(exported["default"])) lists.push(exported["default"]);
+    const agents = agentsIn(exported);
+    if (agents.length === 0) withoutAgent.push(join(directory, file));
+    for (const agent of agents) {
+      const known = found.get(agent.name) ?? [];
+      if (!known.some((other) => other.agent === agent)) found.set(agent.name, [...known, { agent, file }]);
     }
   }
-  if (agents.size === 0) {
+  if (found.size === 0) {
     throw new Exit(
       EXIT.agents,
       `no file in ${directory} exports an agent`,
       'export one: export const hello = defineAgent({ name: "hello", … })',
     );
   }
-  const loaded = [...agents.values()].map(({ agent }) => agent);
-  check(loaded);
-  return { agents: loaded, withoutAgent };
+  const agents = [...found.values()].flatMap((versions) => inOrder(versions, lists));
+  check(agents);
+  return { agents, withoutAgent };
+}
+
+/** An agent, and the file that exports it first. */
+interface FoundAgent {
+  readonly agent: Agent;
+  readonly file: string;
+}
+
+/** Several versions of an agent, the one that takes new requests first: as in an exported list that has them all. */
+function inOrder(versions: readonly FoundAgent[], lists: readonly (readonly Agent[])[]): readonly Agent[] {
+  const [first, second] = versions;
+  const agents = versions.map(({ agent }) => agent);
+  if (first === undefined || second === undefined) return agents;
+  const list = lists.find((each) => agents.every((agent) => each.includes(agent)));
+  if (list) return [...new Set(list)].filter((agent) => agents.includes(agent));
+  const { name } = first.agent;
+  const where =
+    first.file === second.file
+      ? `${first.file} defines two agents`
+      : `${first.file} and ${second.file} both define an agent`;
+  throw new Exit(
+    EXIT.agents,
+    `${where} "${name}"`,
+    "export versions of one agent as a list, the one for new requests first: export default [orderV2, orderV1]",
+  );
 }
 
 /** Imports a file and returns the agents and tools that it exports. */
 export async function loadAgentFile(path: string): Promise<readonly Agent[]> {
-  return Object.values(await load(path)).filter(isAgent);
+  return agentsIn(await load(path));
+}
+
+/** The agents and tools among the exports of a file, and in the list that it exports as default. */
+function agentsIn(exported: Record<string, unknown>): readonly Agent[] {
+  const { default: first } = exported;
+  return [...new Set([...(isList(first) ? first : []), ...Object.values(exported)])].filter(isAgent);
+}
+
+function isList(value: unknown): value is readonly Agent[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isAgent);
 }
 
 /** Says that an agent file exports no agent, and what to do. */

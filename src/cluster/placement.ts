@@ -1,6 +1,7 @@
+import { isFor, mayContinue } from "../ports/agent-version.ts";
+import type { AgentVersion } from "../ports/agent-version.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { RunEntry } from "../ports/log-entries.ts";
-import type { NodeAgent } from "../ports/node-directory.ts";
 import type { Member } from "../ports/router.ts";
 import { toEncoded } from "../protocol/events/texts.ts";
 import type { Event } from "../protocol/events/events.ts";
@@ -73,7 +74,10 @@ export class Placement {
     return this.#nodes.livenessOf(node) === "dead";
   }
 
-  /** The nodes that can have a run: those that can continue its turn, else those with its agent, else all. */
+  /**
+   * The nodes that can have a run: those with a version for its turn, else those with one that may continue it, else those with
+   * its agent, else all. Where none may continue it, it is held.
+   */
   async #candidates(run: RunEntry | undefined): Promise<readonly Member[]> {
     const { takers } = this.#nodes;
     if (run === undefined) return takers;
@@ -81,7 +85,11 @@ export class Placement {
     if (serving.length === 0) return takers;
     if (run.started === undefined || areAlike(serving, run.agent)) return serving;
     const version = await this.#versionOf(run);
-    const able = serving.filter(({ agents }) => canContinue(agents[run.agent], version));
+    const having = (fits: (own: AgentVersion) => boolean): readonly Member[] =>
+      serving.filter((member) => versionsOf(member, run.agent).some(fits));
+    const sure = having((own) => isFor(own, version));
+    if (sure.length > 0) return sure;
+    const able = having((own) => mayContinue(own, version));
     return able.length === 0 ? serving : able;
   }
 
@@ -95,15 +103,17 @@ export class Placement {
   }
 }
 
-/** Whether all nodes have the same version of an agent. */
+/** Whether all nodes have the same versions of an agent. */
 function areAlike(members: readonly Member[], agent: string): boolean {
-  const [first] = members;
-  return members.every(({ agents }) => agents[agent]?.version === first?.agents[agent]?.version);
+  const lists = members.map((member) => versionsOf(member, agent).map(({ version }) => version));
+  const [first = []] = lists;
+  return lists.every((list) => list.length === first.length && list.every((own, at) => own === first[at]));
 }
 
-function canContinue(agent: NodeAgent | undefined, version: string | undefined): boolean {
-  if (agent === undefined) return false;
-  return agent.version === version || (version !== undefined && agent.compatible?.includes(version) === true);
+/** The versions of an agent that a node has. */
+function versionsOf({ agents }: Member, name: string): readonly AgentVersion[] {
+  const agent = agents[name];
+  return agent === undefined ? [] : [agent, ...(agent.beside ?? [])];
 }
 
 /**

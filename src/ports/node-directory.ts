@@ -1,3 +1,5 @@
+import type { AgentVersion } from "./agent-version.ts";
+
 /** The table of the nodes that share a log. */
 export interface NodeDirectory {
   /**
@@ -23,10 +25,9 @@ export interface NodePresence {
 }
 
 /** An agent as a node serves it. */
-export interface NodeAgent {
-  readonly version?: string;
-  /** The older versions whose turns it can continue. */
-  readonly compatible?: readonly string[];
+export interface NodeAgent extends AgentVersion {
+  /** The other versions that continue open turns. */
+  readonly beside?: readonly AgentVersion[];
 }
 
 /** A node and the age of its newest heartbeat. */

@@ -90,3 +90,35 @@ test("a turn that no node can continue goes to a node that can, when one joins, 
   await host.pass(10_000);
   expect((await host.events(runId)).at(-1)).toMatchObject({ finish_reason: "success", result: '1 "Ann"' });
 });
+
+test("an open turn goes to a node that has its version beside a newer one", async () => {
+  const asking = (version: string): Agent =>
+    defineAgent({
+      name: "asker",
+      purpose: "Asks.",
+      version,
+      async chat(_input, turn) {
+        await turn.text(version);
+        const { name } = await turn.waitForInput({ name: "Your name?" });
+        return `${version} ${JSON.stringify(name)}`;
+      },
+    });
+  const host = new ClusterHost();
+  const old = await host.start([asking("1")]);
+  const runs: RunId[] = [];
+  for (let run = 0; run < 6; run += 1)
+    runs.push(await host.ask(old, "asker", { type: "ChatRequest", input: "" }));
+  const newest = await host.start([asking("2")]);
+  await host.start([asking("2"), asking("1")]);
+  await host.pass(2_000);
+  old.kill();
+  await host.pass(10_000);
+  for (const runId of runs) {
+    const answer = { type: "ResumeWithInput", run_id: runId, request_keys: { name: "Ann" } } as const;
+    await host.ask(newest, "asker", answer);
+    await host.pass(1_000);
+    const events = await host.events(runId);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: '1 "Ann"' });
+    expect(events.filter(({ type }) => type === "RequestHeld")).toEqual([]);
+  }
+});

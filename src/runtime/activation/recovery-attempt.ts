@@ -1,10 +1,8 @@
-import type { HoldReason, TurnError } from "../../protocol/events/outcome-codes.ts";
+import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { Agent } from "../agent/agent.ts";
 import type { ContinuedStart } from "../journal/records.ts";
 import type { Progress } from "../journal/progress.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
-import type { TurnJournal } from "../replay/turn-journal.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
 /** The start of a turn that is continued, for the log. `died` is false if it only waited, or was released properly. */
@@ -36,24 +34,6 @@ export function toPoisoned({ count, deaths = 0 }: ContinuedStart): TurnError | u
   }
   if (deaths <= DEATHS) return undefined;
   return { code: "poisoned", message: `the process died ${DEATHS} times during this turn without progress` };
-}
-
-/** The reason why the served agent cannot continue a turn; `undefined` if it may be able to. */
-export function toMisfit(
-  name: string,
-  agent: Agent | undefined,
-  { agentVersion: before, calls, scopes }: TurnJournal,
-): HoldReason | undefined {
-  if (agent === undefined) return { code: "agent_missing", message: `agent ${name} is no longer served` };
-  const { version: now, compatible } = agent;
-  if (before === now || (before !== undefined && compatible.includes(before))) return undefined;
-  // Each version can begin a turn that has done nothing.
-  if (calls.size === 0 && scopes.size === 0) return undefined;
-  const versions = `from version ${before ?? "(none)"} to ${now ?? "(none)"}`;
-  return {
-    code: "version_mismatch",
-    message: `agent ${name} has changed ${versions} since the turn started`,
-  };
 }
 
 /** The actions of a continuation in the slot of its turn. */

@@ -9,6 +9,7 @@ import { isInterruption, isPassedOn, modelCodeOf } from "../actor/call-failure.t
 import { isNotAccepted } from "../agent/accepted-operations.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
+import type { TriedCode } from "../agent/candidate.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
@@ -32,16 +33,27 @@ import { endRequest } from "./end-request.ts";
 import { logAnswer, logReply } from "./held-input.ts";
 import type { HeldLog } from "./held-input.ts";
 import type { Mailbox } from "./mailbox.ts";
-import { RecoveryAttempt, toContinuedStart, toMisfit, toPoisoned } from "./recovery-attempt.ts";
+import { RecoveryAttempt, toContinuedStart, toPoisoned } from "./recovery-attempt.ts";
 import { RequestIndexEntry, toSegment } from "./request-index-entry.ts";
 import { CANCELED } from "./run-ledger.ts";
+import { toMissing } from "./turn-code.ts";
+import type { TurnCode } from "./turn-code.ts";
 import type { WaitAnswer } from "./turn-input.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
 /** The run that has a slot. */
 export interface SlotListener {
-  /** The code of the turn does not fit its log: the run must be loaded again, and the turn is then held. */
-  unfit(reason: HoldReason): void;
+  /**
+   * The code of the turn does not fit its log: the run must be loaded again, and the turn is then tried with the next code, or
+   * held.
+   */
+  unfit(tried: TriedCode): void;
+}
+
+/** The open turn of a run that was loaded, if it has one, and its code. */
+interface LoadedTurn {
+  readonly passivated: PassivatedTurn | undefined;
+  readonly code: TurnCode | undefined;
 }
 
 /**
@@ -59,6 +71,8 @@ export class TurnSlot implements TurnListener {
   #turn: ActiveTurn | undefined;
   #stopHandler: (() => void) | undefined;
   #passivated: TurnJournal | undefined;
+  /** The code of the passivated turn that was loaded; absent for a turn that starts here. */
+  #code: TurnCode | undefined;
   readonly #entry: RequestIndexEntry;
   /** Set from when the turn is to be continued until it ends. */
   #continuation: RecoveryAttempt | undefined;
@@ -68,7 +82,7 @@ export class TurnSlot implements TurnListener {
     ledger: RunLedger,
     mailbox: Mailbox,
     inbox: Inbox,
-    passivated: PassivatedTurn | undefined,
+    { passivated, code }: LoadedTurn,
     listener: SlotListener,
   ) {
     this.#context = context;
@@ -77,6 +91,7 @@ export class TurnSlot implements TurnListener {
     this.#inbox = inbox;
     this.#listener = listener;
     this.#passivated = passivated?.journal;
+    this.#code = code;
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
       wakeAt: passivated?.entry.wakeAt,
@@ -174,7 +189,7 @@ export class TurnSlot implements TurnListener {
     const ledger = this.#ledger;
     const agent = this.#context.agents.find(accepted.agent);
     const speaker = ledger.speakerOf(accepted);
-    const started = ledger.start(speaker, accepted, agent?.version, isQueued);
+    const started = ledger.start(speaker, accepted, agent && this.#context.agents.versionOf(agent), isQueued);
     ledger.enter("start");
     ledger.recorder.watched = false;
     const turn = this.#open(NEW_TURN, { agent, speaker });
@@ -210,10 +225,9 @@ export class TurnSlot implements TurnListener {
     if (open === undefined || journal === undefined || this.#continuation !== undefined) return;
     const { parked, wakeAt } = this.#entry;
     if (open.hold ? !isRetry : parked && !(isDue && wakeAt !== undefined)) return;
-    const { requestId, agent } = open.accepted;
-    const misfit = toMisfit(agent, this.#context.agents.find(agent), journal);
-    if (misfit) {
-      this.hold(misfit);
+    const { requestId } = open.accepted;
+    if (this.#code?.agent === undefined) {
+      this.hold(this.#misfitOf(open.accepted));
       return;
     }
     const start = toContinuedStart(open, open.released !== true && !parked);
@@ -226,6 +240,19 @@ export class TurnSlot implements TurnListener {
     const run = (): void => this.#continue(start);
     this.#continuation = new RecoveryAttempt({ ledger, requestId, start, among: open.among ?? 0, run });
     this.#context.gate.continue(this.#continuation);
+  }
+
+  /** The code that the turn was tried with does not fit: tries the next code, or holds the turn if there is none. */
+  tryNext(): void {
+    const open = this.#ledger.started;
+    if (open === undefined || this.#passivated === undefined) return;
+    if (this.#code?.agent === undefined) {
+      this.hold(this.#misfitOf(open.accepted));
+      return;
+    }
+    // The try before it has come to its end.
+    if (open.recoveries > 0) this.#ledger.change({ type: "Released", request_id: open.accepted.requestId });
+    this.recover({ isDue: false, isRetry: true });
   }
 
   /** Holds the passivated turn, because no served code can continue it. Writes nothing if it is held for this reason. */
@@ -328,7 +355,10 @@ export class TurnSlot implements TurnListener {
   }
 
   unfit(reason: HoldReason): void {
-    this.#listener.unfit(reason);
+    const before = this.#code?.tried;
+    const agent = this.#turn?.agent;
+    const agents = [...(before?.agents ?? []), ...(agent ? [agent] : [])];
+    this.#listener.unfit({ agents, reason: before?.reason ?? reason });
   }
 
   prompted(record: PromptRecord): PromptMark {
@@ -347,27 +377,35 @@ export class TurnSlot implements TurnListener {
     this.#stopHandler?.();
   }
 
-  /** Creates the turn of the started request; holds it if its agent is not served, or has another version. */
+  /** Creates the turn of the started request; holds it if there is no code for it. */
   #open(
     journal: TurnJournal,
-    known: { readonly agent?: Agent | undefined; readonly speaker?: Speaker } = {},
+    known?: { readonly agent: Agent | undefined; readonly speaker: Speaker },
   ): ActiveTurn | undefined {
     const context = this.#context;
     const accepted = this.#ledger.started?.accepted;
     if (accepted === undefined) return undefined;
-    const { agent = context.agents.find(accepted.agent), speaker = this.#ledger.speakerOf(accepted) } = known;
-    const misfit = journal.isNew && agent ? undefined : toMisfit(accepted.agent, agent, journal);
-    if (agent === undefined || misfit !== undefined) {
+    const { agent, speaker } = known ?? {
+      agent: this.#code?.agent,
+      speaker: this.#ledger.speakerOf(accepted),
+    };
+    if (agent === undefined) {
       this.#continuation?.end();
       this.#continuation = undefined;
       this.#passivated = { ...journal, isNew: false };
-      if (misfit) this.hold(misfit);
+      this.hold(this.#misfitOf(accepted));
       return undefined;
     }
     const inbox = this.#inbox;
     this.#turn = openTurn(context, this.#ledger, { agent, speaker, journal, inbox, listener: this });
     this.#passivated = undefined;
     return this.#turn;
+  }
+
+  /** Why there is no code for the turn. */
+  #misfitOf({ agent }: AcceptedRequest): HoldReason {
+    const code = this.#code;
+    return code === undefined || code.agent !== undefined ? toMissing(agent) : code.misfit;
   }
 
   #run(turn: ActiveTurn): void {
@@ -425,6 +463,7 @@ export class TurnSlot implements TurnListener {
     this.#stopHandler = undefined;
     this.#turn = undefined;
     this.#passivated = undefined;
+    this.#code = undefined;
     this.#entry.clear();
     this.#ledger.enter("end");
     this.startNext();

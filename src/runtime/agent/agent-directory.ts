@@ -1,10 +1,12 @@
 import { AgentError } from "../../errors.ts";
+import type { AgentVersion } from "../../ports/agent-version.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
 import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { Agent, Collaborators, Schema, ToolSource } from "./agent.ts";
+import type { Candidate } from "./candidate.ts";
 import { checkAgent } from "./definition/check-definition.ts";
 import { checkNotRoute } from "./definition/define.ts";
 import { toDescriptor } from "./definition/describe.ts";
@@ -13,7 +15,10 @@ import type { TimerAgent } from "./definition/timer-agent.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 
 export interface AgentDirectoryOptions {
-  /** The agents and tools to serve. */
+  /**
+   * The agents and tools to serve. Of several with one name, which differ in `version`, the first takes new requests, and the
+   * others continue open turns that do not fit it.
+   */
   readonly agents: readonly Agent[];
   /** Replacements for agents that others use, by the name they use. */
   readonly bind?: Collaborators;
@@ -27,6 +32,8 @@ export class AgentDirectory {
   /** The agent that sends requests at a time. */
   readonly timer: TimerAgent = createTimerAgent((name) => this.#agents.get(name));
   readonly #agents = new Map<string, Agent>();
+  /** The other versions of agents, by name, in the order in which they were given. */
+  readonly #beside = new Map<string, readonly Agent[]>();
   readonly #descriptors = new Map<string, AgentDescriptor>();
   readonly #bindings: Bindings;
   /** The configuration of new runs by agent, with references in place of secret values. */
@@ -41,9 +48,12 @@ export class AgentDirectory {
     const agents = given.map(toServed);
     this.#bindings = new Bindings(agents, bind);
     for (const agent of agents) {
-      if (this.#agents.has(agent.name))
-        throw new AgentError("invalid_request", `two agents have the name ${agent.name}`);
-      this.#agents.set(agent.name, agent);
+      const { name } = agent;
+      const first = this.#agents.get(name);
+      const beside = this.#beside.get(name) ?? [];
+      if (first) checkVersion(agent, [first, ...beside]);
+      if (first) this.#beside.set(name, [...beside, agent]);
+      else this.#agents.set(name, agent);
     }
     const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name ?? "";
     this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
@@ -61,14 +71,42 @@ export class AgentDirectory {
   /** The versions of the agents that were given, by name. */
   get served(): Readonly<Record<string, NodeAgent>> {
     const entries = this.names.map((name) => {
-      const { version, compatible } = this.get(name);
-      return [name, { ...(version !== undefined && { version }), compatible }] as const;
+      const beside = this.#beside.get(name)?.map((agent) => this.#toVersion(agent));
+      return [name, { ...this.#toVersion(this.get(name)), ...(beside && { beside }) }] as const;
     });
     return Object.fromEntries(entries);
   }
 
+  /** The agent that takes new requests. */
   find(name: string): Agent | undefined {
     return this.#agents.get(name);
+  }
+
+  /** The code that may continue an open turn of an agent, in the order in which it is tried. */
+  async *candidates(name: string): AsyncGenerator<Candidate> {
+    const first = this.#agents.get(name);
+    if (first) yield this.#toCandidate("served", first);
+    for (const agent of this.#beside.get(name) ?? []) yield this.#toCandidate("beside", agent);
+  }
+
+  /** The version under which an agent begins turns. */
+  versionOf({ version }: Agent): string | undefined {
+    return version;
+  }
+
+  /** Whether an agent is a version of the served one with its name. Another one may have the same name. */
+  isVersion(agent: Agent): boolean {
+    const { name } = agent;
+    return this.#agents.get(name) === agent || this.#beside.get(name)?.includes(agent) === true;
+  }
+
+  #toCandidate(from: Candidate["from"], agent: Agent): Candidate {
+    return { ...this.#toVersion(agent), from, agent: () => agent };
+  }
+
+  #toVersion(agent: Agent): AgentVersion {
+    const version = this.versionOf(agent);
+    return { ...(version !== undefined && { version }), compatible: agent.compatible };
   }
 
   /** The agents that an agent uses, by its own names for them. */
@@ -213,6 +251,16 @@ class Bindings {
       `agent ${agent.name} uses ${name}, but ${bound.name} has no operation ${missing.join(", ")}`,
     );
   }
+}
+
+/** Throws `invalid_request` unless an agent differs in its version from the others with its name. */
+function checkVersion({ name, version }: Agent, others: readonly Agent[]): void {
+  const same = others.find((other) => other.version === version);
+  if (same === undefined) return;
+  const fact = version === undefined ? "no version" : `the version ${JSON.stringify(version)}`;
+  throw new AgentError("invalid_request", `two agents have the name ${name} and ${fact}`, {
+    hint: "give each its own name, or its own version: then the first takes new requests",
+  });
 }
 
 function hasOwn({ operations }: Agent, name: string): boolean {

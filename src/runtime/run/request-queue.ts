@@ -3,6 +3,7 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Mailbox, isFromActor } from "../activation/mailbox.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
+import type { TurnCode } from "../activation/turn-code.ts";
 import { TurnInput } from "../activation/turn-input.ts";
 import type { WaitAnswer } from "../activation/turn-input.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
@@ -55,6 +56,7 @@ export class RequestQueue {
     context: RunContext,
     ledger: RunLedger,
     { state, bodies, passivated }: LoadedRun,
+    code: TurnCode | undefined,
     { outbox, renewal, listener }: QueueParts,
   ) {
     this.#context = context;
@@ -65,7 +67,7 @@ export class RequestQueue {
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     const unread = state.unread?.map((message, index) => ({ ...message, body: bodies[index] ?? null }));
     this.#inbox = new Inbox(context.limits, unread);
-    this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, passivated, listener);
+    this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, { passivated, code }, listener);
     this.input = new TurnInput(ledger, this.slot);
   }
 
@@ -230,7 +232,7 @@ export class RequestQueue {
     const { input, key } = accepted.request;
     this.#begin(agent, key, input, {});
     ledger.accept(unwanted);
-    const event = ledger.cancelUnstarted(unwanted, this.#context.agents.find(agent)?.version, false);
+    const event = ledger.cancelUnstarted(unwanted, this.#versionOf(agent), false);
     ledger.save();
     return toRunReceipt(ledger.runId, after, { requestId, event });
   }
@@ -267,8 +269,7 @@ export class RequestQueue {
     const after = ledger.recorder.head;
     const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
     if (queued) {
-      const version = this.#context.agents.find(queued.agent)?.version;
-      const event = ledger.cancelUnstarted(queued, version, true);
+      const event = ledger.cancelUnstarted(queued, this.#versionOf(queued.agent), true);
       ledger.save();
       return toRunReceipt(runId, after, { requestId, event });
     }
@@ -302,6 +303,13 @@ export class RequestQueue {
       this.slot.recover({ isDue, isRetry });
     } else if (this.#mailbox.size > 0) this.slot.startNext();
     return toRunReceipt(ledger.runId, ledger.recorder.head);
+  }
+
+  /** The version of the code that takes new requests of an agent. */
+  #versionOf(name: string): string | undefined {
+    const { agents } = this.#context;
+    const agent = agents.find(name);
+    return agent && agents.versionOf(agent);
   }
 
   /** Creates the row of a new run. */

@@ -4,16 +4,20 @@ import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { WaitingFor } from "../../protocol/answers/status.ts";
-import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { RunLedger, notWritten } from "../activation/run-ledger.ts";
+import { chooseCode } from "../activation/turn-code.ts";
+import type { TurnCode } from "../activation/turn-code.ts";
+import type { AgentDirectory } from "../agent/agent-directory.ts";
+import type { TriedCode } from "../agent/candidate.ts";
 import type { LoadedActor } from "../api.ts";
 import { Recorder } from "../journal/recorder.ts";
 import type { RecorderListener } from "../journal/recorder.ts";
 import { NO_AGENT } from "../journal/system-runs.ts";
 import { loadRun } from "../replay/load-run.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
+import { startedOf } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import { findEffect } from "./find-effect.ts";
@@ -33,8 +37,8 @@ export interface RunListener {
   flushed(run: Run): void;
   /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
-  /** The code of its turn does not fit the log: it must be dropped, and loaded again to hold the turn. */
-  unfit(run: Run, reason: HoldReason): void;
+  /** The code of its turn does not fit the log: it must be dropped, and loaded again to try the next code. */
+  unfit(run: Run, tried: TriedCode): void;
 }
 
 /** The owner of one run: processes its messages, runs its turns one after the other, and writes its log. */
@@ -54,7 +58,12 @@ export class Run implements RecorderListener {
   #isRemoved = false;
   #isUnfit = false;
 
-  private constructor(context: RunContext, listener: RunListener, claim: Claim, loaded: LoadedRun) {
+  private constructor(
+    context: RunContext,
+    listener: RunListener,
+    claim: Claim,
+    loaded: LoadedRun & { readonly code: TurnCode | undefined },
+  ) {
     this.runId = claim.cursor.runId;
     this.#context = context;
     this.#listener = listener;
@@ -62,12 +71,12 @@ export class Run implements RecorderListener {
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#outbox = new Outbox(context, this.#ledger);
     this.#renewal = new Renewal(context, this.#ledger, this.#outbox);
-    const unfit = (reason: HoldReason): void => {
+    const unfit = (tried: TriedCode): void => {
       this.#isUnfit = true;
-      this.#listener.unfit(this, reason);
+      this.#listener.unfit(this, tried);
     };
     const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit } };
-    this.#requests = new RequestQueue(context, this.#ledger, loaded, parts);
+    this.#requests = new RequestQueue(context, this.#ledger, loaded, loaded.code, parts);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -75,7 +84,7 @@ export class Run implements RecorderListener {
     context: RunContext,
     listener: RunListener,
     runId: RunId,
-    options?: ClaimOptions,
+    { tried, ...options }: ClaimOptions & { readonly tried?: TriedCode | undefined } = {},
   ): Promise<Run> {
     const { log } = context;
     const claim = await claimRun(log, runId, options);
@@ -86,7 +95,8 @@ export class Run implements RecorderListener {
       const named = open.flatMap(({ accepted }) => accepted.request.attachments ?? []);
       if (named.length > 0) await context.files.keep(named, runId);
       if (secrets.length > 0) await context.secrets.hold(secrets);
-      const run = new Run(context, listener, claim, loaded);
+      const code = await codeOf(context.agents, loaded, tried);
+      const run = new Run(context, listener, claim, { ...loaded, code });
       run.#ledger.recorder.held(secrets);
       return run;
     } catch (error) {
@@ -140,9 +150,9 @@ export class Run implements RecorderListener {
     return this.#isUnfit;
   }
 
-  /** Holds its turn, or tries it with other code, because the code that has run does not fit the log. */
-  async tried(reason: HoldReason): Promise<void> {
-    this.#requests.slot.hold(reason);
+  /** Tries its turn with the next code, or holds it, because the code that has run does not fit the log. */
+  async tryNext(): Promise<void> {
+    this.#requests.slot.tryNext();
     await this.#ledger.committed();
   }
 
@@ -352,6 +362,17 @@ export class Run implements RecorderListener {
       throw notWritten(cause);
     }
   }
+}
+
+/** The code for the open turn of a loaded run, if it has one. */
+async function codeOf(
+  agents: AgentDirectory,
+  { state, passivated }: LoadedRun,
+  tried: TriedCode | undefined,
+): Promise<TurnCode | undefined> {
+  const started = startedOf(state);
+  if (started === undefined || passivated === undefined) return undefined;
+  return chooseCode(agents, started.accepted.agent, passivated.journal, tried);
 }
 
 /** The id that the client of a message chose. */

@@ -4,10 +4,10 @@ import { AgentError } from "../../errors.ts";
 import { Fenced, Owned } from "../../ports/event-log.ts";
 import type { NodeAgent } from "../../ports/node-directory.ts";
 import type { DeliverOptions, RouterHandler, TakeoverOptions } from "../../ports/router.ts";
-import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { within } from "../../shared/clock.ts";
+import type { TriedCode } from "../agent/candidate.ts";
 import { toRunReceipt } from "../run/messages.ts";
 import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
@@ -157,12 +157,12 @@ export class RunHost implements RouterHandler, RunListener {
     this.#recovery.runWhenWritable();
   }
 
-  unfit(run: Run, reason: HoldReason): void {
+  unfit(run: Run, tried: TriedCode): void {
     const { runId } = run;
     if (this.peek(runId) !== run) return;
     this.drop(run);
     if (this.#closed) return;
-    const entry = this.#entry(runId, reason);
+    const entry = this.#entry(runId, tried);
     entry.loading?.then(
       () => {
         this.#allowPassivation(entry);
@@ -225,13 +225,13 @@ export class RunHost implements RouterHandler, RunListener {
     if (this.#closed) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
   }
 
-  /** Loads a run. With a reason, the code of its turn was tried and does not fit. */
-  async #load(runId: RunId, unfit: HoldReason | undefined): Promise<Run> {
+  /** Loads a run. If its turn was tried with code that does not fit, the next code is tried. */
+  async #load(runId: RunId, tried: TriedCode | undefined): Promise<Run> {
     const unlessOwnedBy = livingOthers(this.#context.router);
-    const run = await Run.load(this.#context, this, runId, { unlessOwnedBy });
-    if (unfit === undefined) return run;
+    const run = await Run.load(this.#context, this, runId, { unlessOwnedBy, tried });
+    if (tried === undefined) return run;
     try {
-      await run.tried(unfit);
+      await run.tryNext();
     } catch (error) {
       run.release();
       throw error;
@@ -240,10 +240,10 @@ export class RunHost implements RouterHandler, RunListener {
   }
 
   /** The entry of a run; loads the run if it is not in memory. */
-  #entry(runId: RunId, unfit?: HoldReason): Entry {
+  #entry(runId: RunId, tried?: TriedCode): Entry {
     const known = this.#entries.get(runId);
     if (known) return known;
-    const loading = this.#load(runId, unfit);
+    const loading = this.#load(runId, tried);
     const entry: Entry = { users: 0, run: undefined, loading };
     this.#entries.set(runId, entry);
     loading.then(

@@ -465,7 +465,7 @@ class CalledConfigs {
   /** The current configuration of an agent. A different agent with the name of a served one has none. */
   #currentOf(agent: Agent): JsonObject | undefined {
     const { agents } = this.#context;
-    return agents.find(agent.name) === agent ? agents.configOf(agent.name) : undefined;
+    return agents.isVersion(agent) ? agents.configOf(agent.name) : undefined;
   }
 }
 

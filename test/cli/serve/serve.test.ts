@@ -240,6 +240,24 @@ test("two agents with one name exit with 65", async () => {
   expect(command.output()).toContain('a.ts and b.ts both define an agent "speaker"');
 });
 
+test("a file exports several versions of an agent as a list, whose first takes new requests", async () => {
+  const version = (number: string): string => `defineAgent({
+    name: "order", purpose: "Orders.", version: "${number}", chat: () => "by ${number}",
+  })`;
+  const both = `const v1 = ${version("1")};\nconst v2 = ${version("2")};`;
+  const file = (exported: string): string => `import { defineAgent } from "troupe";\n${both}\n${exported}\n`;
+  const cwd = await createProject({ "agents/order.ts": file("export { v1, v2 };") });
+  const refused = startCommand(["serve", "--port=0"], { cwd });
+  expect(await refused.exited).toBe(65);
+  expect(refused.output()).toContain('order.ts defines two agents "order"');
+  expect(refused.output()).toContain("export default [orderV2, orderV1]");
+
+  await writeFile(join(cwd, "agents/order.ts"), file("export default [v2, v1];"));
+  const served = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await served.match(/http:\/\/127\.0\.0\.1:\d+/);
+  expect((await chat(url, "order")).result).toBe("by 2");
+});
+
 test.each([
   ["an unknown option", ["serve", "--prot=1"]],
   ["an unknown command", ["sevre"]],
