@@ -389,6 +389,7 @@ export class Recorder {
     this.#scheduled = false;
     // The snapshot covers the whole batch, so it is created when the batch is complete.
     if (pending.toSnapshot) pending.snapshot = pending.toSnapshot();
+    this.#context.textWindow.join();
     this.#pending = undefined;
     this.#inFlight = pending;
     this.#commits += 1;

@@ -4,7 +4,7 @@ import type { Environment } from "../../ports/environment.ts";
 export interface Gathering {
   /** The tick of the window's clock from which the next text closes the window. */
   fullAt: number;
-  /** The tick at which it closes at the latest. */
+  /** The tick at which it closes at the latest; `CLOSED` afterwards. */
   closesAt: number;
   /** Commits the batch, if it has not been committed before; must not throw. */
   close(): void;
@@ -16,8 +16,8 @@ export interface Gathering {
  *
  * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
  * the process to make 400 such commits a second, up to a maximum. The first text after that time closes it: a timer that
- * closes a window between two texts has kept those before waiting for nothing. A clock that ticks while a window is open closes
- * those that are over, of all runs in the same commit.
+ * closes a window between two texts has kept those before waiting for nothing. It then closes with the next commit of any run,
+ * at the latest at the next tick of a clock that runs while a window is open, so that one commit has what several runs say.
  */
 export class TextWindow {
   readonly #environment: Environment;
@@ -31,13 +31,15 @@ export class TextWindow {
   /** The open windows, and those that were closed since the newest tick. */
   #windows: Gathering[] = [];
   #open = 0;
+  /** Those that close with the next commit. */
+  #full: Gathering[] = [];
   #stopTimer: (() => void) | undefined;
 
   /** `maxMs` is the longest window, in milliseconds; 0 for none. */
   constructor(environment: Environment, maxMs: number) {
     this.#environment = environment;
     this.#maxMs = maxMs;
-    this.#tickMs = maxMs / TICKS;
+    this.#tickMs = Math.max(Math.floor(maxMs / TICKS), 1);
   }
 
   /**
@@ -69,9 +71,23 @@ export class TextWindow {
     if (this.#stopTimer === undefined) this.#wait();
   }
 
-  /** Takes a text. The first one that comes after the length of the window closes it at the next tick. */
+  /** Takes a text. The first one that comes after the length of the window closes it with the next commit. */
   take(gathering: Gathering): void {
-    if (this.#tick >= gathering.fullAt) gathering.closesAt = this.#tick;
+    if (this.#tick < gathering.fullAt || gathering.closesAt === this.#tick) return;
+    gathering.closesAt = this.#tick;
+    this.#full.push(gathering);
+  }
+
+  /** Closes the windows that wait for the next commit: a run is about to commit what does not wait. */
+  join(): void {
+    if (this.#full.length === 0) return;
+    const full = this.#full;
+    this.#full = [];
+    for (const gathering of full) {
+      if (gathering.closesAt === CLOSED) continue;
+      this.drop(gathering);
+      gathering.close();
+    }
   }
 
   /** Closes a window before its time, without a commit. */
@@ -87,6 +103,7 @@ export class TextWindow {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
     this.#windows = [];
+    this.#full = [];
   }
 
   /** The length of a window that opens now. */
@@ -102,6 +119,7 @@ export class TextWindow {
   readonly #close = (): void => {
     this.#stopTimer = undefined;
     this.#tick += 1;
+    this.#full = [];
     const over = this.#windows.filter(({ closesAt }) => closesAt !== CLOSED && closesAt <= this.#tick);
     this.#windows = this.#windows.filter(({ closesAt }) => closesAt > this.#tick);
     this.#open = this.#windows.length;
@@ -118,7 +136,7 @@ const PERIOD_MS = 100;
 const MS_FOR_EACH = 2.5;
 
 /** How often the clock ticks in the length of the longest window. */
-const TICKS = 10;
+const TICKS = 6;
 
 /** A window closes after this many times its length if no more texts come. */
 const LATEST = 1.6;

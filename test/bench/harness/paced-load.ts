@@ -30,6 +30,13 @@ export interface PacedLoad {
   readonly count?: PacedCounter;
 }
 
+/** What was measured, and when the turns that were still running have ended. */
+export interface PacedMeasurement {
+  readonly sample: PacedSample;
+  /** Another server can already be measured meanwhile: its clients begin as slowly as these end. */
+  readonly drained: Promise<unknown>;
+}
+
 /** Reads what a log has written so far, by name. */
 export type PacedCounter = () => Promise<Readonly<Record<string, number>>>;
 
@@ -40,7 +47,7 @@ export type PacedCounter = () => Promise<Readonly<Record<string, number>>>;
 export async function measurePacedTurns(
   server: ServerProcess,
   { clients, turnMs, ms, path = "/stream_request", body, count = async () => ({}) }: PacedLoad,
-): Promise<PacedSample> {
+): Promise<PacedMeasurement> {
   const first: number[] = [];
   const delays: number[] = [];
   let isOver = false;
@@ -73,9 +80,8 @@ export async function measurePacedTurns(
   isMeasured = false;
   const countsAfter = await count();
   isOver = true;
-  await running;
   const turns = delays.length / server.deltas;
-  return {
+  const sample: PacedSample = {
     cpuMs: (after.cpuMs - before.cpuMs) / turns,
     writes: (after.writes - before.writes) / turns,
     diskBytes: (after.diskBytes - before.diskBytes) / turns,
@@ -86,6 +92,7 @@ export async function measurePacedTurns(
       Object.entries(countsAfter).map(([name, value]) => [name, (value - (countsBefore[name] ?? 0)) / turns]),
     ),
   };
+  return { sample, drained: running };
 }
 
 const STAMPED = /"at \d+ ([\d.]+)"/gu;

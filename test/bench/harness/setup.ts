@@ -1,5 +1,7 @@
 /** The effort of the measurements. */
 export interface Setup {
+  /** Whether fewer rows and rounds of slow measurements are enough. */
+  readonly isQuick: boolean;
   readonly rounds: number;
   /** The duration of one round per server. */
   readonly roundMs: number;
@@ -23,6 +25,7 @@ export interface Setup {
 
 /** The settings for published figures: ten to twelve minutes. */
 export const THOROUGH: Setup = {
+  isQuick: false,
   rounds: 15,
   roundMs: 600,
   warmUpTurns: 10_000,
@@ -35,6 +38,7 @@ export const THOROUGH: Setup = {
 
 /** Enough to find large deviations: two minutes. */
 export const QUICK: Setup = {
+  isQuick: true,
   rounds: 5,
   roundMs: 400,
   warmUpTurns: 3_000,

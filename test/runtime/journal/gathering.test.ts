@@ -63,10 +63,14 @@ async function talk({
     },
     ...options,
   });
-  for (let run = 0; run < runs; run += 1)
-    void runtime.process("talker", { type: "ChatRequest", input: String(run) }).catch(() => {});
-  await environment.idle();
+  async function ask(...inputs: readonly string[]): Promise<void> {
+    for (const input of inputs)
+      void runtime.process("talker", { type: "ChatRequest", input }).catch(() => {});
+    await environment.idle();
+  }
+  await ask(...Array.from({ length: runs }, (_, run) => String(run)));
   return {
+    ask,
     environment,
     commits,
     said,
@@ -97,9 +101,9 @@ test("on a busy server the first text is committed at once, and later ones gathe
   expect(commits).toEqual([
     "0 ms: RequestStarted",
     "0 ms: TextOutput",
-    // The window opens with the second text, and the fifth is the first that comes 50 ms later.
-    "80 ms: TextOutput TextOutput TextOutput TextOutput",
-    "160 ms: TextOutput TextOutput TextOutput TextOutput",
+    // The window opens with the second text, and the fifth is the first that comes 50 ms later. The clock ticks every 8 ms.
+    "84 ms: TextOutput TextOutput TextOutput TextOutput",
+    "164 ms: TextOutput TextOutput TextOutput TextOutput",
   ]);
   await close();
 });
@@ -122,8 +126,25 @@ test("a window closes by itself when no more texts come", async () => {
 
 test("the first text after the length of a window closes it at the next tick", async () => {
   const { environment, commits, close } = await talk({ texts: 5, paceMs: 33 });
-  await environment.advance(103);
-  expect(commits.at(-1)).toBe("103 ms: TextOutput TextOutput TextOutput");
+  await environment.advance(105);
+  expect(commits.at(-1)).toBe("105 ms: TextOutput TextOutput TextOutput");
+  await close();
+});
+
+test("a window that the next tick would close closes before it, with the commit of another run", async () => {
+  const { environment, commits, ask, close } = await talk({ texts: 5 });
+  await environment.advance(81);
+  expect(commits.at(-1)).toBe("0 ms: TextOutput");
+  await ask("another");
+  expect(commits.at(-1)).toBe("81 ms: TextOutput TextOutput TextOutput TextOutput");
+  await close();
+});
+
+test("a window that has not lasted its length does not close with the commit of another run", async () => {
+  const { environment, commits, ask, close } = await talk({ texts: 5 });
+  await environment.advance(61);
+  await ask("another");
+  expect(commits.at(-1)).toBe("0 ms: TextOutput");
   await close();
 });
 
