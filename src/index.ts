@@ -51,7 +51,14 @@ export type { Claim, Cursor, EventLog, LogFigures, LogHealth, Page } from "./por
 export type { Batch } from "./ports/log-batch.ts";
 export type { ReadOptions } from "./ports/log-queries.ts";
 export { ModelError } from "./ports/model.ts";
-export type { Model, ModelContext, ModelPart, QueueOptions, RateOptions } from "./ports/model.ts";
+export type {
+  LanguageModel,
+  Model,
+  ModelContext,
+  ModelPart,
+  QueueOptions,
+  RateOptions,
+} from "./ports/model.ts";
 export type { Readiness, ReadinessPart, ReadinessProbe } from "./ports/readiness.ts";
 export type { Router } from "./ports/router.ts";
 export type { SecretStore } from "./ports/secret-store.ts";

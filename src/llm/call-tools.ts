@@ -3,7 +3,7 @@ import type { ErrorCode } from "../errors.ts";
 import { parseWith } from "../runtime/agent/definition/schema.ts";
 import { cut } from "../runtime/journal/json-limits.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
-import type { Message, ModelToolCall } from "./prompt/prompt.ts";
+import type { Message, ModelToolCall } from "../runtime/model/prompt.ts";
 import { decisionSchema, mustAsk, toNote, declinedResult } from "./approval.ts";
 import type { Decision } from "./approval.ts";
 import type { Callable, ToolSet } from "./tool-set.ts";

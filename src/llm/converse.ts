@@ -7,8 +7,8 @@ import { byteLength, cut } from "../runtime/journal/json-limits.ts";
 import { callTools } from "./call-tools.ts";
 import { ChatHistory } from "./prompt/chat-history.ts";
 import { imagesAmong } from "./prompt/images.ts";
-import { parseCompletion, toMessage } from "./prompt/prompt.ts";
-import type { Completion, Message, Prompt } from "./prompt/prompt.ts";
+import { parseCompletion, toMessage } from "../runtime/model/prompt.ts";
+import type { Completion, Message, Prompt } from "../runtime/model/prompt.ts";
 import type { ToolSet } from "./tool-set.ts";
 
 /** The settings of an agent that is made from a model. */

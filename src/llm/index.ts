@@ -1,6 +1,7 @@
 export type { ApprovalRule, Approvals } from "./approval.ts";
 export { aiSdkModel } from "./ai-sdk/model.ts";
-export type { AiSdkModelOptions, LanguageModel } from "./ai-sdk/model.ts";
+export type { AiSdkModelOptions } from "../runtime/model/provider-model.ts";
+export type { LanguageModel } from "../ports/model.ts";
 export type { AiSdkTool } from "./ai-sdk/tool.ts";
 export { llmAgent } from "./llm-agent.ts";
 export type { LlmAgentOptions, LlmMessages, StructuredOperations } from "./llm-agent.ts";
@@ -11,12 +12,16 @@ export { modelFromEnv } from "./ai-sdk/model-from-env.ts";
 export type { ModelVariables } from "./ai-sdk/model-from-env.ts";
 export type {
   Completion,
+  Instruction,
+  Instructions,
   Message,
   MessageImage,
+  ModelSettings,
   ModelToolCall,
   Prompt,
+  ProviderOptions,
   ToolDescription,
-} from "./prompt/prompt.ts";
+} from "../runtime/model/prompt.ts";
 export { scriptedModel } from "./scripted-model.ts";
 export type { Script, ScriptStep } from "./scripted-model.ts";
 export type { Tools } from "./tool-set.ts";

@@ -1,6 +1,6 @@
 import { AgentError } from "../errors.ts";
 import * as z from "zod";
-import type { Model } from "../ports/model.ts";
+import type { LanguageModel, Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
 import { checkCompletionOptions } from "../runtime/agent/call-options.ts";
@@ -10,8 +10,8 @@ import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { HISTORY_LIMIT_BYTES } from "./prompt/chat-history.ts";
-import { aiSdkModel, isLanguageModel } from "./ai-sdk/model.ts";
-import type { LanguageModel } from "./ai-sdk/model.ts";
+import { toModel } from "../runtime/model/provider-model.ts";
+import { aiSdkModel } from "./ai-sdk/model.ts";
 import { converse, STEER } from "./converse.ts";
 import { toRules } from "./approval.ts";
 import type { Approvals } from "./approval.ts";
@@ -31,8 +31,8 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
   readonly version?: string;
   /** Other versions whose interrupted turns this one can continue. */
   readonly compatible?: readonly string[];
-  /** The model, or a language model of an AI SDK provider as it is. */
-  readonly model: Model | LanguageModel;
+  /** The model: a language model of an AI SDK provider as it is, its name at the AI SDK's gateway, or another one. */
+  readonly model: Model | LanguageModel | string;
   /** The system prompt; a function gets the turn, for example to read its configuration. */
   readonly instructions: string | ((turn: Turn<Collaborators, Config>) => string);
   /**
@@ -99,7 +99,6 @@ export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
 ): Agent<ChatOperations, LlmMessages> {
   const { instructions, agents = [], maxSteps = 20, output } = options;
-  const model = isLanguageModel(options.model) ? aiSdkModel(options.model) : options.model;
   const { parallelCalls = 32, historyBytes = 128 * 1024 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
   const { retry, fallback, firstTokenMs, idleMs } = options;
@@ -112,12 +111,8 @@ export function llmAgent(
       `agent ${name}: historyBytes must be at most ${HISTORY_LIMIT_BYTES}`,
     );
   }
-  if (typeof (model as Partial<Model> | undefined)?.generate !== "function") {
-    throw new AgentError(
-      "invalid_request",
-      `the model of agent ${name} is not a model: use a model of an AI SDK provider, modelFromEnv or scriptedModel`,
-    );
-  }
+  const given = options.model;
+  const model = typeof given === "string" ? aiSdkModel(given) : toModel(given, `agent ${name}`);
   if (typeof instructions !== "string" && typeof instructions !== "function") {
     throw new AgentError(
       "invalid_request",

@@ -2,8 +2,8 @@ import { ModelError } from "../ports/model.ts";
 import type { Model, ModelPart, QueueOptions } from "../ports/model.ts";
 import type { Json } from "../protocol/json.ts";
 import { toQueueOptions } from "../runtime/agent/call-options.ts";
-import { parsePrompt } from "./prompt/prompt.ts";
-import type { Completion, Prompt } from "./prompt/prompt.ts";
+import { parsePrompt, toInstructionText } from "../runtime/model/prompt.ts";
+import type { Completion, Prompt } from "../runtime/model/prompt.ts";
 
 /** One completion of a scripted model. */
 export interface ScriptStep {
@@ -20,7 +20,9 @@ export interface ScriptStep {
  * The answers of a scripted model: a list, indexed by the number of its earlier answers in the conversation,
  * or a function of the prompt. A string is a step with that text.
  */
-export type Script = readonly (string | ScriptStep)[] | ((prompt: Prompt) => string | ScriptStep);
+export type Script =
+  | readonly (string | ScriptStep)[]
+  | ((prompt: Prompt & { readonly instructions: string }) => string | ScriptStep);
 
 /**
  * A model that answers by a script. It needs no network, and the same prompt always gets the same answer,
@@ -54,7 +56,10 @@ export function scriptedModel(
 
 function stepOf(script: Script, prompt: Prompt): ScriptStep {
   const answered = answersIn(prompt);
-  const step = typeof script === "function" ? script(prompt) : script[answered];
+  const step =
+    typeof script === "function"
+      ? script({ ...prompt, instructions: toInstructionText(prompt.instructions) })
+      : script[answered];
   if (step === undefined) {
     throw new ModelError(`the script ends after ${answered} answers`);
   }

@@ -10,7 +10,7 @@ import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk/tool.ts";
 import type { AiSdkTool } from "./ai-sdk/tool.ts";
-import type { ToolDescription } from "./prompt/prompt.ts";
+import type { ToolDescription } from "../runtime/model/prompt.ts";
 import type { ApprovalRule, ApprovalRules } from "./approval.ts";
 import { rawSchema } from "./prompt/raw-schema.ts";
 

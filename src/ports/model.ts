@@ -47,6 +47,17 @@ export interface Model extends QueueOptions {
   generate(input: Json, context: ModelContext): AsyncIterable<ModelPart>;
 }
 
+/**
+ * A language model as a provider of the AI SDK makes it, in version 2, 3 or 4 of its specification. The runtime calls it
+ * itself.
+ */
+export interface LanguageModel {
+  readonly specificationVersion: "v2" | "v3" | "v4";
+  readonly provider: string;
+  readonly modelId: string;
+  doStream(options: never): PromiseLike<{ readonly stream: object }>;
+}
+
 /** Context of a completion besides its input. */
 export interface ModelContext {
   /** An idempotency key: equal on every attempt of this completion, and unique over all runs and servers. */

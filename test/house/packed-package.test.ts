@@ -42,6 +42,9 @@ test("every TypeScript block of the documentation compiles in a project made by 
   expect(blocks.length).toBeGreaterThan(5);
   // A page about the client uses the type of an agent of another page.
   const [booking = ""] = readTypeScript("docs/guide/people.md");
+  // A page about models uses a provider, which a reader installs.
+  await mkdir(join(project, "documentation/node_modules"), { recursive: true });
+  await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
   await compile("documentation", { ...Object.fromEntries(blocks), "agents/booking.ts": booking });
 });
 

@@ -9,7 +9,7 @@ import { requestOf, textsOf, theOne } from "../agents/events.ts";
 
 /** Requests for a summary have their own instructions. */
 function isSummary({ instructions }: Prompt): boolean {
-  return instructions.startsWith("Summarize");
+  return typeof instructions === "string" && instructions.startsWith("Summarize");
 }
 
 /** Sends texts to one run, one after the other. */

@@ -24,7 +24,7 @@ export function checkModel(): Finding[] {
       const message = "no model in the environment; agents that have a script use it";
       return [{ subject, ok: true, message }];
     }
-    const missing = ["ai", "@ai-sdk/openai-compatible"].filter((name) => findVersion(name) === undefined);
+    const missing = ["@ai-sdk/openai-compatible"].filter((name) => findVersion(name) === undefined);
     if (missing.length === 0) return [{ subject, ok: true, message: `${model.name}, from the environment` }];
     const message = `${model.name} needs packages that are not installed`;
     return [{ subject, ok: false, message, fix: `npm install ${missing.join(" ")}` }];
@@ -49,7 +49,7 @@ export function checkPackages(): Finding[] {
 }
 
 const OPTIONAL = {
-  ai: "language models",
+  ai: "models that are named at the AI SDK's gateway",
   "@ai-sdk/openai-compatible": "models that the environment names",
   "@modelcontextprotocol/client": "tools of MCP servers",
   "@grpc/grpc-js": "the AIP protocol",

@@ -21,7 +21,7 @@ export interface ModelVariables {
 /**
  * The model named by the environment, by default that of the process, or the given one if no variable names a model. Throws
  * where a variable is misspelt or does not fit the others, and where none names a model and none is given. A named model
- * needs the packages `ai` and `@ai-sdk/openai-compatible`, which are loaded on first use.
+ * needs the package `@ai-sdk/openai-compatible`, which is loaded on first use.
  *
  * @example
  * const assistant = llmAgent({ name: "assistant", purpose: "Helps.", instructions: "Help.", model: modelFromEnv() });
@@ -132,7 +132,7 @@ function liveModel(live: Live): Model {
 
 async function load({ url, model, key, images, keyVariable }: Live): Promise<Model> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible").catch((cause: unknown) => {
-    throw new ModelError("the model in the environment needs: npm install ai @ai-sdk/openai-compatible", {
+    throw new ModelError("the model in the environment needs: npm install @ai-sdk/openai-compatible", {
       cause,
     });
   });

@@ -2,8 +2,8 @@ import type { Json } from "../../protocol/json.ts";
 import { byteLength, cut } from "../../runtime/journal/json-limits.ts";
 import type { CompletionOptions, Turn } from "../../runtime/agent/turn-api.ts";
 import { withNewestImages } from "./images.ts";
-import { parseCompletion } from "./prompt.ts";
-import type { Message } from "./prompt.ts";
+import { parseCompletion } from "../../runtime/model/prompt.ts";
+import type { Message } from "../../runtime/model/prompt.ts";
 
 /** Maximum size of a conversation that always fits into an agent's memory. */
 export const HISTORY_LIMIT_BYTES: number = 256 * 1024;

@@ -1,5 +1,5 @@
 import type { Attachment } from "../../runtime/agent/turn-api.ts";
-import type { Message, MessageImage } from "./prompt.ts";
+import type { Message, MessageImage } from "../../runtime/model/prompt.ts";
 
 /** A larger image is only named; most providers refuse it. */
 const IMAGE_LIMIT_BYTES = 5 * 1_048_576;
@@ -37,15 +37,6 @@ export function withNewestImages(messages: readonly Message[]): readonly Message
     limited.unshift(shown.length === 0 ? named : { ...named, images: shown });
   }
   return limited;
-}
-
-/** The media type of an image by its first bytes, which providers rely on; `undefined` if it is no image. */
-export function imageTypeOf(bytes: Uint8Array): string | undefined {
-  const head = String.fromCharCode(...bytes.subarray(0, 12));
-  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (head.startsWith("GIF8")) return "image/gif";
-  return head.startsWith("RIFF") && head.endsWith("WEBP") ? "image/webp" : undefined;
 }
 
 function isImage(mimeType: string): boolean {

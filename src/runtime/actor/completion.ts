@@ -1,6 +1,6 @@
 import type { Environment } from "../../ports/environment.ts";
 import { ModelError } from "../../ports/model.ts";
-import type { ModelContext, ModelPart } from "../../ports/model.ts";
+import type { Model, ModelContext, ModelPart } from "../../ports/model.ts";
 import type { Usage, CompletionErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
@@ -12,6 +12,7 @@ import { COMPLETION } from "../replay/signature.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { TimedCall } from "../calls/attempts.ts";
 import { codeOf, ModelAccess } from "../calls/model-access.ts";
+import { toModel } from "../model/provider-model.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import { toBlob } from "../artifacts/artifact.ts";
@@ -19,7 +20,8 @@ import { toCallKey } from "../journal/call-id.ts";
 import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 
 /** A completion, requested for the first time or again after a crash. */
-export interface NewCompletion extends Omit<CompletionOptions, "timeoutMs">, TimedCall {
+export interface NewCompletion extends Omit<CompletionOptions, "timeoutMs" | "model">, TimedCall {
+  readonly model: Model;
   readonly logged: boolean;
 }
 
@@ -29,14 +31,19 @@ const RESULT_LIMIT_BYTES = EVENT_LIMIT_BYTES - 4_096;
 /** Asks a model for the code of an actor. */
 export async function completeWith(sequence: Sequence, options: CompletionOptions): Promise<Json> {
   const { actor } = sequence;
-  const { model, timeoutMs } = options;
+  const { timeoutMs } = options;
+  const model = toModel(options.model, actor.describe("turn.complete"));
   const place = `model ${model.name}`;
   checkCompletionOptions(options, actor.describe(place));
   checkQueueOptions(model, place);
   const input = toJson(options.input, "the input of the model", Infinity);
-  return sequence.issue(COMPLETION, (step) => complete(actor, { ...options, ...step, input, timeoutMs }), {
-    of: { agent: model.name },
-  });
+  return sequence.issue(
+    COMPLETION,
+    (step) => complete(actor, { ...options, ...step, model, input, timeoutMs }),
+    {
+      of: { agent: model.name },
+    },
+  );
 }
 
 /**

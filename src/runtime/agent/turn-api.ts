@@ -1,6 +1,6 @@
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Model } from "../../ports/model.ts";
+import type { LanguageModel, Model } from "../../ports/model.ts";
 import type { Approval } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
@@ -310,8 +310,12 @@ export interface EffectContext {
 
 /** The options of a completion. */
 export interface CompletionOptions extends TimeoutOption {
-  readonly model: Model;
-  /** The model's input; not stored, because a replay creates it again. */
+  /** The model, or a language model of an AI SDK provider as it is. */
+  readonly model: Model | LanguageModel;
+  /**
+   * The model's input; not stored, because a replay creates it again. Models of providers take a text, or a `Prompt` of
+   * `troupe/llm`.
+   */
   readonly input: Json;
   /** How it is tried again while the model is away. The turn rests meanwhile and needs no memory. */
   readonly retry?: ModelRetryOptions;
@@ -331,7 +335,9 @@ export interface CompletionOptions extends TimeoutOption {
 }
 
 /** The models that are asked instead of one that gave no answer. */
-export type ModelFallback = readonly Model[] | ((error: FailedCompletion) => readonly Model[]);
+export type ModelFallback =
+  | readonly (Model | LanguageModel)[]
+  | ((error: FailedCompletion) => readonly (Model | LanguageModel)[]);
 
 /** Why an attempt of a completion failed. */
 export interface FailedCompletion {

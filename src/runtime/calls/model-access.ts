@@ -8,6 +8,7 @@ import { backoffMs } from "../../shared/backoff.ts";
 import type { Backoff } from "../../shared/backoff.ts";
 import type { ModelRetryOptions } from "../agent/call-options.ts";
 import { errorMessage } from "../agent/error-message.ts";
+import { toModel } from "../model/provider-model.ts";
 import type { ModelFallback } from "../agent/turn-api.ts";
 import type { CallRecord } from "../replay/turn-journal.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
@@ -273,9 +274,11 @@ export class ModelAccess {
   #others(thrown: unknown): readonly Model[] {
     const { fallback } = this.#options;
     const code = codeOf(thrown);
-    if (typeof fallback !== "function") return code === "model_unavailable" ? (fallback ?? []) : [];
+    if (typeof fallback !== "function" && code !== "model_unavailable") return [];
     try {
-      return fallback({ message: errorMessage(thrown), model: this.#current.name, ...(code && { code }) });
+      const error = { message: errorMessage(thrown), model: this.#current.name, ...(code && { code }) };
+      const others = typeof fallback === "function" ? fallback(error) : (fallback ?? []);
+      return others.map((other) => toModel(other, "a fallback"));
     } catch (error) {
       const { turn, agent } = this.#options.caller;
       turn.context.telemetry.failed("a fallback failed", error, turn.place({ agent: agent.name }));

@@ -4,18 +4,61 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 
 /** The input of `turn.complete` for the models of this package. */
 export interface Prompt {
-  /** The system prompt. */
-  readonly instructions: string;
+  /** The system prompt; a list for options of the provider on its parts. */
+  readonly instructions: Instructions;
   /** The conversation, oldest message first; the model adds the next one. */
   readonly messages: readonly Message[];
   /** The tools that the model may call. */
   readonly tools: readonly ToolDescription[];
   /** JSON Schema of the answer, if it must be JSON. */
   readonly output?: JsonObject;
+  /** How the model answers. */
+  readonly settings?: ModelSettings;
+}
+
+/** How a model answers, as far as it can be told that. */
+export interface ModelSettings {
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  /** It stops before it says one of these. */
+  readonly stopSequences?: readonly string[];
+  readonly seed?: number;
+  /** How much it thinks, for models that can be told that. */
+  readonly reasoning?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+  /** Whether it calls tools: as it likes (`auto`, the default), not, at least one, or this one. */
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
+  /**
+   * Options that mark where the cache of a provider may end. They are set on the last part of the instructions and on the
+   * newest message, so that a conversation is read from the cache as it grows.
+   */
+  readonly cache?: ProviderOptions;
+  /** Options of the call that only the provider knows, by its name. */
+  readonly providerOptions?: ProviderOptions;
+}
+
+/** Options that only a provider knows, by its name, for example `{ anthropic: { cacheControl: { type: "ephemeral" } } }`. */
+export interface ProviderOptions {
+  readonly [provider: string]: JsonObject;
+}
+
+/** A system prompt: a text, or its parts in their order. */
+export type Instructions = string | readonly Instruction[];
+
+/** A part of a system prompt. */
+export interface Instruction {
+  readonly content: string;
+  readonly providerOptions?: ProviderOptions;
 }
 
 /** One message of a conversation. */
-export type Message =
+export type Message = {
+  /** For example, that the provider keeps the conversation up to here in its cache. */
+  readonly providerOptions?: ProviderOptions;
+} & (
   | {
       readonly role: "user";
       readonly content: string;
@@ -36,7 +79,8 @@ export type Message =
       readonly name: string;
       readonly content: string;
       readonly isError?: boolean;
-    };
+    }
+);
 
 /** A reference to a stored image. */
 export interface MessageImage {
@@ -66,9 +110,12 @@ export interface ModelToolCall {
 export interface Completion {
   readonly text: string;
   readonly toolCalls: readonly ModelToolCall[];
-  /** Why the model stopped: `stop`, `tool-calls`, `length`, `content-filter` or `other`. */
+  /** Why the model stopped: `stop`, `tool-calls`, `length`, `content-filter`, `error` or `other`. */
   readonly finishReason: string;
+  /** What the message of the answer needs besides text and calls, when the model gets it back. */
   readonly original?: Json;
+  /** What the provider ignored, for example a setting that the model does not have. */
+  readonly warnings?: readonly string[];
 }
 
 /** Parses a prompt; a plain text is a conversation of one message. */
@@ -76,14 +123,20 @@ export function parsePrompt(input: Json): Prompt {
   if (typeof input === "string") {
     return { instructions: "", messages: [{ role: "user", content: input }], tools: [] };
   }
-  const { instructions = "", messages, tools = [], output } = (input ?? {}) as Partial<Prompt>;
+  const { instructions = "", messages, tools = [], output, settings } = (input ?? {}) as Partial<Prompt>;
   if (!Array.isArray(messages)) {
     throw new AgentError(
       "invalid_request",
       "the input of a model must be a text, or an object with messages",
     );
   }
-  return { instructions, messages: messages as readonly Message[], tools, ...(output && { output }) };
+  return {
+    instructions,
+    messages: messages as readonly Message[],
+    tools,
+    ...(output && { output }),
+    ...(settings && { settings }),
+  };
 }
 
 /** Parses a completion. */
@@ -96,6 +149,12 @@ export function parseCompletion(result: Json): Completion {
     );
   }
   return { text, toolCalls, finishReason, ...(original !== undefined && { original }) };
+}
+
+/** A system prompt as one text. */
+export function toInstructionText(instructions: Instructions): string {
+  if (typeof instructions === "string") return instructions;
+  return instructions.map(({ content }) => content).join("\n\n");
 }
 
 /** Converts a completion to a message for the next prompt. */

@@ -1,0 +1,190 @@
+import { AgentError } from "../../errors.ts";
+import type { LanguageModel, ModelContext } from "../../ports/model.ts";
+import type { Json } from "../../protocol/json.ts";
+import { isObject } from "../../protocol/json.ts";
+import type {
+  Instructions,
+  Message,
+  MessageImage,
+  ModelSettings,
+  Prompt,
+  ProviderOptions,
+} from "./prompt.ts";
+
+/** The versions of the specification of language models. In version 4 the data of a file has a tag. */
+export type SpecificationVersion = LanguageModel["specificationVersion"];
+
+/** What a call of a provider's model is made of, besides the prompt. */
+export interface ProviderCallOptions {
+  readonly version: SpecificationVersion;
+  /** The settings of the model; those of the prompt come first. */
+  readonly settings: ModelSettings;
+  /** Reads the bytes of an image; absent for a model without image input. */
+  readonly readImage: ModelContext["readArtifact"] | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Converts a prompt to the options of `doStream`, including the bytes of its images. */
+export async function toProviderCall(prompt: Prompt, options: ProviderCallOptions): Promise<object> {
+  const { instructions, messages, tools, output } = prompt;
+  const { toolChoice = "auto", cache, ...settings } = withSettings(options.settings, prompt.settings ?? {});
+  const said = await Promise.all(
+    messages.filter(saysAnything).map((message) => toProviderMessage(message, options)),
+  );
+  return {
+    ...settings,
+    prompt: [...withMark(toSystemMessages(instructions), cache), ...withMark(joinResults(said), cache)],
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, input }) => {
+        return { type: "function", name, description, inputSchema: input };
+      }),
+      toolChoice:
+        typeof toolChoice === "string" ? { type: toolChoice } : { type: "tool", toolName: toolChoice.tool },
+    }),
+    ...(output && { responseFormat: { type: "json", schema: output } }),
+    abortSignal: options.signal,
+  };
+}
+
+/** Settings with others that come first. */
+function withSettings(settings: ModelSettings, first: ModelSettings): ModelSettings {
+  const { providerOptions: options } = settings;
+  const { providerOptions: firstOptions } = first;
+  const both = { ...settings, ...first };
+  return options && firstOptions ? { ...both, providerOptions: withOptions(options, firstOptions) } : both;
+}
+
+/** Options with others that come first; those of each provider are joined. */
+function withOptions(options: ProviderOptions, first: ProviderOptions): ProviderOptions {
+  const joined = Object.entries(first).map(([name, own]) => [name, { ...options[name], ...own }] as const);
+  return { ...options, ...Object.fromEntries(joined) };
+}
+
+/** A message of the specification. */
+interface ProviderMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly content: string | readonly object[];
+  readonly providerOptions?: ProviderOptions;
+}
+
+/** Messages with the mark of a cache on the last one. */
+function withMark(
+  messages: readonly ProviderMessage[],
+  cache: ProviderOptions | undefined,
+): readonly ProviderMessage[] {
+  const last = messages.at(-1);
+  if (cache === undefined || last === undefined) return messages;
+  return [
+    ...messages.slice(0, -1),
+    { ...last, providerOptions: withOptions(cache, last.providerOptions ?? {}) },
+  ];
+}
+
+function toSystemMessages(instructions: Instructions): readonly ProviderMessage[] {
+  const parts = typeof instructions === "string" ? [{ content: instructions }] : instructions;
+  return parts.filter(({ content }) => content !== "").map((part) => ({ role: "system", ...part }));
+}
+
+/** Whether a message has any content. Many providers refuse a conversation with an empty one. */
+function saysAnything(message: Message): boolean {
+  if (message.role !== "assistant") return true;
+  const { content, toolCalls = [], original } = message;
+  return content.trim() !== "" || toolCalls.length > 0 || original !== undefined;
+}
+
+async function toProviderMessage(message: Message, options: ProviderCallOptions): Promise<ProviderMessage> {
+  const { providerOptions } = message;
+  const own = providerOptions && { providerOptions };
+  switch (message.role) {
+    case "user": {
+      const { content, images = [] } = message;
+      const shown = await Promise.all(images.map((image) => toImagePart(image, options)));
+      const parts = [toText(content), ...shown.filter((part) => part !== undefined)];
+      return { role: "user", content: parts, ...own };
+    }
+    case "assistant": {
+      const { content, toolCalls = [], original } = message;
+      if (Array.isArray(original)) {
+        const parts = toOriginalParts(original as readonly Json[], options.version);
+        return { role: "assistant", content: parts, ...own };
+      }
+      const calls = toolCalls.map(({ id, name, input }) => {
+        return { type: "tool-call", toolCallId: id, toolName: name, input };
+      });
+      const parts = [...(content.trim() === "" ? [] : [toText(content)]), ...calls];
+      return { role: "assistant", content: parts, ...own };
+    }
+    case "tool": {
+      const { callId, name, content, isError = false } = message;
+      const output = { type: isError ? "error-text" : "text", value: content };
+      const part = { type: "tool-result", toolCallId: callId, toolName: name, output };
+      return { role: "tool", content: [part], ...own };
+    }
+    default: {
+      const never: never = message;
+      return never;
+    }
+  }
+}
+
+function toText(text: string): object {
+  return { type: "text", text };
+}
+
+/** The results of the calls of one answer are one message. */
+function joinResults(messages: readonly ProviderMessage[]): readonly ProviderMessage[] {
+  const joined: ProviderMessage[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    if (message.role !== "tool" || last?.role !== "tool") joined.push(message);
+    else
+      joined[joined.length - 1] = { ...last, ...message, content: [...partsOf(last), ...partsOf(message)] };
+  }
+  return joined;
+}
+
+function partsOf({ content }: ProviderMessage): readonly object[] {
+  return typeof content === "string" ? [toText(content)] : content;
+}
+
+/** The image part; `undefined` if the bytes are not an image, which providers refuse. */
+async function toImagePart(
+  { artifactId }: MessageImage,
+  { readImage, version }: ProviderCallOptions,
+): Promise<object | undefined> {
+  if (readImage === undefined) return undefined;
+  try {
+    const bytes = await readImage(artifactId);
+    const mediaType = imageTypeOf(bytes);
+    return mediaType === undefined ? undefined : { type: "file", mediaType, data: toData(bytes, version) };
+  } catch (thrown) {
+    // The file may have been removed since.
+    if (thrown instanceof AgentError && thrown.code === "not_found") return undefined;
+    throw thrown;
+  }
+}
+
+/** The parts of an answer, as the model gets them back. */
+function toOriginalParts(original: readonly Json[], version: SpecificationVersion): readonly object[] {
+  const parts: object[] = [];
+  for (const part of original) {
+    if (!isObject(part)) continue;
+    const { type, data } = part;
+    if (version !== "v4" && (type === "reasoning-file" || type === "custom")) continue;
+    parts.push(typeof data === "string" ? { ...part, data: toData(data, version) } : part);
+  }
+  return parts;
+}
+
+function toData(data: Uint8Array | string, version: SpecificationVersion): unknown {
+  return version === "v4" ? { type: "data", data } : data;
+}
+
+/** The media type of an image by its first bytes, which providers rely on; `undefined` if it is no image. */
+function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const head = String.fromCharCode(...bytes.subarray(0, 12));
+  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("GIF8")) return "image/gif";
+  return head.startsWith("RIFF") && head.endsWith("WEBP") ? "image/webp" : undefined;
+}

@@ -1,0 +1,174 @@
+import { AgentError } from "../../errors.ts";
+import { ModelError } from "../../ports/model.ts";
+import type { LanguageModel, Model, QueueOptions } from "../../ports/model.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import { toQueueOptions } from "../agent/call-options.ts";
+import { keyVariableOf, toModelError } from "./model-error.ts";
+import { parsePrompt } from "./prompt.ts";
+import type { ModelSettings } from "./prompt.ts";
+import { ProviderAnswer } from "./provider-answer.ts";
+import type { StreamPart } from "./provider-answer.ts";
+import { toProviderCall } from "./provider-call.ts";
+
+/** How a model of the AI SDK is used. */
+export interface AiSdkModelOptions extends QueueOptions {
+  /** Shown in the events of each completion. Default: the names of provider and model. */
+  readonly name?: string;
+  /** A label for the account that pays, if the process uses several for models of one name; not the key itself. */
+  readonly account?: string;
+  /** How it answers; what a prompt says of that comes first. */
+  readonly settings?: ModelSettings;
+  /**
+   * Whether the model accepts images. Otherwise it gets only their names, because most such models refuse
+   * images. Default true.
+   */
+  readonly images?: boolean;
+  /**
+   * The environment variable with the key of the provider, which the error of a refused key names. Default: that of the
+   * provider in the AI SDK, if it is known.
+   */
+  readonly keyVariable?: string;
+  /**
+   * The price of a million tokens; if given, each completion reports its cost. Default: tokens from the cache of the
+   * provider cost as much as others of the input, and reasoning as much as other output.
+   */
+  readonly price?: {
+    readonly input: number;
+    readonly cachedInput?: number;
+    readonly output: number;
+    readonly reasoning?: number;
+  };
+}
+
+/** Whether a value is a language model of an AI SDK provider. */
+function isLanguageModel(value: unknown): value is LanguageModel {
+  const { specificationVersion, modelId } = (value ?? {}) as Partial<LanguageModel>;
+  return typeof specificationVersion === "string" && typeof modelId === "string";
+}
+
+/** A model that code gives, as the runtime asks it. Throws for a value that is none; `place` names where it is given. */
+export function toModel(given: Model | LanguageModel, place: string): Model {
+  if (isLanguageModel(given)) {
+    const known = CONVERTED.get(given);
+    if (known !== undefined) return known;
+    const model = providerModel(given);
+    CONVERTED.set(given, model);
+    return model;
+  }
+  if (typeof (given as Partial<Model> | undefined)?.generate === "function") return given;
+  throw new AgentError("invalid_request", `the model of ${place} is not a model`, {
+    hint: "use a model of an AI SDK provider, modelFromEnv or scriptedModel",
+  });
+}
+
+/** One model for each of a provider, because its queue and its place among the fallbacks belong to the object. */
+const CONVERTED = new WeakMap<LanguageModel, Model>();
+
+/** The versions of the specification that are called. */
+const VERSIONS: readonly string[] = ["v2", "v3", "v4"] satisfies LanguageModel["specificationVersion"][];
+
+/** Converts a language model of a provider. It only makes completions: the caller runs the tools, and the runtime retries. */
+export function providerModel(model: LanguageModel, options: AiSdkModelOptions = {}): Model {
+  const { name = `${model.provider}/${model.modelId}`, settings = {}, images = true, price } = options;
+  const { keyVariable = keyVariableOf(model.provider) } = options;
+  const { specificationVersion: version } = model;
+  if (!VERSIONS.includes(version) || typeof model.doStream !== "function") {
+    throw new AgentError(
+      "invalid_request",
+      `model ${name} has version ${version} of the specification of language models; use one with ${VERSIONS.join(", ")}`,
+    );
+  }
+  return {
+    name,
+    ...(options.account !== undefined && { account: options.account }),
+    ...toQueueOptions(options, `model ${name}`),
+    async *generate(input, { signal, readArtifact }) {
+      const prompt = parsePrompt(input);
+      const answer = new ProviderAnswer();
+      try {
+        const readImage = images ? readArtifact : undefined;
+        const call = await toProviderCall(prompt, { version, settings, readImage, signal });
+        const { stream } = await model.doStream(call as never);
+        for await (const part of partsOf(stream as ReadableStream<StreamPart>)) {
+          if (part.type === "error") throw part.error;
+          if (part.type !== "finish") {
+            yield answer.add(part);
+            continue;
+          }
+          const finishReason = toFinishReason(part.finishReason);
+          if (finishReason === "content-filter")
+            throw new ModelError(`${name}: a content filter blocked the answer`, { code: "model_refused" });
+          const completion = answer.toCompletion(finishReason);
+          yield { type: "result", result: completion as unknown as Json, usage: toUsage(part.usage, price) };
+          return;
+        }
+      } catch (thrown) {
+        throw toModelError(thrown, { name, keyVariable });
+      }
+    },
+  };
+}
+
+/** The parts of a stream, which is closed with the iteration. */
+async function* partsOf(stream: ReadableStream<StreamPart>): AsyncGenerator<StreamPart> {
+  const reader = stream.getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** Why the model stopped: a text in version 2, with the provider's own word since version 3. */
+function toFinishReason(reason: unknown): string {
+  const unified = isObject(reason) ? reason["unified"] : reason;
+  return typeof unified === "string" && unified !== "unknown" ? unified : "other";
+}
+
+/** Counts of tokens; undefined where the provider does not say them. */
+type Tokens = { readonly [Kind in "input" | "cached" | "output" | "reasoning"]: number | undefined };
+
+/** The usage of a completion. Cached tokens are among those of the input, reasoning among those of the output. */
+function toUsage(reported: unknown, price: AiSdkModelOptions["price"]): Usage {
+  const tokens = toTokens(reported);
+  const { input, cached, output, reasoning } = tokens;
+  return {
+    ...(input !== undefined && { input_tokens: input }),
+    ...(cached !== undefined && { cached_input_tokens: cached }),
+    ...(output !== undefined && { output_tokens: output }),
+    ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+    ...(price && { cost: toCost(tokens, price) }),
+  };
+}
+
+/** Counts as numbers in version 2, in groups since version 3. */
+function toTokens(reported: unknown): Tokens {
+  const usage = isObject(reported) ? reported : {};
+  const { inputTokens, outputTokens } = usage;
+  const input = isObject(inputTokens)
+    ? inputTokens
+    : { total: inputTokens, cacheRead: usage["cachedInputTokens"] };
+  const output = isObject(outputTokens)
+    ? outputTokens
+    : { total: outputTokens, reasoning: usage["reasoningTokens"] };
+  return {
+    input: toCount(input["total"]),
+    cached: toCount(input["cacheRead"]),
+    output: toCount(output["total"]),
+    reasoning: toCount(output["reasoning"]),
+  };
+}
+
+function toCount(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? value : undefined;
+}
+
+function toCost(tokens: Tokens, price: NonNullable<AiSdkModelOptions["price"]>): number {
+  const { cachedInput = price.input, reasoning = price.output } = price;
+  const { input = 0, cached = 0, output = 0, reasoning: thought = 0 } = tokens;
+  const read = Math.max(input - cached, 0) * price.input + cached * cachedInput;
+  const written = Math.max(output - thought, 0) * price.output + thought * reasoning;
+  return (read + written) / 1_000_000;
+}
