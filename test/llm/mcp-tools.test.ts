@@ -13,7 +13,7 @@ import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
 import { llmAgent, mcpTools, scriptedModel } from "troupe/llm";
 import type { McpTools, ScriptStep } from "troupe/llm";
-import type { Event, RunId } from "troupe/protocol";
+import type { ArtifactId, Event, RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -52,6 +52,19 @@ function mcpParts(runtime: Runtime) {
 
 function call(runtime: Runtime, ...call: [name: string, input: object]): Promise<readonly Event[]> {
   return collect(runtime, "caller", { type: "ChatRequest", input: JSON.stringify(call) });
+}
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+/** A server on a free port, until it is disposed of. */
+async function serveHttp(answer: (request: Request) => Response | Promise<Response>) {
+  const http = serve({ fetch: answer, hostname: "127.0.0.1", port: 0, overrideGlobalObjects: false });
+  await once(http, "listening");
+  const { port } = http.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/mcp`, [Symbol.asyncDispose]: async () => void http.close() };
 }
 
 describe("the tools of a program", () => {
@@ -272,6 +285,73 @@ describe("the tools of a server on the network", () => {
   });
 });
 
+test("images and other files of a result are files of the run, which the result names", async () => {
+  const handler = createMcpHandler(() => {
+    const mcp = new McpServer({ name: "camera", version: "1" });
+    mcp.registerTool("look", { description: "Takes pictures.", inputSchema: z.object({}) }, () => {
+      return {
+        content: [
+          { type: "text", text: "What I see:" },
+          { type: "image", data: PNG.toString("base64"), mimeType: "image/png" },
+          { type: "audio", data: Buffer.from("RIFF").toString("base64"), mimeType: "audio/wav" },
+          {
+            type: "resource",
+            resource: { uri: "file:///a/raw.bin", blob: Buffer.from("raw").toString("base64") },
+          },
+          { type: "resource", resource: { uri: "file:///a/log.txt", text: "12:00 a bird" } },
+          { type: "resource_link", uri: "https://example.com/more", name: "more" },
+        ],
+      };
+    });
+    return mcp;
+  });
+  await using http = await serveHttp((request) => handler.fetch(request));
+  const server = mcpTools({ url: http.url });
+  const files: unknown[] = [];
+  const viewer = defineAgent({
+    name: "viewer",
+    purpose: "Looks.",
+    tools: [server.tool("look")],
+    async chat(_input, turn) {
+      const looked = turn.tool(server.tool("look"), {});
+      files.push(await looked.files());
+      return looked.text();
+    },
+  });
+  const runtime = createRuntime({ agents: [viewer] });
+  const events = await collect(runtime, "viewer", { type: "ChatRequest", input: "?" });
+  const published = ofType(events, "ArtifactGenerated");
+  expect(
+    published.map(({ name, mime_type, size_bytes, depth }) => [name, mime_type, size_bytes, depth]),
+  ).toEqual([
+    ["look-2.png", "image/png", PNG.length, 1],
+    ["look-3.wav", "audio/wav", 4, 1],
+    ["raw.bin", "application/octet-stream", 3, 1],
+  ]);
+  const lines = published.map(({ name, mime_type, url }) => `${name} (${mime_type}) ${url}`);
+  const result = theOne(events, "ToolResult");
+  const text = ["What I see:", "12:00 a bird", "more https://example.com/more", ...lines].join("\n");
+  expect(result.text_result).toBe(text);
+  expect(result.files?.map(({ artifact_id }) => artifact_id)).toEqual(
+    published.map(({ artifact_id }) => artifact_id),
+  );
+  expect(events.at(-1)).toMatchObject({ result: text });
+  expect(files).toEqual([
+    published.map(({ name, mime_type: mimeType, url, artifact_id: artifactId, size_bytes: sizeBytes }) => ({
+      name,
+      mimeType,
+      url,
+      artifactId,
+      sizeBytes,
+    })),
+  ]);
+  const stored = await runtime.artifact(published[0]?.artifact_id as ArtifactId);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stored.body) chunks.push(chunk.slice());
+  expect(Buffer.concat(chunks)).toEqual(PNG);
+  await runtime.close();
+});
+
 test("the headers of a server are those of the turn, and are in no event", async () => {
   const asked: (string | null)[] = [];
   const handler = createMcpHandler(() => {
@@ -280,18 +360,12 @@ test("the headers of a server are those of the turn, and are in no event", async
     mcp.registerTool("list", { description: "", inputSchema }, () => ({ content: [] }));
     return mcp;
   });
-  const http = serve({
-    fetch(request) {
-      asked.push(request.headers.get("authorization"));
-      return handler.fetch(request);
-    },
-    hostname: "127.0.0.1",
-    port: 0,
-    overrideGlobalObjects: false,
+  await using http = await serveHttp((request) => {
+    asked.push(request.headers.get("authorization"));
+    return handler.fetch(request);
   });
-  await once(http, "listening");
   const server = mcpTools({
-    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
+    url: http.url,
     headers: (turn) => ({ authorization: `Bearer ${turn.config["notes_token"] as string}` }),
   });
   const { model, offers } = watchingModel({ toolCalls: [{ name: "list", input: {} }] }, "There you are.");
@@ -310,7 +384,6 @@ test("the headers of a server are those of the turn, and are in no event", async
   expect(JSON.stringify(answers)).not.toContain("secret-of");
   expect(mcpParts(runtime)).toEqual([{ name: "mcp", state: "ready" }]);
   await runtime.close();
-  http.close();
 });
 
 describe("the tools of a server on the network that goes away", () => {

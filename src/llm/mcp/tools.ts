@@ -1,4 +1,4 @@
-import type { Client, ContentBlock, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
+import type { Client, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
 import { AgentError } from "../../errors.ts";
 import type { QueueOptions } from "../../ports/model.ts";
@@ -9,9 +9,11 @@ import type { CallOptions } from "../../runtime/agent/call-options.ts";
 import { markAgent } from "../../runtime/agent/definition/check-definition.ts";
 import { defineTool } from "../../runtime/agent/definition/define.ts";
 import type { ToolTurn, Turn } from "../../runtime/agent/turn-api.ts";
+import type { ResultWithFiles } from "../../runtime/actor/answer.ts";
 import { rawSchema } from "../prompt/raw-schema.ts";
 import { toToolName } from "../prompt/tool-name.ts";
 import { McpConnection } from "./connection.ts";
+import { toResult } from "./content.ts";
 import { isOfTurn, toTarget } from "./server.ts";
 import type { McpServer, McpTarget } from "./server.ts";
 import { isLost } from "./transport.ts";
@@ -149,7 +151,8 @@ class ServerTools implements McpTools {
   #toKnown(name: string, tool: McpTool, json: string): KnownTool {
     const { description = "", annotations = {} } = tool;
     const isHarmless = annotations.readOnlyHint === true || annotations.idempotentHint === true;
-    const run = (input: unknown, turn: Turn): Promise<Json> => this.#call(name, input, turn as ToolTurn);
+    const run = (input: unknown, turn: Turn): Promise<ResultWithFiles> =>
+      this.#call(name, input, turn as ToolTurn);
     return {
       json,
       mcpName: tool.name,
@@ -195,7 +198,7 @@ class ServerTools implements McpTools {
     });
   }
 
-  async #call(name: string, input: unknown, turn: ToolTurn): Promise<Json> {
+  async #call(name: string, input: unknown, turn: ToolTurn): Promise<ResultWithFiles> {
     const connection = this.#connectionFor(turn);
     const { silenceMs = 60_000 } = this.#options;
     if (!this.#known.has(toToolName(name))) await connection.ready();
@@ -235,7 +238,11 @@ interface McpCall {
   readonly silenceMs: number;
 }
 
-async function call(client: Client, { name, input, silenceMs }: McpCall, turn: ToolTurn): Promise<Json> {
+async function call(
+  client: Client,
+  { name, input, silenceMs }: McpCall,
+  turn: ToolTurn,
+): Promise<ResultWithFiles> {
   const result = await client.callTool(
     { name, arguments: input as JsonObject },
     {
@@ -245,30 +252,9 @@ async function call(client: Client, { name, input, silenceMs }: McpCall, turn: T
       onprogress: (progress) => turn.progress(toLine(progress)),
     },
   );
-  const text = result.content.map(toText).join("\n");
-  if (result.isError) throw new Error(text === "" ? `${name} failed` : text);
-  return (result.structuredContent as Json | undefined) ?? text;
+  return toResult(name, result);
 }
 
 function toLine({ progress, total, message }: Progress): string {
   return message ?? (total === undefined ? String(progress) : `${progress} of ${total}`);
-}
-
-/** The text of a result part, for the model. */
-function toText(part: ContentBlock): string {
-  switch (part.type) {
-    case "text":
-      return part.text;
-    case "resource_link":
-      return `${part.name} ${part.uri}`;
-    case "resource":
-      return "text" in part.resource ? part.resource.text : part.resource.uri;
-    case "image":
-    case "audio":
-      return `[${part.mimeType}]`;
-    default: {
-      const never: never = part;
-      return never;
-    }
-  }
 }

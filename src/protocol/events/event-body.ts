@@ -50,6 +50,15 @@ export interface StateStep {
   readonly to?: string;
 }
 
+/** A file that the callee of a call has published. */
+export interface ResultFile {
+  readonly name: string;
+  readonly artifact_id: ArtifactId;
+  readonly url: string;
+  readonly mime_type: string;
+  readonly size_bytes: number;
+}
+
 /** A call that a human is asked to approve. */
 export interface Approval {
   readonly tool: string;
@@ -127,6 +136,8 @@ export type EventBody =
       readonly text_result: string;
       readonly result: Json;
       readonly tool_call_id: CallId;
+      /** The files that the callee has published; absent if there are none. */
+      readonly files?: readonly ResultFile[];
     }
   | {
       readonly type: "ToolError";
@@ -282,6 +293,7 @@ const deadline = timestamp
   .exactOptional()
   .describe("The time at which the call fails with timeout, if it has not ended before.");
 const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
+const resultFile = z.object(artifact satisfies Shape<ResultFile>);
 
 /** @internal The questions of a wait. */
 export const questions: z.ZodType<Questions> = z.record(z.string(), z.string());
@@ -386,6 +398,7 @@ export const bodies: {
       text_result: text,
       result: json,
       tool_call_id: callId,
+      files: z.array(resultFile).exactOptional().describe("The files that the callee has published."),
     },
   ],
   ToolError: [

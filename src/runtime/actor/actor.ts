@@ -9,20 +9,22 @@ import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
 import { parseNow, parseWith } from "../agent/definition/schema.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
+import type { RemoteActor } from "../agent/remote-port.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
-import type { Memory } from "../agent/turn-api.ts";
+import type { Artifact, Memory } from "../agent/turn-api.ts";
 import { cut, toJson } from "../journal/json-limits.ts";
+import { toResultFile } from "../agent/result-file.ts";
 import { performRemotely } from "../remote/remote-session.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { Transcript } from "../replay/transcript.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
-import { toHandlerResult, toRemoteAnswer } from "./answer.ts";
+import { ResultWithFiles, toHandlerResult, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
 import { Sequence } from "./sequence.ts";
 import type { AskedInput } from "./waits.ts";
+import { storeFile } from "./artifacts.ts";
 import { TurnHandle } from "./turn-handle.ts";
 
 /** Called once when a handler ends: `done` with its result, or `failed` with what it threw. */
@@ -47,7 +49,7 @@ export class Actor implements ActorContext {
   readonly memory: ActorMemory;
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
-  readonly files: PublishedFile[] = [];
+  readonly files: Artifact[] = [];
   /** Its actor in the system of the run, if the runtime has an inspector. */
   ref: AnyActorRef | undefined;
   /** The actor on another server that the agent is asked or told as. */
@@ -221,7 +223,10 @@ export class Actor implements ActorContext {
       }
       const handle = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const run = (): unknown => operation.run(parsed, handle);
-      const returned = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+      const whole = await environment.attribute({ runId, requestId: accepted.requestId }, run);
+      const { value: returned, files } = isInstance(whole, ResultWithFiles)
+        ? whole
+        : { value: whole, files: [] };
       if (this.tells.length > 0) await Promise.allSettled(this.tells);
       this.#checkAwaited();
       const checked = toJson(
@@ -229,10 +234,22 @@ export class Actor implements ActorContext {
         `what ${this.agent.name} returned`,
       );
       const answer = toHandlerResult(checked, { operation: name, transcript: this.transcript });
-      return { tell: () => done(answer) };
+      const stored = await Promise.all(files.map((file) => storeFile(this, file)));
+      const tell = (): void => {
+        for (const file of stored) this.#publish(file);
+        done(answer);
+      };
+      return { tell };
     } catch (thrown) {
       return { tell: () => failed(thrown, false), thrown };
     }
+  }
+
+  /** Records a file of the result, in the commit of the result. */
+  #publish(file: Artifact): void {
+    if (!this.call.open) return;
+    this.turn.recorder.event(this.speaker, { type: "ArtifactGenerated", ...toResultFile(file) });
+    this.files.push(file);
   }
 
   /** Throws if the handler has returned while a question that its code does not await is open: its answer would be lost. */

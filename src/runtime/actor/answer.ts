@@ -1,6 +1,7 @@
 import { CHAT } from "../agent/agent.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RemoteResult } from "../agent/remote-port.ts";
+import type { ArtifactOptions } from "../agent/turn-api.ts";
 import type { Transcript } from "../replay/transcript.ts";
 import { cut } from "../journal/json-limits.ts";
 
@@ -23,6 +24,20 @@ export interface HandlerResult {
 export interface AnswerContext {
   readonly operation: string;
   readonly transcript: Transcript;
+}
+
+/**
+ * What a tool returns to publish files with its result: in one commit with it, so that a crash before leaves no step that
+ * would make an `unsafe` tool run again.
+ */
+export class ResultWithFiles {
+  readonly value: unknown;
+  readonly files: readonly ArtifactOptions[];
+
+  constructor(value: unknown, files: readonly ArtifactOptions[]) {
+    this.value = value;
+    this.files = files;
+  }
 }
 
 /** Maximum length of the text of a result. */

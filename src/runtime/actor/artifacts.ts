@@ -7,6 +7,7 @@ import type { Artifact, ArtifactOptions, Attachment } from "../agent/turn-api.ts
 import { attachedTo } from "../turn/actor-context.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import { checkName } from "../journal/json-limits.ts";
+import { toResultFile } from "../agent/result-file.ts";
 import { artifactSignature } from "../replay/signature.ts";
 import type { Sequence } from "./sequence.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
@@ -31,6 +32,28 @@ export async function publishFile(
   return artifact;
 }
 
+/** Stores a file that is published later. */
+export async function storeFile({ turn }: ActorContext, file: ArtifactOptions): Promise<Artifact> {
+  return store(turn, file, turn.context.environment.newId());
+}
+
+async function store(
+  { context: { files, limits }, runId }: ActorContext["turn"],
+  { name, mimeType, data }: ArtifactOptions,
+  artifactId: ArtifactId,
+): Promise<Artifact> {
+  const body = typeof data === "string" ? new TextEncoder().encode(data) : data;
+  const { sizeBytes } = await files.put({
+    artifactId,
+    runId,
+    name,
+    mimeType,
+    body,
+    limitBytes: limits.artifactBytes,
+  });
+  return { artifactId, name, mimeType, url: artifactUrl(artifactId), sizeBytes };
+}
+
 /** A file to publish, with an id that stays the same when the turn is continued. */
 interface Publication extends ArtifactOptions {
   readonly callId: CallId;
@@ -42,8 +65,7 @@ interface Publication extends ArtifactOptions {
 async function publish(caller: Actor, publication: Publication): Promise<void> {
   const { callId, logged, artifactId, name, mimeType, data } = publication;
   const { turn } = caller;
-  const { recorder, runId } = turn;
-  const { files, limits } = turn.context;
+  const { recorder } = turn;
   const open = openCall(caller, { callId, name: "artifact", args: null, logged }, "artifact", () => {});
   if (!logged) {
     recorder.record({
@@ -55,30 +77,10 @@ async function publish(caller: Actor, publication: Publication): Promise<void> {
     });
   }
   try {
-    const body = typeof data === "string" ? new TextEncoder().encode(data) : data;
-    const stored = await files.put({
-      artifactId,
-      runId,
-      name,
-      mimeType,
-      body,
-      limitBytes: limits.artifactBytes,
-    });
+    const stored = await store(turn, { name, mimeType, data }, artifactId);
     if (!turn.calls.accepts(open)) return;
-    const url = artifactUrl(artifactId);
-    const value = { artifactId, name, mimeType, url };
-    turn.calls.settle(
-      open,
-      { ok: true, value },
-      {
-        type: "ArtifactGenerated",
-        name,
-        artifact_id: artifactId,
-        url,
-        mime_type: mimeType,
-        size_bytes: stored.sizeBytes,
-      },
-    );
+    const event = { type: "ArtifactGenerated", ...toResultFile(stored) } as const;
+    turn.calls.settle(open, { ok: true, value: { ...stored } }, event);
   } catch (thrown) {
     // The journal has no entry for this failure, so a replay could not repeat it: the turn ends.
     if (turn.calls.accepts(open)) turn.fail("agent_error", errorMessage(thrown));

@@ -13,7 +13,7 @@ import type { Actor } from "./actor.ts";
 import { callName } from "./call.ts";
 import { ONLY, RetriedCall, agentAttempts, effectAttempts } from "./retry.ts";
 import type { Attempt, MakeAttempt } from "./retry.ts";
-import type { Sequence, Step } from "./sequence.ts";
+import type { Sequence, Step, ToldResult } from "./sequence.ts";
 
 /** Calls an operation of an agent or a tool; with `remoteActor`, of an actor on another server. */
 export function call(
@@ -30,7 +30,7 @@ export function call(
   const retry = options?.retry ?? agent.callOptions?.retry;
   const policy = toRetryPolicy(retry, agent.kind === "tool" ? agent.effect : "unsafe");
   let made: Attempt | undefined;
-  let text = "";
+  let told: ToldResult = { text: "", files: [] };
   const called = (async (): Promise<Json> => {
     const args = toJson(input, `the input of ${agent.name}`);
     const asked = toInvocation(agent, operationName, args);
@@ -39,15 +39,15 @@ export function call(
     const make = agentAttempts(
       { name, args, agent, operationName, asked, timeoutMs, ...(remoteActor && { remoteActor }) },
       { agent: used?.name ?? agent.name, operation: operationName },
-      (inWords) => {
-        text = inWords;
+      (result) => {
+        told = result;
       },
     );
     made = attempted(sequence, policy, make);
     return made.result;
   })();
   return toCall(called, {
-    text: () => text,
+    told: () => told,
     listen: () => followCall(sequence, made?.step),
     cancel: () => made?.cancel(),
   });
@@ -92,8 +92,8 @@ const EVENTS_LIMIT = 10_000;
 
 /** The parts of a call besides its result. */
 interface CallSources {
-  /** The result as text, once there is one. */
-  text(): string;
+  /** The result as text and files, once there is one. */
+  told(): ToldResult;
   /** Called when the code starts to iterate, in the same synchronous step as the call. */
   listen(): CallStream;
   /** Cancels the call, unless it has ended. */
@@ -101,19 +101,21 @@ interface CallSources {
 }
 
 /** Creates the call object for the promise of its result. */
-function toCall<Output>(result: Promise<Output>, { text, listen, cancel }: CallSources): Call<Output> {
+function toCall<Output>(result: Promise<Output>, { told, listen, cancel }: CallSources): Call<Output> {
+  const afterwards = <Value>(read: () => Value): Promise<Value> => {
+    const value = result.then(read);
+    // Nobody has to await it, so its rejection must not end the process.
+    value.catch(() => {});
+    return value;
+  };
   let isPast = false;
   queueMicrotask(() => {
     isPast = true;
   });
   return Object.assign(result, {
     cancel,
-    text() {
-      const words = result.then(text);
-      // Nobody has to await the text, so its rejection must not end the process.
-      words.catch(() => {});
-      return words;
-    },
+    text: () => afterwards(() => told().text),
+    files: () => afterwards(() => told().files),
     [Symbol.asyncIterator]() {
       if (isPast) {
         throw new AgentError(

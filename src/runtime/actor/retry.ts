@@ -14,7 +14,7 @@ import type { NewAsk } from "./ask.ts";
 import { callAgent, performEffect, toCallee } from "./call.ts";
 import type { NewAgentCall, AttemptNumber, EffectCall } from "./call.ts";
 import { Sequence } from "./sequence.ts";
-import type { CallTarget, Step } from "./sequence.ts";
+import type { CallTarget, Step, ToldResult } from "./sequence.ts";
 import { sleep } from "./waits.ts";
 
 /** One attempt of a call: a step of a sequence, with an outcome of its own. */
@@ -155,11 +155,11 @@ function toCanceled({ agent = "", operation, callId = "" }: AgentError): AgentEr
   return new AgentError("canceled", `${agent} was canceled`, { call });
 }
 
-/** Makes attempts of a call of an agent; `hear` gets the result as text. */
+/** Makes attempts of a call of an agent; `hear` gets the result as text and files. */
 export function agentAttempts(
   call: Omit<NewAgentCall, "callId" | "logged" | "retryOf">,
   of: CallTarget,
-  hear: (text: string) => void = () => {},
+  hear: (told: ToldResult) => void = () => {},
 ): MakeAttempt {
   return (sequence, { retryOf }) => {
     const { actor } = sequence;

@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { FailedCall } from "../../errors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import type { Artifact } from "../agent/turn-api.ts";
 import { toCallFailure } from "./call-failure.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
@@ -18,6 +19,12 @@ export interface Step {
   readonly logged: boolean;
   readonly settled: boolean;
   readonly value?: Json;
+}
+
+/** What a result of a call is besides its value: a text for a model, and the files that the callee has published. */
+export interface ToldResult {
+  readonly text: string;
+  readonly files: readonly Artifact[];
 }
 
 /**
@@ -127,12 +134,12 @@ export class Sequence {
   }
 
   /**
-   * Resolves when a call has ended. `hear` gets its result as text before that. `of` is the target that the error of a
+   * Resolves when a call has ended. `hear` gets its result as text and files before that. `of` is the target that the error of a
    * failed call names.
    */
   outcome(
     callId: CallId,
-    { of, hear }: { readonly of?: CallTarget | undefined; readonly hear?: (text: string) => void } = {},
+    { of, hear }: { readonly of?: CallTarget | undefined; readonly hear?: (told: ToldResult) => void } = {},
   ): Promise<Json> {
     const { actor } = this;
     return new Promise((resolve, reject) => {
@@ -141,7 +148,7 @@ export class Sequence {
           reject(toCallFailure(outcome, { ...(of ?? { agent: actor.agent.name }), callId }));
           return;
         }
-        hear?.(outcome.text ?? "");
+        hear?.({ text: outcome.text ?? "", files: outcome.files ?? [] });
         resolve(outcome.value);
       });
     });

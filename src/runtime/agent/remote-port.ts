@@ -4,7 +4,7 @@ import type { Approval, EventBody, Questions } from "../../protocol/events/event
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Memory } from "./turn-api.ts";
+import type { Artifact, Memory } from "./turn-api.ts";
 
 /** The implementation of an agent on another server: the runtime calls this instead of a handler. */
 export interface RemoteHandler {
@@ -185,14 +185,8 @@ export interface RemoteCursor {
   /** The questions that are open or whose answer is not delivered yet. */
   readonly waits: readonly CallId[];
   /** The files that the agent itself has published. */
-  readonly files: readonly PublishedFile[];
+  readonly files: readonly Artifact[];
   readonly kept: Json;
-}
-
-export interface PublishedFile {
-  readonly name: string;
-  readonly mimeType: string;
-  readonly url: string;
 }
 
 /** The work on the other server failed. */

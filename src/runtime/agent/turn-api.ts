@@ -243,6 +243,8 @@ export interface Call<Output> extends Promise<Output>, AsyncIterable<Event> {
    * file. At most 64 KiB; a cut is marked.
    */
   text(): Promise<string>;
+  /** The files that the callee has published, once there is a result. */
+  files(): Promise<readonly Artifact[]>;
 }
 
 /** The input type for callers of an operation. */
@@ -361,11 +363,11 @@ export interface Artifact {
   readonly name: string;
   readonly mimeType: string;
   readonly url: string;
+  readonly sizeBytes: number;
 }
 
 /** A file of a request. */
 export interface Attachment extends Artifact {
-  readonly sizeBytes: number;
   /** Reads the whole file. */
   bytes(): Promise<Uint8Array>;
   /** Reads the whole file as UTF-8. */

@@ -1,6 +1,6 @@
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { PublishedFile } from "../agent/remote-port.ts";
+import type { Artifact } from "../agent/turn-api.ts";
 import { cutResult, toolCanceled, toToolEnd } from "../scheduler/tool-end.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
@@ -17,11 +17,19 @@ export function finish(
   { turn }: ActorContext,
   open: OpenCall,
   { value, summary }: CallAnswer,
-  files: readonly PublishedFile[],
+  files: readonly Artifact[],
 ): void {
   if (!turn.calls.accepts(open)) return;
-  const lines = [summary, ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`)];
-  const outcome: Outcome = { ok: true, value, text: cutResult(lines.join("\n")) };
+  const lines = [
+    ...(summary === "" ? [] : [summary]),
+    ...files.map(({ name, mimeType, url }) => `${name} (${mimeType}) ${url}`),
+  ];
+  const outcome: Outcome = {
+    ok: true,
+    value,
+    text: cutResult(lines.join("\n")),
+    ...(files.length > 0 && { files }),
+  };
   turn.calls.settle(open, outcome, toToolEnd(open, outcome));
 }
 

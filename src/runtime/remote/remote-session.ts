@@ -17,6 +17,7 @@ import type {
   RemoteWait,
   StoredFile,
 } from "../agent/remote-port.ts";
+import { toPublished, toResultFile } from "../agent/result-file.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import type { Memory } from "../agent/turn-api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
@@ -166,8 +167,7 @@ class LocalSession implements RemoteSession {
     }
     if (body.type === "CompletionResult") turn.addUsage(body.usage);
     if (body.type === "ArtifactGenerated" && speaker.depth === 0) {
-      const { name, mime_type: mimeType, url } = body;
-      this.#actor.files.push({ name, mimeType, url });
+      this.#actor.files.push(toPublished(body));
     }
   }
 
@@ -212,15 +212,9 @@ class LocalSession implements RemoteSession {
     const { artifactId, name, mimeType } = file;
     // After the end of the call its run may be gone, so an event must not be recorded then.
     this.signal.throwIfAborted();
-    const stored = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
-    return {
-      type: "ArtifactGenerated",
-      name,
-      artifact_id: artifactId,
-      url: artifactUrl(artifactId),
-      mime_type: mimeType,
-      size_bytes: stored.sizeBytes,
-    };
+    const { sizeBytes } = await files.put({ ...file, runId, limitBytes: limits.artifactBytes });
+    const stored = { artifactId, name, mimeType, url: artifactUrl(artifactId), sizeBytes };
+    return { type: "ArtifactGenerated", ...toResultFile(stored) };
   }
 
   busy(isBusy: boolean): void {

@@ -4,6 +4,7 @@ import { contentAt, countTexts, encodeTexts, fieldsOf } from "../../protocol/eve
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { toPublished } from "../agent/result-file.ts";
 import { branchedCall, callAbove, pathTo, scopeOf } from "../journal/call-id.ts";
 import type { MachineState } from "../journal/records.ts";
 import { isActorCall } from "./actor-request.ts";
@@ -201,13 +202,8 @@ export class JournalBuilder {
         this.#text(event, spoken());
         return;
       case "ArtifactGenerated": {
-        const { name, mime_type, artifact_id, url } = event;
-        const call = this.#artifacts.get(artifact_id);
-        if (call === undefined) return;
-        this.#settle(call.callId, {
-          ok: true,
-          value: { artifactId: artifact_id, name, mimeType: mime_type, url },
-        });
+        const call = this.#artifacts.get(event.artifact_id);
+        if (call !== undefined) this.#settle(call.callId, { ok: true, value: { ...toPublished(event) } });
         return;
       }
       case "ToolCall": {
@@ -235,7 +231,12 @@ export class JournalBuilder {
         return;
       }
       case "ToolResult":
-        this.#settle(event.tool_call_id, { ok: true, value: event.result, text: event.text_result });
+        this.#settle(event.tool_call_id, {
+          ok: true,
+          value: event.result,
+          text: event.text_result,
+          ...(event.files && { files: event.files.map(toPublished) }),
+        });
         return;
       case "ToolError":
         this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });

@@ -4,6 +4,7 @@ import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Artifact } from "../agent/turn-api.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 import type { MachineState } from "../journal/records.ts";
 import type { PromptMark } from "./prompts.ts";
@@ -18,6 +19,8 @@ export type Outcome =
       readonly value: Json;
       /** For a call of an agent or tool: the result as text. */
       readonly text?: string;
+      /** For a call of an agent or tool: the files that it has published; absent if there are none. */
+      readonly files?: readonly Artifact[];
     }
   | { readonly ok: false; readonly code: CallErrorCode; readonly message: string };
 

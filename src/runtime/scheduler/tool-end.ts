@@ -1,6 +1,7 @@
 import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
+import { toResultFile } from "../agent/result-file.ts";
 import { cut, EVENT_LIMIT_BYTES } from "../journal/json-limits.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { OpenCallKind, OpenCall } from "./call-tree.ts";
@@ -20,6 +21,7 @@ export function toToolEnd({ callId, name }: NamedCall, outcome: Outcome): EventB
     text_result: outcome.text ?? "",
     result: outcome.value,
     tool_call_id: callId,
+    ...(outcome.files && { files: outcome.files.map(toResultFile) }),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { PublishedFile, RemoteActor } from "../agent/remote-port.ts";
+import type { RemoteActor } from "../agent/remote-port.ts";
+import type { Artifact, Memory } from "../agent/turn-api.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Transcript } from "../replay/transcript.ts";
 import type { ReplayScope } from "../replay/scope.ts";
-import type { Memory } from "../agent/turn-api.ts";
 import type { ActiveTurn } from "./active-turn.ts";
 
 /** An actor's turn, call, scope and transcript. */
@@ -20,7 +20,7 @@ export interface ActorContext {
   readonly memory: Memory;
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
-  readonly files: PublishedFile[];
+  readonly files: Artifact[];
   /** The actor on another server that the agent is asked or told as. */
   readonly remoteActor?: RemoteActor | undefined;
   /** Aborts when the actor is stopped. */

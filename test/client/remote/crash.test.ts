@@ -164,7 +164,7 @@ async function runsOf(job: string): Promise<number> {
 
 function withoutPlace(event: Event): object {
   const { run_id: _run, request_id: _request, ts: _ts, ...rest } = event;
-  const names = { input: 0, args: 0, artifact_id: 0, url: 0, result: 0, text_result: 0 };
+  const names = { input: 0, args: 0, artifact_id: 0, url: 0, result: 0, text_result: 0, files: 0 };
   const about = { size_bytes: 0 };
   return Object.fromEntries(Object.entries(rest).filter(([key]) => !(key in names) && !(key in about)));
 }

@@ -775,6 +775,13 @@ export interface components {
             text_result: string;
             result: unknown;
             tool_call_id: string;
+            files?: {
+                name: string;
+                artifact_id: string;
+                url: string;
+                mime_type: string;
+                size_bytes: number;
+            }[];
         };
         ToolError: {
             id: number;
