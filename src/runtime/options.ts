@@ -32,8 +32,8 @@ export interface RuntimeOptions {
    */
   readonly textWindowMs?: number;
   /**
-   * How long an idle run is kept after its last change, in milliseconds; then it is removed with its
-   * artifacts. Default: forever.
+   * How long an idle run is kept after its last change, in milliseconds; then it is removed with its artifacts. The actor
+   * of a run with a key continues in a new run, with its memory, schedules and unread messages. Default: forever.
    */
   readonly retainMs?: number;
   /**

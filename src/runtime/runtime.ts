@@ -178,10 +178,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return { name: "nodes", ...(isReady ? { state: "ready" } : { state: "failed", detail: reason }) };
   }
 
-  const stopRetention =
-    options.retainMs === undefined && options.retainBytes === undefined
-      ? undefined
-      : startRetention({ ...options, context, runs });
+  const stopRetention = startRetention({ ...options, context, runs });
   const uploads = new Uploads(context, queries);
   const commands = new Commands(context, queries, keyed);
 
@@ -190,7 +187,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     recovery.stop();
     engines.breakers.stop();
     stopSchedules();
-    stopRetention?.();
+    stopRetention();
     stopFollowing();
     uploads.stop();
     mail.stop();

@@ -4,14 +4,16 @@ import type { Event } from "../../src/protocol/events/events.ts";
 /** The messages that the agents of all programs accept; the bodies are numbers. */
 export const MESSAGES = ["red", "blue"] as const;
 
-/** The number of messages of a run that no turn has read. */
-export function countUnread(entries: readonly (Event | LogRecord)[]): number {
-  let unread = 0;
+/** The ids of the messages of a run that no turn has read, oldest first. */
+export function unreadOf(entries: readonly (Event | LogRecord)[]): readonly string[] {
+  const unread = new Map<number, string>();
   for (const entry of entries) {
-    if (!("n" in entry) && entry.type === "MessageReceived" && entry.forked_from === undefined) unread += 1;
-    if ("n" in entry && entry.type === "Received") unread -= (entry["ids"] as readonly number[]).length;
+    if (!("n" in entry) && entry.type === "MessageReceived" && entry.forked_from === undefined)
+      unread.set(entry.id, entry.message_id);
+    if ("n" in entry && entry.type === "Received")
+      for (const id of entry["ids"] as readonly number[]) unread.delete(id);
   }
-  return unread;
+  return [...unread.values()];
 }
 
 /**

@@ -122,11 +122,28 @@ export class RunLedger {
     this.recorder.alias({ agent, name: key, ...(from !== undefined && { from }) });
   }
 
+  /** When the run was changed last, in milliseconds since 1970; `undefined` for a run without a row. */
+  get updatedAt(): number | undefined {
+    return this.#row?.updatedAt;
+  }
+
+  /** Whether the run has anything but what its actor needs. */
+  get hasHistory(): boolean {
+    return this.#state.turns > 0;
+  }
+
   /** Writes that the actor of the run continues in another run, to which the run then loses its key. */
-  renew(agent: string, key: string, to: RunId): void {
+  renew(agent: string, key: string, to: RunId, updatedAt?: number): void {
     this.#evolve({ type: "Renewed", to });
     this.recorder.event(this.speakerOf({ requestId: null, agent }), { type: "Renewed", to, key });
-    this.save();
+    this.save(undefined, updatedAt);
+  }
+
+  /** Writes an unread message of the run before. Its request stays with that run. */
+  carry(speaker: Speaker, messageId: RequestId, given: GivenMessage): InboxMessage {
+    const { text: _, ...message } = this.#message(speaker, messageId, given);
+    this.#evolve({ type: "MessageReceived", ...message });
+    return message;
   }
 
   /** The run has lost its key to another run. */
@@ -324,10 +341,11 @@ export class RunLedger {
   }
 
   /**
-   * Writes the run's row, and a snapshot: `now`, or if enough entries have been added since the last one (`due`).
+   * Writes the run's row, and a snapshot: `now`, or if enough entries have been added since the last one (`due`). With a
+   * time, the run counts as unchanged since then.
    */
-  save(snapshot?: "due" | "now"): void {
-    const row = this.#updateRow();
+  save(snapshot?: "due" | "now", updatedAt?: number): void {
+    const row = this.#updateRow(updatedAt);
     if (row === undefined) return;
     const entries = snapshot && this.recorder.head + this.recorder.records;
     if (entries === undefined || (snapshot === "due" && entries - this.#covered < SNAPSHOT_EVERY)) {
@@ -339,7 +357,7 @@ export class RunLedger {
   }
 
   /** Brings the row up to date. */
-  #updateRow(): RunRow | undefined {
+  #updateRow(updatedAt = this.#now()): RunRow | undefined {
     if (this.#row === undefined) return undefined;
     const { agent, createdAt, initialInput, metadata } = this.#row;
     const started = this.#started?.accepted.requestId;
@@ -350,7 +368,7 @@ export class RunLedger {
       agent,
       status: this.phase,
       createdAt,
-      updatedAt: this.#now(),
+      updatedAt,
       turns: this.#state.turns,
       initialInput,
       metadata,

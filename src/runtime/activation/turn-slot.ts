@@ -48,6 +48,8 @@ export interface SlotListener {
    * held.
    */
   unfit(tried: TriedCode): void;
+  /** No turn works: all have ended, or the started one only waits. */
+  rested(): void;
 }
 
 /** The open turn of a run that was loaded, if it has one, and its code. */
@@ -346,6 +348,7 @@ export class TurnSlot implements TurnListener {
   /** Updates the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#entry.follow(turn);
+    if (turn.quiescence.suspended) this.#listener.rested();
     // A handler that ran again for a refused answer is parked as before: no commit follows that reports the run.
     if (this.canPassivate) this.#ledger.recorder.checkFlushed();
   }
@@ -375,6 +378,7 @@ export class TurnSlot implements TurnListener {
     this.#turn?.release();
     this.#turn = undefined;
     this.#stopHandler?.();
+    this.#listener.rested();
   }
 
   /** Creates the turn of the started request; holds it if there is no code for it. */
@@ -467,6 +471,7 @@ export class TurnSlot implements TurnListener {
     this.#entry.clear();
     this.#ledger.enter("end");
     this.startNext();
+    if (this.#turn === undefined) this.#listener.rested();
     return text;
   }
 }

@@ -89,6 +89,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly operations: Ops;
   /** The messages that its runs accept, by name; absent if there are none. */
   readonly messages?: Accepted;
+  /** How long its runs are kept after their last change, in milliseconds; absent if the runtime decides. */
+  readonly expireMs?: number;
   /** When it is called by itself, by name; absent if it is never. */
   readonly schedules?: { readonly [name: string]: Schedule };
   /**
@@ -183,6 +185,11 @@ export interface AgentOptions<
    * new or changed schedule makes up for nothing; of the times that pass while no server runs, the newest one is made up.
    */
   readonly schedules?: { readonly [name: string]: ScheduleOptions };
+  /**
+   * How long an idle run of it is kept after its last change, in milliseconds; then it is removed with its memory and its
+   * key. Default: an actor with a key is kept for ever; a run without a key as long as the runtime keeps histories.
+   */
+  readonly expireMs?: number;
   /** The tools and agents that it calls. */
   readonly tools?: readonly Agent[];
   /**

@@ -49,6 +49,8 @@ export interface RenewedActor {
   readonly source: RunId;
   readonly agent: string;
   readonly key: string;
+  /** Since when it does nothing, in milliseconds since 1970, if its renewal is no work of it. */
+  readonly idleSince?: number;
 }
 
 /** The run that has accepted a request. */

@@ -42,10 +42,11 @@ export type RunMessage =
   | { readonly kind: "remove"; readonly reason?: RemovalReason };
 
 /**
- * Why the runtime itself removes a run. `retention` does not remove a run with unread messages or with the start of a
- * schedule. `remains` removes what an interrupted copy or removal has left, but no run whose copy has ended since.
+ * Why the runtime itself removes a run. `retention` removes what has happened in it: the actor of a run with a key continues
+ * in a new run first. `expired` removes the actor too. Neither removes unread messages, or the start of a schedule.
+ * `remains` removes what an interrupted copy or removal has left, but no run whose copy has ended since.
  */
-export type RemovalReason = "retention" | "remains";
+export type RemovalReason = "retention" | "expired" | "remains";
 
 /** A message for the agent of the run. */
 export interface IncomingMessage {

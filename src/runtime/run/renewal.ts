@@ -7,9 +7,11 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { isLeaving, newRunId } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
+import type { UnreadMessage } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
+import type { InboxMessage } from "../scheduler/inbox.ts";
+import { within } from "../../shared/clock.ts";
 import type { ContinueMessage } from "./messages.ts";
-import type { Outbox } from "./outbox.ts";
 
 /**
  * The renewal of a run: its actor continues in a new run, because a run has a limit of events and an actor has none. The
@@ -19,58 +21,102 @@ import type { Outbox } from "./outbox.ts";
 export class Renewal {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
-  readonly #outbox: Outbox;
+  /** Resolves when the turns that the run has accepted are over, or the started one rests; created for the first that waits. */
+  #rest: PromiseWithResolvers<void> | undefined;
+  /** The new run is being told to begin. */
+  #continuing: Promise<void> | undefined;
 
-  constructor(context: RunContext, ledger: RunLedger, outbox: Outbox) {
+  constructor(context: RunContext, ledger: RunLedger) {
     this.#context = context;
     this.#ledger = ledger;
-    this.#outbox = outbox;
   }
 
   /** Whether `check` must be called before the run takes something new. */
-  concerns(isByKey = false): boolean {
-    return this.#ledger.state.renewedTo !== undefined || (isByKey && this.#isDue);
+  concerns(isByKey = false, isPatient = false): boolean {
+    if (this.#ledger.state.renewedTo !== undefined) return true;
+    return isByKey && this.#isDue && (isPatient || this.#ledger.phase === "idle");
   }
 
   /**
    * Throws if the run was removed or renewed. A request by the key of the run renews it first, if it has too many events
-   * and nothing is open.
+   * and nothing is open. While a turn works, such a request waits for the end of all turns before it is accepted, so that an
+   * actor which always has something to do is renewed too.
    */
-  async check(isByKey = false): Promise<void> {
+  async check(isByKey = false, works?: () => boolean): Promise<void> {
     const ledger = this.#ledger;
-    if (isByKey) await this.#renew();
+    if (isByKey && works) await this.#awaitRest(works);
+    if (isByKey && this.#isDue) this.#renew();
     ledger.checkThere();
     const { renewedTo: to } = ledger.state;
     if (to === undefined) return;
-    await ledger.committed();
     await this.#continueIn(to);
     throw renewedError(ledger.runId, to);
   }
 
-  get #isDue(): boolean {
-    const { key, phase, recorder, state } = this.#ledger;
-    if (key === undefined || recorder.head <= this.#context.limits.keyedRunEvents) return false;
-    return phase === "idle" && state.renewedTo === undefined && (state.unread ?? []).length === 0;
+  /**
+   * Has the actor of an idle run continue in a new one, so that this one is nothing but history. Returns false if the run
+   * has no history, or has no key any more.
+   */
+  async leaveHistory(): Promise<boolean> {
+    const ledger = this.#ledger;
+    if (ledger.state.renewedTo === undefined) {
+      if (ledger.key === undefined || !ledger.hasHistory) return false;
+      this.#renew();
+    }
+    const { renewedTo: to } = ledger.state;
+    if (to === undefined) return false;
+    await this.#continueIn(to);
+    return true;
   }
 
-  async #renew(): Promise<void> {
+  /** The turns of the run are over, or the started one only waits, or the run leaves memory. */
+  rested(): void {
+    this.#rest?.resolve();
+    this.#rest = undefined;
+  }
+
+  get #isDue(): boolean {
+    const { hasHistory, key, recorder, state } = this.#ledger;
+    // What the actor has brought along can be more than the limit.
+    if (key === undefined || state.renewedTo !== undefined || !hasHistory) return false;
+    return recorder.head > this.#context.limits.keyedRunEvents;
+  }
+
+  async #awaitRest(works: () => boolean): Promise<void> {
+    const { environment } = this.#context;
+    const until = environment.monotonic() + REST_MS;
+    for (let left = REST_MS; left > 0 && this.#isDue && works(); left = until - environment.monotonic())
+      await within(environment, left, (this.#rest ??= Promise.withResolvers()).promise);
+  }
+
+  #renew(): void {
     const ledger = this.#ledger;
-    do {
-      if (!this.#isDue || !(await this.#outbox.hasArrived())) return;
-      // A request may have been accepted in the meantime.
-    } while (!ledger.recorder.isFlushed || !this.#outbox.isEmpty);
+    const { agent, key, phase, updatedAt } = ledger;
+    if (phase !== "idle" || agent === undefined || key === undefined) return;
     ledger.checkThere();
-    const { agent, key } = ledger;
-    if (!this.#isDue || agent === undefined || key === undefined) return;
-    ledger.renew(agent, key, newRunId(this.#context.environment));
+    ledger.renew(agent, key, newRunId(this.#context.environment), updatedAt);
+  }
+
+  #continueIn(to: RunId): Promise<void> {
+    this.#continuing ??= this.#sendContinue(to).finally(() => {
+      this.#continuing = undefined;
+    });
+    return this.#continuing;
   }
 
   /** Has the new run begin. The run loses its key in that commit, so without a key that was done. */
-  async #continueIn(to: RunId): Promise<void> {
+  async #sendContinue(to: RunId): Promise<void> {
+    await this.#ledger.committed();
     const { agent, key, runId } = this.#ledger;
     if (agent === undefined || key === undefined) return;
+    const { updatedAt: idleSince } = this.#ledger;
     try {
-      await this.#context.mail.continueIn(to, { source: runId, agent, key });
+      await this.#context.mail.continueIn(to, {
+        source: runId,
+        agent,
+        key,
+        ...(idleSince !== undefined && { idleSince }),
+      });
     } catch (error) {
       // Only a removal takes the key from a run that has not given it to the new one.
       const isRemoved = isInstance(error, AgentError) && error.code === "conflict";
@@ -80,36 +126,55 @@ export class Renewal {
   }
 }
 
+/** How long a request waits for the end of the turns before it, so that the run can be renewed, in milliseconds. */
+const REST_MS = 30_000;
+
 /**
  * Begins a run in which the actor of a renewed run continues, in one commit: it takes over the key, the memory, the
- * configuration and the schedule. Does nothing if the run has begun.
+ * configuration, the schedule and the unread messages, which it returns. Does nothing if the run has begun.
  */
 export async function takeOver(
   { log }: RunContext,
   ledger: RunLedger,
-  { source: sourceId, agent, key }: ContinueMessage,
-): Promise<void> {
-  if (ledger.begun) return;
+  { source: sourceId, agent, key, idleSince }: ContinueMessage,
+): Promise<readonly InboxMessage[]> {
+  if (ledger.begun) return [];
   const source = await log.run(sourceId);
   if (source === undefined || isLeaving(source)) throw new AgentError("gone", `run ${sourceId} was removed`);
-  const { memory, config, scheduled } = await stateAt(log, sourceId, source.head);
+  const { memory, config, scheduled, unread = [] } = await stateAt(log, sourceId, source.head);
+  const messages = await readUnread(log, sourceId, unread);
   // The message may have arrived twice.
-  if (ledger.begun) return;
+  if (ledger.begun) return [];
   const { initialInput: input, metadata } = source;
   ledger.begin(agent, input, metadata, undefined);
   ledger.name(agent, key, sourceId);
-  ledger.recorder.event(ledger.speakerOf({ requestId: null, agent }), {
-    type: "RunCreated",
-    input,
-    metadata,
-    key,
-    continues: sourceId,
-  });
+  const speaker = ledger.speakerOf({ requestId: null, agent });
+  ledger.recorder.event(speaker, { type: "RunCreated", input, metadata, key, continues: sourceId });
   for (const [name, value] of Object.entries(memory))
     ledger.change({ type: "MemoryCommitted", agent: name, value });
   if (config) ledger.change({ type: "ConfigRecorded", ...config });
   if (scheduled) ledger.change({ type: "Scheduled", ...scheduled });
-  ledger.save("now");
+  const carried = messages.map(({ message_id: messageId, name, body, sender }) =>
+    ledger.carry(speaker, messageId, { name, body, ...(sender && { sender }) }),
+  );
+  ledger.save("now", idleSince);
+  return carried;
+}
+
+type MessageEvent = Event & { readonly type: "MessageReceived" };
+
+async function readUnread(
+  log: EventLog,
+  runId: RunId,
+  unread: readonly UnreadMessage[],
+): Promise<readonly MessageEvent[]> {
+  return Promise.all(
+    unread.map(async ({ id }) => {
+      const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
+      if (typeof text !== "string") throw new AgentError("gone", `run ${runId} was removed`);
+      return JSON.parse(text) as MessageEvent;
+    }),
+  );
 }
 
 /** Reads how a run was renewed; `undefined` if it was not. */

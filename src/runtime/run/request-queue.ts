@@ -17,6 +17,7 @@ import { checkKept, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 import { Inbox } from "../scheduler/inbox.ts";
+import type { InboxMessage } from "../scheduler/inbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import { joinTurn, mayJoinTurn, toMachineRequest } from "./join-turn.ts";
 import type { AskedMachine } from "./join-turn.ts";
@@ -76,9 +77,26 @@ export class RequestQueue {
    * or when the turns before it have ended.
    */
   accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
-    return this.#renewal.concerns(isByKey(accepted))
-      ? this.#renewal.check(isByKey(accepted)).then(() => this.#acceptHere(accepted))
+    const byKey = isByKey(accepted);
+    const waits = byKey && this.#mayWait(accepted);
+    return this.#renewal.concerns(byKey, waits)
+      ? this.#renewal.check(byKey, waits ? this.#works : undefined).then(() => this.#acceptHere(accepted))
       : this.#acceptHere(accepted);
+  }
+
+  /** Whether a turn works, and neither waits nor sleeps. */
+  readonly #works = (): boolean => this.slot.turn !== undefined && !this.slot.suspended;
+
+  /** Whether a request only gets in line behind the turns before it. */
+  #mayWait({ agent, request: { type, on_busy: onBusy } }: AcceptedRequest): boolean {
+    if (onBusy === "reject" || onBusy === "interrupt") return false;
+    // An operation of a machine can be for the turn that is open.
+    return type === "ChatRequest" || this.#context.agents.find(agent)?.machine === undefined;
+  }
+
+  /** Takes the unread messages of the run in which the actor was before. */
+  carry(messages: readonly InboxMessage[]): void {
+    for (const message of messages) this.#inbox.add(message);
   }
 
   #acceptHere(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
@@ -322,7 +340,7 @@ export class RequestQueue {
 
   /** Throws `run_full` when the run has too many events. */
   #checkLength(): void {
-    const { runId, recorder } = this.#ledger;
+    const { runId, recorder, started } = this.#ledger;
     const { runEvents: limit } = this.#context.limits;
     if (recorder.head < limit) return;
     throw new AgentError(

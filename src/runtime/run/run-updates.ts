@@ -2,23 +2,16 @@ import { AgentError } from "../../errors.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
 import { copyHistory } from "./fork.ts";
-import { takeOver } from "./renewal.ts";
-import type {
-  ConfigureMessage,
-  ContinueMessage,
-  CreateMessage,
-  ForkMessage,
-  UploadMessage,
-} from "./messages.ts";
+import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { toJson } from "../journal/json-limits.ts";
 
 /** A message that is recorded and starts no turn. */
-export type Note = ConfigureMessage | ContinueMessage | CreateMessage | ForkMessage | UploadMessage;
+export type Note = ConfigureMessage | CreateMessage | ForkMessage | UploadMessage;
 
 /**
- * Records a change of a run outside its turns: its creation or renewal, its configuration, client files. Returns the id of the
+ * Records a change of a run outside its turns: its creation, its configuration, client files. Returns the id of the
  * event before it.
  */
 export async function recordNote(context: RunContext, ledger: RunLedger, note: Note): Promise<number> {
@@ -27,9 +20,6 @@ export async function recordNote(context: RunContext, ledger: RunLedger, note: N
       return context.secrets.with(note.args, async () => configure(context, ledger, note));
     case "create":
       return create(context, ledger, note);
-    case "continue":
-      await takeOver(context, ledger, note);
-      return ledger.recorder.head;
     case "fork":
       return fork(context, ledger, note);
     case "uploaded":

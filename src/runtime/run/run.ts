@@ -24,7 +24,7 @@ import { findEffect } from "./find-effect.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
 import type { RunMessage, RunReceipt, UploadMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
-import { Renewal } from "./renewal.ts";
+import { Renewal, takeOver } from "./renewal.ts";
 import { RequestQueue } from "./request-queue.ts";
 import { recordNote } from "./run-updates.ts";
 import type { Note } from "./run-updates.ts";
@@ -70,7 +70,8 @@ export class Run implements RecorderListener {
     const recorder = new Recorder(context, claim.cursor, this);
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#outbox = new Outbox(context, this.#ledger);
-    this.#renewal = new Renewal(context, this.#ledger, this.#outbox);
+    this.#renewal = new Renewal(context, this.#ledger);
+    const rested = (): void => this.#renewal.rested();
     const unfit = (tried: TriedCode): void => {
       this.#isUnfit = true;
       this.#listener.unfit(this, tried);
@@ -279,8 +280,10 @@ export class Run implements RecorderListener {
         return this.#takeUpload(message);
       case "configure":
         return this.#recordUnlessRenewed(message);
-      case "create":
       case "continue":
+        this.#requests.carry(await takeOver(this.#context, this.#ledger, message));
+        return toRunReceipt(this.runId, this.#ledger.recorder.head);
+      case "create":
         return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
       case "fork":
         return this.#copy(message);
@@ -325,7 +328,8 @@ export class Run implements RecorderListener {
     do {
       if (reason === "remains" && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
         throw new AgentError("conflict", `the copy of run ${this.runId} has ended`);
-      if (reason === "retention") checkRemovable(this.#context, this.#ledger);
+      if (reason === "expired") checkRemovable(this.#context, this.#ledger);
+      if (reason === "retention") await this.#leaveHistory();
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle") {
         const open = this.#ledger.started?.accepted.requestId;
@@ -350,6 +354,15 @@ export class Run implements RecorderListener {
       this.#isRemoved = true;
     }
     return toRunReceipt(this.runId, recorder.head);
+  }
+
+  /** Has the actor of the run continue in a new one: retention removes what has happened, and keeps the actor. */
+  async #leaveHistory(): Promise<void> {
+    const { key, phase, state } = this.#ledger;
+    if (phase !== "idle") return;
+    if (key === undefined && state.renewedTo === undefined) checkRemovable(this.#context, this.#ledger);
+    else if (!(await this.#renewal.leaveHistory()) && this.#ledger.key !== undefined)
+      throw new AgentError("conflict", `run ${this.runId} has nothing but its actor`);
   }
 
   async #removeContent(cursor: Cursor): Promise<void> {

@@ -1,14 +1,16 @@
 import type { RunId } from "../../protocol/ids.ts";
 import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
+import type { RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
+import type { RemovalReason } from "../run/messages.ts";
 import type { HostContext, RunContext } from "../run-context.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 
 /** The parts that retention needs. */
 export interface RetentionOptions {
   readonly context: HostContext;
-  /** How long an idle run is kept after its last change, in milliseconds. Default: forever. */
+  /** How long the history of an idle run is kept after its last change, in milliseconds. Default: forever. */
   readonly retainMs?: number;
   /** Maximum bytes of all runs and artifacts. Default: unlimited. */
   readonly retainBytes?: number;
@@ -27,33 +29,57 @@ const PAGE_SIZE = 100;
 const AT_ONCE = 8;
 
 /**
- * Periodically removes runs that have been idle too long or exceed the size limit, until the returned
- * function is called.
+ * Periodically removes histories that are too old or exceed the size limit, and the actors that their agents let expire,
+ * until the returned function is called. Does nothing if there is no such limit.
  */
 export function startRetention(options: RetentionOptions): () => void {
   const { context, runs, retainMs = Infinity, retainBytes = Infinity } = options;
-  const { log, files, environment, router, telemetry } = context;
+  const { agents, log, files, environment, router, telemetry } = context;
+  const expiring = agents.names.flatMap((name) => {
+    const { expireMs } = agents.get(name);
+    return expireMs === undefined ? [] : [{ name, expireMs }];
+  });
+  const shortestMs = Math.min(retainMs, ...expiring.map(({ expireMs }) => expireMs));
+  if (shortestMs === Infinity && retainBytes === Infinity) return () => {};
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
-  const pauseMs = Math.min(Math.max(retainMs / 10, LOOKS_MS.least), mostMs);
+  const pauseMs = Math.min(Math.max(shortestMs / 10, LOOKS_MS.least), mostMs);
   let stopped = false;
   let stopTimer = environment.timer(pauseMs, look);
+  /** The place in the list of runs before which there are only actors without a history. */
+  let keptUpTo: string | undefined;
 
   function look(): void {
-    removeOld()
+    removeAll()
       .catch((error: unknown) => telemetry.fault("old runs could not be removed", error))
       .finally(() => {
         if (!stopped) stopTimer = environment.timer(pauseMs, look);
       });
   }
 
-  async function removeOld(): Promise<void> {
+  async function removeAll(): Promise<void> {
     if (!router.leads("retention")) return;
+    for (const { name, expireMs } of expiring) await removeExpired(name, environment.now() - expireMs);
+    if (retainMs !== Infinity || retainBytes !== Infinity) await removeOld();
+  }
+
+  /** Removes the runs of an agent that were not changed since a time. */
+  async function removeExpired(agent: string, since: number): Promise<void> {
+    for (let cursor: string | undefined; ;) {
+      const page = await listIdle(cursor, agent);
+      const old = page.runs.filter(({ updatedAt }) => updatedAt <= since);
+      await forEachConcurrent(old, AT_ONCE, ({ runId }) => tryRemove(runId, "expired"));
+      if (stopped || page.next === undefined || old.length < page.runs.length) return;
+      cursor = page.next;
+    }
+  }
+
+  async function removeOld(): Promise<void> {
     const old = environment.now() - retainMs;
     let excess = await findExcess();
-    for (let cursor: string | undefined; ;) {
-      const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
-      const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
-      const known = page.runs.filter((run) => !isHidden(run));
+    let hasOnlyKept = true;
+    for (let cursor = keptUpTo; ;) {
+      const page = await listIdle(cursor);
+      const known = page.runs.filter((run) => !isHidden(run) && hasHistory(run));
       // Those that are too old are the first ones.
       const others = known.findIndex(({ updatedAt }) => updatedAt > old);
       const tooOld = others < 0 ? known : known.slice(0, others);
@@ -67,13 +93,24 @@ export function startRetention(options: RetentionOptions): () => void {
       }
       if (stopped || page.next === undefined) return;
       cursor = page.next;
+      hasOnlyKept &&= page.runs.every((run) => isHidden(run) || !hasHistory(run));
+      if (hasOnlyKept) keptUpTo = cursor;
     }
   }
 
+  function listIdle(cursor?: string, agent?: string): Promise<RunEntryPage> {
+    const query = { status: "idle", oldestFirst: true, limit: PAGE_SIZE } as const;
+    return log.list({
+      ...query,
+      ...(cursor !== undefined && { cursor }),
+      ...(agent !== undefined && { agent }),
+    });
+  }
+
   /** Removes a run, unless it is needed again. Returns whether it is removed. */
-  async function tryRemove(runId: RunId): Promise<boolean> {
+  async function tryRemove(runId: RunId, reason: RemovalReason = "retention"): Promise<boolean> {
     if (stopped) return false;
-    return runs.remove(runId, "retention").then(
+    return runs.remove(runId, reason).then(
       () => true,
       // A run that is busy again, has unread messages or the start of a schedule refuses; the next check asks it again.
       () => false,
@@ -93,6 +130,11 @@ export function startRetention(options: RetentionOptions): () => void {
     stopped = true;
     stopTimer();
   };
+}
+
+/** Whether a run has more than the actor that it belongs to needs. */
+function hasHistory({ alias, turns }: RunEntry): boolean {
+  return alias === undefined || turns > 0;
 }
 
 /** Removes the hidden runs whose copying or removal was interrupted. */

@@ -182,10 +182,6 @@ describe("an actor above its limit of events", () => {
     const host = new TestHost({ agents, limits });
     const { runId } = await host.ask("counter", run("count"));
     await host.ask("counter", run("count"));
-    const note = { type: "Message", name: "note", body: "hi", run_id: runId ?? "" } as const;
-    await host.ask("counter", note);
-    // An unread message.
-    expect(await host.ask("counter", run("notes"))).toMatchObject({ runId });
     // By its id.
     expect(await host.ask("counter", run("ask", { run_id: runId }))).toMatchObject({ runId });
     // An open turn.
@@ -196,6 +192,30 @@ describe("an actor above its limit of events", () => {
     expect(await host.runtime.find("counter", "desk")).toBe(runId);
     expect(await count(host.runtime)).toBe(4);
     expect(await host.runtime.find("counter", "desk")).not.toBe(runId);
+  });
+
+  test("takes its unread messages along, in their order and with their senders' ids", async () => {
+    const host = new TestHost({ agents, limits });
+    const { runId } = await host.ask("counter", run("count"));
+    await host.ask("counter", run("count"));
+    const note = { type: "Message", name: "note", run_id: runId ?? "" } as const;
+    for (const body of ["one", "two", "three"])
+      await host.ask("counter", { ...note, body, request_id: `note-${body}` });
+    await host.ask("counter", run("count"));
+    const [next = []] = await chain(host);
+    expect(next.slice(0, 4)).toMatchObject([
+      { type: "RunCreated", continues: runId },
+      { type: "MessageReceived", message_id: "note-one", name: "note", body: "one", request_id: null },
+      { type: "MessageReceived", message_id: "note-two", body: "two" },
+      { type: "MessageReceived", message_id: "note-three", body: "three" },
+    ]);
+    await host.restart();
+    const { requestId } = await host.ask("counter", run("notes"));
+    expect((await host.events(requestId)).at(-1)).toMatchObject({ output: ["one", "two", "three"] });
+    expect(await host.ask("counter", { ...note, body: "one", request_id: "note-one" })).toMatchObject({
+      runId,
+      replayed: true,
+    });
   });
 
   test("takes a message into its new run", async () => {
@@ -219,6 +239,36 @@ describe("an actor above its limit of events", () => {
     expect(new Set(receipts.map(({ runId }) => runId)).size).toBe(1);
     expect(await count(host.runtime)).toBe(23);
     expect(await chain(host)).toHaveLength(3);
+  });
+
+  test("is renewed while its clients never pause, and each of their requests is one turn", async () => {
+    const busy = { keyedRunEvents: 300, runEvents: 400, queuedRequests: 32 };
+    const host = new TestHost({ agents, limits: busy });
+    let left = 1_000;
+    const counts: number[] = [];
+    async function client(): Promise<void> {
+      for (; left > 0;) {
+        left -= 1;
+        counts.push((await count(host.runtime)) as number);
+      }
+    }
+    const clients = Promise.all(Array.from({ length: 32 }, client));
+    await host.environment.idle();
+    await clients;
+    expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1_000 }, (_, index) => index + 1));
+    const runs = await chain(host);
+    expect(runs.length).toBeGreaterThan(4);
+    for (const events of runs) expect(events.length).toBeLessThanOrEqual(400);
+  });
+
+  test("waits for no turn that waits itself", async () => {
+    const host = new TestHost({ agents, limits });
+    const { runId } = await host.ask("counter", run("count"));
+    await host.ask("counter", run("ask", { run_id: runId }));
+    // The turn that waits is open, and the request is behind it.
+    const behind = await host.ask("counter", run("count", { key: "desk", on_busy: "enqueue" }));
+    expect(behind).toMatchObject({ runId });
+    expect((await host.log.lookup(behind.requestId))?.phase).toBe("queued");
   });
 
   test("answers the asks of others, whose replies do not get lost", async () => {

@@ -1,10 +1,11 @@
-import { createRuntime, defineAgent, memoryLog } from "troupe";
+import { createRuntime, defineAgent, memoryLog, operation } from "troupe";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { payments } from "../../../agents/payments.ts";
 import { pdfWriter } from "../../../agents/pdf-writer.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
-import { message, reader } from "../messages/agents.ts";
+import { reader } from "../messages/agents.ts";
 import { scheduled } from "../schedules/agents.ts";
 
 const MINUTE_MS = 60_000;
@@ -80,10 +81,12 @@ test("runs that are too old are removed several at a time", async () => {
 test("a run with unread messages is kept until a turn has read them", async () => {
   const environment = manualEnvironment();
   const runtime = createRuntime({ agents: [reader], environment, retainMs: HOUR_MS });
-  await runtime.process("reader", message("note", "unread"));
+  const runId = await runtime.createRun("reader", {});
+  const note = { type: "Message", name: "note", body: "unread", run_id: runId } as const;
+  await runtime.process("reader", note);
   await environment.advance(10 * HOUR_MS);
   expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(1);
-  await runtime.process("reader", { type: "ChatRequest", input: "", key: "room" });
+  await runtime.process("reader", { type: "ChatRequest", input: "", run_id: runId });
   await environment.advance(10 * HOUR_MS);
   expect((await runtime.runs({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
@@ -110,24 +113,116 @@ test("the run of a schedule is kept, so that a time which passes while no server
     output: "news 2026-01-05T08:00:00.000Z",
   });
   await environment.advance(6 * DAY_MS);
-  expect(await second.find("reporter", "schedule-report")).toBe(runId);
+  // Its history is gone, and the start of the schedule is in its new run.
+  const next = await second.find("reporter", "schedule-report");
+  expect(next).not.toBe(runId);
+  await environment.advance(12 * HOUR_MS);
+  expect(await second.requests(next ?? "")).toHaveLength(1);
   await second.close();
 });
 
-test("the run of a schedule that its agent no longer has is removed", async () => {
+test("the run of a schedule expires with its agent only when the agent no longer has the schedule", async () => {
   const environment = manualEnvironment();
   const log = memoryLog();
-  const first = createRuntime({ agents: [scheduled(MONDAYS)], environment, log });
-  await environment.idle();
+  const agent = { name: "reporter", purpose: "Reports.", expireMs: HOUR_MS };
+  const report = operation({ input: z.object({}), run: () => "" });
+  const schedules = { report: { ...MONDAYS, operation: "report" } } as const;
+  const agents = [defineAgent({ ...agent, operations: { report }, schedules })];
+  const first = createRuntime({ agents, environment, log });
+  await environment.advance(2 * HOUR_MS);
+  expect(await first.find("reporter", "schedule-report")).toBeDefined();
   await first.close();
-  const agents = [defineAgent({ name: "reporter", purpose: "Reports.", chat: () => "" })];
-  const second = createRuntime({ agents, environment, log: log.reopen(), retainMs: HOUR_MS });
+  const later = [defineAgent({ ...agent, chat: () => "" })];
+  const second = createRuntime({ agents: later, environment, log: log.reopen() });
   await environment.advance(2 * HOUR_MS);
   expect(await second.find("reporter", "schedule-report")).toBeUndefined();
   await second.close();
 });
 
-test("above the size limit the run of a schedule is passed over, once for each check", async () => {
+const account = defineAgent({
+  name: "account",
+  purpose: "Has a balance.",
+  messages: { note: z.string() },
+  operations: {
+    add: operation({
+      input: z.object({ amount: z.number() }),
+      run({ amount }, turn) {
+        const balance = Number(turn.memory.get() ?? 0) + amount;
+        turn.memory.set(balance);
+        return balance;
+      },
+    }),
+    notes: operation({ input: z.object({}), run: (_input, turn) => turn.received("note") }),
+  },
+});
+
+test("retention removes the histories of a thousand accounts, and none of their balances, keys and messages", async () => {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const options = { agents: [account, scheduled(MONDAYS)], environment, retainMs: DAY_MS };
+  const runtime = createRuntime({ ...options, log });
+  const keys = Array.from({ length: 1_000 }, (_, index) => `account-${index}`);
+  for (const [amount, key] of keys.entries()) {
+    await runtime.ask(account, "add", { amount }, { key });
+    await runtime.process("account", { type: "Message", name: "note", body: `hello ${amount}`, key });
+  }
+  const before = await Promise.all(keys.map((key) => runtime.find("account", key)));
+  const schedule = await runtime.find("reporter", "schedule-report");
+  await environment.advance(2 * DAY_MS);
+
+  for (const runId of before) await expect(runtime.run(runId ?? "")).rejects.toMatchObject({ code: "gone" });
+  const after = await Promise.all(keys.map((key) => runtime.find("account", key)));
+  expect(after.every((runId, index) => runId !== undefined && runId !== before[index])).toBe(true);
+  expect(await runtime.find("reporter", "schedule-report")).toBe(schedule);
+  // What is left is not history, so it stays.
+  await environment.advance(10 * DAY_MS);
+  expect(await Promise.all(keys.map((key) => runtime.find("account", key)))).toEqual(after);
+
+  await runtime.close();
+  const next = createRuntime({ ...options, log: log.reopen() });
+  for (const [amount, key] of keys.entries()) {
+    expect(await next.ask(account, "add", { amount: 0 }, { key })).toBe(amount);
+    expect(await next.ask(account, "notes", {}, { key })).toEqual([`hello ${amount}`]);
+  }
+  await next.close();
+});
+
+test("the histories that renewals have left are removed, and an actor above the size limit keeps its memory", async () => {
+  const environment = manualEnvironment();
+  const limits = { keyedRunEvents: 3 };
+  const runtime = createRuntime({ agents: [account], environment, limits, retainBytes: 1 });
+  for (let turn = 0; turn < 9; turn += 1) await runtime.ask(account, "add", { amount: 1 }, { key: "one" });
+  expect((await runtime.runs({ limit: 10 })).runs.length).toBeGreaterThan(3);
+  await environment.advance(HOUR_MS);
+  expect((await runtime.runs({ limit: 10 })).runs).toMatchObject([{ key: "one", turns: 0 }]);
+  expect(await runtime.ask(account, "add", { amount: 1 }, { key: "one" })).toBe(10);
+  await runtime.close();
+});
+
+test("an agent lets its idle actors expire, counted from what they did last", async () => {
+  const environment = manualEnvironment();
+  const log = memoryLog();
+  const guest = defineAgent({
+    name: "guest",
+    purpose: "Is forgotten.",
+    expireMs: 3 * DAY_MS,
+    chat: (_input, turn) => turn.memory.set("was here"),
+  });
+  const runtime = createRuntime({ agents: [guest, account], environment, log, retainMs: DAY_MS });
+  await runtime.ask(guest, "chat", { input: "" }, { key: "ada" });
+  await runtime.ask(account, "add", { amount: 5 }, { key: "ada" });
+  const first = await runtime.find("guest", "ada");
+  await environment.advance(2 * DAY_MS);
+  const second = await runtime.find("guest", "ada");
+  expect(second).toBeDefined();
+  expect(second).not.toBe(first);
+  await environment.advance(DAY_MS + 3 * HOUR_MS);
+  expect(await runtime.find("guest", "ada")).toBeUndefined();
+  expect(await runtime.ask(account, "add", { amount: 0 }, { key: "ada" })).toBe(5);
+  await runtime.close();
+});
+
+test("above the size limit the run of a schedule is passed over, without being loaded", async () => {
   const environment = manualEnvironment();
   const log = memoryLog();
   const agents = [scheduled(MONDAYS), pdfWriter];
@@ -150,7 +245,7 @@ test("above the size limit the run of a schedule is passed over, once for each c
   expect((await runtime.runs({ limit: 10 })).runs.map(({ run_id }) => run_id)).toEqual([runId]);
   claims.length = 0;
   await environment.advance(10 * MINUTE_MS);
-  expect(claims).toEqual(Array.from({ length: 10 }, () => runId));
+  expect(claims).toEqual([]);
   await runtime.close();
 });
 

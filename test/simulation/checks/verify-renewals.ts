@@ -1,11 +1,11 @@
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { toEntries } from "../../laws/history.ts";
-import { countUnread } from "../../laws/messages.ts";
+import { unreadOf } from "../../laws/messages.ts";
 import type { LoggedRun, Observer } from "./observer.ts";
 
 /**
- * The laws of renewal: nothing follows the end of a run whose actor continues in another one, it has no unread message,
- * one run continues it, with its memory and configuration, and the key names the newest of its runs.
+ * The laws of renewal: nothing follows the end of a run whose actor continues in another one, one run continues it, with its
+ * memory, configuration and unread messages, and the key names the newest of its runs.
  */
 export async function findWrongRenewals({
   observer: { runs },
@@ -25,9 +25,14 @@ export async function findWrongRenewals({
       run.events.some((event) => event.type === "RunCreated" && event.continues === runId),
     );
     const wrong = next.filter(([nextId]) => nextId !== to).map(([nextId]) => nextId);
-    if (countUnread(toEntries(events, records)) > 0)
-      faults.push(`run ${runId} was renewed with unread messages`);
     for (const [, following] of next) {
+      const unread = unreadOf(toEntries(events, records));
+      const carried = following.events.slice(1, unread.length + 1);
+      const isCarried = carried.every(
+        (event, index) => event.type === "MessageReceived" && event.message_id === unread[index],
+      );
+      if (!isCarried || carried.length < unread.length)
+        faults.push(`run ${to} does not begin with the unread messages of run ${runId}`);
       if (JSON.stringify(takenBy(following)) !== JSON.stringify(keptBy(run)))
         faults.push(`run ${to} does not begin with the memory and configuration of run ${runId}`);
     }

@@ -2,7 +2,7 @@ import type { StoredArtifact } from "../../../src/ports/artifact-store.ts";
 import type { SecretStore } from "../../../src/ports/secret-store.ts";
 import type { Observer } from "./observer.ts";
 import { toEntries } from "../../laws/history.ts";
-import { countUnread } from "../../laws/messages.ts";
+import { unreadOf } from "../../laws/messages.ts";
 
 /** The data outside the log. */
 export interface StoredData {
@@ -72,13 +72,16 @@ function verifySecrets(
       faults.push(`secret ${name} is kept though no run refers to it`);
 }
 
-/** Checks that every run that was idle long enough is removed. */
+/** Checks that every run that was idle long enough is removed, except those that are nothing but an actor. */
 export function verifyRetention({ observer }: { readonly observer: Observer }): void {
   const open = new Set<string>();
   for (const { runId, end } of observer.requests.values()) if (end === undefined) open.add(runId);
   for (const [runId, { removed, events, records }] of observer.runs) {
     if (removed || open.has(runId) || runId.startsWith("config-")) continue;
-    if (countUnread(toEntries(events, records)) === 0)
+    const [first] = events;
+    const isActor = first?.type === "RunCreated" && first.key !== undefined;
+    if (isActor && !events.some(({ type }) => type === "RequestStarted")) continue;
+    if (events.at(-1)?.type === "Renewed" || unreadOf(toEntries(events, records)).length === 0)
       observer.say(`run ${runId} is kept though its time is over`);
   }
 }

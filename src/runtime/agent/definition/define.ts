@@ -44,6 +44,7 @@ export function defineAgent<
     uses = {},
     messages,
     schedules,
+    expireMs,
     config,
     memory = "own",
     memorySchema,
@@ -85,6 +86,8 @@ export function defineAgent<
     checkAgent(used, `uses.${usedName} of agent ${name}`);
   }
   checkNoQueue(options, name);
+  if (expireMs !== undefined && !(Number.isFinite(expireMs) && expireMs > 0))
+    throw new AgentError("invalid_request", `the expireMs of agent ${name} must be a positive number`);
   if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
   if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
   return markAgent({
@@ -97,6 +100,7 @@ export function defineAgent<
     operations: all as Ops & ChatOperations,
     ...(messages && { messages }),
     ...(schedules && { schedules: toSchedules(name, all, schedules) }),
+    ...(expireMs !== undefined && { expireMs }),
     tools,
     uses,
     ...(config && { config }),
