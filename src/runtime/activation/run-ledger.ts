@@ -13,7 +13,7 @@ import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import type { HoldReason, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
-import type { AcceptedRequest, PromptRecord, RecordBody } from "../journal/records.ts";
+import type { AcceptedRequest, ContinuedRecord, PromptRecord, RecordBody } from "../journal/records.ts";
 import { toPromptMark } from "../replay/prompts.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
@@ -260,6 +260,13 @@ export class RunLedger {
     this.recorder.mark({ requestId, phase: "running", started: started.id });
     this.#lastTurn = { request_id: requestId, operation, started_at: toTimestamp(this.#now()) };
     return started;
+  }
+
+  /** Writes that the turn has ended, and that the next one of its request begins. */
+  continueTurn(record: ContinuedRecord, memory: ReadonlyMap<string, Json>): void {
+    for (const [agent, value] of memory) this.change({ type: "MemoryCommitted", agent, value });
+    this.#evolve({ type: "TurnContinued", record, at: this.recorder.record(record) });
+    this.save("due");
   }
 
   /** Writes that no served code can continue the turn. */

@@ -26,7 +26,7 @@ import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { isLong } from "../scheduler/parked-calls.ts";
 import { ActiveTurn } from "../turn/active-turn.ts";
-import type { TurnListener } from "../turn/active-turn.ts";
+import type { NextTurn, TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
 import { endRequest } from "./end-request.ts";
@@ -368,6 +368,32 @@ export class TurnSlot implements TurnListener {
     return this.#ledger.prompted(record);
   }
 
+  continued(turn: ActiveTurn, { operation, input, usage, memory }: NextTurn): void {
+    const { requestId, speaker } = turn;
+    const { agents, environment, gate } = this.#context;
+    this.#endContinuation();
+    this.#entry.wake();
+    // The next turn begins with the newest code.
+    const agent = agents.find(turn.agent.name) ?? turn.agent;
+    const version = agents.versionOf(agent);
+    this.#ledger.continueTurn(
+      {
+        type: "Continued",
+        request_id: requestId,
+        operation,
+        input,
+        ...(version !== undefined && { agent_version: version }),
+        ...(usage && { usage }),
+      },
+      memory,
+    );
+    const next = this.#open(usage ? { ...NEW_TURN, usage } : NEW_TURN, { agent, speaker });
+    if (next === undefined) return;
+    // A loop of turns lets everything else have its turn, too.
+    const run = (): void => environment.macrotask(() => gate.pass(() => this.#run(next)));
+    this.#ledger.recorder.committed().then(run, ignore);
+  }
+
   complete({ speaker, accepted }: ActiveTurn, end: TurnEnd): string {
     return this.#end(speaker, accepted, end);
   }
@@ -461,10 +487,7 @@ export class TurnSlot implements TurnListener {
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
     this.#ledger.recorder.watched = true;
     const text = endRequest(this.#context, this.#ledger, speaker, accepted, end);
-    this.#continuation?.end();
-    this.#continuation = undefined;
-    this.#stopHandler?.();
-    this.#stopHandler = undefined;
+    this.#endContinuation();
     this.#turn = undefined;
     this.#passivated = undefined;
     this.#code = undefined;
@@ -473,6 +496,14 @@ export class TurnSlot implements TurnListener {
     this.startNext();
     if (this.#turn === undefined) this.#listener.rested();
     return text;
+  }
+
+  /** The started turn has ended: it is not to be continued, and its handler stops. */
+  #endContinuation(): void {
+    this.#continuation?.end();
+    this.#continuation = undefined;
+    this.#stopHandler?.();
+    this.#stopHandler = undefined;
   }
 }
 
@@ -546,6 +577,11 @@ function runHandler(turn: ActiveTurn): () => void {
         output,
         ...(changed !== undefined && { memory: new Map([[agent.name, changed]]) }),
       });
+    },
+    continued({ name: operation, input }) {
+      const changed = actor.memory.changed();
+      const memory = new Map(changed === undefined ? [] : [[agent.name, changed]]);
+      turn.continueAs({ operation, input, memory });
     },
     failed(thrown, unfit) {
       // A chat that does not fit the operation fails here; every other input was checked before.

@@ -22,6 +22,7 @@ import type { ActiveTurn } from "../turn/active-turn.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import { ResultWithFiles, toHandlerResult, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
+import { Continuation } from "./continuation.ts";
 import { Sequence } from "./sequence.ts";
 import type { AskedInput } from "./waits.ts";
 import { storeFile } from "./artifacts.ts";
@@ -30,6 +31,8 @@ import { TurnHandle } from "./turn-handle.ts";
 /** Called once when a handler ends: `done` with its result, or `failed` with what it threw. */
 export interface HandlerEnd {
   done(answer: HandlerResult): void;
+  /** The handler ends its turn, and the next one begins; absent for a called agent, which cannot do that. */
+  continued?(asked: Invocation): void;
   /** `unfit` means that the input did not fit, so the handler never ran. */
   failed(thrown: unknown, unfit: boolean): void;
 }
@@ -202,7 +205,7 @@ export class Actor implements ActorContext {
   /** Runs the handler. Returns a function that reports its end, and what it threw. */
   async #perform(
     { name, operation, input }: Invocation,
-    { done, failed }: HandlerEnd,
+    { done, continued, failed }: HandlerEnd,
   ): Promise<{ readonly tell: () => void; readonly thrown?: unknown }> {
     const { runId, accepted } = this.turn;
     const { environment } = this.turn.context;
@@ -229,6 +232,11 @@ export class Actor implements ActorContext {
         : { value: whole, files: [] };
       if (this.tells.length > 0) await Promise.allSettled(this.tells);
       this.#checkAwaited();
+      if (returned instanceof Continuation && continued) {
+        const { name: next, operation: to, input: given } = returned.asked;
+        await parseWith(to.input, copyJson(given), `the input of ${next}`);
+        return { tell: () => continued(returned.asked) };
+      }
       const checked = toJson(
         await this.#checkOutput({ name, operation, input }, returned),
         `what ${this.agent.name} returned`,

@@ -9,6 +9,7 @@ import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from ".
 import type { CallOptions, EffectOptions } from "../agent/call-options.ts";
 import { checkAgent } from "../agent/definition/check-definition.ts";
 import { parseNow } from "../agent/definition/schema.ts";
+import { noChat, toInvocation } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import type {
   Artifact,
@@ -31,12 +32,13 @@ import type {
   WaitOptions,
 } from "../agent/turn-api.ts";
 import { toCallKey } from "../journal/call-id.ts";
-import { checkName, checkText } from "../journal/json-limits.ts";
+import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { allSignature } from "../replay/signature.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import type { Actor } from "./actor.ts";
 import { openAttachments, publishFile } from "./artifacts.ts";
+import { Continuation } from "./continuation.ts";
 import { completeWith } from "./completion.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
@@ -206,6 +208,18 @@ export class TurnHandle implements ToolTurn {
 
   received(name: string): readonly unknown[] {
     return receivedMessages(this.#sequence, name);
+  }
+
+  continueAs(operation: string, input: unknown): never {
+    const { agent, depth } = this.#actor;
+    if (depth > 0)
+      throw new AgentError(
+        "invalid_request",
+        `only the requested agent can continue its turn, not ${agent.name}`,
+      );
+    const invocation = toInvocation(agent, operation, toJson(input, `the input of ${agent.name}`));
+    if (invocation === undefined) throw new AgentError("invalid_request", noChat(agent));
+    return new Continuation(invocation) as never;
   }
 
   artifact(artifact: ArtifactOptions): Promise<Artifact> {

@@ -154,6 +154,13 @@ export interface Turn<
   /** Takes all messages with this name that are unread now, oldest first. A called agent has none. */
   received<Name extends keyof Accepted & string>(name: Name): readonly MessageBody<Accepted[Name]>[];
 
+  /**
+   * Ends the turn and begins the next one of the same request, with an operation of the agent: `return turn.continueAs(…)`.
+   * The memory is kept, and the request stays open: its caller gets the answer of the last turn. What was before is not run
+   * again after a crash, so a loop of turns can go on for ever. Only for the requested agent: in a called agent it throws.
+   */
+  continueAs(operation: string, input: unknown): never;
+
   /** Publishes a file. */
   artifact(artifact: ArtifactOptions): Promise<Artifact>;
 

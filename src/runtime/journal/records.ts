@@ -1,4 +1,5 @@
 import type { RecordPosition } from "../../ports/log-batch.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -92,6 +93,18 @@ export interface PromptRecord {
   readonly cut?: true;
 }
 
+/** A request goes on in a next turn: what is before is not needed to run it. */
+export interface ContinuedRecord {
+  readonly type: "Continued";
+  readonly request_id: RequestId;
+  readonly operation: string;
+  readonly input: Json;
+  /** The version of the agent that continues it. */
+  readonly agent_version?: string;
+  /** The usage of the turns before. */
+  readonly usage?: Usage;
+}
+
 /** The runtime's journal entries: data that the log needs but no client sees. */
 export type RecordBody =
   /** A request was accepted; its turn may start much later. */
@@ -177,6 +190,8 @@ export type RecordBody =
       readonly args?: JsonObject;
     }
   | PromptRecord
+  /** A turn ends, and the next one of its request begins with this operation. */
+  | ContinuedRecord
   /** The run started as a copy of another's history with this many turns. */
   | { readonly type: "Forked"; readonly turns: number }
   /** The run belongs to a schedule with these times, which began at this time, in milliseconds since 1970. */

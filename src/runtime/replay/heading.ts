@@ -93,6 +93,8 @@ export function withRecord(state: RunState, record: PlacedRecord): RunState {
       return evolve(state, record);
     case "Received":
       return withProgress(evolve(state, record));
+    case "Continued":
+      return evolve(state, { type: "TurnContinued", record, at: { n: record.n, after: record.after } });
     case "Prompt":
       return evolve(state, { type: "Prompted", prompt: toPromptMark(record, record) });
     default:

@@ -26,6 +26,7 @@ import {
   waitSignature,
 } from "./signature.ts";
 import type { Signature } from "./signature.ts";
+import type { TurnBase } from "./run-state.ts";
 import { Transcript } from "./transcript.ts";
 import { addUsage, CallRecord, CANCELED_CALL, EXPIRED, spare } from "./turn-journal.ts";
 import type {
@@ -60,9 +61,11 @@ export class JournalBuilder {
   readonly #bodies: MessageBodies;
 
   /** `root` is the scope of the turn's own handler. */
-  constructor(root: string, bodies: MessageBodies = new MessageBodies()) {
+  constructor(root: string, bodies: MessageBodies = new MessageBodies(), base?: TurnBase) {
     this.#root = root;
     this.#bodies = bodies;
+    this.#agentVersion = base?.agentVersion;
+    this.#usage = base?.usage ?? {};
   }
 
   /** Adds the next event of the turn. */

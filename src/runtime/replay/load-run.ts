@@ -12,7 +12,7 @@ import type { PlacedRecord, Range, Visitor } from "./entries.ts";
 import { JournalBuilder } from "./journal-builder.ts";
 import { MessageBodies } from "./message-bodies.ts";
 import { fromSnapshot, initialRunState, startedOf } from "./run-state.ts";
-import type { RunState } from "./run-state.ts";
+import type { OpenRequest, RunState } from "./run-state.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 
 /** A turn that is only in the log. */
@@ -39,7 +39,8 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
   const loading = new RunLoader(snapshot);
   const before = startedOf(loading.state);
-  const started = before && (await log.lookup(before.accepted.requestId))?.started;
+  const started =
+    before && before.base === undefined ? (await log.lookup(before.accepted.requestId))?.started : undefined;
   await forEachEntry(log, runId, loading.rangeFrom(started), loading);
   const { state, journal } = loading;
   const bodies = await loading.unreadBodies(log, runId);
@@ -85,7 +86,7 @@ class RunLoader implements Visitor {
     this.state = snapshot === undefined ? initialRunState : fromSnapshot(snapshot.data);
     this.#covered = snapshot ?? { head: 0, records: 0 };
     const open = startedOf(this.state);
-    if (open) this.#begin(open.accepted.requestId, open.turn ?? 1);
+    if (open) this.#begin(open);
   }
 
   /** The journal of the running turn. */
@@ -97,8 +98,10 @@ class RunLoader implements Visitor {
   /** The part of the log to visit, given the id of the RequestStarted that the snapshot covers, if any. */
   rangeFrom(started: number | undefined): Range {
     const { head, records } = this.#covered;
-    this.#id = Math.min(head, (started ?? Infinity) - 1);
-    return { head: this.#id, records: started === undefined ? records : 0 };
+    const base = startedOf(this.state)?.base;
+    this.#id = Math.min(head, base?.at.after ?? (started ?? Infinity) - 1);
+    const first = base?.at.n ?? (started === undefined ? records : 0);
+    return { head: this.#id, records: Math.min(first, records) };
   }
 
   /** Reads the bodies that the journals and the state need. */
@@ -120,7 +123,7 @@ class RunLoader implements Visitor {
     if (isNew) {
       this.state = withEvent(this.state, heading);
       if (heading.edge && heading.requestId !== null) {
-        if (heading.type === "RequestStarted") this.#begin(heading.requestId, this.state.turns);
+        if (heading.type === "RequestStarted") this.#beginOf(heading.requestId);
         else this.#readers.delete(heading.requestId);
       }
     }
@@ -135,11 +138,19 @@ class RunLoader implements Visitor {
   }
 
   record(record: PlacedRecord): void {
-    if (record.n > this.#covered.records) this.state = withRecord(this.state, record);
+    if (record.n > this.#covered.records) {
+      this.state = withRecord(this.state, record);
+      if (record.type === "Continued") this.#beginOf(record.request_id);
+    }
     for (const reader of this.#readers.values()) reader.record(record);
   }
 
-  #begin(requestId: RequestId, turn: number): void {
-    this.#readers.set(requestId, new JournalBuilder(rootOf(turn), this.#bodies));
+  #beginOf(requestId: RequestId): void {
+    const open = this.state.open.find(({ accepted }) => accepted.requestId === requestId);
+    if (open) this.#begin(open);
+  }
+
+  #begin({ accepted: { requestId }, turn = 1, base }: OpenRequest): void {
+    this.#readers.set(requestId, new JournalBuilder(rootOf(turn), this.#bodies, base));
   }
 }

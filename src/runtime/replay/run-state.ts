@@ -2,7 +2,9 @@ import type { HeldTurn } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { isRoot } from "../journal/call-id.ts";
-import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
+import type { RecordPosition } from "../../ports/log-batch.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { AcceptedRequest, ContinuedRecord, RecordBody } from "../journal/records.ts";
 import type { PromptMark } from "./prompts.ts";
 
 /** The state of a run: plain data that is a function of the run's log. */
@@ -42,6 +44,8 @@ export interface OpenRequest {
   readonly turn?: number;
   /** The configuration at its start. */
   readonly config?: RunConfig | null;
+  /** Where its turn began, if that is not at the start of the request; absent for the first turn of a request. */
+  readonly base?: TurnBase;
   /** The starts that count against it since it last made progress. */
   readonly recoveries: number;
   /** How often the process has died since then. */
@@ -54,6 +58,15 @@ export interface OpenRequest {
   readonly held?: boolean;
   /** Why no served code can continue it, if so. */
   readonly hold?: HeldTurn | undefined;
+}
+
+/** The place from which the journal of a turn is read, and what is known of the time before it. */
+export interface TurnBase {
+  readonly at: RecordPosition;
+  /** The version of the agent at the start of the turn. */
+  readonly agentVersion?: string;
+  /** The usage of the turns before. */
+  readonly usage?: Usage;
 }
 
 /** The configuration of a run, and how often it was changed. */
@@ -69,6 +82,7 @@ export type RunStateChange =
   /** A completion was asked something, which is recorded. */
   | { readonly type: "Prompted"; readonly prompt: PromptMark }
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
+  | { readonly type: "TurnContinued"; readonly record: ContinuedRecord; readonly at: RecordPosition }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
   | { readonly type: "RequestHeld"; readonly requestId: RequestId; readonly hold: HeldTurn }
   | { readonly type: "RequestContinued"; readonly requestId: RequestId }
@@ -100,6 +114,8 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
         open: patch(state.open, change.requestId, { turn: turns, config: state.config }),
       };
     }
+    case "TurnContinued":
+      return continued(state, change.record, change.at);
     case "RequestCompleted":
       return { ...state, open: state.open.filter(({ accepted }) => accepted.requestId !== change.requestId) };
     case "RequestHeld": {
@@ -155,6 +171,7 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       if (!isRoot(actor)) return state;
       return { ...state, prompts: { ...state.prompts, [agent]: change.prompt } };
     }
+    case "Continued":
     case "Sleep":
     case "Woke":
     case "Queued":
@@ -192,6 +209,36 @@ export function toSnapshot(state: RunState): Json {
 /** Reads the state from a snapshot. */
 export function fromSnapshot(data: Json): RunState {
   return data as unknown as RunState;
+}
+
+/** The state in which the next turn of a request begins: its request is that of the turn from then on. */
+function continued(
+  state: RunState,
+  { request_id: requestId, operation, input, agent_version: agentVersion, usage }: ContinuedRecord,
+  at: RecordPosition,
+): RunState {
+  const before = state.open.find(({ accepted }) => accepted.requestId === requestId);
+  if (before === undefined) return state;
+  const turns = state.turns + 1;
+  const { input: _, ...request } = before.accepted.request;
+  const accepted: AcceptedRequest = {
+    ...before.accepted,
+    request: { ...request, type: "OperationRequest", operation, input },
+  };
+  const base = { at, ...(agentVersion !== undefined && { agentVersion }), ...(usage && { usage }) };
+  const { config } = state;
+  return {
+    ...state,
+    turns,
+    open: patch(state.open, requestId, {
+      ...UNSUSPECTED,
+      released: false,
+      accepted,
+      turn: turns,
+      config,
+      base,
+    }),
+  };
 }
 
 function patch(

@@ -338,11 +338,11 @@ export class RequestQueue {
     if (key !== undefined) ledger.name(agent, key);
   }
 
-  /** Throws `run_full` when the run has too many events. */
+  /** Throws `run_full` when the run has too many events. Those before the open turn are not read for it. */
   #checkLength(): void {
     const { runId, recorder, started } = this.#ledger;
     const { runEvents: limit } = this.#context.limits;
-    if (recorder.head < limit) return;
+    if (recorder.head - (started?.base?.at.after ?? 0) < limit) return;
     throw new AgentError(
       "run_full",
       `run ${runId} has reached its limit of ${limit} events; start a new run`,

@@ -76,7 +76,7 @@ export class Run implements RecorderListener {
       this.#isUnfit = true;
       this.#listener.unfit(this, tried);
     };
-    const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit } };
+    const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit, rested } };
     this.#requests = new RequestQueue(context, this.#ledger, loaded, loaded.code, parts);
   }
 

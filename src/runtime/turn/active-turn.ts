@@ -6,7 +6,7 @@ import type { Speaker } from "../../protocol/events/encode.ts";
 import type { HoldReason, TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Deferred } from "../../shared/deferred.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -48,8 +48,20 @@ export interface TurnListener {
   prompted(record: PromptRecord): PromptMark;
   /** The code of the turn cannot continue it from the log. The turn is released by this. */
   unfit(reason: HoldReason): void;
+  /** Records that the turn has ended, and begins the next one of its request. */
+  continued(turn: ActiveTurn, next: NextTurn): void;
   /** Records the end of the turn and returns its encoded event. Called once, when all calls are closed. */
   complete(turn: ActiveTurn, end: TurnEnd): string;
+}
+
+/** The next turn of a request. */
+export interface NextTurn {
+  readonly operation: string;
+  readonly input: Json;
+  /** The usage of the turns before it. */
+  readonly usage?: Usage;
+  /** The memory that the turns before it have set, by agent. */
+  readonly memory: ReadonlyMap<string, Json>;
 }
 
 export interface TurnOptions {
@@ -312,13 +324,32 @@ export class ActiveTurn implements QuiescenceListener {
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
       memory: end.finishReason === "success" ? new Map([...this.calls.staged, ...(memory ?? [])]) : new Map(),
     });
+    this.#leave();
+    return text;
+  }
+
+  /** Lets go of what belongs to the turn, after its end is recorded. */
+  #leave(): void {
     this.deliveries.end(CANCELED_CALL);
     this.quiescence.stop();
     this.#closeMachine();
     this.recorder.subscriber = undefined;
     this.#patches = undefined;
     this.#endReplay();
-    return text;
+  }
+
+  /** Ends the turn, and begins the next one of its request. */
+  continueAs(next: Omit<NextTurn, "usage">): void {
+    if (this.ended) return;
+    const { requestId } = this;
+    for (const { waitId } of this.parkedCalls.allWaits)
+      this.recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
+    this.calls.close();
+    this.#timeout?.stop();
+    this.#leave();
+    const usage = Object.keys(this.#usage).length > 0 && { usage: this.#usage };
+    const memory = new Map([...this.calls.staged, ...next.memory]);
+    this.listener.continued(this, { ...next, memory, ...usage });
   }
 
   /** Ends the turn with an error. */
