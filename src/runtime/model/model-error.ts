@@ -164,9 +164,8 @@ function toRetryAfterMs(headers: unknown): number | undefined {
   const header = fieldOf(headers, "retry-after");
   const seconds = toNumber(header);
   if (seconds >= 0) return seconds * 1_000;
-  // Relative to the provider's own clock, if it says what that is.
-  const until = toTime(header);
-  const pauseMs = until - (toTime(fieldOf(headers, "date")) || Date.now());
+  // Relative to the provider's own clock; an answer without one says nothing that could be used.
+  const pauseMs = toTime(header) - toTime(fieldOf(headers, "date"));
   return Number.isNaN(pauseMs) ? undefined : Math.max(pauseMs, 0);
 }
 

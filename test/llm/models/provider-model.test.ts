@@ -147,11 +147,7 @@ describe.each(VERSIONS)("a model of a provider in version %s of the specificatio
     await runtime.close();
     const [, user, assistant] = model.calls[1]?.prompt ?? [];
     const shown = version === "v4" ? { type: "data", data: png } : png;
-    expect((user?.content as readonly unknown[])[1]).toEqual({
-      type: "file",
-      mediaType: "image/png",
-      data: shown,
-    });
+    expect(user?.content).toMatchObject([{}, { type: "file", mediaType: "image/png", data: shown }]);
     expect(assistant?.content).toEqual([{ type: "file", mediaType: "image/png", data }]);
   });
 
@@ -285,6 +281,23 @@ test("a long call that the model writes does not count as silence", async () => 
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Four." });
 });
 
+test("a provider that asks for a pause gets it: as milliseconds, as seconds, or as a date of its own clock", async () => {
+  const busy = (responseHeaders: object): Error =>
+    Object.assign(new Error("busy"), { statusCode: 429, isRetryable: true, responseHeaders });
+  const date = { date: "Tue, 24 Nov 2026 12:00:00 GMT", "retry-after": "Tue, 24 Nov 2026 12:01:00 GMT" };
+  const headers = [{ "retry-after-ms": "70000" }, { "retry-after": "80" }, date];
+  const model = specifiedModel("v4", ...headers.map(busy), saying("Four."));
+  const host = new TestHost({ agents: [llmAgent({ ...plain, model, retry: { minMs: 1, maxMs: 1 } })] });
+  await host.ask("clerk", asking);
+  await host.environment.advance(400_000);
+  const events = await host.events(asked);
+  const retries = ofType(events, "CompletionRetry");
+  expect(retries.map(({ ts, until }) => Date.parse(until ?? "") - Date.parse(ts))).toEqual([
+    70_000, 80_000, 60_000,
+  ]);
+  expect(events.at(-1)).toMatchObject({ result: "Four." });
+});
+
 test("a fallback is a model of a provider too", async () => {
   const other = specifiedModel("v4", saying("I am the other one."));
   const away = specifiedModel("v3", Object.assign(new Error("down"), { statusCode: 503, isRetryable: true }));
@@ -314,7 +327,7 @@ test("a model of an unknown version, and what is no model, is refused with the r
 describe("a name at the gateway", () => {
   test("is looked up as the AI SDK does, once", async () => {
     const model = specifiedModel("v4", saying("I am far."), saying("Still."));
-    const languageModel = vi.fn(() => model);
+    const languageModel = vi.fn<(id: string) => LanguageModel>(() => model);
     vi.stubGlobal("AI_SDK_DEFAULT_PROVIDER", { languageModel });
     onTestFinished(() => void vi.unstubAllGlobals());
     const agent = llmAgent({ ...plain, model: "far/small" });
