@@ -1,28 +1,41 @@
 import { AgentError } from "../errors.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Schema } from "../runtime/agent/agent.ts";
+import type { Collaborators, Schema } from "../runtime/agent/agent.ts";
 import { parseWith } from "../runtime/agent/definition/schema.ts";
 import type { Attachment, CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { byteLength, cut } from "../runtime/journal/json-limits.ts";
 import { callTools } from "./call-tools.ts";
+import { toKit } from "./kit.ts";
+import type { KitSource } from "./kit.ts";
 import { ChatHistory } from "./prompt/chat-history.ts";
 import { imagesAmong } from "./prompt/images.ts";
 import { parseCompletion, toMessage } from "../runtime/model/prompt.ts";
-import type { Completion, Message, Prompt } from "../runtime/model/prompt.ts";
-import type { ToolSet } from "./tool-set.ts";
+import type { Completion, Instructions, Message, ModelSettings, Prompt } from "../runtime/model/prompt.ts";
 
 /** The settings of an agent that is made from a model. */
 export interface LlmSettings {
   readonly name: string;
-  /** The model, and how it is asked. */
-  readonly completion: Omit<CompletionOptions, "input">;
-  readonly instructions: string | ((turn: Turn) => string);
-  readonly tools: ToolSet;
+  /** How the model is asked. */
+  readonly completion: Omit<CompletionOptions, "input" | "model">;
+  /** The model and the tools. */
+  readonly kit: KitSource;
+  readonly instructions: Instructions | ((turn: Turn) => Instructions);
+  /** How the model answers. */
+  readonly settings?: ModelSettings | ((step: LlmStep) => ModelSettings);
   readonly maxSteps: number;
   readonly parallelCalls: number;
   readonly historyBytes: number;
   readonly output?: Schema<unknown>;
   readonly outputSchema?: JsonObject;
+}
+
+/** A step of a turn: the model is about to be asked. */
+export interface LlmStep<Config = JsonObject> {
+  /** 1 for the first completion of the turn. */
+  readonly number: number;
+  readonly turn: Turn<Collaborators, Config>;
+  /** The conversation so far. */
+  readonly messages: readonly Message[];
 }
 
 /** The name of the message with which a person steers the model while it works. */
@@ -36,7 +49,9 @@ export interface LlmAnswer {
 
 /** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
-  const { name, completion: how, tools, maxSteps, parallelCalls, historyBytes } = settings;
+  const { name, maxSteps, parallelCalls, historyBytes } = settings;
+  const { model, tools } = await toKit(settings.kit, turn);
+  const how = { ...settings.completion, model };
   const conversation = new ChatHistory(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
   conversation.add(await withAttachments(input, turn, historyBytes / 4));
@@ -55,11 +70,20 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     await conversation.compact(turn, how);
     const prefix = /\S$/.test(said) ? "\n\n" : "";
     const ask = async (): Promise<Json> => {
-      const described = await tools.descriptions(turn);
-      const prompt: Prompt = { ...frame, messages: conversation.messages, tools: described };
+      const { messages } = conversation;
+      const own =
+        typeof settings.settings === "function"
+          ? settings.settings({ number: step, turn, messages })
+          : settings.settings;
+      const prompt: Prompt = {
+        ...frame,
+        messages,
+        tools: await tools.descriptions(turn),
+        ...(own && { settings: own }),
+      };
       return turn.complete({ ...how, input: prompt as unknown as Json, prefix });
     };
-    const completion = parseCompletion(await askOrCompact(ask, conversation, settings, turn));
+    const completion = parseCompletion(await askOrCompact(ask, conversation, how, turn));
     conversation.add(toMessage(completion));
     said += completion.text;
     if (completion.toolCalls.length > 0) {
@@ -83,14 +107,14 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
 async function askOrCompact(
   ask: () => Promise<Json>,
   conversation: ChatHistory,
-  { completion }: LlmSettings,
+  how: Omit<CompletionOptions, "input">,
   turn: Turn,
 ): Promise<Json> {
   try {
     return await ask();
   } catch (thrown) {
     if (!(thrown instanceof AgentError) || thrown.code !== "context_overflow") throw thrown;
-    if (!(await conversation.compact(turn, completion, { isTooLong: true }))) throw thrown;
+    if (!(await conversation.compact(turn, how, { isTooLong: true }))) throw thrown;
     return ask();
   }
 }
@@ -104,7 +128,10 @@ function toFrame(
   if (outputSchema === undefined) return { instructions: own };
   const { $schema: _, ...output } = outputSchema;
   const form = `Your final answer must be only JSON that fits this schema: ${JSON.stringify(output)}`;
-  return { instructions: `${own}\n\n${form}`.trim(), output };
+  return {
+    instructions: typeof own === "string" ? `${own}\n\n${form}`.trim() : [...own, { content: form }],
+    output,
+  };
 }
 
 type Judged =

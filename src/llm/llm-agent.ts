@@ -10,13 +10,16 @@ import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { HISTORY_LIMIT_BYTES } from "./prompt/chat-history.ts";
+import type { Instructions, ModelSettings } from "../runtime/model/prompt.ts";
 import { toModel } from "../runtime/model/provider-model.ts";
 import { aiSdkModel } from "./ai-sdk/model.ts";
 import { converse, STEER } from "./converse.ts";
+import type { LlmStep } from "./converse.ts";
+import type { KitSource } from "./kit.ts";
 import { toRules } from "./approval.ts";
 import type { Approvals } from "./approval.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
-import type { Tools } from "./tool-set.ts";
+import type { NamedTools, Tools, ToolSet } from "./tool-set.ts";
 
 /** What `llmAgent` takes. */
 export interface LlmAgentOptions<Config = JsonObject> extends Pick<
@@ -31,15 +34,21 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
   readonly version?: string;
   /** Other versions whose interrupted turns this one can continue. */
   readonly compatible?: readonly string[];
-  /** The model: a language model of an AI SDK provider as it is, its name at the AI SDK's gateway, or another one. */
-  readonly model: Model | LanguageModel | string;
+  /**
+   * The model: a language model of an AI SDK provider as it is, its name at the AI SDK's gateway, or another one; or a
+   * function that chooses it at the start of a turn. The choice is logged.
+   */
+  readonly model: ModelChoice | ((turn: Turn<Collaborators, Config>) => ModelChoice | Promise<ModelChoice>);
   /** The system prompt; a function gets the turn, for example to read its configuration. */
-  readonly instructions: string | ((turn: Turn<Collaborators, Config>) => string);
+  readonly instructions: Instructions | ((turn: Turn<Collaborators, Config>) => Instructions);
+  /** How the model answers, or a function that says it for each completion, for example to make it call a tool first. */
+  readonly settings?: ModelSettings | ((step: LlmStep<Config>) => ModelSettings);
   /**
    * Tools of the model: a list of our tools, or by name, which may include tools of the AI SDK. The runtime
-   * can bind another tool or agent to a tool's name, and to an agent's name below.
+   * can bind another tool or agent to a tool's name, and to an agent's name below. A function chooses the tools at the
+   * start of a turn, but no MCP servers; the choice is logged, and they cannot be bound.
    */
-  readonly tools?: Tools;
+  readonly tools?: Tools | ((turn: Turn<Collaborators, Config>) => Tools | Promise<Tools>);
   /**
    * Other agents that the model can call: their chat by the agent's name, an operation as `name__operation`.
    */
@@ -66,6 +75,9 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
    */
   readonly memory?: "own" | "run";
 }
+
+/** A model as `llmAgent` takes it. */
+export type ModelChoice = Model | LanguageModel | string;
 
 /** The messages of an agent that is made from a model. */
 export type LlmMessages = {
@@ -111,34 +123,44 @@ export function llmAgent(
       `agent ${name}: historyBytes must be at most ${HISTORY_LIMIT_BYTES}`,
     );
   }
-  const given = options.model;
-  const model = typeof given === "string" ? aiSdkModel(given) : toModel(given, `agent ${name}`);
-  if (typeof instructions !== "string" && typeof instructions !== "function") {
+  const asModel = (given: ModelChoice): Model =>
+    typeof given === "string" ? named(given) : toModel(given, `agent ${name}`);
+  const { model, tools = [] } = options;
+  if (
+    typeof instructions !== "string" &&
+    typeof instructions !== "function" &&
+    !Array.isArray(instructions)
+  ) {
     throw new AgentError(
       "invalid_request",
       `the instructions of agent ${name} are neither a text nor a function`,
     );
   }
   for (const [index, agent] of agents.entries()) checkAgent(agent, `agents[${index}] of agent ${name}`);
-  const { tools, sources, approve } = toTools(options.tools ?? [], name);
-  const toolSet = toToolSet({
-    tools,
-    sources,
-    agents,
-    approve: toRules(approve, options.approve ?? [], name),
-  });
+  const isPart = typeof tools === "function";
+  const own = isPart ? NO_TOOLS : toTools(tools, name);
+  const toSet = (given: NamedTools): ToolSet => {
+    const approve = toRules(given.approve, options.approve ?? [], name);
+    return toToolSet({ ...given, agents, approve, isPart });
+  };
+  const fixed = toSet(own);
+  const kit: KitSource = {
+    model: typeof model === "function" ? async (turn) => asModel(await model(turn)) : asModel(model),
+    tools: isPart ? async (turn) => toChosenTools(await tools(turn), name) : own,
+    toToolSet: (given) => (given === own ? fixed : toSet(given)),
+  };
   checkCompletionOptions(options, `agent ${name}`);
   const settings = {
     name,
     completion: {
-      model,
       ...(retry && { retry }),
       ...(fallback && { fallback }),
       ...(firstTokenMs !== undefined && { firstTokenMs }),
       ...(idleMs !== undefined && { idleMs }),
     },
+    kit,
     instructions,
-    tools: toolSet,
+    ...(options.settings && { settings: options.settings }),
     maxSteps,
     parallelCalls,
     historyBytes,
@@ -152,7 +174,7 @@ export function llmAgent(
     ...(config && { config }),
     ...(memory && { memory }),
     messages: { [STEER]: z.string() },
-    uses: Object.fromEntries([...tools, ...agents].map((agent) => [agent.name, agent])),
+    uses: Object.fromEntries([...own.tools, ...agents].map((agent) => [agent.name, agent])),
     async chat(input, turn) {
       const answer = await converse(settings, input, turn);
       // Streamed text is the answer; but with an output schema only the last attempt counts.
@@ -169,7 +191,36 @@ export function llmAgent(
       },
     }),
   });
-  return markAgent({ ...agent, model: model.name, ...(sources.length > 0 && { sources }) });
+  const { sources } = own;
+  return markAgent({
+    ...agent,
+    ...(typeof kit.model !== "function" && { model: kit.model.name }),
+    ...(sources.length > 0 && { sources }),
+  });
 }
 
 const ANYTHING: JsonObject = {};
+
+const NO_TOOLS: NamedTools = { tools: [], sources: [], approve: [] };
+
+/** The tools that a function has chosen for a turn. */
+function toChosenTools(given: Tools, name: string): NamedTools {
+  const chosen = toTools(given, name);
+  if (chosen.sources.length === 0) return chosen;
+  throw new AgentError(
+    "invalid_request",
+    `the tools of agent ${name} are a function, which gave an MCP server`,
+    {
+      hint: "a server is opened with the runtime: give it in a list of tools; its headers may be functions of the turn",
+    },
+  );
+}
+
+/** A model at the gateway, one for each name, because the limits of a model belong to the object. */
+function named(name: string): Model {
+  const model = NAMED.get(name) ?? aiSdkModel(name);
+  NAMED.set(name, model);
+  return model;
+}
+
+const NAMED = new Map<string, Model>();

@@ -46,13 +46,22 @@ export interface ToolSetOptions {
   readonly agents: readonly Agent[];
   /** The rules for approvals by the model-visible names of calls. */
   readonly approve: ApprovalRules;
+  /** Whether a rule may name a tool that is not there, because another turn has it. */
+  readonly isPart?: boolean;
+}
+
+/** Tools as a list, where others come from, and the names of those that need approval by themselves. */
+export interface NamedTools {
+  readonly tools: readonly Tool[];
+  readonly sources: readonly ToolSource[];
+  readonly approve: readonly string[];
 }
 
 /**
  * Collects everything that a model can call. Throws if two things have the same name, or one cannot be
  * described.
  */
-export function toToolSet({ tools, sources, agents, approve }: ToolSetOptions): ToolSet {
+export function toToolSet({ tools, sources, agents, approve, isPart = false }: ToolSetOptions): ToolSet {
   const all = [...tools, ...agents];
   const twin = all.find((agent, index) => all.findIndex(({ name }) => name === agent.name) < index);
   if (twin) throw new AgentError("invalid_request", `two tools have the name ${twin.name}`);
@@ -99,21 +108,14 @@ export function toToolSet({ tools, sources, agents, approve }: ToolSetOptions): 
   };
   // A tool of a source may come later.
   const unknown = [...approve.keys()].find((name) => set.find(name) === undefined);
-  if (unknown === undefined) return set;
+  if (unknown === undefined || isPart) return set;
   throw new AgentError("invalid_request", `approve names ${unknown}, but there is no such tool`, {
     hint: `the tools: ${[...near.keys()].join(", ")}`,
   });
 }
 
 /** The tools of a list or record, where others come from, and the names of those that need approval. */
-export function toTools(
-  tools: Tools,
-  agentName: string,
-): {
-  readonly tools: readonly Tool[];
-  readonly sources: readonly ToolSource[];
-  readonly approve: readonly string[];
-} {
+export function toTools(tools: Tools, agentName: string): NamedTools {
   if (isToolSource(tools)) return { tools: [], sources: [tools], approve: [] };
   const given = Object.values(tools) as readonly (Tool | AiSdkTool | ToolSource)[];
   const sources = given.filter(isToolSource);

@@ -255,6 +255,31 @@ describe.each(VERSIONS)("a model of a provider in version %s of the specificatio
   });
 });
 
+test("marks for the cache of a provider are on the last instruction and the newest message", async () => {
+  const mark = {
+    anthropic: { cacheControl: { type: "ephemeral" } },
+    bedrock: { cachePoint: { type: "default" } },
+  };
+  const model = specifiedModel("v4", [calling("temperature", { city: "Oslo" })], saying("Four."));
+  const agent = llmAgent({
+    ...plain,
+    instructions: [{ content: "Be brief." }, { content: "Be kind.", providerOptions: { far: { level: 1 } } }],
+    model: aiSdkModel(model, { settings: { providerOptions: { far: { tier: "flex", level: 2 } } } }),
+    settings: { cache: mark, providerOptions: { far: { level: 3 } } },
+    tools: [temperature],
+  });
+  await chat(agent);
+  const [first, second] = model.calls.map(({ prompt }) => prompt);
+  expect(first).toEqual([
+    { role: "system", content: "Be brief." },
+    { role: "system", content: "Be kind.", providerOptions: { ...mark, far: { level: 1 } } },
+    { role: "user", content: [{ type: "text", text: "hello" }], providerOptions: mark },
+  ]);
+  expect(second?.map((message) => "providerOptions" in message)).toEqual([false, true, false, false, true]);
+  expect(model.calls[0]).toMatchObject({ providerOptions: { far: { tier: "flex", level: 3 } } });
+  expect(model.calls[0]).not.toHaveProperty("cache");
+});
+
 test("a long call that the model writes does not count as silence", async () => {
   const parts = Promise.withResolvers<ReadableStreamDefaultController<SpecifiedPart>>();
   const stream = new ReadableStream<SpecifiedPart>({ start: (controller) => parts.resolve(controller) });
