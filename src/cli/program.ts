@@ -149,6 +149,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     artifact: async () => (await import("./lists/run-changes.ts")).artifactCommand(),
   },
   "Check and set up:": {
+    check: async () => (await import("./check/check.ts")).checkCommand(),
     doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand(),
     migrate: async () => (await import("./migrate.ts")).migrateCommand(),
     copy: async () => (await import("./copy/copy.ts")).copyCommand(),

@@ -178,6 +178,9 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
+/** The part of a log that a reader needs who follows nothing: for example one that replays it. */
+export type LogReader = Pick<EventLog, "list" | "lookup" | "read" | "requests" | "run" | "snapshot">;
+
 /** The right to append to a run at one position. An immutable value: use the newest one. */
 export interface Cursor {
   readonly runId: RunId;

@@ -42,6 +42,8 @@ export interface RunContext {
   readonly inspect: Inspector | undefined;
   /** Whether the log has what completions are asked. */
   readonly prompts: boolean;
+  /** Whether logs are only replayed, as `LogRehearsal` does: code goes no further than its log, and nothing is written. */
+  readonly isRehearsal: boolean;
   /** Carries requests and answers between actors. */
   readonly mail: Mail;
 }

@@ -74,6 +74,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     breakers: new Breakers(environment),
     inspect: options.inspect,
     prompts: options.prompts ?? true,
+    isRehearsal: false,
     gate: new StartGate({ environment, telemetry }),
     readiness,
   };

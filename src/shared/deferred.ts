@@ -19,3 +19,8 @@ export class Deferred<Value> {
     this.#waiting?.resolve(value);
   }
 }
+
+/** A promise that never settles: the code that awaits it goes no further. */
+export function unsettled(): Promise<never> {
+  return new Promise(() => {});
+}

@@ -170,6 +170,11 @@ test(
           faults.push(
             `${JSON.stringify(simulation)}: ${must ? "was not found out" : JSON.stringify(turn.held?.events.at(-1))}`,
           );
+        const misfit = turn.check?.misfits.find(({ agent }) => agent === "root");
+        if (!isLate && isFoundOut !== (misfit?.outcome === "held"))
+          faults.push(
+            `${JSON.stringify(simulation)}: ${isFoundOut ? "held" : "not held"}, and the check said ${JSON.stringify(misfit)}`,
+          );
         if (turn.held)
           faults.push(
             ...checkHeld(turn, turn.before, turn.held).map(

@@ -22,6 +22,8 @@ import {
 import { checkMessages, MESSAGES } from "./messages.ts";
 import { Model } from "./model.ts";
 import type { Kept } from "./model.ts";
+import { checkLog } from "troupe/testing";
+import type { LogCheck } from "troupe/testing";
 import { mutate } from "./mutate.ts";
 import { createPrograms, toPicker } from "./program.ts";
 import type { Programs } from "./program.ts";
@@ -58,6 +60,8 @@ export interface Turn {
   readonly before?: History;
   /** The changed programs. */
   readonly changed?: Programs;
+  /** What the check said of the changed programs before they were served. */
+  readonly check?: LogCheck;
   /** Its log when it was held, because the changed code took another path. The change was undone then. */
   readonly held?: History;
 }
@@ -125,6 +129,7 @@ class Client {
   readonly #sent = new Set<string>();
   #before: History | undefined;
   #changed: Programs | undefined;
+  #check: LogCheck | undefined;
   #held: History | undefined;
   /** The programs before the code was changed. */
   #original: Programs | undefined;
@@ -177,6 +182,7 @@ class Client {
         kept: this.#kept,
         ...(this.#before && { before: this.#before }),
         ...(this.#changed && { changed: this.#changed }),
+        ...(this.#check && { check: this.#check }),
         ...(this.#held && { held: this.#held }),
       };
       if (host.crashed) {
@@ -274,6 +280,15 @@ class Client {
       this.#original = this.#current;
       this.#changed = mutate(this.#current, this.#pick);
       this.#use(this.#changed);
+      const { log, artifacts, secrets } = this.#host;
+      const outside = { ...this.#outside, macrotask: (run: () => void) => void setImmediate(run) };
+      this.#check = await checkLog({
+        log,
+        artifacts,
+        secrets,
+        agents: createAgents(outside),
+        limitMs: 1_000,
+      });
     }
     await this.#revive();
   }

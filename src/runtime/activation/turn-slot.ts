@@ -524,7 +524,7 @@ interface OpenTurnOptions {
 }
 
 /** Creates the turn of the started request of a run; `undefined` if none has started. */
-function openTurn(
+export function openTurn(
   context: RunContext,
   { runId, key, recorder, started, state, system }: RunLedger,
   { agent, speaker, journal, inbox, listener }: OpenTurnOptions,
@@ -552,7 +552,7 @@ function openTurn(
  * Runs the handler for a turn's request from its start; logged steps are replayed. Returns a function that stops the
  * handler.
  */
-function runHandler(turn: ActiveTurn): () => void {
+export function runHandler(turn: ActiveTurn): () => void {
   const { agent, accepted, root } = turn;
   const { request } = accepted;
   const isGone =

@@ -5,6 +5,7 @@ import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
+import { unsettled } from "../../shared/deferred.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
 import { parseNow, parseWith } from "../agent/definition/schema.ts";
@@ -219,6 +220,9 @@ export class Actor implements ActorContext {
     }
     const { machine, remote } = this.agent;
     if (this.depth === 0 && machine === undefined) this.turn.replay.began();
+    // A machine still checks its logged state.
+    const isOver = machine === undefined && this.turn.isRehearsed;
+    if (isOver || (remote && this.turn.context.isRehearsal)) return unsettled();
     try {
       if (remote) {
         const result = await performRemotely(this, remote, { name, input });

@@ -145,6 +145,7 @@ function followCall({ actor, scope }: Sequence, step: Step | undefined): CallStr
     turn.diverge({ scope: scope.path, expected: `${callId} awaited`, actual: `${callId} iterated` });
   }
   turn.follow(callId, (event) => {
+    if (turn.isRehearsed) return;
     if (!events.push(event)) {
       turn.fail(
         "overloaded",

@@ -4,6 +4,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Artifact } from "../agent/turn-api.ts";
 import { toCallFailure } from "./call-failure.ts";
+import { unsettled } from "../../shared/deferred.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "../replay/turn-journal.ts";
 import type { ReplayScope } from "../replay/scope.ts";
@@ -12,6 +13,14 @@ import type { Signature } from "../replay/signature.ts";
 
 /** The agent and operation that a call is for, which its error names. */
 export type CallTarget = Omit<FailedCall, "callId">;
+
+/** What is done with the outcome of a call before the code gets it. */
+interface OutcomeOptions {
+  readonly of?: CallTarget | undefined;
+  readonly hear?: (told: ToldResult) => void;
+  /** Whether the caller checks it, and then gives a rehearsed code nothing. */
+  readonly isChecked?: boolean;
+}
 
 /** A taken position: whether the log has the step, and whether it has its outcome. */
 export interface Step {
@@ -48,7 +57,8 @@ export class Sequence {
     scope.skipPatches();
     const logged = scope.replaying;
     const divergence = logged ? scope.replayText(content) : scope.advance();
-    if (divergence === undefined) return logged ? SAID : actor.say(content, scope);
+    if (divergence === undefined && !logged) return actor.say(content, scope);
+    if (divergence === undefined) return turn.isRehearsed ? unsettled() : SAID;
     turn.diverge(divergence);
     return turn.over();
   }
@@ -60,11 +70,11 @@ export class Sequence {
   async issue(
     signature: Signature,
     start: (step: Step) => unknown,
-    { of }: { readonly of?: CallTarget } = {},
+    options: Omit<OutcomeOptions, "hear"> = {},
   ): Promise<Json> {
     const step = this.begin(signature);
     if (step === undefined) return this.actor.turn.over();
-    const outcome = this.outcome(step.callId, { of });
+    const outcome = this.outcome(step.callId, options);
     if (!step.settled) start(step);
     return outcome;
   }
@@ -135,15 +145,13 @@ export class Sequence {
 
   /**
    * Resolves when a call has ended. `hear` gets its result as text and files before that. `of` is the target that the error of a
-   * failed call names.
+   * failed call names. What a rehearsal has last is only for a caller that still checks it.
    */
-  outcome(
-    callId: CallId,
-    { of, hear }: { readonly of?: CallTarget | undefined; readonly hear?: (told: ToldResult) => void } = {},
-  ): Promise<Json> {
+  outcome(callId: CallId, { of, hear, isChecked = false }: OutcomeOptions = {}): Promise<Json> {
     const { actor } = this;
     return new Promise((resolve, reject) => {
       actor.turn.deliveries.expect(callId, (outcome: Outcome) => {
+        if (actor.turn.isRehearsed && !isChecked) return;
         if (!outcome.ok) {
           reject(toCallFailure(outcome, { ...(of ?? { agent: actor.agent.name }), callId }));
           return;

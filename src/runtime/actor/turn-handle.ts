@@ -3,6 +3,7 @@ import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { unsettled } from "../../shared/deferred.ts";
 import { toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
 import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
@@ -296,6 +297,7 @@ async function runBranches(sequence: Sequence, branches: readonly Branch[]): Pro
   if (step === undefined) return turn.over();
   const { callId, logged } = step;
   if (!logged) turn.recorder.record({ type: "All", call_id: callId, branches: branches.length });
+  if (turn.isRehearsed) return unsettled();
   scope.branching = true;
   turn.activity.deactivate(scope.path);
   const ends = await Promise.allSettled(
@@ -303,6 +305,7 @@ async function runBranches(sequence: Sequence, branches: readonly Branch[]): Pro
   );
   scope.branching = false;
   turn.activity.activate(scope.path);
+  if (turn.isRehearsed) return unsettled();
   const failed = ends.find((end) => end.status === "rejected");
   if (failed) throw failed.reason;
   return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);

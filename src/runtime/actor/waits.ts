@@ -4,6 +4,7 @@ import type { Approval, Questions } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { unsettled } from "../../shared/deferred.ts";
 import type { Schema } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { checkTimeoutOption } from "../agent/call-options.ts";
@@ -84,21 +85,25 @@ async function waitForInput(
   note(questions);
   const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
   let isLogged = true;
-  const values = await sequence.issue(waitSignature(questions), (step) => {
-    isLogged = false;
-    wait(actor, {
-      ...step,
-      questions,
-      schema,
-      expiresAt,
-      ...(jsonSchema && { jsonSchema }),
-      ...(approval && { approval }),
-    });
-  });
-  if (values === null) return undefined;
-  if (schema === undefined) return values;
+  const values = await sequence.issue(
+    waitSignature(questions),
+    (step) => {
+      isLogged = false;
+      wait(actor, {
+        ...step,
+        questions,
+        schema,
+        expiresAt,
+        ...(jsonSchema && { jsonSchema }),
+        ...(approval && { approval }),
+      });
+    },
+    { isChecked: true },
+  );
+  let given: unknown = values ?? undefined;
   try {
-    return await parseWith(schema, values as JsonObject, "the answer");
+    if (values !== null && schema !== undefined)
+      given = await parseWith(schema, values as JsonObject, "the answer");
   } catch (thrown) {
     if (!isLogged) throw thrown;
     // The answer fitted the schema of the code that asked, or was given while the turn was held.
@@ -111,6 +116,7 @@ async function waitForInput(
     });
     return actor.turn.over();
   }
+  return actor.turn.isRehearsed ? unsettled() : given;
 }
 
 /** Takes the oldest unread message with a name, or waits for one; `undefined` if none came in time. */

@@ -10,6 +10,7 @@ import type {
 } from "xstate";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import { unsettled } from "../../shared/deferred.ts";
 import type { Actor } from "../actor/actor.ts";
 import { TurnHandle } from "../actor/turn-handle.ts";
 import type { MachineRequest, OpenMachine } from "../agent/machine-port.ts";
@@ -41,6 +42,7 @@ export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
     return actor.turn.over();
   }
   if (actor.depth === 0) actor.turn.replay.began();
+  if (actor.turn.isRehearsed) return unsettled();
   return new Promise((resolve, reject) => {
     new MachineActor(turn, actor, scope, run, { resolve, reject }).start();
   });

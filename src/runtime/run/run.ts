@@ -397,7 +397,7 @@ function namedId(message: RunMessage): RequestId | undefined {
 const NO_SECRETS: readonly string[] = [];
 
 /** The secrets that the configurations of a run refer to: its own, and those that its turn has called agents with. */
-function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
+export function secretsOf({ state, passivated }: LoadedRun): readonly string[] {
   if (state.config === undefined && state.open.length === 0 && passivated === undefined) return NO_SECRETS;
   const configs = [state.config?.args, ...state.open.map(({ config }) => config?.args)];
   const called = [...(passivated?.journal.calls.values() ?? [])].map(({ config }) => config);

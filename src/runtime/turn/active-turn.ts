@@ -46,6 +46,8 @@ export interface TurnListener {
   received(callId: CallId, ids: readonly number[], name?: string): void;
   /** Records what a completion is asked. */
   prompted(record: PromptRecord): PromptMark;
+  /** The code has done again all that the log has. */
+  replayed?(): void;
   /** The code of the turn cannot continue it from the log. The turn is released by this. */
   unfit(reason: HoldReason): void;
   /** Records that the turn has ended, and begins the next one of its request. */
@@ -276,10 +278,16 @@ export class ActiveTurn implements QuiescenceListener {
     return this.#stopReplay !== undefined;
   }
 
+  /** Whether the code goes no further: it has done again all that the log has, and nothing may follow. */
+  get isRehearsed(): boolean {
+    return this.context.isRehearsal && this.replay.isOver && !this.deliveries.isReplaying;
+  }
+
   #endReplay(): void {
     if (this.#stopReplay === undefined) return;
     this.#stopReplay();
     this.#stopReplay = undefined;
+    this.listener.replayed?.();
     this.recorder.resume();
   }
 

@@ -26,7 +26,7 @@ function currentStack(): string | undefined {
 }
 
 /** A file with its line in a stack of V8: `at chat (file:///app/agents/order.ts:12:5)`. */
-const FRAME = /((?:file:\/\/|\/|[A-Za-z]:[\\/])[^()]*?):(\d+):\d+\)?$/u;
+const FRAME = /[\s(]((?:file:\/\/|\/|[A-Za-z]:[\\/])[^()]*?):(\d+):\d+\)?$/u;
 
 /** The folder of this package's code, as a URL and as a path. */
 const OWN_URL = new URL("../../", import.meta.url).href;

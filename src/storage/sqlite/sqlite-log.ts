@@ -303,7 +303,11 @@ export function sqliteLog(
 }
 
 /** Adds the recent events of a run to a page that ends where they begin. */
-function addRecent(page: Page, { recent, head }: ClaimedRun, options: ReadOptions): Page {
+export function addRecent(
+  page: Page,
+  { recent, head }: Pick<ClaimedRun, "head" | "recent">,
+  options: ReadOptions,
+): Page {
   const { after, limit = Infinity, limitBytes = Infinity } = options;
   const count = countEvents(page.events);
   if (recent.isEmpty) return page;

@@ -71,6 +71,7 @@ export class MachinePromises {
         }
         turn.deliveries.expect(callId, (outcome) => {
           close();
+          if (turn.isRehearsed) return;
           if (outcome.ok) resolve(outcome.value);
           else reject(toCallFailure(outcome, { agent: src, callId }));
         });

@@ -115,7 +115,7 @@ export class MachineTimers implements MachineClock {
       actor.turn.deliveries.expect(callId, (outcome) => {
         this.#open.delete(callId);
         this.#ends.delete(callId);
-        if (outcome.ok && !this.#calls.ended) fire();
+        if (outcome.ok && !this.#calls.ended && !actor.turn.isRehearsed) fire();
       });
       if (before?.outcome) return;
       const end = sleep(actor, { callId, logged: known !== undefined }, ms);

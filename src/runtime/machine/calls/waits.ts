@@ -60,7 +60,7 @@ export class MachineWaits {
     actor.turn.deliveries.expect(callId, (outcome) => {
       // The state may have been left and entered again, which has made another call.
       if (this.#open.get(stateId) === callId) this.#open.delete(stateId);
-      if (outcome.ok && outcome.value !== null && !this.#calls.ended)
+      if (outcome.ok && outcome.value !== null && !this.#calls.ended && !actor.turn.isRehearsed)
         this.#answered(outcome.value as JsonObject);
     });
     if (actor.turn.journal.calls.get(callId)?.outcome) return;

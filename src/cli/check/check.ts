@@ -1,0 +1,129 @@
+import { availableParallelism } from "node:os";
+import { CHECK_LIMIT_MS, CheckTally } from "../../testing/log-check.ts";
+import type { LogCheck, Misfit } from "../../testing/log-check.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { withoutPassword } from "../logs/connection.ts";
+import { printTable } from "../print/table.ts";
+import { stdout, styled } from "../print/terminal.ts";
+import { toDuration } from "../print/text.ts";
+import { Command, InvalidArgumentError } from "../vendor/commander.ts";
+import { rehearseInThreads } from "./rehearsal-threads.ts";
+
+interface Options {
+  readonly agents: string;
+  readonly finished?: number;
+  readonly limit: number;
+  readonly json: boolean;
+}
+
+/** `troupe check`: whether open turns fit the code in a directory. */
+export function checkCommand(): Command {
+  return new Command("check")
+    .description(
+      "Replays the open turns of a log with the agents of a directory, and says which would be held.",
+    )
+    .argument(
+      "[log]",
+      "a data directory, or postgres://user@host:5432/database; default: TROUPE_LOG, or else .troupe",
+    )
+    .option("--agents <directory>", "directory of the agent files", "agents")
+    .option(
+      "--finished <number>",
+      "replay so many turns that have ended, in place of the open ones",
+      parseCount,
+    )
+    .option(
+      "--limit <seconds>",
+      "how long the code of a turn may need for its log",
+      parseCount,
+      CHECK_LIMIT_MS / 1_000,
+    )
+    .option("--json", "print the result as one line of JSON", false)
+    .addHelpText("after", AFTER_HELP)
+    .action(run);
+}
+
+const AFTER_HELP = `
+Nothing is written, called or sent: code runs only as far as its log. A server may be working on the log.
+
+Exit codes: 0 all turns fit, 1 some would be held or come to no end, 2 nothing could be checked.
+
+Example:
+  troupe check postgres://reader@db.internal/agents --agents agents`;
+
+async function run(given: string | undefined, { agents, finished, limit, json }: Options): Promise<void> {
+  const { TROUPE_LOG: variable = "" } = process.env;
+  const place = given ?? (variable === "" ? ".troupe" : variable);
+  const tally = new CheckTally();
+  const started = performance.now();
+  const options = {
+    agents,
+    place,
+    limitMs: limit * 1_000,
+    threads: Math.min(availableParallelism(), MOST_THREADS),
+  };
+  try {
+    await rehearseInThreads({ ...options, ...(finished !== undefined && { finished }) }, (turn) =>
+      tally.add(turn),
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof Exit)) throw thrown;
+    throw new Exit(EXIT.usage, thrown.message, thrown.hint);
+  }
+  const ms = Math.round(performance.now() - started);
+  const check = tally.result;
+  if (json) stdout.json(toJson(check, ms));
+  else print(check, { ms, place: withoutPassword(place), kind: finished === undefined ? "open" : "ended" });
+  if (!check.fits) process.exitCode = EXIT.failed;
+}
+
+const MOST_THREADS = 4;
+
+/** The result for programs. */
+function toJson({ fits, turns, agents, misfits }: LogCheck, ms: number): unknown {
+  return {
+    fits,
+    turns,
+    duration_ms: ms,
+    agents,
+    misfits: misfits.map(({ runIds, ...misfit }) => ({ ...misfit, turns: runIds.length, run_ids: runIds })),
+  };
+}
+
+interface Checked {
+  readonly ms: number;
+  readonly place: string;
+  readonly kind: "open" | "ended";
+}
+
+function print({ turns, agents, misfits }: LogCheck, { ms, place, kind }: Checked): void {
+  const rows = agents.map(({ agent, ...counts }) => [
+    agent,
+    ...[counts.fits, counts.older, counts.held, counts.undecided].map((count) => count.toLocaleString("en")),
+  ]);
+  printTable(["AGENT", "FIT", "OLDER VERSION FITS", "HELD", "UNDECIDED"], rows);
+  for (const misfit of misfits) printMisfit(misfit);
+  const bad = misfits.reduce((sum, { runIds }) => sum + runIds.length, 0);
+  const end = bad === 0 ? "All fit." : `${bad.toLocaleString("en")} do not fit.`;
+  stdout.line(`${turns.toLocaleString("en")} ${kind} turns of ${place} in ${toDuration(ms)}. ${end}`);
+}
+
+function printMisfit({ agent, outcome, code, message, at, expected, found, runIds }: Misfit): void {
+  const count = runIds.length === 1 ? "1 turn" : `${runIds.length.toLocaleString("en")} turns`;
+  const what = outcome === "held" ? `would be held (${code ?? ""})` : "undecided";
+  stdout.line();
+  stdout.line(styled("bold", `${agent}: ${count} ${what}`), at === undefined ? "" : ` at ${at}`);
+  if (expected === undefined) stdout.line(`  ${message}`);
+  else {
+    stdout.line(`  the log has:   ${expected}`);
+    stdout.line(`  the code does: ${found ?? "something else"}`);
+  }
+  stdout.line(styled("dim", `  for example run ${runIds[0] ?? ""}`));
+  stdout.line();
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count > 0) return count;
+  throw new InvalidArgumentError("It must be a whole number above 0.");
+}

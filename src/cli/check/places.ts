@@ -1,0 +1,46 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { LogReader } from "../../ports/event-log.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
+import { fsArtifacts } from "../../storage/fs/artifacts.ts";
+import { fsSecrets } from "../../storage/fs/secrets.ts";
+import { readDirectory } from "../../storage/sqlite/read-directory.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { isDatabase, toConnection } from "../logs/connection.ts";
+import { explained } from "../logs/explained.ts";
+import { openPostgres, openWithHints } from "../logs/open-log.ts";
+
+/** A log that is only read, with its files and secrets. */
+export interface OpenPlace {
+  readonly log: LogReader;
+  readonly artifacts: ArtifactStore;
+  readonly secrets: SecretStore;
+  close(): Promise<void>;
+}
+
+/** Opens a log to read it, also while servers write it: a data directory, or a database. */
+export async function openPlace(place: string): Promise<OpenPlace> {
+  if (isDatabase(place)) return openDatabase(place);
+  if (!existsSync(join(place, "log.db")))
+    throw new Exit(
+      EXIT.unknown,
+      `there is no log in ${place}`,
+      "give the directory that a server has as --data",
+    );
+  const hints = { inUse: "", damaged: "start a server of this version once, or restore it from a backup" };
+  return openWithHints(place, { ...hints, unusable: "check the directory" }, () => {
+    const { log, close } = readDirectory(place);
+    return {
+      log,
+      artifacts: fsArtifacts(join(place, "artifacts")),
+      secrets: fsSecrets(join(place, "secrets.json")),
+      close: async () => close(),
+    };
+  });
+}
+
+async function openDatabase(url: string): Promise<OpenPlace> {
+  const log = await explained(() => openPostgres(toConnection(url), { migrate: false, nodes: "any" }));
+  return { log, artifacts: log.artifacts(), secrets: log.secrets(), close: () => log.close() };
+}

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Agent, Turn } from "troupe";
+import { createRuntime, defineAgent } from "troupe";
+import { postgresLog } from "troupe/postgres";
+import { collect } from "troupe/testing";
+import { expect, test } from "vitest";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
+import { needsPostgres } from "../../machine/postgres.ts";
+import { newDatabase } from "../../storage/postgres/databases.ts";
+import { createProject, startCommand } from "../command.ts";
+
+/** An agent file with this handler. */
+function toFile(handler: string, name = "order"): string {
+  return `import { writeFileSync } from "node:fs";
+import { defineAgent } from "troupe";
+export const agent = defineAgent({ name: "${name}", purpose: "Takes an order.", async chat(_input, turn) {
+  ${handler}
+} });
+`;
+}
+
+const ASKS = `await turn.text("One moment.");
+  await turn.waitForInput({ ok: "Is it right?" });
+  writeFileSync("behind", "");`;
+
+const asks = defineAgent({
+  name: "order",
+  purpose: "Takes an order.",
+  async chat(_input, turn: Turn) {
+    await turn.text("One moment.");
+    await turn.waitForInput({ ok: "Is it right?" });
+    return "Thanks.";
+  },
+});
+
+/** Makes turns that wait, and one that has ended. */
+async function fill(log: EventLog, agents: readonly Agent[] = [asks]): Promise<void> {
+  const runtime = createRuntime({ agents, log });
+  for (const request_id of ["a", "b", "c", "d"])
+    await collect(runtime, "order", { type: "ChatRequest", input: "", request_id });
+  await collect(runtime, "order", { type: "ResumeWithInput", request_id: "d", request_keys: { ok: true } });
+  await runtime.close();
+}
+
+async function check(cwd: string, ...args: readonly string[]) {
+  const { exited, output } = startCommand(["check", ...args], { cwd });
+  return { code: await exited, output: output() };
+}
+
+/** The names, times and contents of all files below a directory. */
+function contentOf(directory: string): readonly string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true }).map((entry) => {
+    const path = join(entry.parentPath, entry.name);
+    const text = entry.isFile() ? createHash("sha256").update(readFileSync(path)).digest("hex") : "";
+    return `${path} ${statSync(path).mtimeMs} ${text}`;
+  });
+}
+
+test("says before a deploy which open turns fit, changes nothing, and has a status for a pipeline", async () => {
+  const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+  await fill(sqliteLog(join(cwd, ".troupe")));
+  const before = contentOf(join(cwd, ".troupe"));
+  const same = await check(cwd);
+  expect(same.output).toMatch(/^order +3 +0 +0 +0$/m);
+  expect(same.output).toMatch(/^3 open turns of \.troupe in .* All fit\.$/m);
+  expect(same.code).toBe(0);
+  expect(contentOf(join(cwd, ".troupe"))).toEqual(before);
+  expect(readdirSync(cwd)).not.toContain("behind");
+
+  writeFileSync(join(cwd, "agents/order.ts"), toFile(ASKS.replace("moment", "minute")));
+  const other = await check(cwd);
+  expect(other.output).toMatch(/^order +0 +0 +3 +0$/m);
+  expect(other.output).toMatch(/^order: 3 turns would be held \(nondeterministic\) at agents\/order\.ts:4$/m);
+  expect(other.output).toMatch(/^ +the log has: +text "One moment\."$/m);
+  expect(other.output).toMatch(/^ +the code does: +text "One minute\."$/m);
+  expect(other.code).toBe(1);
+
+  const { code, output } = await check(cwd, "--json", "--finished", "9");
+  expect(JSON.parse(output)).toMatchObject({
+    fits: false,
+    turns: 1,
+    agents: [{ agent: "order", fits: 0, older: 0, held: 1, undecided: 0 }],
+    misfits: [{ agent: "order", code: "nondeterministic", at: "agents/order.ts:4", turns: 1 }],
+  });
+  expect(code).toBe(1);
+});
+
+test("reads a log while a server writes it", async () => {
+  const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+  const log = sqliteLog(join(cwd, ".troupe"));
+  const runtime = createRuntime({ agents: [asks], log });
+  await collect(runtime, "order", { type: "ChatRequest", input: "", request_id: "a" });
+  const { code, output } = await check(cwd);
+  expect(output).toMatch(/^1 open turns? of \.troupe in .* All fit\.$/m);
+  expect(code).toBe(0);
+  await collect(runtime, "order", { type: "ResumeWithInput", request_id: "a", request_keys: { ok: 1 } });
+  await runtime.close();
+});
+
+test("code that loops without end is stopped, and the other turns are checked", async () => {
+  const cwd = await createProject({
+    "agents/order.ts": toFile(`for (;;) if (turn.request.requestId !== "b") break; ${ASKS}`),
+  });
+  await fill(sqliteLog(join(cwd, ".troupe")));
+  const { code, output } = await check(cwd, "--limit", "1");
+  expect(output).toMatch(/^order +2 +0 +0 +1$/m);
+  expect(output).toMatch(/^ +the code does not give back control within 1000 ms$/m);
+  expect(code).toBe(1);
+});
+
+test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
+  ["there is no log", ["none"], { "agents/order.ts": toFile(ASKS) }, /^troupe: there is no log in none$/m],
+  ["an agent ends its thread", [], { "agents/order.ts": "process.exit(0)" }, /has ended its thread/],
+])("the status is 2 when %s", async (_what, args, files, message) => {
+  const cwd = await createProject(files);
+  await fill(sqliteLog(join(cwd, ".troupe")));
+  const { code, output } = await check(cwd, ...args);
+  expect(output).toMatch(message);
+  expect(code).toBe(2);
+});
+
+test("checks the turns of a database while servers use it", async () => {
+  needsPostgres();
+  const cwd = await createProject({ "agents/order.ts": toFile(ASKS.replace("moment", "minute")) });
+  const url = await newDatabase();
+  await fill(await postgresLog({ url }));
+  const { code, output } = await check(cwd, url);
+  expect(output).toMatch(/^order +0 +0 +3 +0$/m);
+  expect(code).toBe(1);
+});
