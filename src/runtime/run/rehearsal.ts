@@ -157,6 +157,7 @@ async function rehearseWith(
     inbox: new Inbox(context.limits, unread),
     listener: {
       changed() {},
+      continued: () => end.resolve(FITS),
       received() {},
       prompted: (record) => ledger.prompted(record),
       replayed() {
