@@ -45,8 +45,18 @@ test("every TypeScript block of the documentation compiles in a project made by 
   // A page about models uses a provider, which a reader installs.
   await mkdir(join(project, "documentation/node_modules"), { recursive: true });
   await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
-  await compile("documentation", { ...Object.fromEntries(blocks), "agents/booking.ts": booking });
+  const own = { "agents/booking.ts": booking, "providers.d.ts": PROVIDERS };
+  await compile("documentation", { ...Object.fromEntries(blocks), ...own });
 });
+
+/** The providers that the repository does not install, with the types of their packages. */
+const PROVIDERS = ["anthropic", "openai", "google", "amazon-bedrock"]
+  .map((provider) => {
+    const name = provider.replace("amazon-", "");
+    const model = `import("@ai-sdk/provider").LanguageModelV3`;
+    return `declare module "@ai-sdk/${provider}" { export const ${name}: (modelId: string) => ${model}; }`;
+  })
+  .join("\n");
 
 test("an agent is tested with the package alone, and a crash too", async () => {
   const program = `
