@@ -68,8 +68,9 @@ async function callTool(
     const decision = await decide(turn, tool, call);
     if (typeof decision === "string") return failure(decision);
     if (!decision.approved) return failure(declinedResult(decision));
-    const content = await tool.call(turn, decision.args ?? input);
-    return { role: "tool", callId, name, content: cut(`${toNote(decision)}${content}`, limitBytes) };
+    const { text, images } = await tool.call(turn, decision.args ?? input);
+    const content = cut(`${toNote(decision)}${text}`, limitBytes);
+    return { role: "tool", callId, name, content, ...(images.length > 0 && { files: images }) };
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     if (thrown.callId === undefined && !REPORTED.has(thrown.code)) throw thrown;

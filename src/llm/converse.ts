@@ -8,7 +8,7 @@ import { callTools } from "./call-tools.ts";
 import { toKit } from "./kit.ts";
 import type { KitSource } from "./kit.ts";
 import { ChatHistory } from "./prompt/chat-history.ts";
-import { imagesAmong } from "./prompt/images.ts";
+import { filesForModels } from "./prompt/files.ts";
 import { parseCompletion, toMessage } from "../runtime/model/prompt.ts";
 import type { Completion, Instructions, Message, ModelSettings, Prompt } from "../runtime/model/prompt.ts";
 
@@ -168,7 +168,7 @@ function parseJson(text: string): Json {
 }
 
 /**
- * The user's message with its files: a line for each file, the content of text files, and the images. All
+ * The user's message with its files: a line for each file, the content of text files, and those that models read themselves. All
  * texts together take at most the limit; the message says what is left out.
  */
 async function withAttachments(input: string, turn: Turn, limitBytes: number): Promise<Message> {
@@ -183,8 +183,8 @@ async function withAttachments(input: string, turn: Turn, limitBytes: number): P
     leftBytes -= content === undefined ? 0 : byteLength(content);
     parts.push(content === undefined ? `Attached: ${line}` : `Attached: ${line}\n${content}`);
   }
-  const images = imagesAmong(files);
-  return { role: "user", content: parts.join("\n\n"), ...(images.length > 0 && { images }) };
+  const shown = filesForModels(files);
+  return { role: "user", content: parts.join("\n\n"), ...(shown.length > 0 && { files: shown }) };
 }
 
 /** With less space than this, a file is only named. */

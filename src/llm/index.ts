@@ -16,7 +16,7 @@ export type {
   Instruction,
   Instructions,
   Message,
-  MessageImage,
+  MessageFile,
   ModelSettings,
   ModelToolCall,
   Prompt,

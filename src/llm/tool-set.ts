@@ -10,8 +10,9 @@ import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk/tool.ts";
 import type { AiSdkTool } from "./ai-sdk/tool.ts";
-import type { ToolDescription } from "../runtime/model/prompt.ts";
+import type { MessageFile, ToolDescription } from "../runtime/model/prompt.ts";
 import type { ApprovalRule, ApprovalRules } from "./approval.ts";
+import { imagesAmong } from "./prompt/files.ts";
 import { rawSchema } from "./prompt/raw-schema.ts";
 
 /**
@@ -36,8 +37,14 @@ export interface Callable {
   readonly input: Schema<unknown>;
   /** Whether a human must approve a call; absent if none needs that. */
   readonly approve: ApprovalRule | undefined;
-  /** Makes the call. Returns the text for the model. */
-  call(turn: Turn, input: Json): Promise<string>;
+  /** Makes the call. */
+  call(turn: Turn, input: Json): Promise<CallableResult>;
+}
+
+/** The result of a call for the model: its text, and images that the model sees. */
+export interface CallableResult {
+  readonly text: string;
+  readonly images: readonly MessageFile[];
 }
 
 export interface ToolSetOptions {
@@ -208,7 +215,12 @@ function toCallable(
     description: { name, description: description === "" ? agent.purpose : description, input: inputSchema },
     input,
     approve: approve.get(name),
-    // The runtime may have bound another agent to the name.
-    call: (turn, input) => turn.call(turn.uses[agent.name] ?? agent, operationName, input).text(),
+    async call(turn, input) {
+      // The runtime may have bound another agent to the name.
+      const called = turn.call(turn.uses[agent.name] ?? agent, operationName, input);
+      const text = await called.text();
+      // The files of other tools and agents are for the user; a model that takes no images would fail on them.
+      return { text, images: agent.sources === undefined ? [] : imagesAmong(await called.files()) };
+    },
   };
 }

@@ -18,6 +18,7 @@ import { collect } from "troupe/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { ofType, theOne } from "../agents/events.ts";
+import { calling, saying, specifiedModel } from "./models/specified-model.ts";
 
 const require = createRequire(import.meta.url);
 const EVERYTHING = require.resolve("@modelcontextprotocol/server-everything/dist/index.js");
@@ -345,6 +346,21 @@ test("images and other files of a result are files of the run, which the result 
       sizeBytes,
     })),
   ]);
+  const model = specifiedModel("v3", [calling("look", {})], saying("A bird."));
+  const agent = llmAgent({ name: "clerk", purpose: "", instructions: "", model, tools: [server] });
+  const other = createRuntime({ agents: [agent] });
+  await collect(other, "clerk", { type: "ChatRequest", input: "?" });
+  expect(model.calls[1]?.prompt.slice(2)).toMatchObject([
+    { role: "tool", content: [{ type: "tool-result", toolName: "look" }] },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Files of the results: look-2.png of look" },
+        { type: "file", mediaType: "image/png", data: new Uint8Array(PNG) },
+      ],
+    },
+  ]);
+  await other.close();
   const stored = await runtime.artifact(published[0]?.artifact_id as ArtifactId);
   const chunks: Uint8Array[] = [];
   for await (const chunk of stored.body) chunks.push(chunk.slice());

@@ -1,7 +1,7 @@
 import type { Json } from "../../protocol/json.ts";
 import { byteLength, cut } from "../../runtime/journal/json-limits.ts";
 import type { CompletionOptions, Turn } from "../../runtime/agent/turn-api.ts";
-import { withNewestImages } from "./images.ts";
+import { withNewestFiles } from "./files.ts";
 import { parseCompletion } from "../../runtime/model/prompt.ts";
 import type { Message } from "../../runtime/model/prompt.ts";
 
@@ -27,7 +27,7 @@ export class ChatHistory {
 
   /** The messages for the model. */
   get messages(): readonly Message[] {
-    const messages = withNewestImages(this.#messages);
+    const messages = withNewestFiles(this.#messages);
     if (this.#summary === undefined) return messages;
     const content = `Summary of the earlier conversation:\n${this.#summary}`;
     return [{ role: "user", content }, ...messages];

@@ -7,15 +7,22 @@ export interface FailedModel {
   readonly name: string;
   /** The environment variable with its key, if that is known. */
   readonly keyVariable?: string | undefined;
+  /** The media types of the documents and sounds that it was sent. */
+  readonly sent?: readonly string[];
 }
 
 /** Converts an error of an AI SDK provider, and finds out why there is no answer. */
-export function toModelError(thrown: unknown, { name, keyVariable }: FailedModel): ModelError {
+export function toModelError(thrown: unknown, { name, keyVariable, sent = [] }: FailedModel): ModelError {
   if (isInstance(thrown, ModelError)) return thrown;
   const code = toCode(thrown);
   const retryAfterMs = toRetryAfterMs(fieldOf(thrown, "responseHeaders"));
   const url = urlOf(thrown);
-  const fix = code === "model_denied" && keyVariable !== undefined ? `; check ${keyVariable}` : "";
+  const fix =
+    code === "model_denied" && keyVariable !== undefined
+      ? `; check ${keyVariable}`
+      : code === "model_rejected" && sent.length > 0
+        ? `; it was sent ${sent.join(", ")}: if it takes no such files, give it their names only with { files: false }`
+        : "";
   return new ModelError(`${name}: ${toFact(thrown, url)}${fix}`, {
     ...(code && { code }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -106,6 +113,9 @@ function toCode(thrown: unknown): ModelErrorCode | undefined {
   const said = faults.map(toSaid).join("\n");
   if (faults.some((fault) => fieldOf(fault, "name") === "AI_LoadAPIKeyError")) return "model_denied";
   if (status === 401 || status === 403) return "model_denied";
+  // A file of a kind that the model does not take.
+  if (faults.some((fault) => fieldOf(fault, "name") === "AI_UnsupportedFunctionalityError"))
+    return "model_rejected";
   if (status === undefined || (status >= 400 && status < 500 && !TRY_AGAIN.has(status))) {
     if (status === 413 || TOO_LONG.test(said)) return "context_overflow";
     if (FILTERED.test(said)) return "model_refused";

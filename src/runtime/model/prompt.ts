@@ -62,8 +62,8 @@ export type Message = {
   | {
       readonly role: "user";
       readonly content: string;
-      /** Images of the message: PNG, JPEG, GIF or WebP. They are read when the model is asked. */
-      readonly images?: readonly MessageImage[];
+      /** Images (PNG, JPEG, GIF or WebP), PDF documents and sounds of the message. They are read when the model is asked. */
+      readonly files?: readonly MessageFile[];
     }
   | {
       readonly role: "assistant";
@@ -79,12 +79,17 @@ export type Message = {
       readonly name: string;
       readonly content: string;
       readonly isError?: boolean;
+      /** Images of the result. */
+      readonly files?: readonly MessageFile[];
     }
 );
 
-/** A reference to a stored image. */
-export interface MessageImage {
+/** A reference to a stored file. */
+export interface MessageFile {
   readonly artifactId: ArtifactId;
+  readonly name: string;
+  /** Of an image, its first bytes decide. */
+  readonly mediaType: string;
   readonly sizeBytes: number;
 }
 

@@ -2,14 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { LanguageModel, ModelContext } from "../../ports/model.ts";
 import type { Json } from "../../protocol/json.ts";
 import { isObject } from "../../protocol/json.ts";
-import type {
-  Instructions,
-  Message,
-  MessageImage,
-  ModelSettings,
-  Prompt,
-  ProviderOptions,
-} from "./prompt.ts";
+import type { Instructions, Message, MessageFile, ModelSettings, Prompt, ProviderOptions } from "./prompt.ts";
 
 /** The versions of the specification of language models. In version 4 the data of a file has a tag. */
 export type SpecificationVersion = LanguageModel["specificationVersion"];
@@ -19,17 +12,23 @@ export interface ProviderCallOptions {
   readonly version: SpecificationVersion;
   /** The settings of the model; those of the prompt come first. */
   readonly settings: ModelSettings;
-  /** Reads the bytes of an image; absent for a model without image input. */
-  readonly readImage: ModelContext["readArtifact"] | undefined;
+  /** Reads the bytes of a file. */
+  readonly readFile: ModelContext["readArtifact"];
+  /** Whether the model takes images. */
+  readonly images: boolean;
+  /** Whether it takes PDF documents and sounds. */
+  readonly files: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Converts a prompt to the options of `doStream`, including the bytes of its images. */
+/** Converts a prompt to the options of `doStream`, including the bytes of its files. */
 export async function toProviderCall(prompt: Prompt, options: ProviderCallOptions): Promise<object> {
   const { instructions, messages, tools, output } = prompt;
   const { toolChoice = "auto", cache, ...settings } = withSettings(options.settings, prompt.settings ?? {});
   const said = await Promise.all(
-    messages.filter(saysAnything).map((message) => toProviderMessage(message, options)),
+    afterResults(messages, options)
+      .filter(saysAnything)
+      .map((message) => toProviderMessage(message, options)),
   );
   return {
     ...settings,
@@ -97,8 +96,8 @@ async function toProviderMessage(message: Message, options: ProviderCallOptions)
   const own = providerOptions && { providerOptions };
   switch (message.role) {
     case "user": {
-      const { content, images = [] } = message;
-      const shown = await Promise.all(images.map((image) => toImagePart(image, options)));
+      const { content, files = [] } = message;
+      const shown = await Promise.all(files.map((file) => toFilePart(file, options)));
       const parts = [toText(content), ...shown.filter((part) => part !== undefined)];
       return { role: "user", content: parts, ...own };
     }
@@ -127,6 +126,29 @@ async function toProviderMessage(message: Message, options: ProviderCallOptions)
   }
 }
 
+/** The messages with the images of results in a message of the user after them: not every provider takes them in results. */
+function afterResults(messages: readonly Message[], { images }: ProviderCallOptions): readonly Message[] {
+  if (!images) return messages;
+  const all: Message[] = [];
+  let files: readonly MessageFile[] = [];
+  let lines: readonly string[] = [];
+  const show = (): void => {
+    if (files.length > 0)
+      all.push({ role: "user", content: `Files of the results: ${lines.join(", ")}`, files });
+    files = [];
+    lines = [];
+  };
+  for (const message of messages) {
+    if (message.role !== "tool") show();
+    all.push(message);
+    if (message.role !== "tool" || message.files === undefined) continue;
+    files = [...files, ...message.files];
+    lines = [...lines, ...message.files.map(({ name }) => `${name} of ${message.name}`)];
+  }
+  show();
+  return all;
+}
+
 function toText(text: string): object {
   return { type: "text", text };
 }
@@ -147,16 +169,19 @@ function partsOf({ content }: ProviderMessage): readonly object[] {
   return typeof content === "string" ? [toText(content)] : content;
 }
 
-/** The image part; `undefined` if the bytes are not an image, which providers refuse. */
-async function toImagePart(
-  { artifactId }: MessageImage,
-  { readImage, version }: ProviderCallOptions,
+/** The part of a file; `undefined` if the model takes none of its kind, and if the bytes of an image are none. */
+async function toFilePart(
+  { artifactId, name, mediaType: declared }: MessageFile,
+  { readFile, images, files, version }: ProviderCallOptions,
 ): Promise<object | undefined> {
-  if (readImage === undefined) return undefined;
+  const isImage = declared.startsWith("image/");
+  if (!(isImage ? images : files)) return undefined;
   try {
-    const bytes = await readImage(artifactId);
-    const mediaType = imageTypeOf(bytes);
-    return mediaType === undefined ? undefined : { type: "file", mediaType, data: toData(bytes, version) };
+    const bytes = await readFile(artifactId);
+    const mediaType = isImage ? imageTypeOf(bytes) : declared;
+    if (mediaType === undefined) return undefined;
+    // Providers show the name of a document to the model.
+    return { type: "file", mediaType, data: toData(bytes, version), ...(!isImage && { filename: name }) };
   } catch (thrown) {
     // The file may have been removed since.
     if (thrown instanceof AgentError && thrown.code === "not_found") return undefined;

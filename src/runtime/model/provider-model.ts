@@ -7,7 +7,7 @@ import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import { toQueueOptions } from "../agent/call-options.ts";
 import { keyVariableOf, toModelError } from "./model-error.ts";
 import { parsePrompt } from "./prompt.ts";
-import type { ModelSettings } from "./prompt.ts";
+import type { ModelSettings, Prompt } from "./prompt.ts";
 import { ProviderAnswer } from "./provider-answer.ts";
 import type { StreamPart } from "./provider-answer.ts";
 import { toProviderCall } from "./provider-call.ts";
@@ -25,6 +25,8 @@ export interface AiSdkModelOptions extends QueueOptions {
    * images. Default true.
    */
   readonly images?: boolean;
+  /** Whether the model accepts PDF documents and sounds. Otherwise it gets only their names. Default: as `images`. */
+  readonly files?: boolean;
   /**
    * The environment variable with the key of the provider, which the error of a refused key names. Default: that of the
    * provider in the AI SDK, if it is known.
@@ -72,6 +74,7 @@ const VERSIONS: readonly string[] = ["v2", "v3", "v4"] satisfies LanguageModel["
 /** Converts a language model of a provider. It only makes completions: the caller runs the tools, and the runtime retries. */
 export function providerModel(model: LanguageModel, options: AiSdkModelOptions = {}): Model {
   const { name = `${model.provider}/${model.modelId}`, settings = {}, images = true, price } = options;
+  const { files = images } = options;
   const { keyVariable = keyVariableOf(model.provider) } = options;
   const { specificationVersion: version } = model;
   if (!VERSIONS.includes(version) || typeof model.doStream !== "function") {
@@ -88,8 +91,8 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
       const prompt = parsePrompt(input);
       const answer = new ProviderAnswer();
       try {
-        const readImage = images ? readArtifact : undefined;
-        const call = await toProviderCall(prompt, { version, settings, readImage, signal });
+        const takes = { readFile: readArtifact, images, files };
+        const call = await toProviderCall(prompt, { version, settings, ...takes, signal });
         const { stream } = await model.doStream(call as never);
         for await (const part of partsOf(stream as ReadableStream<StreamPart>)) {
           if (part.type === "error") throw part.error;
@@ -105,10 +108,16 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
           return;
         }
       } catch (thrown) {
-        throw toModelError(thrown, { name, keyVariable });
+        throw toModelError(thrown, { name, keyVariable, sent: files ? documentsIn(prompt) : [] });
       }
     },
   };
+}
+
+/** The media types of the documents and sounds of a prompt. */
+function documentsIn({ messages }: Prompt): readonly string[] {
+  const files = messages.flatMap((message) => (message.role === "user" ? (message.files ?? []) : []));
+  return [...new Set(files.map(({ mediaType }) => mediaType))].filter((type) => !type.startsWith("image/"));
 }
 
 /** The parts of a stream, which is closed with the iteration. */

@@ -1,11 +1,12 @@
 import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
-import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
+import { aiSdkModel, llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
 import type { ModelVariables, Prompt } from "troupe/llm";
 import type { ArtifactId, Event, RunId } from "troupe/protocol";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { OpenAiServer, streaming } from "./openai-server.ts";
+import { saying, specifiedModel } from "./specified-model.ts";
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -163,6 +164,60 @@ test("an interrupted turn asks again with its image, whose bytes are not in the 
   await after.close();
 });
 
+const PDF = Buffer.from("%PDF-1.4\n%%EOF");
+const WAV = Buffer.from("RIFF\x24\x00\x00\x00WAVEfmt ", "latin1");
+
+test("PDF documents and sounds are sent to the model as files, with the name of a document", async () => {
+  await using server = await OpenAiServer.start(thanks);
+  const runtime = runtimeAt(server);
+  const pdf = await upload(runtime, "bill.pdf", "application/pdf", PDF);
+  const wav = await upload(runtime, "call.wav", "audio/wav", WAV);
+  const events = await show(runtime, [pdf, wav]);
+  expect(events.at(-1)).toMatchObject({ result: "Thank you." });
+  expect(server.requests[0]?.messages).toEqual([
+    {
+      role: "user",
+      content: [
+        {
+          type: "text",
+          text: `See.\n\nAttached: bill.pdf (application/pdf) /artifacts/${pdf}\n\nAttached: call.wav (audio/wav) /artifacts/${wav}`,
+        },
+        { type: "file", file: { filename: "bill.pdf", file_data: urlOf("application/pdf", PDF) } },
+        { type: "input_audio", input_audio: { data: WAV.toString("base64"), format: "wav" } },
+      ],
+    },
+  ]);
+  await runtime.close();
+});
+
+test("a model that takes no such files fails with an error that says so, or gets their names only", async () => {
+  const refusal = Object.assign(new Error("'audio media type audio/ogg' functionality not supported."), {
+    name: "AI_UnsupportedFunctionalityError",
+  });
+  const model = specifiedModel("v3", refusal, saying("I cannot hear."));
+  const plain = { purpose: "Hears.", instructions: "" };
+  const hears = llmAgent({ ...plain, name: "clerk", model });
+  const reads = llmAgent({ ...plain, name: "reader", model: aiSdkModel(model, { files: false }) });
+  const runtime = createRuntime({ agents: [hears, reads] });
+  const ogg = await upload(runtime, "call.ogg", "audio/ogg", Buffer.from("OggS"));
+  const failed = await show(runtime, [ogg]);
+  expect(failed.at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: {
+      code: "model_rejected",
+      message: expect.stringContaining(
+        "audio media type audio/ogg' functionality not supported.; it was sent audio/ogg: if it takes no such files, " +
+          "give it their names only with { files: false }",
+      ) as unknown,
+    },
+  });
+  const named = await collect(runtime, "reader", { type: "ChatRequest", input: "?", attachments: [ogg] });
+  expect(named.at(-1)).toMatchObject({ result: "I cannot hear." });
+  const text = `?\n\nAttached: call.ogg (audio/ogg) /artifacts/${ogg}`;
+  expect(model.calls[1]?.prompt).toEqual([{ role: "user", content: [{ type: "text", text }] }]);
+  await runtime.close();
+});
+
 test("a conversation continues without a removed image", async () => {
   await using server = await OpenAiServer.start(thanks, thanks);
   const artifacts = memoryArtifacts();
@@ -198,7 +253,7 @@ test("a custom model gets references to the images, and can read them", async ()
       name: "mine",
       async *generate(input, context) {
         const [message] = (input as unknown as Prompt).messages;
-        for (const image of (message?.role === "user" && message.images) || []) {
+        for (const image of (message?.role === "user" && message.files) || []) {
           seen.push(image, Buffer.from(await context.readArtifact(image.artifactId)));
         }
         yield* script.generate(input, context);
@@ -208,6 +263,7 @@ test("a custom model gets references to the images, and can read them", async ()
   const runtime = createRuntime({ agents: [agent] });
   const id = await upload(runtime, "moon.png", "image/png", PNG);
   await show(runtime, [id]);
-  expect(seen).toEqual([{ artifactId: id, sizeBytes: PNG.length }, PNG]);
+  const file = { artifactId: id, name: "moon.png", mediaType: "image/png", sizeBytes: PNG.length };
+  expect(seen).toEqual([file, PNG]);
   await runtime.close();
 });
