@@ -92,17 +92,21 @@ export class ModelError extends Error {
   readonly code: ModelErrorCode | undefined;
   /** Delay before a retry in milliseconds, if the provider gives one. */
   readonly retryAfterMs: number | undefined;
+  /** What the attempt used, if the provider says it. */
+  readonly usage: Usage | undefined;
 
   constructor(
     message: string,
     options: {
       readonly code?: ModelErrorCode;
       readonly retryAfterMs?: number;
+      readonly usage?: Usage;
       readonly cause?: unknown;
     } = {},
   ) {
     super(message, { cause: options.cause });
     this.code = options.code;
     this.retryAfterMs = options.retryAfterMs;
+    this.usage = options.usage;
   }
 }

@@ -1,4 +1,4 @@
-import type { FinishReason, HoldReason, TurnError } from "../protocol/events/outcome-codes.ts";
+import type { FinishReason, HoldReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */
@@ -11,6 +11,8 @@ export interface Telemetry {
   completed(agent: string, reason: FinishReason, ms: number, request: EndedRequest): void;
   /** No code that is served can continue a turn, so it is held. */
   held?(agent: string, reason: HoldReason, request: HeldRequest): void;
+  /** A completion ended, which used tokens of a model. */
+  used?(model: string, usage: Usage): void;
   /** A batch was committed. */
   committed(events: number, ms: number): void;
   /** Something arrived too late and was dropped. */

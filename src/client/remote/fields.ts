@@ -36,6 +36,7 @@ export function toUsage(value: unknown): Usage {
     output_tokens: output,
     reasoning_tokens: reasoning,
     cost,
+    interrupted_attempts: interrupted,
   } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(isCount(input) && { input_tokens: input }),
@@ -43,6 +44,7 @@ export function toUsage(value: unknown): Usage {
     ...(isCount(reasoning) && { reasoning_tokens: reasoning }),
     ...(isCount(output) && { output_tokens: output }),
     ...(isCost(cost) && { cost }),
+    ...(isCount(interrupted) && { interrupted_attempts: interrupted }),
   };
 }
 

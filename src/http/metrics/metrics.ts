@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import { fieldOf } from "../../errors.ts";
+import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
 
 /**
@@ -68,6 +69,24 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     longestCommitMs = 0;
     return seconds;
   });
+  const tokens = new Counter({
+    name: "troupe_model_tokens_total",
+    help: "Tokens of completions. Cached ones are among those of the input, reasoning among those of the output.",
+    labelNames: ["model", "kind"],
+    registers,
+  });
+  const cost = new Counter({
+    name: "troupe_model_cost_total",
+    help: "Cost of completions, as far as their models have a price.",
+    labelNames: ["model"],
+    registers,
+  });
+  const interrupted = new Counter({
+    name: "troupe_model_interrupted_attempts_total",
+    help: "Attempts of completions that broke off before their usage was reported.",
+    labelNames: ["model"],
+    registers,
+  });
   const dropped = new Counter({
     name: "troupe_dropped_total",
     help: "Late events and results that were dropped.",
@@ -127,6 +146,12 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       commitMs += ms;
       if (ms > longestCommitMs) longestCommitMs = ms;
     },
+    used: (model, usage) => {
+      isFed = true;
+      for (const [kind, count] of tokensIn(usage)) tokens.inc({ model, kind }, count);
+      if (usage.cost) cost.inc({ model }, usage.cost);
+      if (usage.interrupted_attempts) interrupted.inc({ model }, usage.interrupted_attempts);
+    },
     dropped: (what) => {
       isFed = true;
       dropped.inc({ what });
@@ -159,6 +184,14 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     within.removeSingleMetric(name);
     const added: Gauge = new Gauge({ name, help, registers: [within], collect: () => added.set(number()) });
   }
+}
+
+/** The counts of tokens in a usage, by their kind. */
+function tokensIn(usage: Usage): readonly (readonly [kind: string, count: number])[] {
+  const { input_tokens: input = 0, output_tokens: output = 0 } = usage;
+  const { cached_input_tokens: cached = 0, reasoning_tokens: reasoning = 0 } = usage;
+  const counts = Object.entries({ input, cached_input: cached, output, reasoning });
+  return counts.filter(([, count]) => count > 0);
 }
 
 /** Creates a function that returns whether a fault must be reported: each kind at most once a second. */

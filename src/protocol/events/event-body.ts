@@ -168,6 +168,7 @@ export type EventBody =
       readonly type: "CompletionResult";
       readonly model: string;
       readonly call_id: CallId;
+      /** Of all its attempts. */
       readonly usage: Usage;
       readonly elapsed_ms: number;
       /** The result that the agent continues with; `null` when the completion failed. */
@@ -186,6 +187,8 @@ export type EventBody =
       readonly attempt: number;
       readonly error: string;
       readonly error_code?: CompletionErrorCode;
+      /** What the attempt used, which is also in the usage of the CompletionResult. */
+      readonly usage?: Usage;
       /** When it is tried again, ISO 8601, UTC; later if the model is still away then. Absent if that happens at once. */
       readonly until?: string;
     }
@@ -456,6 +459,9 @@ export const bodies: {
       attempt: ordinal.describe("The attempt that failed. The texts of the next one replace its texts."),
       error: text,
       error_code: z.enum(COMPLETION_ERROR_CODES).exactOptional(),
+      usage: usage
+        .exactOptional()
+        .describe("What the attempt used, which is also in the usage of the CompletionResult."),
       until: timestamp
         .exactOptional()
         .describe(

@@ -121,6 +121,8 @@ export interface Usage {
   /** Those of the output tokens that were reasoning. */
   readonly reasoning_tokens?: number;
   readonly cost?: number;
+  /** Attempts that broke off before their usage was reported, which is not among the other figures. */
+  readonly interrupted_attempts?: number;
 }
 
 /** @internal The schema of the error of a turn. */
@@ -138,6 +140,11 @@ export const usage: z.ZodType<Usage> = z.object({
   output_tokens: count.exactOptional(),
   reasoning_tokens: count.exactOptional().describe("Those of the output tokens that were reasoning."),
   cost: z.number().exactOptional(),
+  interrupted_attempts: count
+    .exactOptional()
+    .describe(
+      "Attempts that broke off before their usage was reported, which is not among the other figures.",
+    ),
 } satisfies Shape<Usage>);
 
 /** @internal The schemas of the fields of the reason for which a turn is held. */

@@ -1,3 +1,4 @@
+import { isInstance } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelContext, ModelPart } from "../../ports/model.ts";
@@ -8,6 +9,7 @@ import { openCall } from "./call.ts";
 import type { Sequence } from "./sequence.ts";
 import { checkCompletionOptions, checkQueueOptions } from "../agent/call-options.ts";
 import type { CompletionOptions } from "../agent/turn-api.ts";
+import { addUsage, INTERRUPTED, isInterrupted } from "../replay/turn-journal.ts";
 import { COMPLETION } from "../replay/signature.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { TimedCall } from "../calls/attempts.ts";
@@ -55,7 +57,8 @@ export function complete(caller: Actor, completion: NewCompletion): void {
   const { callId, logged, model, input, timeoutMs, fallback, retry } = completion;
   const { turn, speaker, transcript } = caller;
   const { environment, limits, prompts, telemetry } = turn.context;
-  /** Those of the attempt that runs. */
+  /** Those of the attempt that runs, and whether it has said anything, so that it costs something. */
+  let isSpeaking = false;
   let abort = new AbortController();
   let parts: WatchedParts | undefined;
   const { name } = model;
@@ -64,8 +67,29 @@ export function complete(caller: Actor, completion: NewCompletion): void {
   const known = logged ? turn.journal.calls.get(callId) : undefined;
   const access = new ModelAccess({ caller, open, model, fallback, retry, known });
   const started = environment.monotonic();
-  const end = (result: Json, usage: Usage, error?: string, code?: CompletionErrorCode): void => {
+  /** What earlier attempts have used. */
+  let spent = known?.spent ?? {};
+  if (known && isInterrupted(known)) spent = addUsage(spent, INTERRUPTED);
+  /** What an attempt that failed has used, which is counted once. */
+  let counted: unknown;
+  const lost = (thrown?: unknown): Usage => {
+    if (thrown !== undefined && thrown === counted) return {};
+    counted = thrown;
+    const reported = isInstance(thrown, ModelError) ? thrown.usage : undefined;
+    const used = reported ?? (isSpeaking ? INTERRUPTED : {});
+    isSpeaking = false;
+    return used;
+  };
+  open.whenClosed(() => {
+    // Somebody has ended the call, which has no result then.
+    if (!isEnded) turn.addUsage(addUsage(spent, lost()));
+  });
+  let isEnded = false;
+  const end = (result: Json, used: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;
+    isEnded = true;
+    const usage = addUsage(spent, used);
+    telemetry.used?.(access.model.name, usage);
     const outcome =
       error === undefined
         ? ({ ok: true, value: result } as const)
@@ -114,11 +138,20 @@ export function complete(caller: Actor, completion: NewCompletion): void {
         isRepeatable: asked.effect !== "unsafe",
         stalled: () => abort.abort(),
       });
-      const { result, usage } = await stream(caller, { open, attempt, parts, completion });
+      const spoke = (): void => {
+        isSpeaking = true;
+      };
+      const { result, usage } = await stream(caller, { open, attempt, parts, completion, spoke });
+      isSpeaking = false;
       access.succeeded();
       if (open.open) end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
     },
-    retryAt: (thrown, attempt) => access.retryAt(thrown, attempt),
+    retryAt(thrown, attempt) {
+      const used = lost(thrown);
+      const until = access.retryAt(thrown, attempt, used);
+      spent = addUsage(spent, used);
+      return until;
+    },
     rest: (until) => access.rest(until),
     failed(thrown) {
       const code = codeOf(thrown);
@@ -130,12 +163,12 @@ export function complete(caller: Actor, completion: NewCompletion): void {
           turn.place({ agent: caller.agent.name, model: access.model.name, tool_call_id: callId }),
         );
       const message = errorMessage(thrown);
-      end(null, {}, reason === undefined ? message : `${message} (${reason})`, code);
+      end(null, lost(thrown), reason === undefined ? message : `${message} (${reason})`, code);
     },
     fail(code, message) {
       const isExhausted = code === "interrupted" && model.effect !== "unsafe";
-      if (isExhausted) end(null, {}, `${name} did not answer in ${limits.attempts} attempts`);
-      else end(null, {}, message, code);
+      if (isExhausted) end(null, lost(), `${name} did not answer in ${limits.attempts} attempts`);
+      else end(null, lost(), message, code);
     },
   });
 }
@@ -158,17 +191,20 @@ interface Streamed {
   readonly attempt: number;
   readonly parts: WatchedParts;
   readonly completion: Pick<CompletionOptions, "prefix" | "asReasoning">;
+  /** Called for each part of the answer. */
+  spoke(): void;
 }
 
 /** Streams the model's text at the speed of the log, and of the code that iterates the call, until the result. */
 async function stream(
   { turn, speaker, transcript }: Actor,
-  { open, attempt, parts, completion }: Streamed,
+  { open, attempt, parts, completion, spoke }: Streamed,
 ): Promise<{ readonly result: Json; readonly usage: Usage }> {
   const { recorder } = turn;
   let { prefix = "" } = completion;
   try {
     for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
+      spoke();
       if (!open.open) break;
       if (part.type === "result") return { result: part.result, usage: part.usage };
       if (part.type === "progress") continue;

@@ -2,7 +2,7 @@ import { fieldOf, isInstance } from "../../errors.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model } from "../../ports/model.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
-import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { ModelErrorCode, Usage } from "../../protocol/events/outcome-codes.ts";
 import { isModelCode } from "../../protocol/events/outcome-codes.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import type { Backoff } from "../../shared/backoff.ts";
@@ -108,10 +108,10 @@ export class ModelAccess {
   }
 
   /**
-   * An attempt failed. Returns when the next one begins, in milliseconds since 1970, and records that; `undefined` if there
+   * An attempt failed, which has used something. Returns when the next one begins, in milliseconds since 1970, and records that; `undefined` if there
    * is none.
    */
-  retryAt(thrown: unknown, attempt: number): number | undefined {
+  retryAt(thrown: unknown, attempt: number, used: Usage): number | undefined {
     const { caller, open, model } = this.#options;
     const { recorder, context } = caller.turn;
     const code = codeOf(thrown);
@@ -131,6 +131,7 @@ export class ModelAccess {
       attempt,
       error,
       ...(code && { error_code: code }),
+      ...(Object.keys(used).length > 0 && { usage: used }),
     } as const;
     const now = this.#now;
     if (this.#isInRound) {

@@ -101,10 +101,13 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
             continue;
           }
           const finishReason = toFinishReason(part.finishReason);
-          if (finishReason === "content-filter")
-            throw new ModelError(`${name}: a content filter blocked the answer`, { code: "model_refused" });
+          const usage = toUsage(part.usage, price);
+          if (finishReason === "content-filter") {
+            const message = `${name}: a content filter blocked the answer`;
+            throw new ModelError(message, { code: "model_refused", usage });
+          }
           const completion = answer.toCompletion(finishReason);
-          yield { type: "result", result: completion as unknown as Json, usage: toUsage(part.usage, price) };
+          yield { type: "result", result: completion as unknown as Json, usage };
           return;
         }
       } catch (thrown) {

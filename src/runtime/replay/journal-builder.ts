@@ -28,7 +28,15 @@ import {
 import type { Signature } from "./signature.ts";
 import type { TurnBase } from "./run-state.ts";
 import { Transcript } from "./transcript.ts";
-import { addUsage, CallRecord, CANCELED_CALL, EXPIRED, spare } from "./turn-journal.ts";
+import {
+  INTERRUPTED,
+  isInterrupted,
+  addUsage,
+  CallRecord,
+  CANCELED_CALL,
+  EXPIRED,
+  spare,
+} from "./turn-journal.ts";
 import type {
   CallDelivery,
   ScopeItem,
@@ -217,6 +225,8 @@ export class JournalBuilder {
         return;
       }
       case "CompletionCall": {
+        const before = this.#callOf(event.call_id);
+        if (isInterrupted(before)) before.spent = addUsage(before.spent, INTERRUPTED);
         const call = this.#try(event.call_id, event.attempt, event.expires_at);
         call.triedAt ??= Date.parse(event.ts);
         call.retryAt = undefined;
@@ -228,6 +238,7 @@ export class JournalBuilder {
       case "CompletionRetry": {
         const call = this.#callOf(event.call_id);
         call.failed = event.attempt;
+        call.spent = addUsage(call.spent, event.usage ?? {});
         call.spared = 0;
         call.retryAt = Date.parse(event.until ?? event.ts);
         this.#tried.delete(call);

@@ -94,6 +94,8 @@ export class CallRecord {
   triedAt: number | undefined;
   /** The number of its attempts up to the newest one that is known to have failed, so that a crash did not interrupt it. */
   failed = 0;
+  /** What its attempts used that have failed or were interrupted; only for a completion. */
+  spent: Usage = NOTHING;
   /** When it is tried again after that one, in milliseconds since 1970; absent once the next attempt has begun. */
   retryAt: number | undefined;
   /** The end of a sleep, or of a wait for a message that has one, in milliseconds since 1970. */
@@ -200,6 +202,16 @@ export function spare(tried: Iterable<CallRecord>): void {
   for (const record of tried) if (record.attempts > 1) record.spared += 1;
 }
 
+const NOTHING: Usage = {};
+
+/** The usage of an attempt that broke off before it was reported. */
+export const INTERRUPTED: Usage = { interrupted_attempts: 1 };
+
+/** Whether the newest attempt of a completion had begun and did not end. */
+export function isInterrupted({ attempts, failed, isQueued }: CallRecord): boolean {
+  return attempts > failed && !isQueued;
+}
+
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (key: keyof Usage): Usage => {
     const total = (a[key] ?? 0) + (b[key] ?? 0);
@@ -211,5 +223,6 @@ export function addUsage(a: Usage, b: Usage): Usage {
     ...sum("output_tokens"),
     ...sum("reasoning_tokens"),
     ...sum("cost"),
+    ...sum("interrupted_attempts"),
   };
 }

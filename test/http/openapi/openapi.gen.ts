@@ -877,6 +877,7 @@ export interface components {
                 output_tokens?: number;
                 reasoning_tokens?: number;
                 cost?: number;
+                interrupted_attempts?: number;
             };
             elapsed_ms: number;
             result: unknown;
@@ -907,6 +908,14 @@ export interface components {
             error: string;
             /** @enum {string} */
             error_code?: "timeout" | "overloaded" | "interrupted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+            usage?: {
+                input_tokens?: number;
+                cached_input_tokens?: number;
+                output_tokens?: number;
+                reasoning_tokens?: number;
+                cost?: number;
+                interrupted_attempts?: number;
+            };
             /** Format: date-time */
             until?: string;
         };
@@ -1169,6 +1178,7 @@ export interface components {
                 output_tokens?: number;
                 reasoning_tokens?: number;
                 cost?: number;
+                interrupted_attempts?: number;
             };
         };
         ConfigureCompleted: {
@@ -1205,6 +1215,7 @@ export interface components {
                 output_tokens?: number;
                 reasoning_tokens?: number;
                 cost?: number;
+                interrupted_attempts?: number;
             };
         };
         AgentEntry: {
@@ -1409,6 +1420,7 @@ export interface components {
                 output_tokens?: number;
                 reasoning_tokens?: number;
                 cost?: number;
+                interrupted_attempts?: number;
             };
         };
         RunStatus: {
@@ -1461,6 +1473,7 @@ export interface components {
                 output_tokens?: number;
                 reasoning_tokens?: number;
                 cost?: number;
+                interrupted_attempts?: number;
             };
             requests: {
                 request_id: string;
