@@ -228,13 +228,12 @@ test("a place that is chosen while the page has just appeared opens", async ({ s
   await using tab = await open(skip, server.url);
   const { page } = tab;
   // As soon as something is there, before the page is painted.
-  await page.addInitScript((hash) => {
-    new MutationObserver((_, observer) => {
-      if (document.querySelector("h1") === null) return;
-      observer.disconnect();
-      location.hash = hash;
-    }).observe(document, { childList: true, subtree: true });
-  }, `#/runs/${runId}`);
+  await page.addInitScript(`new MutationObserver((_, observer) => {
+    if (document.querySelector("h1") === null) return;
+    observer.disconnect();
+    location.hash = "#/runs/${runId}";
+  }).observe(document, { childList: true, subtree: true })`);
   await page.reload();
   await page.getByRole("log").getByText("hello").first().waitFor();
+  expect(page.url()).toContain(runId);
 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { beginTurn, createClerk } from "../agents/clerk.ts";
 import { broken, vast } from "./harness/agents.ts";
 import { useBrowser } from "./harness/browser.ts";
 import { bakery, shop } from "./harness/machine.ts";
@@ -15,7 +16,16 @@ let server: ConsoleServer;
 let views: Readonly<Record<string, readonly [fragment: string, text: string]>> = {};
 
 beforeAll(async () => {
-  server = await startConsole([broken, bakery, shop, vast]);
+  const clerk = createClerk();
+  const held = await beginTurn(clerk);
+  clerk.isChanged = true;
+  server = await startConsole([broken, bakery, shop, vast, clerk.agent], { log: held.log });
+  await server.runtime.process("clerk", {
+    type: "ResumeWithInput",
+    request_id: held.requestId,
+    wait_id: 2,
+    request_keys: { name: "Ada" },
+  });
   const atRest = { wait: "completed" };
   const waiting = await server.start("assistant", "what is 6 / 3, and pay bob that much", atRest);
   const done = await server.start("team", "octopuses", atRest);
@@ -45,6 +55,8 @@ beforeAll(async () => {
     files: [`#/runs/${done.run_id}/files`, "No file has been"],
     compare: [`#/compare/${done.run_id}/${waiting.run_id}`, "They begin to differ"],
     events: [`#/runs/${done.run_id}/events`, "15 events"],
+    held: [`#/runs/${held.runId}`, "clerk is held: nondeterministic"],
+    "held-inbox": [`#/inbox?wait=${held.runId}.held`, "clerk is held: nondeterministic"],
     inbox: ["#/inbox", "How it came here"],
     health: ["#/health", "Version"],
     api: ["#/api?route=postProcess", "Accepts a request"],

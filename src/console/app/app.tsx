@@ -2,8 +2,10 @@ import type { VNode } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createPageServer } from "../data/page-server.ts";
 import type { Reach } from "../data/page-server.ts";
+import { useHeldRuns } from "../data/held-runs.ts";
 import { useWaits } from "../data/waits.ts";
 import type { WaitEvent } from "../data/waits.ts";
+import type { RunSummary } from "../../protocol/answers/status.ts";
 import { lazy } from "../parts/lazy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
@@ -43,7 +45,8 @@ export function App({ url }: { readonly url: string }): VNode {
   const inAll = useMemo((): Console => ({ server, place, go, say }), [server, place, go, say]);
 
   const waits = useWaits(server);
-  const count = waits.value?.length ?? 0;
+  const held = useHeldRuns(server);
+  const count = (waits.value?.length ?? 0) + (held.value?.length ?? 0);
   useEffect(() => {
     document.title = count === 0 ? "troupe" : `(${count}) troupe`;
   }, [count]);
@@ -68,10 +71,10 @@ export function App({ url }: { readonly url: string }): VNode {
   return (
     <ConsoleContext.Provider value={inAll}>
       <div class="shell">
-        <Header isLost={reach.lostSince !== undefined} waits={count} />
+        <Header isLost={reach.lostSince !== undefined} inboxCount={count} />
         <LostBand since={reach.lostSince} />
         <main class="place" ref={main}>
-          <ShownPlace place={place} waits={waits.value} />
+          <ShownPlace place={place} waits={waits.value} held={held.value} />
         </main>
         {toast !== undefined && (
           <div class="toast" role="status">
@@ -86,16 +89,17 @@ export function App({ url }: { readonly url: string }): VNode {
 interface ShownPlaceProps {
   readonly place: ConsolePlace;
   readonly waits: readonly WaitEvent[] | undefined;
+  readonly held: readonly RunSummary[] | undefined;
 }
 
-function ShownPlace({ place, waits }: ShownPlaceProps): VNode {
+function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
   switch (place.name) {
     case "runs":
       return <RunsPlace place={place} />;
     case "run":
       return <RunPlace key={place.runId} place={place} />;
     case "inbox":
-      return <InboxPart place={place} waits={waits} />;
+      return <InboxPart place={place} waits={waits} held={held} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
     case "api":

@@ -6,12 +6,12 @@ import { useConsole } from "./context.ts";
 
 interface HeaderProps {
   readonly isLost: boolean;
-  /** How many questions are open. */
-  readonly waits: number;
+  /** How many questions are open and turns are held. */
+  readonly inboxCount: number;
 }
 
 /** The bar at the top: the places, the connection, the theme. */
-export function Header({ isLost, waits }: HeaderProps): VNode {
+export function Header({ isLost, inboxCount }: HeaderProps): VNode {
   const { place } = useConsole();
   return (
     <header class="bar">
@@ -21,13 +21,13 @@ export function Header({ isLost, waits }: HeaderProps): VNode {
       </a>
       <nav class="nav" aria-label="Places">
         {PLACES.map((link) => (
-          <PlaceAnchor key={link.name} {...link} waits={waits} />
+          <PlaceAnchor key={link.name} {...link} inboxCount={inboxCount} />
         ))}
         <details class="more" key={place.name}>
           <summary aria-label="More places">⋯</summary>
           <div class="more-list">
             {PLACES.filter(({ isMinor }) => isMinor).map((link) => (
-              <PlaceAnchor key={link.name} {...link} isMinor={false} waits={0} />
+              <PlaceAnchor key={link.name} {...link} isMinor={false} inboxCount={0} />
             ))}
           </div>
         </details>
@@ -52,7 +52,13 @@ interface PlaceLink {
   readonly isMinor: boolean;
 }
 
-function PlaceAnchor({ name, label, holds, isMinor, waits }: PlaceLink & { readonly waits: number }): VNode {
+function PlaceAnchor({
+  name,
+  label,
+  holds,
+  isMinor,
+  inboxCount,
+}: PlaceLink & Pick<HeaderProps, "inboxCount">): VNode {
   const { place } = useConsole();
   return (
     <a
@@ -61,7 +67,7 @@ function PlaceAnchor({ name, label, holds, isMinor, waits }: PlaceLink & { reado
       aria-current={holds.includes(place.name) ? "page" : undefined}
     >
       {label}
-      {name === "inbox" && waits > 0 && <span class="pill">{waits}</span>}
+      {name === "inbox" && inboxCount > 0 && <span class="pill">{inboxCount}</span>}
     </a>
   );
 }

@@ -57,7 +57,11 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
         <button type="button" class="button" onClick={show}>
           Answer the question
         </button>
-        <span class="second">{agent} continues when it has the answer.</span>
+        <span class="second">
+          {view.turns.some(({ held }) => held !== undefined)
+            ? `${agent} keeps the answer while it is held.`
+            : `${agent} continues when it has the answer.`}
+        </span>
       </div>
     );
   }

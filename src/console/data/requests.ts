@@ -73,6 +73,16 @@ export async function sendAnswer(
   await server.ask("POST", `/${encodeURIComponent(agent)}/process`, { body });
 }
 
+/** Tries the held turn of a run again. The answer comes before the try is over. */
+export async function sendRetry(server: PageServer, runId: string): Promise<void> {
+  await server.ask("POST", `/runs/${encodeURIComponent(runId)}/retry`);
+}
+
+/** Ends the held turn of a run with the reason as its error. */
+export async function sendEnd(server: PageServer, runId: string): Promise<void> {
+  await server.ask("POST", `/runs/${encodeURIComponent(runId)}/end`);
+}
+
 /** Cancels a turn. */
 export async function sendCancel(server: PageServer, agent: string, requestId: RequestId): Promise<void> {
   const body = { type: "CancelRequest", request_id: requestId };

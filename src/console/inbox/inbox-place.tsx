@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
+import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { chatItems } from "../chat/chat-items.ts";
 import { ChatMessage } from "../chat/message.tsx";
@@ -7,144 +8,176 @@ import { Question } from "../chat/question.tsx";
 import type { WaitEvent } from "../data/waits.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { SIGNS, State } from "../parts/state.tsx";
 import { exactTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
+import { HeldTurnBox } from "../run/held-turn.tsx";
+import { stateOfRun } from "../run/run-facts.ts";
 import { useRunStore } from "../run/use-run-store.ts";
+import { inboxItems, readName, withKept } from "./inbox-items.ts";
+import type { InboxItem } from "./inbox-items.ts";
 
 interface InboxPlaceProps {
   readonly place: Extract<ConsolePlace, { readonly name: "inbox" }>;
   /** Absent until they are read. */
   readonly waits: readonly WaitEvent[] | undefined;
+  readonly held: readonly RunSummary[] | undefined;
 }
 
 /**
- * The open questions of all runs, oldest first, answered in place. The question that is shown stays until another one is
- * chosen, also when it is answered: that of the address, else the one that was the oldest when the Inbox was opened.
+ * The open questions of all runs and the turns that are held, oldest first, handled in place. What is shown stays until
+ * something else is chosen, also when it is answered: that of the address, else what was the oldest when the Inbox was opened.
  */
-export function InboxPlace({ place, waits }: InboxPlaceProps): VNode {
+export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
   const { go } = useConsole();
+  const items = useMemo(() => waits && held && inboxItems(waits, held), [waits, held]);
   const named = place.query["wait"];
   const first = useRef<string>(undefined);
   if (named !== undefined) first.current = undefined;
-  else if (first.current === undefined && waits?.[0] !== undefined) first.current = nameOf(waits[0]);
+  else first.current ??= items?.[0]?.name;
   const chosen = named ?? first.current;
   const choose = (name: string): void => {
     go(withQuery(place, { wait: name }), { replace: true });
-    // A question that is shown anew takes the focus itself.
-    if (name === chosen) document.getElementById(`wait-${waitIdOf(name)}`)?.focus({ preventScroll: true });
+    // What is shown anew takes the focus itself.
+    if (name === chosen) shownPart(name)?.focus({ preventScroll: true });
   };
-  /** The question that is shown, since it was listed. */
-  const kept = useRef<WaitEvent>(undefined);
+  /** What is shown, since it was listed. */
+  const kept = useRef<InboxItem>(undefined);
   kept.current =
-    waits?.find((wait) => nameOf(wait) === chosen) ??
-    (kept.current && nameOf(kept.current) === chosen ? kept.current : undefined);
+    items?.find(({ name }) => name === chosen) ?? (kept.current?.name === chosen ? kept.current : undefined);
 
-  if (waits === undefined) return <div class="page" aria-busy="true" />;
+  if (items === undefined) return <div class="page" aria-busy="true" />;
   if (chosen === undefined) {
     return (
       <Empty title="No agent waits for an answer">
-        <p>When an agent asks a question, it is listed here until it is answered, also after a restart.</p>
+        <p>
+          When an agent asks a question, or the code of a turn no longer fits, it is listed here until that is
+          over, also after a restart.
+        </p>
         <p>
           <a href="#/runs">All runs →</a>
         </p>
       </Empty>
     );
   }
-  const others = waits.filter((wait) => nameOf(wait) !== chosen);
-  const next = others.find((wait) => kept.current === undefined || wait.ts >= kept.current.ts) ?? others[0];
+  const others = items.filter(({ name }) => name !== chosen);
+  const next =
+    others.find(({ since }) => kept.current === undefined || since >= kept.current.since) ?? others[0];
   return (
     <div class="page">
       <div class="heading">
         <h1 tabIndex={-1}>Inbox</h1>
-        <span class="second number">{waits.length === 100 ? "100 oldest" : `${waits.length} open`}</span>
+        <span class="second number">{toCount(waits ?? [], held ?? [])}</span>
       </div>
       <div class="inbox">
         <ul class="list" aria-label="Questions">
-          {withKept(waits, kept.current).map((wait) => (
-            <li key={nameOf(wait)}>
-              <WaitRow
-                wait={wait}
-                isOpen={waits.includes(wait)}
-                isChosen={nameOf(wait) === chosen}
+          {withKept(items, kept.current).map((item) => (
+            <li key={item.name}>
+              <ItemRow
+                item={item}
+                isOpen={items.includes(item)}
+                isChosen={item.name === chosen}
                 onChoose={choose}
               />
             </li>
           ))}
         </ul>
-        <WaitDetail key={chosen} name={chosen} next={next && nameOf(next)} onChoose={choose} />
+        <ItemDetail key={chosen} name={chosen} next={next?.name} onChoose={choose} />
       </div>
     </div>
   );
 }
 
-/** The open questions with the one that is shown, in its place also after it was answered. */
-function withKept(waits: readonly WaitEvent[], kept: WaitEvent | undefined): readonly WaitEvent[] {
-  if (kept === undefined || waits.includes(kept)) return waits;
-  const at = waits.findIndex(({ ts }) => ts > kept.ts);
-  return waits.toSpliced(at === -1 ? waits.length : at, 0, kept);
+/** The element of what is shown of an item. */
+function shownPart(name: string): HTMLElement | null {
+  const { waitId } = readName(name);
+  return document.querySelector(waitId === undefined ? ".inbox .held-turn" : `#wait-${waitId}`);
 }
 
-interface WaitRowProps {
-  readonly wait: WaitEvent;
+/** The lists have at most a hundred of each kind. */
+function toCount({ length: open }: readonly unknown[], { length: held }: readonly unknown[]): string {
+  const questions = open === 100 ? "100 oldest" : `${open} open`;
+  if (held === 0) return questions;
+  return `${questions}, ${held === 100 ? "100 newest" : held} held`;
+}
+
+interface ItemRowProps {
+  readonly item: InboxItem;
   readonly isOpen: boolean;
   readonly isChosen: boolean;
   onChoose(name: string): void;
 }
 
-function WaitRow({ wait, isOpen, isChosen, onChoose }: WaitRowProps): VNode {
-  const questions = Object.entries(wait.request_keys).map(([key, text]) => (text === "" ? key : text));
+function ItemRow({ item, isOpen, isChosen, onChoose }: ItemRowProps): VNode {
+  const { kind, name, agent, text, since } = item;
+  const state = kind === "question" ? "waiting" : "held";
   return (
-    <ActButton
-      class="row wait-row"
-      aria-current={isChosen ? "true" : undefined}
-      onAct={() => onChoose(nameOf(wait))}
-    >
-      <span class={isOpen ? "state waiting" : "second"} aria-hidden="true">
-        {isOpen ? "?" : "–"}
+    <ActButton class="row wait-row" aria-current={isChosen ? "true" : undefined} onAct={() => onChoose(name)}>
+      <span class={isOpen ? `state ${state}` : "second"} aria-hidden="true">
+        {isOpen ? SIGNS[state] : "–"}
       </span>
       <span class={isOpen ? "one-line" : "one-line second"} dir="auto">
-        {questions.join(" · ")}
+        {text}
       </span>
-      <span class="second number" title={exactTime(wait.ts)}>
-        {isOpen ? timeAgo(wait.ts) : "closed"}
+      <span class="second number" title={exactTime(since)}>
+        {isOpen ? timeAgo(since) : "closed"}
       </span>
-      <span class="second one-line from">{wait.agent}</span>
+      <span class="second one-line from">{agent}</span>
     </ActButton>
   );
 }
 
-interface WaitDetailProps {
+interface ItemDetailProps {
   readonly name: string;
-  /** The question to show after this one. */
+  /** What to show after this. */
   readonly next: string | undefined;
   onChoose(name: string): void;
 }
 
-/** A question with what led to it. */
-function WaitDetail({ name, next, onChoose }: WaitDetailProps): VNode {
+/** A question, or a turn that is held, with what led to it. */
+function ItemDetail({ name, next, onChoose }: ItemDetailProps): VNode {
   const { server } = useConsole();
-  const runId = name.slice(0, name.lastIndexOf("."));
-  const waitId = waitIdOf(name);
+  const { runId, waitId } = readName(name);
   const { view, connection, error } = useRunStore(server, runId);
-  const shown = view.waits.find((wait) => wait.waitId === waitId);
+  const wait = view.waits.find((one) => one.waitId === waitId);
+  const turn = view.turns.find(({ held }) => held !== undefined);
+  const isKnown = waitId === undefined ? view.head > 0 : wait !== undefined;
+  const isOver = waitId === undefined ? turn === undefined : wait?.state !== "open";
   const before = chatItems(view)
-    .flatMap((item) => (item.kind === "message" && item.id < waitId ? [item.message] : []))
+    .flatMap((item) =>
+      item.kind === "message" && (waitId === undefined || item.id < waitId) ? [item.message] : [],
+    )
     .slice(-BEFORE);
-  if (connection.state === "closed" && shown === undefined) {
+  const label = waitId === undefined ? "Turn" : "Question";
+  if (connection.state === "closed" && !isKnown) {
     return (
-      <section class="form" aria-label="Question">
-        <p class="note">This question cannot be shown. {error?.message ?? "Its run has no such question."}</p>
+      <section class="form" aria-label={label}>
+        <p class="note">This cannot be shown. {error?.message ?? "Its run has no such question."}</p>
       </section>
     );
   }
+  const state = stateOfRun(view);
   return (
-    <section class="form" aria-label="Question">
-      {shown !== undefined && <Question wait={shown} view={view} isPast={false} isChosen />}
-      {shown !== undefined && shown.state !== "open" && next !== undefined && (
+    <section class="form" aria-label={label}>
+      {turn?.held !== undefined && (
+        <HeldTurnBox
+          key={turn.requestId}
+          turn={turn}
+          held={turn.held}
+          view={view}
+          isPast={false}
+          isChosen={waitId === undefined}
+        />
+      )}
+      {wait !== undefined && <Question wait={wait} view={view} isPast={false} isChosen />}
+      {waitId === undefined && isKnown && isOver && (
+        <p role="status">No turn of this run is held now. {state !== undefined && <State {...state} />}</p>
+      )}
+      {isKnown && isOver && next !== undefined && (
         <div class="actions">
           <ActButton key={next} class="button" onAct={() => onChoose(next)}>
-            Next question
+            {readName(next).waitId === undefined ? "Next held turn" : "Next question"}
           </ActButton>
         </div>
       )}
@@ -161,14 +194,5 @@ function WaitDetail({ name, next, onChoose }: WaitDetailProps): VNode {
   );
 }
 
-/** How many of the messages before a question are shown. */
+/** How many of the messages before it are shown. */
 const BEFORE = 6;
-
-function waitIdOf(name: string): number {
-  return Number(name.slice(name.lastIndexOf(".") + 1));
-}
-
-/** The name of a question in the address. */
-function nameOf({ run_id: runId, wait_id: waitId }: WaitEvent): string {
-  return `${runId}.${waitId}`;
-}

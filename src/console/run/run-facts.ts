@@ -27,9 +27,7 @@ export function stateOfTurn(turn: TurnView, { calls }: Pick<RunView, "calls">): 
       const [first] = turn.open.sleeps
         .map((key) => calls.get(key))
         .sort((a, b) => ((a?.until ?? "") < (b?.until ?? "") ? -1 : 1));
-      if (!first?.until) return { name: "sleeping" };
-      const what = first.kind === "sleep" ? "sleeping until" : `${first.name} is away, next try`;
-      return { name: "sleeping", word: `${what} ${momentTime(first.until)}` };
+      return first === undefined ? { name: "sleeping" } : toRest(first);
     }
     case "ended":
       return toEnd(turn.outcome, turn.error?.code);
@@ -45,7 +43,7 @@ export function stateOfCall(call: CallView, view: Pick<RunView, "calls">): Shown
   const { outcome, errorCode, kind, children } = call;
   if (outcome !== undefined) return toEnd(outcome, errorCode);
   if (kind === "wait") return { name: "waiting" };
-  if (kind === "sleep") return { name: "sleeping" };
+  if (kind === "sleep" || call.until !== undefined) return toRest(call);
   const open = children
     .flatMap((key) => view.calls.get(key) ?? [])
     .filter((child) => child.outcome === undefined);
@@ -77,6 +75,13 @@ export function timesText({ times }: Pick<TurnView, "times">): string {
 export function usageText({ input_tokens: into, output_tokens: out }: Usage): string {
   if (into === undefined && out === undefined) return "";
   return `${into ?? 0} + ${out ?? 0} tokens`;
+}
+
+/** The state of a sleep, or of a completion whose model is away. */
+function toRest({ kind, name, until }: CallView): ShownState {
+  if (!until) return { name: "sleeping" };
+  const what = kind === "sleep" ? "sleeping until" : `${name} is away, next try`;
+  return { name: "sleeping", word: `${what} ${momentTime(until)}` };
 }
 
 function toEnd(outcome: TurnView["outcome"], code: string | undefined): ShownState {

@@ -1,17 +1,15 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
-import type { RunView, TurnView } from "../../view/run-view.ts";
+import type { RunView } from "../../view/run-view.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { sendCancel } from "../data/requests.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
+import { forkBefore, forkPointOf } from "./fork.ts";
 import { stateOfRun, timesText, usageText } from "./run-facts.ts";
-import type { RunId } from "../../protocol/ids.ts";
-import { keepDraft } from "../data/drafts.ts";
-import type { PageServer } from "../data/page-server.ts";
 
 interface RunHeaderProps {
   readonly runId: string;
@@ -47,7 +45,7 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
     setStopping(false);
   };
 
-  const point = retryPoint(shown);
+  const point = forkPointOf(shown);
   const tryAgain = async (): Promise<void> => {
     if (point === undefined) return;
     setForking(true);
@@ -103,7 +101,7 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
             Compare
           </a>
         )}
-        {point !== undefined && (
+        {point !== undefined && point.turn.held === undefined && (
           <ActButton
             key={`again ${point.turn.requestId}`}
             class="button"
@@ -127,28 +125,4 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
       </div>
     </header>
   );
-}
-
-/** Where a run is forked to try a turn again. */
-interface RetryPoint {
-  /** The turn that is tried again. */
-  readonly turn: TurnView;
-  /** The event at which the history of the fork ends: the end of the turn before, or 0. */
-  readonly after: number;
-}
-
-/** The turn of the shown event, to be tried again; `undefined` before the first one. */
-function retryPoint({ turns }: RunView): RetryPoint | undefined {
-  const turn = turns.at(-1);
-  if (turn === undefined) return undefined;
-  const before = turns.findLast(({ endedId }) => endedId !== undefined && endedId < turn.startedId);
-  return { turn, after: before?.endedId ?? 0 };
-}
-
-/** Creates a run with the history before a turn; the input of the turn is the draft of its next message. */
-async function forkBefore(server: PageServer, runId: string, { turn, after }: RetryPoint): Promise<RunId> {
-  const { json } = await server.ask("POST", `/runs/${encodeURIComponent(runId)}/fork`, { body: { after } });
-  const { run_id: forked } = json as { readonly run_id: RunId };
-  keepDraft(`run ${forked}`, typeof turn.input === "string" ? turn.input : JSON.stringify(turn.input));
-  return forked;
 }

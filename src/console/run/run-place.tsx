@@ -65,6 +65,8 @@ export function RunPlace({ place }: { readonly place: ConsolePlace & { readonly 
     onActor,
   };
   const shownAt = view.head === 0 ? undefined : store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
+  const heldTurn = view.turns.find(({ held }) => held !== undefined);
+  const heldNow = isPast ? undefined : heldTurn?.held;
   const chat = <Chat view={own} whole={view} runId={place.runId} agent={agent} isPast={isPast} />;
   return (
     <div class="run">
@@ -95,6 +97,18 @@ export function RunPlace({ place }: { readonly place: ConsolePlace & { readonly 
               Show everything
             </button>
           </div>
+        )}
+        <p class="only-read" role="status">
+          {heldNow !== undefined && `${agent} is held: ${heldNow.message}`}
+        </p>
+        {heldTurn?.held !== undefined && (
+          <HeldPart
+            key={heldTurn.requestId}
+            turn={heldTurn}
+            held={heldTurn.held}
+            view={view}
+            isPast={isPast}
+          />
         )}
       </div>
       <div class="run-panes">
@@ -144,6 +158,8 @@ function ShownTab({ tab, ...props }: RunTabProps & { readonly tab: Exclude<RunTa
   const Part = PARTS[tab];
   return <Part {...props} />;
 }
+
+const HeldPart = lazy(async () => (await import("./held-turn.tsx")).HeldTurnBox);
 
 const PARTS: Readonly<Record<Exclude<RunTab, "chat">, ComponentType<RunTabProps>>> = {
   timeline: lazy(async () => (await import("../timeline/timeline-tab.tsx")).TimelineTab),

@@ -1,5 +1,5 @@
 import { createRuntime } from "troupe";
-import type { Agent, Runtime } from "troupe";
+import type { Agent, EventLog, Runtime } from "troupe";
 import { readConsole, serve } from "troupe/node";
 import type { ServeOptions } from "troupe/node";
 import { assistant } from "../../../agents/assistant.ts";
@@ -23,13 +23,13 @@ export interface ConsoleServer extends AsyncDisposable {
   ): Promise<{ readonly run_id: string; readonly request_id: string }>;
 }
 
-/** Starts a server with the demo agents and further ones, a memory log, and the built console. */
+/** Starts a server with the demo agents and further ones, by default with a memory log, and the built console. */
 export async function startConsole(
   agents: readonly Agent[] = [],
-  options: Omit<ServeOptions, "console"> = {},
+  { log, ...options }: Omit<ServeOptions, "console"> & { readonly log?: EventLog } = {},
 ): Promise<ConsoleServer> {
   const demos = [assistant, calculator, echo, interviewer, order, payments, team, ticker];
-  const runtime = createRuntime({ agents: [...demos, ...agents] });
+  const runtime = createRuntime({ agents: [...demos, ...agents], ...(log && { log }) });
   const server = await serve(runtime, { ...options, console: await readConsole() });
   return {
     url: server.url,
