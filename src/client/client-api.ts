@@ -1,7 +1,7 @@
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { AgentEntry } from "../protocol/answers/answers.ts";
 import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
-import type { Event } from "../protocol/events/events.ts";
+import type { Event, EventOf } from "../protocol/events/events.ts";
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, RequestId, RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
@@ -162,6 +162,12 @@ export interface RunClient {
 
   /** Creates a run with its history up to the end of a turn; by default all of it. */
   fork(options?: Interruptible & { readonly after?: number }): Promise<RunClient>;
+
+  /** Tries its held turn again with the code that the server has now. Throws `conflict` if no turn of it is held. */
+  retry(options?: Interruptible): Promise<void>;
+
+  /** Ends its held turn with the reason as its error; resolves with that end. Throws `conflict` if no turn of it is held. */
+  end(options?: Interruptible): Promise<EventOf<"RequestCompleted">>;
 
   /** Removes an idle run with its events and files. It may have been removed before. */
   remove(options?: Interruptible): Promise<void>;

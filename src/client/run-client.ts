@@ -1,4 +1,4 @@
-import type { Event } from "../protocol/events/events.ts";
+import type { Event, EventOf } from "../protocol/events/events.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { RunClient } from "./client-api.ts";
 import { eventsPath } from "./requests/requests.ts";
@@ -46,6 +46,14 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
       // Not repeated: each request makes a run.
       const { json } = await requests.wire.ask("POST", `${path}/fork`, { body: { after: end }, signal });
       return createRunClient(requests, (json as { readonly run_id: RunId }).run_id);
+    },
+    // Neither is repeated: after one that has reached the server, the turn may not be held.
+    async retry(options) {
+      await requests.wire.ask("POST", `${path}/retry`, options);
+    },
+    async end(options) {
+      const { json } = await requests.wire.ask("POST", `${path}/end`, options);
+      return json as EventOf<"RequestCompleted">;
     },
     async remove(options) {
       try {

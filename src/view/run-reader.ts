@@ -12,8 +12,8 @@ export interface RunReading {
   /** Without what called agents and tools say on the way. */
   readonly view: RunView;
   /**
-   * Whether its started request waits for its caller. The log does not show that: an answer to one of two waits
-   * writes no new WaitForInput.
+   * Whether its started request waits for its caller; one that is held takes answers, too. The log does not show that: an
+   * answer to one of two waits writes no new WaitForInput.
    */
   readonly isWaiting: boolean;
 }
@@ -80,7 +80,7 @@ export class RunReader {
       const run = await this.#runtime.run(runId);
       // The row and the events must be of the same moment.
       const before = entry.cursor;
-      if (run.last_event_id <= before) return { run, view, isWaiting: run.status === "waiting" };
+      if (run.last_event_id <= before) return { run, view, isWaiting: isWaiting(run) };
       const address = { kind: "run", runId, agent: run.agent } as const;
       for (let more = true; more;) {
         const page = await this.#runtime.read(address, { after: entry.cursor });
@@ -103,6 +103,10 @@ export class RunReader {
       characters -= entry.length;
     }
   }
+}
+
+function isWaiting({ status, open_waits: waits }: RunDetails): boolean {
+  return status === "waiting" || (status === "held" && waits > 0);
 }
 
 interface Entry {

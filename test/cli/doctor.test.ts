@@ -4,6 +4,9 @@ import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { createClient } from "troupe/client";
+import { beginTurn, createClerk } from "../agents/clerk.ts";
+import { start } from "../client/servers.ts";
 import { findFreeUrl } from "../machine/free-port.ts";
 import { agentSaying, createProject, startCommand } from "./command.ts";
 
@@ -75,6 +78,26 @@ test("a server with another token, and one that is not troupe, are told apart", 
   const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
   const { findings } = await runDoctor(cwd, ["--url", address]);
   expect(messageOf(findings, "server")).toContain("something else than troupe");
+});
+
+test("held turns are named with their place, one finding for all of an agent that are held there", async () => {
+  const clerk = createClerk();
+  const { log, requestId, runId } = await beginTurn(clerk);
+  clerk.isChanged = true;
+  await using server = await start({ agents: [clerk.agent], log });
+  await createClient(server.url).agent("clerk").answer({ requestId, waitId: 2 }, { name: "Ada" });
+
+  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+  const { code, findings } = await runDoctor(cwd, ["--url", server.url]);
+  expect(code).toBe(1);
+  const held = findings.filter(({ subject }) => subject === "held");
+  expect(held).toHaveLength(1);
+  expect(held[0]?.message).toMatch(
+    new RegExp(
+      `^clerk: 1 turn is held with nondeterministic at .*clerk\\.ts:\\d+ since .*, for example ${runId}\n`,
+    ),
+  );
+  expect(held[0]?.fix).toContain(`troupe runs end ${runId}`);
 });
 
 test("a log of a newer format, and a file that is no log, are faults of the data", async () => {

@@ -1,4 +1,5 @@
 import { createRuntime } from "troupe";
+import type { Agent } from "troupe";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
 import { aipGateway } from "troupe/adapters/aip";
@@ -15,9 +16,12 @@ export interface Addresses {
   readonly aip: string;
 }
 
-/** Serves two agents that ask over all five wires, on free ports, with a durable log in a directory. */
-export async function serveWires(directory: string): Promise<Addresses & { close(): Promise<void> }> {
-  const runtime = createRuntime({ agents: [payments, interviewer], log: sqliteLog(directory) });
+/** Serves two agents that ask, and others, over all five wires, on free ports, with a durable log in a directory. */
+export async function serveWires(
+  directory: string,
+  others: readonly Agent[] = [],
+): Promise<Addresses & { close(): Promise<void> }> {
+  const runtime = createRuntime({ agents: [payments, interviewer, ...others], log: sqliteLog(directory) });
   await runtime.ready();
   const { url, listeners, close } = await serve(runtime, {
     port: 0,

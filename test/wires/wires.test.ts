@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ResponseObject } from "../../src/adapters/agentscope/index.ts";
+import { createClerk } from "../agents/clerk.ts";
 import { dataOf } from "../adapters/agentscope/harness/objects.ts";
 import { ServerProcess } from "../flows/server.ts";
 import { serveWires } from "./serve-wires.ts";
@@ -118,6 +120,46 @@ test("kill -9 between question and answer changes nothing that a wire shows, and
     expect(await ends(after, half)).toEqual([1, 1]);
   }
 });
+
+test.each(wires.map((wire) => [wire.name, wire] as const))(
+  "a turn that is held asks or works in the words of %s, takes answers, and never fails",
+  async (_name, wire) => {
+    const clerk = createClerk();
+    const place = join(directory, `held-${randomUUID()}`);
+    const before = await serveWires(place, [clerk.agent]);
+    const run = await begin(wire, before, "clerk", "go");
+    await before.close();
+
+    clerk.isChanged = true;
+    const after = await serveWires(place, [clerk.agent]);
+    await wire.answer(after, run, { name: "Ada" });
+    expect(await statusOf(after, run)).toMatchObject({
+      status: "held",
+      request_keys: { colour: "What is your favourite colour?" },
+    });
+    expect(await wire.stand(after, run, true)).toBe(wire.words.asking);
+
+    const said = wire.answer(after, run, { colour: "blue" });
+    await expect.poll(async () => (await statusOf(after, run)).request_keys).toBeUndefined();
+    expect(await statusOf(after, run)).toMatchObject({ status: "held" });
+    expect(await wire.stand(after, run, false)).toBe(wire.words.working);
+
+    clerk.isChanged = false;
+    await post(`${after.url}/runs/${run.runId}/retry`, {});
+    expect(await said).toBe("Ada likes blue.");
+    expect(await ends(after, run)).toEqual([1, 1]);
+    await after.close();
+  },
+);
+
+interface Status {
+  readonly status: string;
+  readonly request_keys?: object;
+}
+
+async function statusOf({ url }: Addresses, { requestId }: Run): Promise<Status> {
+  return JSON.parse(await getText(`${url}/request/${requestId}`)) as Status;
+}
 
 /** An item of a list that is read in a circle. */
 function at<Item>(list: readonly Item[], index: number): Item {

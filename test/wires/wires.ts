@@ -18,6 +18,10 @@ export interface Wire {
   begin(at: Addresses, agent: string, text: string): Promise<string>;
   /** Everything that this wire shows of a run. */
   read(at: Addresses, run: Run): Promise<unknown>;
+  /** How an open turn stands, in a word of this wire; AIP has none for a turn that does not ask, and `undefined` stands for it. */
+  stand(at: Addresses, run: Run, isAsking: boolean): Promise<string | undefined>;
+  /** The words for a turn that waits for an answer, and for one that goes on by itself. */
+  readonly words: { readonly asking: string; readonly working: string | undefined };
   /** Answers a question, and resolves with what the agent says when it has ended or asks again. */
   answer(at: Addresses, run: Run, keys: Readonly<Record<string, unknown>>): Promise<string>;
 }
@@ -44,6 +48,10 @@ const native: Wire = {
   async read(at, { requestId }) {
     return [await getText(`${at.url}/request/${requestId}`), await eventsOf(at, requestId)];
   },
+  async stand({ url }, { requestId }) {
+    return (JSON.parse(await getText(`${url}/request/${requestId}`)) as { readonly status: string }).status;
+  },
+  words: { asking: "held", working: "held" },
   async answer(at, { agent, requestId: request_id }, keys) {
     const asks = (event: Event): boolean => Object.keys(event.request_keys ?? {}).some((key) => key in keys);
     const wait_id = (await eventsOf(at, request_id)).find(
@@ -63,6 +71,16 @@ const agentscope: Wire = {
     return (await post<{ readonly id: string }>(path, { input, stream: false })).id;
   },
   read: ({ url }, { agent, runId }) => getText(`${url}/agentscope/${agent}/process/sessions/${runId}/stream`),
+  async stand({ url }, { agent, requestId }) {
+    const task = await getText(`${url}/agentscope/${agent}/process/task/${requestId}`);
+    const { status, result } = JSON.parse(task) as {
+      readonly status: string;
+      readonly result?: ResponseObject;
+    };
+    return `${status} ${result?.status ?? ""}`;
+  },
+  // Each answer of a person is a message of its own, and the question ends the response to the one before.
+  words: { asking: "finished completed", working: "running " },
   async answer({ url }, { agent, runId }, data) {
     const body = { input: [{ content: [{ type: "data", data }] }], session_id: runId, stream: false };
     return textsOf(await post<ResponseObject>(`${url}/agentscope/${agent}/process`, body)).join("");
@@ -71,6 +89,8 @@ const agentscope: Wire = {
 
 interface Step {
   readonly output: string;
+  readonly status: string;
+  readonly is_last: boolean;
   readonly additional_output: { readonly request_id: string };
 }
 
@@ -85,6 +105,13 @@ const classic: Wire = {
     const task = `${url}/${agent}/ap/v1/agent/tasks/${runId}`;
     return [await getText(task), await getText(`${task}/steps`)];
   },
+  async stand({ url }, { agent, runId }) {
+    const path = `${url}/${agent}/ap/v1/agent/tasks/${runId}/steps`;
+    const { steps } = JSON.parse(await getText(path)) as { readonly steps: readonly Step[] };
+    const { status, is_last: isLast } = steps.at(-1) ?? {};
+    return `${status}, last: ${isLast}`;
+  },
+  words: { asking: "completed, last: false", working: "running, last: false" },
   async answer({ url }, { agent, runId }, keys) {
     const path = `${url}/${agent}/ap/v1/agent/tasks/${runId}/steps`;
     return (await post<Step>(path, { additional_input: keys })).output;
@@ -106,6 +133,11 @@ const agentic: Wire = {
       await getText(`${path}/threads/${runId}/logs`),
     ];
   },
+  async stand({ url }, { agent, runId }) {
+    const logs = await getText(`${url}/agentic/${agent}/threads/${runId}/logs`);
+    return /"event_name":"turn_/.test(logs) ? "ended" : "open";
+  },
+  words: { asking: "open", working: "open" },
   async answer({ url }, { agent, runId, requestId }, keys) {
     const path = `${url}/agentic/${agent}`;
     await post(`${path}/resume`, { continue_result: keys, thread_id: runId });
@@ -121,6 +153,8 @@ const aip: Wire = {
     return (await quest(at, { agent, runId: randomUUID() }, text)).taskId;
   },
   read: (at, run) => quest(at, run),
+  stand: async (at, run, isAsking) => (isAsking ? (await quest(at, run)).status : undefined),
+  words: { asking: "holdResponse WAITING", working: undefined },
   async answer(at, run, keys) {
     return (await quest(at, run, JSON.stringify(keys))).text;
   },

@@ -1,4 +1,5 @@
 import type { ReadinessPart } from "../../ports/readiness.ts";
+import type { HeldTurn, LastTurn, RunSummary } from "../../protocol/answers/status.ts";
 import { findServerUrl } from "../server-url.ts";
 import type { ServerUrl } from "../server-url.ts";
 import { toFinding, toWarning } from "./finding.ts";
@@ -15,16 +16,17 @@ export async function checkServer(option: string | undefined, data: string): Pro
   }
   const { url, source } = found;
   const token = process.env["TROUPE_TOKEN"] ?? "";
+  const headers = {
+    accept: "application/json",
+    ...(token !== "" && { authorization: `Bearer ${token}` }),
+  };
   const startedAt = performance.now();
   let ready: Response;
   let listed: Response;
   try {
     const signal = AbortSignal.timeout(ANSWER_MS);
     ready = await fetch(`${url}/readyz`, { signal });
-    listed = await fetch(`${url}/`, {
-      signal,
-      headers: { accept: "application/json", ...(token !== "" && { authorization: `Bearer ${token}` }) },
-    });
+    listed = await fetch(`${url}/`, { signal, headers });
   } catch (cause) {
     const reason = reasonOf(cause);
     if (source === "default") return [await checkPort()];
@@ -36,7 +38,10 @@ export async function checkServer(option: string | undefined, data: string): Pro
     const message = `${url} answers, but is not ready (${ready.status})`;
     findings.push({ subject, ok: false, message, fix: `curl ${url}/readyz` });
   }
-  findings.push(...(await readParts(ready)).map((part) => toPartFinding(part)));
+  const parts = await readParts(ready);
+  const held = listed.ok ? await readHeld(`${url}/runs?status=held&limit=${HELD_LIMIT}`, headers) : [];
+  const others = held.length === 0 ? parts : parts.filter(({ name }) => name !== HELD);
+  findings.push(...others.map((part) => toPartFinding(part)), ...toHeldFindings(held));
   if (listed.status === 401) {
     const message = token === "" ? `${url} requires a token` : `${url} refuses the token in TROUPE_TOKEN`;
     return [...findings, { subject: "token", ok: false, message, fix: "export TROUPE_TOKEN=…" }];
@@ -67,6 +72,46 @@ function isPart(value: unknown): value is ReadinessPart {
 
 function toPartFinding({ name, state, detail = `it is ${state}` }: ReadinessPart): Finding {
   return { subject: name, ok: false, ...toWarning(detail) };
+}
+
+/** The subject of held turns, as the server names it. */
+const HELD = "held";
+
+/** The most held turns that are looked at. */
+const HELD_LIMIT = 1_000;
+
+/** A run whose turn is held. */
+type HeldRun = RunSummary & { readonly last_turn: LastTurn & { readonly held: HeldTurn } };
+
+async function readHeld(url: string, headers: Readonly<Record<string, string>>): Promise<readonly HeldRun[]> {
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const runs: unknown = await fetch(url, { headers, signal })
+    .then((answer) => answer.json())
+    .catch(() => undefined);
+  if (!Array.isArray(runs)) return [];
+  return (runs as readonly RunSummary[]).filter((run): run is HeldRun => run.last_turn?.held !== undefined);
+}
+
+/** One finding for the turns of an agent that are held at one place. */
+function toHeldFindings(runs: readonly HeldRun[]): readonly Finding[] {
+  const places = Map.groupBy(runs, ({ agent, last_turn: { held } }) =>
+    JSON.stringify([agent, held.code, held.at, held.at === undefined ? held.message : ""]),
+  );
+  return [...places.values()].map((same) => {
+    const oldest = same.reduce((one, other) =>
+      other.last_turn.held.since < one.last_turn.held.since ? other : one,
+    );
+    const { agent, run_id: runId, last_turn } = oldest;
+    const { code, message, at, since } = last_turn.held;
+    const turns = same.length === 1 ? "1 turn is" : `${same.length} turns are`;
+    const place = at === undefined ? "" : ` at ${at}`;
+    return {
+      subject: HELD,
+      ok: false,
+      message: `${agent}: ${turns} held with ${code}${place} since ${since}, for example ${runId}\n${message}`,
+      fix: `serve code that fits, and they continue; npx troupe runs end ${runId} ends this one`,
+    };
+  });
 }
 
 /** How long the server may take to answer. */

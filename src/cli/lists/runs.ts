@@ -1,7 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "../vendor/commander.ts";
-import type { RunsQuery } from "../../client/client-api.ts";
-import { AgentError, messageOf } from "../../errors.ts";
-import type { ErrorCode } from "../../errors.ts";
+import type { Client, RunsQuery } from "../../client/client-api.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { addConnectionOptions, requireAgent, requireServer, connectToServer, talk } from "../connect.ts";
@@ -50,8 +48,9 @@ function retryCommand(): Command {
     .argument("[run]", "the id of one run; default: all", parseId)
     .option("--agent <name>", "only runs of this agent")
     .action(async (id: RunId | undefined, options: ConnectionOptions & { readonly agent?: string }) => {
-      const ids = id === undefined ? await heldRuns(options) : [id];
-      for (const each of ids) await post(options, `/runs/${each}/retry`);
+      const client = connectToServer(options);
+      const ids = id === undefined ? await heldRuns(client, options.agent) : [id];
+      for (const each of ids) await talk(client, () => client.run(each).retry());
       stderr.line(
         ids.length === 0
           ? "no turn is held"
@@ -61,9 +60,7 @@ function retryCommand(): Command {
 }
 
 /** The runs whose turn is held. All are read first: the list changes while they are tried. */
-async function heldRuns(options: ConnectionOptions & { readonly agent?: string }): Promise<readonly RunId[]> {
-  const { agent } = options;
-  const client = connectToServer(options);
+async function heldRuns(client: Client, agent: string | undefined): Promise<readonly RunId[]> {
   return talk(client, async () => {
     const ids: RunId[] = [];
     for (let cursor: string | undefined; ;) {
@@ -82,36 +79,10 @@ function endCommand(): Command {
     .description("Ends the held turn of a run, with the reason as its error.")
     .argument("<run>", "the id of the run", parseId)
     .action(async (id: RunId, options: ConnectionOptions) => {
-      const { request_id: requestId, error } = (await post(options, `/runs/${id}/end`)) as EndedTurn;
+      const client = connectToServer(options);
+      const { request_id: requestId, error } = await talk(client, () => client.run(id).end());
       stderr.line(`request ${requestId} has ended with ${error?.code ?? "an error"}`);
     });
-}
-
-interface EndedTurn {
-  readonly request_id: string;
-  readonly error?: { readonly code: string };
-}
-
-/** Sends a request of an operator, and returns the answer. */
-async function post(options: ConnectionOptions, path: string): Promise<unknown> {
-  const client = connectToServer(options);
-  const token = process.env["TROUPE_TOKEN"] ?? "";
-  return talk(client, async () => {
-    const response = await fetch(`${client.url}${path}`, {
-      method: "POST",
-      ...(token !== "" && { headers: { authorization: `Bearer ${token}` } }),
-    }).catch((cause: unknown) => {
-      throw new AgentError("unavailable", messageOf(cause), { cause });
-    });
-    const answer: unknown = await response.json();
-    if (response.ok) return answer;
-    const { code, detail, hint } = answer as {
-      readonly code: ErrorCode;
-      readonly detail: string;
-      readonly hint?: string;
-    };
-    throw new AgentError(code, detail, { ...(hint !== undefined && { hint }) });
-  });
 }
 
 async function run(options: Options): Promise<void> {

@@ -36,6 +36,12 @@ export class TurnPrinter {
       case "CompletionRetry":
         this.note(`◇ ${event.error}${toNextTry(event)}`);
         break;
+      case "RequestHeld":
+        this.note(`‖ held: ${event.message}${event.at === undefined ? "" : ` at ${event.at}`}`);
+        break;
+      case "RequestContinued":
+        this.note("‖ it continues");
+        break;
       case "ArtifactGenerated":
         this.note(`file ${event.name} ${event.url}`);
         break;

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { HeldTurn } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Operations } from "../../runtime/agent/agent.ts";
@@ -18,8 +19,10 @@ export interface ConversationState {
   readonly connection: Connection;
   /** Why the newest request was refused, why the connection is lost, or why reading ended. */
   readonly error: AgentError | undefined;
-  /** Whether a request was sent that has not started, or a turn works. */
+  /** Whether a request was sent that has not started, or a turn works or is held without a question. */
   readonly pending: boolean;
+  /** Why no code on the server can continue the turn, if it is held. It takes answers, and continues by itself. */
+  readonly held: HeldTurn | undefined;
 }
 
 /** A conversation with an agent in one run. It is connected while it has a subscriber. */
@@ -65,13 +68,15 @@ export function createConversation<Ops extends Operations>(
     connection: { state: "idle", since: Date.now() },
     error: undefined,
     pending: false,
+    held: undefined,
   };
 
   function show(): void {
     const { view, connection, error } = store ?? state;
     for (const { requestId } of view.turns) sent.delete(requestId);
     const pending = sent.size > 0 || view.status === "running";
-    state = { runId: run, view, connection, error: refusal ?? (store && error), pending };
+    const held = view.turns.find((turn) => turn.held !== undefined)?.held;
+    state = { runId: run, view, connection, error: refusal ?? (store && error), pending, held };
     for (const listener of Array.from(listeners)) listener();
   }
 

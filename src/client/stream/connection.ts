@@ -44,7 +44,8 @@ export async function isWaiting(
   const told = await progress();
   if (told === undefined) return false;
   const { status = isSilent ? "waiting" : undefined, last_event_id: newest = after } = told;
-  return status === "waiting" && !(newest > after);
+  // A turn that is held takes answers, too.
+  return (status === "waiting" || status === "held") && !(newest > after);
 }
 
 /**

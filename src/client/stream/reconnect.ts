@@ -70,8 +70,12 @@ export async function* followStream(
         yield { type: "lost", error: thrown };
       }
       const now = clock.monotonic();
-      if (now - position.heardAt >= limits.silenceMs)
-        throw wire.fault("timeout", `sent no event for ${limits.silenceMs} ms`);
+      if (now - position.heardAt >= limits.silenceMs) {
+        // A turn that is held says nothing until its server has code that can continue it.
+        if ((await options.progress())?.status !== "held")
+          throw wire.fault("timeout", `sent no event for ${limits.silenceMs} ms`);
+        position.heardAt = now;
+      }
       const { downSince = now, heardAt, failures } = position;
       position.failures += 1;
       const leftMs = Math.min(downSince + limits.unreachableMs, heardAt + limits.silenceMs) - now;

@@ -34,10 +34,12 @@ export async function readTask(
   const { runtime } = host;
   const requestId = checkId(c.req.param("task_id") ?? "");
   const dialect = dialectOf(c, options.dialect);
-  const { status, run_id: runId, agent: owner } = await runtime.status(requestId);
+  const { status, run_id: runId, agent: owner, wait_id: waitId } = await runtime.status(requestId);
   if (owner !== agent) throw unknown(requestId, agent);
   if (status === "queued") return reply(c, '{"status":"pending"}');
-  if (status === "running") return reply(c, '{"status":"running"}');
+  // A request that is held goes on later, unless it asks something.
+  if (status === "running" || (status === "held" && waitId === undefined))
+    return reply(c, '{"status":"running"}');
   const place = { agent, runId, requestId };
   const newest = await newestResponse(runtime, { ...place, sessionId: await sessionIdOf(runtime, runId) });
   const result = await readResponse(runtime, newest, { prefix: host.mount.prefixOf(c) });

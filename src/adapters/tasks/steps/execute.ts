@@ -20,18 +20,18 @@ export interface AskedStep {
 /** What a caller did: the receipt of what it started or answered; `undefined` if it takes the newest step. */
 export type Act = Receipt | undefined;
 
-/** Starts the first turn or answers a waiting one. A running turn and an ended one need nothing. */
+/** Starts the first turn or answers a waiting one. A turn that goes on by itself and an ended one need nothing. */
 export async function act(
   runtime: Runtime,
   tasks: TasksReader,
   { taskId, body, again }: AskedStep,
 ): Promise<Act> {
   const reading = await tasks.read(taskId);
-  const { run, view } = reading;
-  const hasEnded = run.status === "idle" && view.turns.length > 0;
-  if (run.status === "running" || (hasEnded && !again)) return undefined;
+  const { run, view, isWaiting } = reading;
+  const isIdle = run.status === "idle";
+  if ((!isIdle && !isWaiting) || (isIdle && view.turns.length > 0 && !again)) return undefined;
   try {
-    return await (run.status === "waiting"
+    return await (isWaiting
       ? answer(runtime, tasks.agent, reading, body)
       : start(runtime, tasks.agent, reading, body));
   } catch (thrown) {

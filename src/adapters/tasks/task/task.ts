@@ -19,9 +19,9 @@ export function newestOf(
   return segments.findLast(({ turn }) => turn === newest);
 }
 
-/** Whether the agent works on a segment now. */
-export function isRunning({ run }: RunReading, { end, isAnswered }: Segment): boolean {
-  return run.status === "running" && end === undefined && !isAnswered;
+/** Whether a segment goes on without its caller. One that is held goes on when code is served that can continue it. */
+export function isRunning({ run, isWaiting }: RunReading, { end, isAnswered }: Segment): boolean {
+  return run.status !== "idle" && !isWaiting && end === undefined && !isAnswered;
 }
 
 /** The files that clients have uploaded since the last turn began. */
