@@ -36,7 +36,7 @@ import type { Mailbox } from "./mailbox.ts";
 import { RecoveryAttempt, toContinuedStart, toPoisoned } from "./recovery-attempt.ts";
 import { RequestIndexEntry, toSegment } from "./request-index-entry.ts";
 import { CANCELED } from "./run-ledger.ts";
-import { toMissing } from "./turn-code.ts";
+import { chooseCode, toMissing } from "./turn-code.ts";
 import type { TurnCode } from "./turn-code.ts";
 import type { WaitAnswer } from "./turn-input.ts";
 import type { RunLedger } from "./run-ledger.ts";
@@ -242,6 +242,15 @@ export class TurnSlot implements TurnListener {
     const run = (): void => this.#continue(start);
     this.#continuation = new RecoveryAttempt({ ledger, requestId, start, among: open.among ?? 0, run });
     this.#context.gate.continue(this.#continuation);
+  }
+
+  /** Chooses the code of a turn that is held anew: it may have changed since the turn was tried with all of it. */
+  async chooseAgain(): Promise<void> {
+    const open = this.#ledger.started;
+    const journal = this.#passivated;
+    if (open?.hold === undefined || journal === undefined) return;
+    const code = await chooseCode(this.#context.agents, open.accepted.agent, journal);
+    if (this.#passivated !== undefined && this.#continuation === undefined) this.#code = code;
   }
 
   /** The code that the turn was tried with does not fit: tries the next code, or holds the turn if there is none. */

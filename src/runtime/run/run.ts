@@ -288,6 +288,7 @@ export class Run implements RecorderListener {
       case "fork":
         return this.#copy(message);
       case "recover":
+        if (message.isRetry === true) await this.#requests.slot.chooseAgain();
         return this.#requests.recover(message);
       case "remove":
         return this.#remove(message);

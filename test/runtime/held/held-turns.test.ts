@@ -242,6 +242,27 @@ test("a cancel ends a held turn, and an operator can end it with its reason", as
   }
 });
 
+test("a retry tries a held turn again also in the process that has tried all of its code", async () => {
+  let isChanged = false;
+  const host = new TestHost({
+    agents: [
+      order(async (turn) => {
+        if (isChanged) await turn.text("One minute.");
+        return first(turn);
+      }),
+    ],
+  });
+  await host.ask("order", chat);
+  isChanged = true;
+  await host.restart();
+  await host.ask("order", answer);
+  expect(await host.runtime.status(asked)).toMatchObject({ status: "held" });
+  isChanged = false;
+  expect(await host.runtime.retryHeld()).toBe(1);
+  await host.environment.idle();
+  expect(await host.runtime.status(asked)).toMatchObject({ finish_reason: "success", result: "ok: true" });
+});
+
 test("held turns are listed and counted by agent and reason", async () => {
   const host = await waitingHost();
   await host.restart([other]);
