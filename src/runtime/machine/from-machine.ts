@@ -8,6 +8,7 @@ import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import { callOf } from "./actors.ts";
 import { toCharts, toStatechart } from "./chart/chart.ts";
+import { checkMachine } from "./copies.ts";
 import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
@@ -66,9 +67,11 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   output,
   ...options
 }: MachineOptions<Events>): Agent<EventOperations<Events> & ChatOperations> {
+  checkMachine(options.name, given);
   const machine = given.provide({ actors }) as AnyStateMachine;
   const events: MachineOperations = operations ?? {};
   const charts = toCharts(options.name, machine);
+  for (const inside of charts.keys()) checkMachine(options.name, inside);
   const statechart = toStatechart(charts);
   const facts = { name: options.name, statechart, operations: [CHAT, ...Object.keys(events)] };
   const journaled = new JournaledMachine(machine);

@@ -13,6 +13,8 @@ import type { Json } from "../../protocol/json.ts";
 import { callOf } from "./actors.ts";
 import type { ActorCall } from "./actors.ts";
 import { isMachine } from "./chart/chart.ts";
+import { isPromise, isStarted } from "./copies.ts";
+import type { PromiseLogic, StartedLogic } from "./copies.ts";
 
 /** A promise that a machine, or a machine inside it, has started. */
 export interface StartedPromise {
@@ -28,6 +30,8 @@ export interface StartedPromise {
 
 /** The owner of a machine's actors. */
 export interface LogicHost {
+  /** Whether nothing outside the machine is started. */
+  readonly isRehearsed: boolean;
   /** Runs a promise as a call of the turn. */
   journal(promise: StartedPromise): Promise<Json>;
   /** The machine, not one inside it, is about to process an event. */
@@ -113,7 +117,16 @@ class JournaledLogic {
 
   #logic(src: string, logic: AnyActorLogic): AnyActorLogic {
     if (isPromise(logic)) return this.#promise(src, logic, callOf(logic));
-    return isMachine(logic) ? this.#child(logic) : logic;
+    if (isMachine(logic)) return this.#child(logic);
+    return isStarted(logic) ? this.#outside(logic) : logic;
+  }
+
+  /** A callback or an observable, which a machine that is only rehearsed does not start. */
+  #outside(logic: StartedLogic): AnyActorLogic {
+    const start: StartedLogic["start"] = (state, scope) => {
+      if (!this.#hosts.of(scope).isRehearsed) logic.start(state, scope);
+    };
+    return Object.create(logic, { start: { value: start } }) as AnyActorLogic;
   }
 
   /** A machine inside the machine, whose transitions the host gets. */
@@ -156,16 +169,4 @@ class JournaledLogic {
       }),
     );
   }
-}
-
-type PromiseLogic = AnyActorLogic & { readonly config: (...args: readonly unknown[]) => unknown };
-
-/**
- * All promise actors share one transition function that XState does not export; its source text identifies
- * it.
- */
-const PROMISE_TRANSITION = String(fromPromise(async () => {}).transition);
-
-function isPromise(logic: AnyActorLogic): logic is PromiseLogic {
-  return String(logic.transition) === PROMISE_TRANSITION;
 }

@@ -111,6 +111,10 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#timers.follow(this.#machine);
   }
 
+  get isRehearsed(): boolean {
+    return this.actor.turn.context.isRehearsal;
+  }
+
   /** Whether the machine is stopped. */
   get ended(): boolean {
     return this.#ended;
