@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../errors.ts";
+import { exportedAgents, exportedList } from "../node/versions/exported-agents.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
@@ -11,6 +12,8 @@ import { toThrownText as toStack } from "./thrown-text.ts";
 export interface LoadedAgents {
   /** The exported agents and tools, sorted by file name. */
   readonly agents: readonly Agent[];
+  /** The file of each of them. */
+  readonly files: ReadonlyMap<Agent, string>;
   /** The files that export none. */
   readonly withoutAgent: readonly string[];
 }
@@ -22,8 +25,9 @@ export async function loadAgents(directory: string): Promise<LoadedAgents> {
   const withoutAgent: string[] = [];
   for (const file of await listAgentFiles(directory)) {
     const exported = await load(join(directory, file));
-    if (isList(exported["default"])) lists.push(exported["default"]);
-    const agents = agentsIn(exported);
+    const list = exportedList(exported);
+    if (list) lists.push(list);
+    const agents = exportedAgents(exported);
     if (agents.length === 0) withoutAgent.push(join(directory, file));
     for (const agent of agents) {
       const known = found.get(agent.name) ?? [];
@@ -39,7 +43,8 @@ export async function loadAgents(directory: string): Promise<LoadedAgents> {
   }
   const agents = [...found.values()].flatMap((versions) => inOrder(versions, lists));
   check(agents);
-  return { agents, withoutAgent };
+  const files = new Map([...found.values()].flat().map(({ agent, file }) => [agent, join(directory, file)]));
+  return { agents, files, withoutAgent };
 }
 
 /** An agent, and the file that exports it first. */
@@ -69,17 +74,7 @@ function inOrder(versions: readonly FoundAgent[], lists: readonly (readonly Agen
 
 /** Imports a file and returns the agents and tools that it exports. */
 export async function loadAgentFile(path: string): Promise<readonly Agent[]> {
-  return agentsIn(await load(path));
-}
-
-/** The agents and tools among the exports of a file, and in the list that it exports as default. */
-function agentsIn(exported: Record<string, unknown>): readonly Agent[] {
-  const { default: first } = exported;
-  return [...new Set([...(isList(first) ? first : []), ...Object.values(exported)])].filter(isAgent);
-}
-
-function isList(value: unknown): value is readonly Agent[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isAgent);
+  return exportedAgents(await load(path));
 }
 
 /** Says that an agent file exports no agent, and what to do. */
@@ -107,18 +102,6 @@ export function toUnreadable(directory: string, cause: unknown): Exit {
     EXIT.usage,
     `cannot read the directory ${resolve(directory)}: ${(cause as NodeJS.ErrnoException).code}`,
     "npx troupe init creates a project; --agents names another directory",
-  );
-}
-
-/** Whether a value was made by `defineAgent`, `defineTool` or `fromMachine`. */
-function isAgent(value: unknown): value is Agent {
-  if (typeof value !== "object" || value === null) return false;
-  const { name, purpose, kind, operations } = value as Partial<Agent>;
-  return (
-    typeof name === "string" &&
-    typeof purpose === "string" &&
-    (kind === "agent" || kind === "tool") &&
-    typeof operations === "object"
   );
 }
 

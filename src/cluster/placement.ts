@@ -94,7 +94,8 @@ export class Placement {
   }
 
   /** The version of the agent that started the open turn of a run. */
-  async #versionOf({ runId, started }: RunEntry): Promise<string | undefined> {
+  async #versionOf({ runId, started, lastTurn }: RunEntry): Promise<string | undefined> {
+    if (lastTurn?.agent_version !== undefined) return lastTurn.agent_version;
     const { started: id } = (started && (await this.#log.lookup(started))) ?? {};
     if (id === undefined) return undefined;
     const [text] = toEncoded((await this.#log.read(runId, { after: id - 1, limit: 1 })).events);

@@ -11,3 +11,5 @@ export { drainOnSignals } from "./signals.ts";
 export type { DrainOptions } from "./signals.ts";
 export { superviseProcess } from "./supervise.ts";
 export type { SuperviseOptions } from "./supervise.ts";
+export { keepVersions } from "./versions/keep-versions.ts";
+export type { KeepVersionsOptions } from "./versions/keep-versions.ts";

@@ -19,8 +19,13 @@ export function mayContinue(version: AgentVersion, before: string | undefined): 
   return isFor(version, before) || (isUnnamed(before) && isUnnamed(version.version));
 }
 
-/** What the versions that nobody has named begin with: the digest of the code follows. */
+/** The version of code whose author has named none, by the digest of its files. */
+export function toDigestVersion(digest: string): string {
+  return `${DIGEST}${digest.slice(0, DIGEST_CHARACTERS)}`;
+}
+
 const DIGEST = "sha256:";
+const DIGEST_CHARACTERS = 16;
 
 function isUnnamed(version: string | undefined): boolean {
   return version === undefined || version.startsWith(DIGEST);

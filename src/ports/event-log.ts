@@ -15,6 +15,7 @@ import type {
 } from "./log-queries.ts";
 import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
+import type { VersionStore } from "./version-store.ts";
 import type { LogRecord, Batch, RunAlias } from "./log-batch.ts";
 import type {
   RunEntry,
@@ -173,6 +174,9 @@ export interface EventLog {
 
   /** Opens the secret store that belongs to the log. A runtime uses it if it is given no other store. */
   secrets?(): SecretStore;
+
+  /** Opens the store for versions of agents that belongs to the log. */
+  versions?(): VersionStore;
 
   /** Closes the log after running appends have settled. */
   close(): Promise<void>;

@@ -7,6 +7,7 @@ import type { Router } from "../ports/router.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Agent, Collaborators } from "./agent/agent.ts";
+import type { CodeVersions } from "./agent/candidate.ts";
 
 /** The agents and engines of a runtime. */
 export interface RuntimeOptions {
@@ -24,6 +25,8 @@ export interface RuntimeOptions {
   readonly bind?: Collaborators;
   /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
+  /** The versions of the code of the agents, and older ones that are kept, as `keepVersions` of `troupe/node` makes them. */
+  readonly versions?: CodeVersions;
   /**
    * For how long texts of a run gather on a busy server, so that they are committed and sent together, in milliseconds: until
    * the first one that comes after this time, or 1.6 times as long if none comes. It grows with the number of runs that speak,

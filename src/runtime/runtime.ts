@@ -28,6 +28,7 @@ import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { startSchedules } from "./supervision/schedules.ts";
 import { countHeld, retryHeld } from "./supervision/held-turns.ts";
+import { startPruning } from "./supervision/kept-versions.ts";
 import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
@@ -94,13 +95,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let closed: Promise<void> | undefined;
   let stopSchedules = (): void => {};
   let stopServing = async (): Promise<void> => {};
-  let closeSources: readonly (() => Promise<void>)[] = [];
+  const closeSources: (() => Promise<void>)[] = [];
+  let stopPruning = (): void => {};
   const stopFollowing = followConfigurations(context);
 
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
     const host = { environment, report: (what: string, error: unknown) => telemetry.fault(what, error) };
-    closeSources = Array.from(agents.sources, (source) => source.open(host));
+    agents.openSources((source) => closeSources.push(source.open(host)));
     stopServing = await router.serve(runHost);
     try {
       await recovery.start();
@@ -109,7 +111,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       throw error;
     }
     ready = true;
-    if (!closing) stopSchedules = startSchedules(context, keyed);
+    if (closing) return;
+    stopSchedules = startSchedules(context, keyed);
+    stopPruning = startPruning(context);
   }
 
   /** Leaves the other nodes after a failed recovery, so that they continue the runs that this one would have continued. */
@@ -188,6 +192,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     recovery.stop();
     engines.breakers.stop();
     stopSchedules();
+    stopPruning();
     stopRetention();
     stopFollowing();
     uploads.stop();

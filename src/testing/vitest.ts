@@ -6,5 +6,7 @@ export { testRouter } from "./router/test-router.ts";
 export type { RouterNode, RouterSubject } from "./router/subject.ts";
 export { testSecretStore } from "./stores/secret-store.ts";
 export type { SecretStoreSubject } from "./stores/secret-store.ts";
+export { testVersionStore } from "./stores/version-store.ts";
+export type { VersionStoreSubject } from "./stores/version-store.ts";
 export { testProtocol } from "./protocol/register.ts";
 export type { TestProtocolOptions } from "./protocol/register.ts";

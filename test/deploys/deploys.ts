@@ -1,5 +1,5 @@
-// Deploys changed code under runs that wait, kills the server between, goes back, and prints how the runs ended:
-// npm run test:deploys [-- --runs 1000]
+// Deploys changed code under runs that wait, kills the server between, and prints how the runs ended: with kept versions they end
+// under the changed code, without them after it was taken back. npm run test:deploys [-- --runs 1000] [--no-keep]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
@@ -16,13 +16,19 @@ export interface DeployReport {
   readonly ends: Readonly<Record<string, number>>;
 }
 
+export interface DeployOptions {
+  readonly runs: number;
+  /** Whether the server keeps the versions of its agents; otherwise the code is taken back at the end. */
+  readonly keep: boolean;
+}
+
 const HANDLER = `await turn.text("One moment.");
     await turn.tool(book, { seat: "1A" });
     const { ok } = await turn.waitForInput({ ok: "Is it right?" });
     return "ok: " + ok;`;
 
 /** An agent file with this handler and version, and this schema of its tool. */
-function toFile(handler: string, version = "1", seat = "z.string()", name = "order"): string {
+function toOrder(handler: string, version = "1", seat = "z.string()", name = "order"): string {
   return `import { defineAgent, defineTool } from "troupe";
 import * as z from "zod";
 const book = defineTool({ name: "book", description: "Books.", input: z.object({ seat: ${seat} }), run: () => "booked" });
@@ -35,58 +41,96 @@ export const agent = defineAgent({
 `;
 }
 
-const ORIGINAL = toFile(HANDLER);
+/** An agent file with a machine that asks in this state, with this context. */
+function toRefund(state: string, context: string): string {
+  return `import { fromMachine } from "troupe";
+import { createMachine } from "xstate";
+export const refund = fromMachine({
+  name: "refund",
+  purpose: "Asks whether to pay.",
+  machine: createMachine({
+    context: ${context},
+    initial: "${state}",
+    states: {
+      ${state}: { tags: ["wait"], meta: { request_keys: { ok: "Pay?" } }, on: { resume: "paid" } },
+      paid: { type: "final", output: ({ event }) => "ok: " + event.ok },
+    },
+    output: ({ event }) => event.output,
+  }),
+});
+`;
+}
 
-/** The deploys: other code of the agent, by what is changed. The last one fits. */
-const DEPLOYS: Readonly<Record<string, string>> = {
-  text: toFile(HANDLER.replace("One moment.", "One minute.")),
-  "call added": toFile(
-    HANDLER.replace("await turn.tool", 'await turn.tool(book, { seat: "0" });\n    await turn.tool'),
-  ),
-  "call removed": toFile(HANDLER.replace('await turn.tool(book, { seat: "1A" });', "")),
-  question: toFile(HANDLER.replace("Is it right?", "Is it fine?")),
-  version: toFile(HANDLER, "2"),
-  "agent removed": toFile(HANDLER, "1", "z.string()", "other"),
-  "schema narrowed": toFile(HANDLER, "1", 'z.enum(["2B"])'),
+/** The agent files. */
+interface AgentFiles {
+  readonly order: string;
+  readonly refund: string;
+}
+
+const ORIGINAL: AgentFiles = { order: toOrder(HANDLER), refund: toRefund("asking", "{ amount: 5 }") };
+
+/** The deploys: other code of an agent, by what is changed. That of the narrowed schema fits. */
+const DEPLOYS: Readonly<Record<string, Partial<AgentFiles>>> = {
+  text: { order: toOrder(HANDLER.replace("One moment.", "One minute.")) },
+  "call added": {
+    order: toOrder(
+      HANDLER.replace("await turn.tool", 'await turn.tool(book, { seat: "0" });\n    await turn.tool'),
+    ),
+  },
+  "call removed": { order: toOrder(HANDLER.replace('await turn.tool(book, { seat: "1A" });', "")) },
+  question: { order: toOrder(HANDLER.replace("Is it right?", "Is it fine?")) },
+  version: { order: toOrder(HANDLER, "2") },
+  "agent removed": { order: toOrder(HANDLER, "1", "z.string()", "other") },
+  "schema narrowed": { order: toOrder(HANDLER, "1", 'z.enum(["2B"])') },
+  "state renamed": { refund: toRefund("questioning", "{ amount: 5 }") },
+  "context field added": { refund: toRefund("asking", '{ amount: 5, currency: "EUR" }') },
 };
 
-/** Makes runs that wait, answers a part of them under each deploy, and goes back to the code that they began with. */
-export async function deployUnder(runs: number): Promise<DeployReport> {
+/** Makes runs that wait, and answers a part of them under each deploy. */
+export async function deployUnder({ runs, keep }: DeployOptions): Promise<DeployReport> {
   const folder = await mkdtemp(join(tmpdir(), "troupe-deploys-"));
+  const serve = (files: Partial<AgentFiles>): Promise<StartedServer> =>
+    start(folder, { ...ORIGINAL, ...files }, keep ? [] : ["--no-keep-versions"]);
   try {
     await mkdir(join(folder, "agents"));
     await mkdir(join(folder, "node_modules"));
     await symlink(ROOT, join(folder, "node_modules/troupe"));
-    await symlink(join(ROOT, "node_modules/zod"), join(folder, "node_modules/zod"));
+    for (const name of ["zod", "xstate"])
+      await symlink(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-    let server = await start(folder, ORIGINAL);
-    const ids = Array.from({ length: runs }, (_, index) => `run-${index}`);
-    await inParts(ids, (id) =>
-      server.post("order", { type: "ChatRequest", input: "", request_id: id }, "?wait=completed"),
-    );
+    let server = await serve({});
     const deploys = Object.values(DEPLOYS);
+    const asked = Array.from({ length: runs }, (_, index) => {
+      const files = deploys[index % deploys.length] ?? {};
+      return { id: `run-${index}`, files, agent: "refund" in files ? "refund" : "order" };
+    });
+    await inParts(asked, ({ id, agent }) =>
+      server.post(agent, { type: "ChatRequest", input: "", request_id: id }, "?wait=completed"),
+    );
     let held = 0;
-    for (const [index, file] of deploys.entries()) {
+    for (const files of deploys) {
       await server.kill();
-      server = await start(folder, file);
-      const mine = ids.filter((_, at) => at % deploys.length === index);
-      await inParts(mine, (id) =>
+      server = await serve(files);
+      const mine = asked.filter((run) => run.files === files);
+      await inParts(mine, ({ id, agent }) =>
         server.post(
-          "order",
+          agent,
           { type: "ResumeWithInput", request_id: id, request_keys: { ok: id } },
           "?wait=true",
         ),
       );
-      await inParts(mine, async (id) => {
+      await inParts(mine, async ({ id }) => {
         if ((await server.status(id))["status"] === "held") held += 1;
       });
     }
-    await server.kill();
-    server = await start(folder, ORIGINAL);
+    if (!keep) {
+      await server.kill();
+      server = await serve({});
+    }
     const ends: Record<string, number> = {};
-    await inParts(ids, async (id) => {
+    await inParts(asked, async ({ id }) => {
       const { finish_reason: reason, result } = await server.ended(id);
-      const end = result === `ok: ${id}` ? String(reason) : `${String(reason)} without its answer`;
+      const end = String(result) === `ok: ${id}` ? String(reason) : `${String(reason)} without its answer`;
       ends[end] = (ends[end] ?? 0) + 1;
     });
     await server.kill();
@@ -105,10 +149,10 @@ interface StartedServer {
   kill(): Promise<void>;
 }
 
-/** Serves an agent file with the built command line. */
-async function start(folder: string, file: string): Promise<StartedServer> {
-  await writeFile(join(folder, "agents/agent.ts"), file);
-  const args = [join(ROOT, "dist/cli/main.js"), "serve", "--port", "0"];
+/** Serves agent files with the built command line. */
+async function start(folder: string, files: AgentFiles, options: readonly string[]): Promise<StartedServer> {
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `agents/${name}.ts`), text);
+  const args = [join(ROOT, "dist/cli/main.js"), "serve", "--port", "0", ...options];
   const child = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
   const exited = once(child, "exit");
   let output = "";
@@ -152,8 +196,12 @@ async function inParts<Item>(items: readonly Item[], work: (item: Item) => Promi
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { runs: { type: "string", default: "1000" } } });
-  const report = await deployUnder(Number(values.runs));
+  const { values } = parseArgs({
+    options: { runs: { type: "string", default: "1000" }, keep: { type: "boolean", default: true } },
+    allowNegative: true,
+  });
+  const report = await deployUnder({ runs: Number(values.runs), keep: values.keep });
   process.stdout.write(`${JSON.stringify(report)}\n`);
-  if (report.ends["success"] !== Number(values.runs)) process.exitCode = 1;
+  if (report.ends["success"] !== Number(values.runs) || (values.keep && report.held > 0))
+    process.exitCode = 1;
 }

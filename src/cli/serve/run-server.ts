@@ -1,10 +1,10 @@
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import type { Agent } from "../../runtime/agent/agent.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { drainOnSignals } from "../../node/signals.ts";
 import { printBanner, toDataPlace } from "./banner.ts";
 import { loadAgents, toNoAgent } from "../load-agents.ts";
+import type { LoadedAgents } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { isServerCommand } from "./server-report.ts";
@@ -14,9 +14,9 @@ import { startServer } from "./start-server.ts";
 /** Serves the agents of a directory until the process gets a signal. */
 export async function serveAlone(options: ServerOptions): Promise<void> {
   const log = createLog(options.logFormat);
-  const { agents, withoutAgent } = await loadAgents(options.agents);
-  for (const file of withoutAgent) log.info(toNoAgent(file));
-  const { runtime, server } = await startServer(options, agents, log);
+  const loaded = await loadAgents(options.agents);
+  for (const file of loaded.withoutAgent) log.info(toNoAgent(file));
+  const { runtime, server } = await startServer(options, loaded, log);
   drainOnSignals(server, runtime);
   const { agents: names, defaultAgent } = runtime;
   printBanner({ ...server, data: toDataPlace(options), agents: names, defaultAgent }, options, log);
@@ -43,9 +43,9 @@ export async function serveForParent(options: ServerOptions): Promise<void> {
   // A terminal sends SIGINT to both processes.
   process.on("SIGINT", () => {});
 
-  const agents = await load(options);
+  const loaded = await load(options);
   await started;
-  const { runtime, server } = await startServer(options, agents, createLog(options.logFormat)).catch(
+  const { runtime, server } = await startServer(options, loaded, createLog(options.logFormat)).catch(
     async (thrown: unknown) => {
       await tell({ type: "failed", files: [] });
       throw thrown;
@@ -72,12 +72,12 @@ const COMMAND_MS = 200;
 /** The exit code of a process that SIGTERM ended. */
 const SIGTERM_CODE = 143;
 
-async function load({ agents: directory }: ServerOptions): Promise<readonly Agent[]> {
+async function load({ agents: directory }: ServerOptions): Promise<LoadedAgents> {
   const files = collectImportedFiles();
   try {
-    const { agents, withoutAgent } = await loadAgents(directory);
-    await tell({ type: "loaded", files: files(), withoutAgent });
-    return agents;
+    const loaded = await loadAgents(directory);
+    await tell({ type: "loaded", files: files(), withoutAgent: loaded.withoutAgent });
+    return loaded;
   } catch (thrown) {
     await tell({ type: "failed", files: files() });
     throw thrown;

@@ -33,6 +33,8 @@ export interface ServerOptions {
   /** Whether AIP may listen where other machines can connect. */
   readonly aipInsecure: boolean;
   readonly acceptLoss: boolean;
+  /** Whether the code of the agents is kept, so that open turns continue with the version that began them. */
+  readonly keepVersions: boolean;
   /** How the server logs: lines for people, or one JSON object each. */
   readonly logFormat: LogFormat;
   /** Days until an idle run is removed; absent: never. */
@@ -109,6 +111,7 @@ export function addServerOptions(command: Command): Command {
         .choices(["text", "json"])
         .default("text"),
     )
+    .option("--no-keep-versions", "do not keep the code of the agents for the turns that it has begun")
     .option("--accept-loss", "start even if the log has lost entries", false)
     .option("--retain-days <number>", "remove runs that have been idle for this many days", parseAmount)
     .option("--retain-mb <number>", "remove the longest idle runs above this total size", parseAmount);

@@ -10,10 +10,11 @@ import { nodeEnvironment } from "../../node/environment.ts";
 import { serve } from "../../node/serve.ts";
 import type { Server, ServeOptions } from "../../node/serve.ts";
 import { superviseProcess } from "../../node/supervise.ts";
-import type { Agent } from "../../runtime/agent/agent.ts";
+import { keepCode } from "../../node/versions/keep-versions.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
+import type { LoadedAgents } from "../load-agents.ts";
 import type { Log } from "../print/log.ts";
 import { explained } from "../logs/explained.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -41,7 +42,7 @@ const DAY_MS = 86_400_000;
 /** Opens the event log and serves agents; resolves when open turns continue. */
 export async function startServer(
   options: ServerOptions,
-  agents: readonly Agent[],
+  { agents, files }: LoadedAgents,
   lines: Log,
 ): Promise<StartedServer> {
   const { retainDays, retainMb } = options;
@@ -52,8 +53,16 @@ export async function startServer(
   const openRouter = toOpenRouter(options, lines);
   const { log, artifacts, secrets } = await openData(options);
   for (const warning of log.health().warnings ?? []) lines.fault(warning);
+  const versions = await keepCode({
+    files,
+    folder: options.agents,
+    store: options.keepVersions ? log.versions?.() : undefined,
+    directory: options.data,
+    warn: (message) => lines.info(message),
+  });
   const runtime = createRuntime({
     agents,
+    versions,
     log,
     artifacts,
     secrets,

@@ -89,6 +89,8 @@ export interface RequestStatus {
 export interface LastTurn {
   readonly request_id: RequestId;
   readonly operation: string;
+  /** The version of the agent's code that began it, if it is known. */
+  readonly agent_version?: string;
   readonly started_at: string;
   /** Absent while the turn is not at its end. */
   readonly ended_at?: string;
@@ -153,6 +155,7 @@ const lastTurn = z
   .object({
     request_id: requestId,
     operation: text,
+    agent_version: text.exactOptional().describe("The version of the agent's code that began the turn."),
     started_at: timestamp,
     ended_at: timestamp.exactOptional().describe("Absent while the turn is not at its end."),
     finish_reason: finishReason.exactOptional(),

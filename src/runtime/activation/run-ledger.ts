@@ -246,6 +246,8 @@ export class RunLedger {
   ): RecordedEvent {
     const version = this.#state.config?.version;
     const operation = request.type === "ChatRequest" ? CHAT : request.operation;
+    // A request that joins an open turn changes nothing of the code that this one needs.
+    const turnVersion = this.#started === undefined ? agentVersion : this.#lastTurn?.agent_version;
     this.#evolve({ type: "RequestStarted", requestId });
     const started = this.recorder.event(speaker, {
       type: "RequestStarted",
@@ -258,7 +260,12 @@ export class RunLedger {
       ...(isQueued && { accepted_at: new Date(acceptedAt).toISOString() }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
-    this.#lastTurn = { request_id: requestId, operation, started_at: toTimestamp(this.#now()) };
+    this.#lastTurn = {
+      request_id: requestId,
+      operation,
+      ...(turnVersion !== undefined && { agent_version: turnVersion }),
+      started_at: toTimestamp(this.#now()),
+    };
     return started;
   }
 
@@ -266,6 +273,8 @@ export class RunLedger {
   continueTurn(record: ContinuedRecord, memory: ReadonlyMap<string, Json>): void {
     for (const [agent, value] of memory) this.change({ type: "MemoryCommitted", agent, value });
     this.#evolve({ type: "TurnContinued", record, at: this.recorder.record(record) });
+    if (this.#lastTurn !== undefined && record.agent_version !== undefined)
+      this.#lastTurn = { ...this.#lastTurn, agent_version: record.agent_version };
     this.save("due");
   }
 

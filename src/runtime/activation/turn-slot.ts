@@ -383,6 +383,7 @@ export class TurnSlot implements TurnListener {
     this.#endContinuation();
     this.#entry.wake();
     // The next turn begins with the newest code.
+    this.#code = undefined;
     const agent = agents.find(turn.agent.name) ?? turn.agent;
     const version = agents.versionOf(agent);
     this.#ledger.continueTurn(

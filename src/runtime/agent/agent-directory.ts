@@ -6,7 +6,7 @@ import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { Agent, Collaborators, Schema, ToolSource } from "./agent.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate, CodeVersions } from "./candidate.ts";
 import { checkAgent } from "./definition/check-definition.ts";
 import { checkNotRoute } from "./definition/define.ts";
 import { toDescriptor } from "./definition/describe.ts";
@@ -24,6 +24,8 @@ export interface AgentDirectoryOptions {
   readonly bind?: Collaborators;
   /** Default: the agent named `echo` if there is one, otherwise the first agent, otherwise the first tool. */
   readonly defaultAgent?: string;
+  /** The versions of the code of the agents, and older ones that are kept. Default: none are known. */
+  readonly versions?: CodeVersions;
 }
 
 /** The agents of a runtime: those it serves by name, the agents each of them uses, and their configurations. */
@@ -34,18 +36,31 @@ export class AgentDirectory {
   readonly #agents = new Map<string, Agent>();
   /** The other versions of agents, by name, in the order in which they were given. */
   readonly #beside = new Map<string, readonly Agent[]>();
+  /** The agents as they were given, by what is served of them. */
+  readonly #given = new Map<Agent, Agent>();
+  /** What is served of the agents of kept versions that were loaded. */
+  readonly #loaded = new Map<Agent, Agent>();
+  /** Those, and all that they use. */
+  readonly #ofLoaded = new Set<Agent>();
+  #openSource: ((source: ToolSource) => void) | undefined;
+  readonly #versions: CodeVersions | undefined;
   readonly #descriptors = new Map<string, AgentDescriptor>();
   readonly #bindings: Bindings;
   /** The configuration of new runs by agent, with references in place of secret values. */
   readonly #configs = new Map<string, AgentConfig>();
 
-  constructor({ agents: given, bind = {}, defaultAgent }: AgentDirectoryOptions) {
+  constructor({ agents: given, bind = {}, defaultAgent, versions }: AgentDirectoryOptions) {
+    this.#versions = versions;
     const list: unknown = given;
     if (!Array.isArray(list) || list.length === 0)
       throw new AgentError("invalid_request", "a runtime needs a list of at least one agent");
     for (const [index, agent] of given.entries()) checkAgent(agent, `agents[${index}] of the runtime`);
     for (const [name, agent] of Object.entries(bind)) checkAgent(agent, `bind.${name} of the runtime`);
-    const agents = given.map(toServed);
+    const agents = given.map((agent) => {
+      const served = toServed(agent);
+      this.#given.set(served, agent);
+      return served;
+    });
     this.#bindings = new Bindings(agents, bind);
     for (const agent of agents) {
       const { name } = agent;
@@ -87,17 +102,37 @@ export class AgentDirectory {
     const first = this.#agents.get(name);
     if (first) yield this.#toCandidate("served", first);
     for (const agent of this.#beside.get(name) ?? []) yield this.#toCandidate("beside", agent);
+    for (const kept of (await this.#versions?.kept(name)) ?? [])
+      yield { ...kept, agent: async () => this.#load(await kept.agent()) };
   }
 
   /** The version under which an agent begins turns. */
-  versionOf({ version }: Agent): string | undefined {
-    return version;
+  versionOf(agent: Agent): string | undefined {
+    return agent.version ?? this.#versions?.versionOf(this.#given.get(agent) ?? agent);
+  }
+
+  /** What is known about the code of the agents, if anything is. */
+  get versions(): CodeVersions | undefined {
+    return this.#versions;
   }
 
   /** Whether an agent is a version of the served one with its name. Another one may have the same name. */
   isVersion(agent: Agent): boolean {
     const { name } = agent;
-    return this.#agents.get(name) === agent || this.#beside.get(name)?.includes(agent) === true;
+    if (this.#agents.get(name) === agent || this.#beside.get(name)?.includes(agent) === true) return true;
+    return this.#ofLoaded.has(agent) && this.#agents.has(name);
+  }
+
+  /** The agent of a kept version as it is served, the same one each time. */
+  #load(agent: Agent): Agent {
+    const known = this.#loaded.get(agent);
+    if (known) return known;
+    const served = toServed(agent);
+    this.#loaded.set(agent, served);
+    const before = new Set(this.#bindings.sources);
+    for (const used of this.#bindings.below(served)) this.#ofLoaded.add(used);
+    for (const source of this.#bindings.sources) if (!before.has(source)) this.#openSource?.(source);
+    return served;
   }
 
   #toCandidate(from: Candidate["from"], agent: Agent): Candidate {
@@ -119,9 +154,10 @@ export class AgentDirectory {
     return this.#bindings.probes;
   }
 
-  /** Where the agents get tools from that are known only while the process runs. */
-  get sources(): ReadonlySet<ToolSource> {
-    return this.#bindings.sources;
+  /** Has the sources of tools opened: those of the agents, and later those of kept versions that are loaded. */
+  openSources(open: (source: ToolSource) => void): void {
+    this.#openSource = open;
+    for (const source of this.#bindings.sources) open(source);
   }
 
   /** All remote agents that local agents can call, by name. */
@@ -215,6 +251,14 @@ class Bindings {
     return this.#remote;
   }
 
+  /** An agent with all that it can call, and what those can call. */
+  below(agent: Agent, found: Set<Agent> = new Set()): ReadonlySet<Agent> {
+    if (found.has(agent)) return found;
+    found.add(agent);
+    for (const other of [...agent.tools, ...Object.values(this.usesOf(agent))]) this.below(other, found);
+    return found;
+  }
+
   /** Each probe once: several agents can share it. */
   get probes(): ReadonlySet<ReadinessProbe> {
     return this.#probes;
@@ -231,7 +275,8 @@ class Bindings {
     const entries = Object.entries(agent.uses).map(([name, own]) => [name, this.#bound(agent, name, own)]);
     const uses = Object.fromEntries(entries) as Collaborators;
     this.#uses.set(agent, uses);
-    if (agent.remote) this.#remote.set(agent.name, agent.remote);
+    // Of several versions of a remote agent, the first is the one that is served.
+    if (agent.remote && !this.#remote.has(agent.name)) this.#remote.set(agent.name, agent.remote);
     if (agent.readiness) this.#probes.add(agent.readiness);
     for (const source of agent.sources ?? []) {
       this.#sources.add(source);

@@ -59,7 +59,7 @@ export async function joinTurn(
   const speaker = ledger.speakerOf(accepted);
   ledger.accept(accepted);
   context.telemetry.accepted(agent.name);
-  const started = ledger.start(speaker, accepted, agent.version);
+  const started = ledger.start(speaker, accepted, context.agents.versionOf(agent));
   const error = machine.join(asked, input, (callId) => {
     const body = asked.request.input;
     ledger.hand(ledger.speakerOf(open.accepted), accepted.requestId, { name, body, callId });

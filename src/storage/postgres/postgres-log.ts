@@ -25,6 +25,7 @@ import { readPage, readSize, readSnapshot } from "./reader.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
 import { checkObjects } from "./schema/objects.ts";
 import { checkKey, secretsIn } from "./secrets.ts";
+import { versionsIn } from "./versions.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { RunWake } from "./wakes/wake-channel.ts";
@@ -276,6 +277,10 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     // The log closes their connections.
     artifacts: () => artifactsIn(database, async () => {}),
     secrets: () => secrets,
+    // Without a key nothing shows that a version is what a node has kept.
+    ...(options.secretsKey !== undefined && {
+      versions: () => versionsIn(database, options.secretsKey ?? ""),
+    }),
     close: () => (closing ??= close()),
   };
 }

@@ -10,6 +10,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import { Deferred } from "../../shared/deferred.ts";
 import { fsArtifacts } from "../fs/artifacts.ts";
 import { fsSecrets } from "../fs/secrets.ts";
+import { fsVersions } from "../fs/versions.ts";
 import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { TailCache } from "../shared/tail-cache.ts";
@@ -43,7 +44,7 @@ export interface SqliteLogOptions {
 }
 
 /** A log on SQLite, for one process. */
-type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>;
+type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets" | "versions">>;
 
 /**
  * Opens a log on SQLite in its own directory and creates both if needed. Fails with `DirectoryInUse` while
@@ -298,6 +299,7 @@ export function sqliteLog(
     health,
     artifacts: () => fsArtifacts(join(directory, "artifacts")),
     secrets: () => fsSecrets(join(directory, "secrets.json")),
+    versions: () => fsVersions(join(directory, "versions")),
     close: () => (closing ??= close()),
   };
 }

@@ -1390,6 +1390,7 @@ export interface components {
             last_turn?: {
                 request_id: string;
                 operation: string;
+                agent_version?: string;
                 /** Format: date-time */
                 started_at: string;
                 /** Format: date-time */
@@ -1443,6 +1444,7 @@ export interface components {
             last_turn?: {
                 request_id: string;
                 operation: string;
+                agent_version?: string;
                 /** Format: date-time */
                 started_at: string;
                 /** Format: date-time */

@@ -2,6 +2,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { testArtifactStore } from "../../../src/testing/stores/artifact-store.ts";
 import { testSecretStore } from "../../../src/testing/stores/secret-store.ts";
+import { testVersionStore } from "../../../src/testing/stores/version-store.ts";
+import type { VersionStore } from "../../../src/ports/version-store.ts";
 import { postgresArtifacts, postgresSecrets } from "troupe/postgres";
 import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";
 import { openEmpty, openSchema, query, schemaOf } from "./logs.ts";
@@ -27,6 +29,35 @@ testSecretStore({
     onTestFinished(() => Promise.all([log.close(), secrets.close()]).then(() => {}));
     return secrets;
   },
+});
+
+async function openVersions(schema?: string, secretsKey = KEY): Promise<VersionStore> {
+  const log = await (schema === undefined ? openEmpty({ secretsKey }) : openSchema(schema, { secretsKey }));
+  onTestFinished(() => log.close());
+  const versions = log.versions?.();
+  if (versions === undefined) throw new Error("the log keeps no versions");
+  return versions;
+}
+
+testVersionStore({ name: "PostgreSQL", open: () => openVersions() });
+
+test("a version that was changed in the database, or kept under another key, is none", async () => {
+  const log = await openEmpty({ secretsKey: KEY });
+  onTestFinished(() => log.close());
+  const schema = schemaOf(log);
+  const files = { "order.ts": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae" };
+  const version = { id: "a".repeat(64), keptAt: 1, entry: "order.ts", agents: [], files };
+  await log.versions?.().keep(version, async () => Buffer.from("foo"));
+  expect(await (await openVersions(schema)).list()).toEqual([version]);
+  expect(await (await openVersions(schema, `${KEY} another`)).list()).toEqual([]);
+  await query(`UPDATE ${schema}.version SET content = replace(content, 'order.ts', 'other.ts')`);
+  expect(await log.versions?.().list()).toEqual([]);
+});
+
+test("a log without a key for secrets keeps no versions, because nothing would show who wrote them", async () => {
+  const log = await openEmpty();
+  onTestFinished(() => log.close());
+  expect(log.versions).toBeUndefined();
 });
 
 test("a large artifact is stored in chunks of 256 KiB, and read on another node", async () => {
