@@ -13,7 +13,7 @@ import { nextEvents, row, asRunId, startRun } from "../../src/testing/event-log/
 
 // A separate process for tests that kill it or break its disk or its files. Each output line is JSON.
 
-const NONE = { parts: [], bytes: 0 };
+const NONE = { parts: "", bytes: 0 };
 
 const [, , mode = "", directory = "", durability] = process.argv;
 

@@ -59,12 +59,12 @@ function appendToBoth(writer: DiskWriter, id: number, form: "recent" | "chunks")
   const reply =
     form === "recent"
       ? writer.commit(
-          { parts: [1, 2].flatMap((rid) => [rid, id, id, 0, bytes]), bytes: 2 * (bytes + 1) },
+          { parts: JSON.stringify([1, 2].flatMap((rid) => [rid, id, id, 0, bytes])), bytes: 2 * (bytes + 1) },
           [],
           Buffer.from(`${event}\n${event}\n`),
         )
       : writer.commit(
-          { parts: [], bytes: 0 },
+          { parts: "", bytes: 0 },
           [1, 2].map((rid) => [rid, id, id, 0, bytes, null, null] as const),
           Buffer.from(event + event),
         );

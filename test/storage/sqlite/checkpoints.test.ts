@@ -55,7 +55,7 @@ test("while another connection moves pages, the head file names nothing that may
   const writer = new DiskWriter(database, headFile, head, false);
   const holder = new DatabaseSync(path);
   holder.exec("BEGIN; SELECT * FROM batch");
-  writer.commit({ parts: [], bytes: 0 }, [], new Uint8Array());
+  writer.commit({ parts: "", bytes: 0 }, [], new Uint8Array());
   // It waits for the earlier reader, and keeps others from moving pages.
   const restart = `new (require("node:sqlite").DatabaseSync)(${JSON.stringify(path)}, { timeout: 60_000 })
     .exec("PRAGMA wal_checkpoint(RESTART)")`;

@@ -11,11 +11,18 @@ export interface WriterData {
   readonly head: Head;
   /** An open file descriptor of the database. */
   readonly file: number;
-  /** A counter that is incremented and notified with every message to the writer. */
+  /** Memory that both threads share; the indexes are in `SIGNAL`. */
   readonly signal: Int32Array;
 }
 
-/** Messages to the writer. Every commit gets one reply, in order. */
+/**
+ * Indexes into the memory that both threads share: a counter that is incremented and notified with everything that is sent
+ * to the writer, and a commit that has only small appends, which needs no message: the bytes of their bodies, and those of
+ * their parts, which follow the bodies. The writer sets the latter to 0 when it takes the commit.
+ */
+export const SIGNAL = { count: 0, bodyBytes: 1, partBytes: 2 } as const;
+
+/** Messages to the writer. Every commit gets one reply, in order; one of small appends alone is usually not a message. */
 export type ToWriter =
   | {
       readonly type: "commit";

@@ -3,8 +3,11 @@ import { toChecksum } from "../format/chain.ts";
 
 /** The small appends of a commit. */
 export interface RecentParts {
-  /** Five numbers for each append: the four of `Part` and the bytes of its body without the line break after it. */
-  readonly parts: readonly number[];
+  /**
+   * As JSON, five numbers for each append: the four of `Part` and the bytes of its body without the line break after it.
+   * Empty if there are none.
+   */
+  readonly parts: string;
   /** The bytes of all bodies. */
   readonly bytes: number;
 }
@@ -77,16 +80,15 @@ export class RecentEvents {
   }
 
   /** Writes small appends as one row; the bytes begin with their bodies. */
-  write({ parts: appends, bytes }: RecentParts, bodies: Uint8Array): void {
-    if (appends.length === 0) return;
+  write({ parts, bytes }: RecentParts, bodies: Uint8Array): void {
+    if (parts === "") return;
     const seq = this.#row.seq + 1;
-    const parts = JSON.stringify(appends);
     const body = bodies.subarray(0, bytes);
     const checksum = toRowChecksum(seq, body, parts);
     this.#insert.run(seq, checksum, parts, body);
     this.#row = { seq, checksum };
     this.#bodies.push(body);
-    this.#keep(seq, appends);
+    this.#keep(seq, JSON.parse(parts) as number[]);
   }
 
   /** Takes the events of a run; they must become a chunk in the same transaction. */

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { AgentError } from "../../../errors.ts";
 import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
+import { SIGNAL } from "./message.ts";
 import type { ChunkedRun, FromWriter, AppendItem, RefusedItem, ToWriter, WriterData } from "./message.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Append } from "./encode-append.ts";
@@ -51,7 +52,7 @@ export class WriterClient {
     this.#onCommitted = options.onCommitted;
     this.#onChunked = options.onChunked;
     this.#onRecovered = options.onRecovered;
-    this.#signal = new Int32Array(new SharedArrayBuffer(4));
+    this.#signal = new Int32Array(new SharedArrayBuffer(12));
     // In the source tree the thread is TypeScript like this file; in the package both are JavaScript.
     const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
     const workerData: WriterData = { ...data, signal: this.#signal };
@@ -129,10 +130,12 @@ export class WriterClient {
       append.bytes = this.#bodies.write(body);
       return [rid, ...position, append.bytes, records, changes];
     });
-    const memory = this.#bodies.take();
     // The indexes of refused items count from the first item.
-    this.#sent = [...others, ...small];
-    this.#send({ type: "commit", recent, items, ...(memory !== undefined && { bodies: memory }) });
+    this.#sent = items.length === 0 ? small : [...others, ...small];
+    const partBytes = items.length === 0 ? this.#bodies.write(recent.parts) : 0;
+    const memory = this.#bodies.take();
+    if (partBytes > 0 && memory === undefined) this.#sendSmall(recent.bytes, partBytes);
+    else this.#send({ type: "commit", recent, items, ...(memory !== undefined && { bodies: memory }) });
   }
 
   /** Writes the bodies of small appends to the shared memory. All of them together are one row. */
@@ -146,14 +149,25 @@ export class WriterClient {
       parts.push(rid, first, last, recordsEnd, append.bytes);
       bytes += append.bytes + 1;
     }
-    return { parts, bytes };
+    return { parts: parts.length === 0 ? "" : JSON.stringify(parts), bytes };
+  }
+
+  /** Sends a commit of small appends, which is in the shared memory. A message would cost both threads more than its text. */
+  #sendSmall(bodyBytes: number, partBytes: number): void {
+    Atomics.store(this.#signal, SIGNAL.bodyBytes, bodyBytes);
+    Atomics.store(this.#signal, SIGNAL.partBytes, partBytes);
+    this.#notify();
   }
 
   #send(message: ToWriter): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origins
     this.#worker.postMessage(message);
-    Atomics.add(this.#signal, 0, 1);
-    Atomics.notify(this.#signal, 0);
+    this.#notify();
+  }
+
+  #notify(): void {
+    Atomics.add(this.#signal, SIGNAL.count, 1);
+    Atomics.notify(this.#signal, SIGNAL.count);
   }
 
   #hear(message: FromWriter): void {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { Checkpoints, countPages } from "./checkpoints.ts";
 import { openHeadFile } from "../format/head-file.ts";
+import { SIGNAL } from "./message.ts";
 import type { FromWriter, ToWriter, WriterData } from "./message.ts";
 import { openDatabase } from "../format/schema.ts";
 import { isFull, DiskWriter } from "./disk-writer.ts";
@@ -27,7 +28,7 @@ const PROBE_MS = 1_000;
 /** Pages written by the removal of a run or by one purge step; more if texts are long. */
 const REMOVAL_PAGES = 256;
 
-let bodies: Uint8Array = new Uint8Array();
+let bodies: Buffer = Buffer.alloc(0);
 let seen = 0;
 let closed = false;
 let full = false;
@@ -37,15 +38,28 @@ let probedAt = 0;
 
 say({ type: "started" });
 for (;;) {
-  const idle = Atomics.wait(signal, 0, seen, pauseMs()) === "timed-out";
-  seen = Atomics.load(signal, 0);
-  for (;;) {
-    const received = receiveMessageOnPort(port);
-    if (received === undefined) break;
-    take(received.message as ToWriter);
-  }
+  const idle = Atomics.wait(signal, SIGNAL.count, seen, pauseMs()) === "timed-out";
+  seen = Atomics.load(signal, SIGNAL.count);
+  const partBytes = Atomics.exchange(signal, SIGNAL.partBytes, 0);
+  if (partBytes > 0) commitSmall(partBytes);
+  else takeMessages();
   if (closed) break;
   lookAfter(idle);
+}
+
+/** Commits small appends, whose bodies and parts are in the shared memory. */
+function commitSmall(partBytes: number): void {
+  const bytes = Atomics.load(signal, SIGNAL.bodyBytes);
+  checkpoints.count(countPages([], bytes));
+  answer(writer.commit({ parts: bodies.toString("latin1", bytes, bytes + partBytes), bytes }, [], bodies));
+}
+
+function takeMessages(): void {
+  for (;;) {
+    const received = receiveMessageOnPort(port);
+    if (received === undefined) return;
+    take(received.message as ToWriter);
+  }
 }
 
 function take(message: ToWriter): void {

@@ -42,7 +42,11 @@ async function openWriter(): Promise<Subject> {
     writer,
     append(bytes) {
       const body = Buffer.from(`${"x".repeat(bytes - 1)}\n`);
-      const reply = writer.commit({ parts: [1, id + 1, id + 1, 0, bytes - 1], bytes }, [], body);
+      const reply = writer.commit(
+        { parts: JSON.stringify([1, id + 1, id + 1, 0, bytes - 1]), bytes },
+        [],
+        body,
+      );
       if (reply.type === "committed") id += 1;
       return reply;
     },
