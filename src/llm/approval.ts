@@ -51,13 +51,19 @@ export function mustAsk(rule: ApprovalRule, args: unknown): boolean {
   }
 }
 
+/** A call whose arguments a human may change: their schema, also as JSON Schema. */
+interface EditableCall {
+  readonly input: Schema<unknown>;
+  readonly args: JsonObject;
+}
+
 /** The schema of a decision. Only `approved` is required, so that every client can answer `{approved: true}`. */
-export function decisionSchema(question: string, input: Schema<unknown>, args: JsonObject): Schema<Decision> {
-  const { description: _, ...schema } = args;
+export function decisionSchema(question: string, call?: EditableCall): Schema<Decision> {
+  const { description: _, ...schema } = call?.args ?? {};
   const properties = {
     approved: { type: "boolean", description: question },
     reason: { type: "string", description: "Why, for the model." },
-    args: { ...schema, description: "Other arguments for the call." },
+    ...(call && { args: { ...schema, description: "Other arguments for the call." } }),
   };
   return handwrittenSchema(
     async (value) => {
@@ -66,7 +72,8 @@ export function decisionSchema(question: string, input: Schema<unknown>, args: J
       if (typeof approved !== "boolean") return toIssue(["approved"], "must be true or false");
       if (reason !== undefined && typeof reason !== "string") return toIssue(["reason"], "must be a text");
       if (edited !== undefined) {
-        const { issues } = await input["~standard"].validate(structuredClone(edited));
+        if (call === undefined) return toIssue(["args"], "there is no call");
+        const { issues } = await call.input["~standard"].validate(structuredClone(edited));
         if (issues)
           return { issues: issues.map(({ message, path = [] }) => ({ message, path: ["args", ...path] })) };
       }

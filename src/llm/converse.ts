@@ -5,6 +5,8 @@ import { parseWith } from "../runtime/agent/definition/schema.ts";
 import type { Attachment, CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import { byteLength, cut } from "../runtime/journal/json-limits.ts";
 import { callTools } from "./call-tools.ts";
+import { judgePrompt, reviewOf, settleAnswer } from "./guards.ts";
+import type { ModelGuard } from "./guards.ts";
 import { toKit } from "./kit.ts";
 import type { KitSource } from "./kit.ts";
 import { ChatHistory } from "./prompt/chat-history.ts";
@@ -22,6 +24,7 @@ export interface LlmSettings {
   readonly instructions: Instructions | ((turn: Turn) => Instructions);
   /** How the model answers. */
   readonly settings?: ModelSettings | ((step: LlmStep) => ModelSettings);
+  readonly guards: readonly ModelGuard[];
   readonly maxSteps: number;
   readonly parallelCalls: number;
   readonly historyBytes: number;
@@ -49,24 +52,30 @@ export interface LlmAnswer {
 
 /** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
-  const { name, maxSteps, parallelCalls, historyBytes } = settings;
+  const { name, guards, maxSteps, parallelCalls, historyBytes } = settings;
   const { model, tools } = await toKit(settings.kit, turn);
   const how = { ...settings.completion, model };
   const conversation = new ChatHistory(turn.memory.get(), historyBytes);
   const frame = toFrame(settings, turn);
-  conversation.add(await withAttachments(input, turn, historyBytes / 4));
+  const review = reviewOf(turn, guards);
+  /** Adds what a person says, as the guards let it pass. */
+  const hear = async (message: Message): Promise<void> => {
+    conversation.add({
+      ...message,
+      content: await judgePrompt(turn, guards, message.content, { from: "user" }),
+    });
+  };
   /** Adds the hints that a person has sent since the last look. */
-  const addHints = (): boolean => {
+  const addHints = async (): Promise<boolean> => {
     const hints = turn.received(STEER) as readonly string[];
-    conversation.add(
-      ...hints.map((hint) => ({ role: "user", content: cut(hint, historyBytes / 4) }) as const),
-    );
+    for (const hint of hints) await hear({ role: "user", content: cut(hint, historyBytes / 4) });
     return hints.length > 0;
   };
+  await hear(await withAttachments(input, turn, historyBytes / 4));
   let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {
     // After the results of all calls: providers accept nothing between a call and its result.
-    addHints();
+    await addHints();
     await conversation.compact(turn, how);
     const prefix = /\S$/.test(said) ? "\n\n" : "";
     const ask = async (): Promise<Json> => {
@@ -81,18 +90,19 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
         tools: await tools.descriptions(turn),
         ...(own && { settings: own }),
       };
-      return turn.complete({ ...how, input: prompt as unknown as Json, prefix });
+      return turn.complete({ ...how, input: prompt as unknown as Json, prefix, ...(review && { review }) });
     };
     const completion = parseCompletion(await askOrCompact(ask, conversation, how, turn));
+    await settleAnswer(turn, completion, prefix);
     conversation.add(toMessage(completion));
     said += completion.text;
     if (completion.toolCalls.length > 0) {
-      const calls = { tools, parallelCalls, limitBytes: historyBytes / 4 };
+      const calls = { tools, guards, parallelCalls, limitBytes: historyBytes / 4 };
       conversation.add(...(await callTools(turn, completion.toolCalls, calls)));
       continue;
     }
     // A hint that came during this completion gets an answer, if the model may be asked again.
-    if (step < maxSteps && addHints()) continue;
+    if (step < maxSteps && (await addHints())) continue;
     const { answer, objection } = await toAnswer(completion, settings);
     if (answer) {
       turn.memory.set(conversation.toJson());

@@ -3,6 +3,7 @@ export { aiSdkModel } from "./ai-sdk/model.ts";
 export type { AiSdkModelOptions } from "../runtime/model/provider-model.ts";
 export type { LanguageModel } from "../ports/model.ts";
 export type { AiSdkTool } from "./ai-sdk/tool.ts";
+export type { CallContext, ModelGuard, GuardContext, PromptContext, Verdict } from "./guards.ts";
 export { llmAgent } from "./llm-agent.ts";
 export type { LlmStep } from "./converse.ts";
 export type { LlmAgentOptions, LlmMessages, ModelChoice, StructuredOperations } from "./llm-agent.ts";
@@ -13,6 +14,7 @@ export { modelFromEnv } from "./ai-sdk/model-from-env.ts";
 export type { ModelVariables } from "./ai-sdk/model-from-env.ts";
 export type {
   Completion,
+  GuardedAnswer,
   Instruction,
   Instructions,
   Message,

@@ -15,6 +15,8 @@ import { toModel } from "../runtime/model/provider-model.ts";
 import { aiSdkModel } from "./ai-sdk/model.ts";
 import { converse, STEER } from "./converse.ts";
 import type { LlmStep } from "./converse.ts";
+import { checkGuards } from "./guards.ts";
+import type { ModelGuard } from "./guards.ts";
 import type { KitSource } from "./kit.ts";
 import { toRules } from "./approval.ts";
 import type { Approvals } from "./approval.ts";
@@ -58,6 +60,11 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
    * whether a human must approve the call, for example `{ pay: (args) => args.amount > 100 }`.
    */
   readonly approve?: Approvals;
+  /**
+   * Functions that judge what the model reads and says and the calls that it asks for, in this order: each may refuse, rewrite or
+   * ask a person. A refused prompt or answer ends the turn with `model_refused`; of a refused call the model reads why.
+   */
+  readonly guards?: readonly ModelGuard[];
   /** Maximum completions per answer. Default 20; above that the turn ends with an error. */
   readonly maxSteps?: number;
   /** How many calls of one completion run at the same time; the others wait. Default 32. */
@@ -110,7 +117,7 @@ export function llmAgent<Config = JsonObject>(
 export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
 ): Agent<ChatOperations, LlmMessages> {
-  const { instructions, agents = [], maxSteps = 20, output } = options;
+  const { instructions, agents = [], guards = [], maxSteps = 20, output } = options;
   const { parallelCalls = 32, historyBytes = 128 * 1024 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
   const { retry, fallback, firstTokenMs, idleMs } = options;
@@ -150,6 +157,7 @@ export function llmAgent(
     toToolSet: (given) => (given === own ? fixed : toSet(given)),
   };
   checkCompletionOptions(options, `agent ${name}`);
+  checkGuards(guards, name);
   const settings = {
     name,
     completion: {
@@ -161,6 +169,7 @@ export function llmAgent(
     kit,
     instructions,
     ...(options.settings && { settings: options.settings }),
+    guards,
     maxSteps,
     parallelCalls,
     historyBytes,

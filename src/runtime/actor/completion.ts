@@ -8,7 +8,7 @@ import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import type { Sequence } from "./sequence.ts";
 import { checkCompletionOptions, checkQueueOptions } from "../agent/call-options.ts";
-import type { CompletionOptions } from "../agent/turn-api.ts";
+import type { CompletionOptions, ReviewedAnswer } from "../agent/turn-api.ts";
 import { addUsage, INTERRUPTED, isInterrupted } from "../replay/turn-journal.ts";
 import { COMPLETION } from "../replay/signature.ts";
 import { makeCall } from "../calls/attempts.ts";
@@ -141,7 +141,14 @@ export function complete(caller: Actor, completion: NewCompletion): void {
       const spoke = (): void => {
         isSpeaking = true;
       };
-      const { result, usage } = await stream(caller, { open, attempt, parts, completion, spoke });
+      const { result, usage } = await stream(caller, {
+        open,
+        attempt,
+        parts,
+        completion,
+        signal: abort.signal,
+        spoke,
+      });
       isSpeaking = false;
       access.succeeded();
       if (open.open) end(toJson(result, "the completion", RESULT_LIMIT_BYTES), usage);
@@ -190,7 +197,8 @@ interface Streamed {
   readonly open: OpenCall;
   readonly attempt: number;
   readonly parts: WatchedParts;
-  readonly completion: Pick<CompletionOptions, "prefix" | "asReasoning">;
+  readonly completion: Pick<CompletionOptions, "prefix" | "asReasoning" | "review">;
+  readonly signal: AbortSignal;
   /** Called for each part of the answer. */
   spoke(): void;
 }
@@ -198,32 +206,61 @@ interface Streamed {
 /** Streams the model's text at the speed of the log, and of the code that iterates the call, until the result. */
 async function stream(
   { turn, speaker, transcript }: Actor,
-  { open, attempt, parts, completion, spoke }: Streamed,
+  { open, attempt, parts, completion, signal, spoke }: Streamed,
 ): Promise<{ readonly result: Json; readonly usage: Usage }> {
   const { recorder } = turn;
+  const { asReasoning = false, review } = completion;
   let { prefix = "" } = completion;
+  const about = { call_id: open.callId, attempt };
+  const say = (content: string): void => {
+    const text = `${prefix}${content}`;
+    prefix = "";
+    transcript.add(text, open.callId);
+    recorder.text(speaker, text, about);
+  };
+  let withheld = "";
   try {
     for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
       spoke();
       if (!open.open) break;
-      if (part.type === "result") return { result: part.result, usage: part.usage };
+      if (part.type === "result") {
+        const { result, usage } = part;
+        if (review === undefined) return { result, usage };
+        const reviewed = await reviewWith(review, { text: withheld, result }, { signal, usage });
+        if (open.open && reviewed.text !== "") say(reviewed.text);
+        return { result: reviewed.result, usage };
+      }
       if (part.type === "progress") continue;
       checkText(part.text);
-      const about = { call_id: open.callId, attempt };
-      if (part.type === "text" && completion.asReasoning !== true) {
-        const text = `${prefix}${part.text}`;
-        prefix = "";
-        transcript.add(text, open.callId);
-        recorder.text(speaker, text, about);
-      } else {
-        recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
+      const isText = part.type === "text" && !asReasoning;
+      if (review !== undefined) {
+        if (isText) withheld += part.text;
+        if (withheld.length > EVENT_LIMIT_BYTES) checkText(withheld);
+        continue;
       }
+      if (isText) say(part.text);
+      else recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
       await turn.room(speaker);
     }
   } finally {
     parts.close();
   }
   throw new ModelError("the model ended without a result", { code: "model_unavailable" });
+}
+
+/** The answer as a review lets it pass. Its usage counts also if the review fails. */
+async function reviewWith(
+  review: NonNullable<CompletionOptions["review"]>,
+  answer: ReviewedAnswer,
+  { signal, usage }: { readonly signal: AbortSignal; readonly usage: Usage },
+): Promise<ReviewedAnswer> {
+  try {
+    const reviewed = await review(answer, signal);
+    checkText(reviewed.text);
+    return reviewed;
+  } catch (thrown) {
+    throw new ModelError(errorMessage(thrown), { usage, cause: thrown });
+  }
 }
 
 /** How long the parts of an answer may take, in milliseconds. */

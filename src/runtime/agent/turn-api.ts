@@ -341,6 +341,18 @@ export interface CompletionOptions extends TimeoutOption {
   readonly prefix?: string;
   /** Whether what the model says is no answer of the agent: it is streamed as reasoning. */
   readonly asReasoning?: boolean;
+  /**
+   * Judges an answer before anything of it is said or logged, and returns what is said and logged in its place. The model's
+   * text is withheld until then, and its reasoning is not shown. It is part of the attempt: if it throws, the completion has
+   * failed. It is not called again for an answer that is in the log.
+   */
+  readonly review?: (answer: ReviewedAnswer, signal: AbortSignal) => ReviewedAnswer | Promise<ReviewedAnswer>;
+}
+
+/** What a model has said, and its result. */
+export interface ReviewedAnswer {
+  readonly text: string;
+  readonly result: Json;
 }
 
 /** The models that are asked instead of one that gave no answer. */

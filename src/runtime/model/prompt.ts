@@ -115,12 +115,25 @@ export interface ModelToolCall {
 export interface Completion {
   readonly text: string;
   readonly toolCalls: readonly ModelToolCall[];
-  /** Why the model stopped: `stop`, `tool-calls`, `length`, `content-filter`, `error` or `other`. */
+  /** Why the model stopped: `stop`, `tool-calls`, `length`, `content-filter`, `error`, `refused` (by a
+   * guard) or `other`. */
   readonly finishReason: string;
   /** What the message of the answer needs besides text and calls, when the model gets it back. */
   readonly original?: Json;
   /** What the provider ignored, for example a setting that the model does not have. */
   readonly warnings?: readonly string[];
+  /** What guards have said of it, if they did not just let it pass. */
+  readonly guarded?: GuardedAnswer;
+}
+
+/** What the guards of an agent have said of an answer. */
+export interface GuardedAnswer {
+  /** The one that refused it, and why. The answer is not there then. */
+  readonly refused?: { readonly guard: string; readonly reason: string };
+  /** Those that have rewritten it. */
+  readonly rewritten?: readonly string[];
+  /** What a person is asked before it is said. */
+  readonly asks?: readonly { readonly guard: string; readonly question: string }[];
 }
 
 /** Parses a prompt; a plain text is a conversation of one message. */
@@ -146,14 +159,21 @@ export function parsePrompt(input: Json): Prompt {
 
 /** Parses a completion. */
 export function parseCompletion(result: Json): Completion {
-  const { text, toolCalls = [], finishReason = "stop", original } = (result ?? {}) as Partial<Completion>;
+  const given = (result ?? {}) as Partial<Completion>;
+  const { text, toolCalls = [], finishReason = "stop", original, guarded } = given;
   if (typeof text !== "string" || !Array.isArray(toolCalls)) {
     throw new AgentError(
       "internal",
       "the model's result does not have the form {text, toolCalls, finishReason}",
     );
   }
-  return { text, toolCalls, finishReason, ...(original !== undefined && { original }) };
+  return {
+    text,
+    toolCalls,
+    finishReason,
+    ...(original !== undefined && { original }),
+    ...(guarded && { guarded }),
+  };
 }
 
 /** A system prompt as one text. */
