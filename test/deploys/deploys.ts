@@ -1,13 +1,8 @@
 // Deploys changed code under runs that wait, kills the server between, and prints how the runs ended: with kept versions they end
 // under the changed code, without them after it was taken back. npm run test:deploys [-- --runs 1000] [--no-keep]
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-
-const ROOT = resolve(import.meta.dirname, "../..");
+import { inParts, newProject, startServer } from "./server.ts";
+import type { StartedServer } from "./server.ts";
 
 /** How many runs were held, and how many ended in which way. */
 export interface DeployReport {
@@ -62,15 +57,12 @@ export const refund = fromMachine({
 }
 
 /** The agent files. */
-interface AgentFiles {
-  readonly order: string;
-  readonly refund: string;
-}
+type AgentFiles = { readonly order: string; readonly refund: string };
 
-const ORIGINAL: AgentFiles = { order: toOrder(HANDLER), refund: toRefund("asking", "{ amount: 5 }") };
+export const ORIGINAL: AgentFiles = { order: toOrder(HANDLER), refund: toRefund("asking", "{ amount: 5 }") };
 
 /** The deploys: other code of an agent, by what is changed. That of the narrowed schema fits. */
-const DEPLOYS: Readonly<Record<string, Partial<AgentFiles>>> = {
+export const DEPLOYS: Readonly<Record<string, Partial<AgentFiles>>> = {
   text: { order: toOrder(HANDLER.replace("One moment.", "One minute.")) },
   "call added": {
     order: toOrder(
@@ -88,16 +80,10 @@ const DEPLOYS: Readonly<Record<string, Partial<AgentFiles>>> = {
 
 /** Makes runs that wait, and answers a part of them under each deploy. */
 export async function deployUnder({ runs, keep }: DeployOptions): Promise<DeployReport> {
-  const folder = await mkdtemp(join(tmpdir(), "troupe-deploys-"));
+  const project = await newProject();
   const serve = (files: Partial<AgentFiles>): Promise<StartedServer> =>
-    start(folder, { ...ORIGINAL, ...files }, keep ? [] : ["--no-keep-versions"]);
+    startServer(project, { ...ORIGINAL, ...files }, { args: keep ? [] : ["--no-keep-versions"] });
   try {
-    await mkdir(join(folder, "agents"));
-    await mkdir(join(folder, "node_modules"));
-    await symlink(ROOT, join(folder, "node_modules/troupe"));
-    for (const name of ["zod", "xstate"])
-      await symlink(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
-    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
     let server = await serve({});
     const deploys = Object.values(DEPLOYS);
     const asked = Array.from({ length: runs }, (_, index) => {
@@ -136,63 +122,8 @@ export async function deployUnder({ runs, keep }: DeployOptions): Promise<Deploy
     await server.kill();
     return { held, ended: Object.values(ends).reduce((sum, count) => sum + count, 0), ends };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await project.remove();
   }
-}
-
-interface StartedServer {
-  post(agent: string, body: object, query: string): Promise<void>;
-  status(id: string): Promise<Readonly<Record<string, unknown>>>;
-  /** The status when the request has ended. */
-  ended(id: string): Promise<Readonly<Record<string, unknown>>>;
-  /** Ends the process without a warning. */
-  kill(): Promise<void>;
-}
-
-/** Serves agent files with the built command line. */
-async function start(folder: string, files: AgentFiles, options: readonly string[]): Promise<StartedServer> {
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `agents/${name}.ts`), text);
-  const args = [join(ROOT, "dist/cli/main.js"), "serve", "--port", "0", ...options];
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
-  const exited = once(child, "exit");
-  let output = "";
-  const url = await new Promise<string>((found, failed) => {
-    const look = (chunk: Buffer): void => {
-      output += String(chunk);
-      const [, at] = /(http:\/\/127\.0\.0\.1:\d+)/.exec(output) ?? [];
-      if (at !== undefined && output.includes("wires")) found(at);
-    };
-    child.stdout.on("data", look);
-    child.stderr.on("data", look);
-    void exited.then(() => failed(new Error(`the server has ended: ${output}`)));
-  });
-  const status = async (id: string): Promise<Readonly<Record<string, unknown>>> =>
-    (await (await fetch(`${url}/request/${id}`)).json()) as Readonly<Record<string, unknown>>;
-  return {
-    async post(agent, body, query) {
-      const response = await fetch(`${url}/${agent}/process${query}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-      if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
-      await response.arrayBuffer();
-    },
-    status,
-    async ended(id) {
-      await (await fetch(`${url}/getevents/${id}?stream=true&since=0`)).arrayBuffer();
-      return status(id);
-    },
-    async kill() {
-      child.kill("SIGKILL");
-      await exited;
-    },
-  };
-}
-
-/** Works on some of many things at a time. */
-async function inParts<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  for (let at = 0; at < items.length; at += 50) await Promise.all(items.slice(at, at + 50).map(work));
 }
 
 if (import.meta.main) {

@@ -145,7 +145,7 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
   const newer = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: owner } });
   expect(await newer.exited).toBe(78);
   expect(newer.output()).toMatch(
-    /has schema 99, and this version of troupe knows 2 and older\nnpm install troupe@latest/,
+    /has schema 99, and this version of troupe knows 3 and older\nnpm install troupe@latest/,
   );
 });
 
