@@ -32,6 +32,8 @@ export interface MachineState {
   readonly promises: { readonly [path: string]: CallId };
   /** A digest of the chart and of the names in its context; absent in older logs. */
   readonly shape?: string;
+  /** The version of the machine, if it has one. */
+  readonly version?: string;
 }
 
 /** A delayed event of a machine. */

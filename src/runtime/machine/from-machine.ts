@@ -1,4 +1,6 @@
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine } from "xstate";
+import { AgentError } from "../../errors.ts";
+import { isObject } from "../../protocol/json.ts";
 import type { Agent, ChatInput, Collaborators, Effect, MachineOperation, Operation } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { markAgent } from "../agent/definition/check-definition.ts";
@@ -12,7 +14,8 @@ import { checkMachine } from "./copies.ts";
 import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
-import { shapeOf } from "./shape.ts";
+import { shapeOf } from "./stored-state.ts";
+import type { MachineMigrations } from "./stored-state.ts";
 import { checkTakenWhenStopped } from "./takes.ts";
 
 /** What `fromMachine` takes: a machine, and how it is called as an agent. */
@@ -22,6 +25,11 @@ export interface MachineOptions<Events extends MachineOperations = MachineOperat
   readonly version?: string;
   readonly compatible?: readonly string[];
   readonly machine: AnyStateMachine;
+  /**
+   * Brings states that other versions of the machine have logged to this one, by their version. A function gets the snapshot as
+   * `getPersistedSnapshot` has made it and returns the one to continue from. The turns of these versions are continued.
+   */
+  readonly migrate?: MachineMigrations;
   /** Its operations besides chat; a call of one sends the event of that name with the input. */
   readonly operations?: Events;
   /**
@@ -65,9 +73,11 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   actors = {},
   effect = "unsafe",
   output,
+  migrate = {},
   ...options
 }: MachineOptions<Events>): Agent<EventOperations<Events> & ChatOperations> {
   checkMachine(options.name, given);
+  checkMigrations(options, migrate);
   const machine = given.provide({ actors }) as AnyStateMachine;
   const events: MachineOperations = operations ?? {};
   const charts = toCharts(options.name, machine);
@@ -76,7 +86,8 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   const facts = { name: options.name, statechart, operations: [CHAT, ...Object.keys(events)] };
   const journaled = new JournaledMachine(machine);
   const shape = shapeOf(machine, statechart.hash);
-  const run = { machine, journaled, effect, output, charts, facts, shape };
+  const { version, compatible = [] } = options;
+  const run = { machine, journaled, effect, output, charts, facts, shape, version, migrate };
   const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {
@@ -100,14 +111,26 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   };
   const agent = defineAgent({
     ...options,
+    compatible: [...new Set([...compatible, ...Object.keys(migrate)])],
     operations: { chat, ...Object.fromEntries(declared) },
     uses: agentsOf(machine),
   });
   const check: AgentMachine["check"] = (asked, kept) =>
-    checkTakenWhenStopped(facts, machine, toOperationEvent(asked, asked.request.input), kept);
+    checkTakenWhenStopped(run, toOperationEvent(asked, asked.request.input), kept);
   return markAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
     EventOperations<Events> & ChatOperations
   >;
+}
+
+function checkMigrations(
+  { name, version }: { readonly name: string; readonly version?: string },
+  migrate: unknown,
+): void {
+  const functions: readonly unknown[] = isObject(migrate) ? Object.values(migrate) : [migrate];
+  const wrong = functions.some((migration) => typeof migration !== "function");
+  const what = wrong ? "has a function for each version" : "needs a version of the machine";
+  if (!wrong && (version !== undefined || functions.length === 0)) return;
+  throw new AgentError("invalid_request", `migrate of agent ${name} ${what}`);
 }
 
 /** The agents and tools that a machine's actors call, by the names of the actors. */

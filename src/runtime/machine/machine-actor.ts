@@ -28,28 +28,38 @@ import type { ChildChange, LogicHost, StartedPromise } from "./journaled-logic.t
 import { MachineEvents } from "./machine-events.ts";
 import { toOperationEvent } from "./machine-input.ts";
 import type { MachineRun } from "./machine-input.ts";
-import { toSnapshotMisfit } from "./shape.ts";
+import { STATE_LIMIT_BYTES, fromKept, toFitting, toKept } from "./stored-state.ts";
 import { checkTaken, hasActiveChild, startsSomething } from "./takes.ts";
 import { Transitions } from "./transitions.ts";
 
 /** Runs a machine until it is done or nothing is running in it; resolves with its output. */
 export function runMachine(turn: Turn, run: MachineRun): Promise<unknown> {
   const { actor, scope } = TurnHandle.place(turn);
-  const logged = actor.turn.journal.scopes.get(scope.path)?.machine;
-  const misfit = logged && toSnapshotMisfit(run.machine, logged, run.shape);
-  if (misfit) {
-    actor.turn.hold({ ...misfit, scope: scope.path });
+  const { scopes, agentVersion } = actor.turn.journal;
+  const logged = scopes.get(scope.path)?.machine;
+  const kept = logged === undefined ? fromKept(turn.memory.get()) : undefined;
+  const before = actor.depth === 0 && logged ? agentVersion : undefined;
+  const stored = logged ?? kept;
+  const fitting = stored && toFitting(run, { ...(before !== undefined && { version: before }), ...stored });
+  if (fitting?.misfit) {
+    actor.turn.hold({ ...fitting.misfit, scope: scope.path });
     return actor.turn.over();
   }
   if (actor.depth === 0) actor.turn.replay.began();
   if (actor.turn.isRehearsed) return unsettled();
   return new Promise((resolve, reject) => {
-    new MachineActor(turn, actor, scope, run, { resolve, reject }).start();
+    const from = { restored: logged && fitting?.state, kept: kept && fitting?.state.snapshot };
+    new MachineActor(turn, actor, scope, { ...run, ...from }, { resolve, reject }).start();
   });
 }
 
-/** Maximum size of a machine's state in one record. */
-const STATE_LIMIT_BYTES = 1_048_576;
+/** A machine to run, and where it continues. */
+interface ContinuedRun extends MachineRun {
+  /** The state that the turn has logged. */
+  readonly restored: MachineState | undefined;
+  /** The state that the turn before has left. */
+  readonly kept: Json | undefined;
+}
 
 /** The event that starts a machine; it is no transition. */
 const INIT = "xstate.init";
@@ -65,7 +75,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   readonly actor: Actor;
   readonly #turn: Turn;
   readonly #scope: ReplayScope;
-  readonly #run: MachineRun;
+  readonly #run: ContinuedRun;
   readonly #end: MachineEnd;
   readonly #waits: MachineWaits;
   readonly #timers: MachineTimers;
@@ -81,7 +91,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   /** The error that has ended the machine. */
   #error: unknown;
 
-  constructor(turn: Turn, actor: Actor, scope: ReplayScope, run: MachineRun, end: MachineEnd) {
+  constructor(turn: Turn, actor: Actor, scope: ReplayScope, run: ContinuedRun, end: MachineEnd) {
     this.#turn = turn;
     this.actor = actor;
     this.#scope = scope;
@@ -95,8 +105,8 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     });
     this.#timers = new MachineTimers(this);
     this.#promises = new MachinePromises(this, run.effect);
-    this.#restored = actor.turn.journal.scopes.get(scope.path)?.machine;
-    const kept = this.#restored?.snapshot ?? turn.memory.get();
+    this.#restored = run.restored;
+    const kept = run.restored?.snapshot ?? run.kept;
     const passOn = actor.turn.system?.inspectorOf(actor.ref);
     this.#machine = run.journaled.create(this, {
       clock: this.#timers,
@@ -106,7 +116,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
         this.#inspect(event);
       },
       input: run.event,
-      ...(kept !== undefined && kept !== null && { snapshot: kept as unknown as Snapshot<unknown> }),
+      ...(kept !== undefined && { snapshot: kept as unknown as Snapshot<unknown> }),
     });
     this.#timers.follow(this.#machine);
   }
@@ -279,6 +289,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       timers: this.#timers.kept,
       promises: this.#promises.kept,
       shape: this.#run.shape,
+      ...(this.#run.version !== undefined && { version: this.#run.version }),
     };
     this.#isChildNew = false;
     this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
@@ -297,7 +308,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       const result: unknown = output ? output(snapshot) : snapshot.output;
       // A machine that is done starts again in the next turn; otherwise the next turn continues from this
       // state.
-      if (!done) this.#turn.memory.set(this.#machine.getPersistedSnapshot() as unknown as Json);
+      if (!done) this.#turn.memory.set(toKept(this.#machine.getPersistedSnapshot(), this.#run));
       else if (this.#turn.memory.get() !== undefined) this.#turn.memory.set(null);
       this.#stop();
       this.#end.resolve(result);

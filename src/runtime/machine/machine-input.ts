@@ -1,6 +1,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
 import type { Effect } from "../agent/agent.ts";
+import type { MachineMigrations } from "./stored-state.ts";
 import type { MachineCharts } from "./chart/chart.ts";
 import type { JournaledMachine } from "./journaled-logic.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
@@ -36,6 +37,8 @@ export interface MachineRun {
   readonly facts: MachineFacts;
   /** The digest of the form of its state. */
   readonly shape: string;
+  readonly version: string | undefined;
+  readonly migrate: MachineMigrations;
   /** The result of a turn; default: the machine's output. */
   readonly output: ((snapshot: AnyMachineSnapshot) => unknown) | undefined;
 }

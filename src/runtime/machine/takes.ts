@@ -1,9 +1,11 @@
 import { createActor } from "xstate";
-import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, Snapshot } from "xstate";
+import type { AnyActorRef, AnyMachineSnapshot, AnyStateNode, Snapshot } from "xstate";
 import type { Json } from "../../protocol/json.ts";
 import { notAccepted } from "../agent/accepted-operations.ts";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
 import type { MachineEvent } from "./machine-input.ts";
+import { fromKept, toFitting } from "./stored-state.ts";
+import type { StoredMachine } from "./stored-state.ts";
 
 /**
  * Throws `not_accepted` unless a machine has a transition for an event in this state. A guard that throws counts as
@@ -15,19 +17,22 @@ export function checkTaken(facts: MachineFacts, snapshot: AnyMachineSnapshot, ev
 
 /**
  * Throws `not_accepted` unless a machine that is not running would take an event in its kept state, or in its first
- * one. A new machine that starts work by itself, or ends at once, takes every event.
+ * one. A new machine that starts work by itself, or ends at once, takes every event; so does one whose kept state does not fit:
+ * its turn is held.
  */
 export function checkTakenWhenStopped(
-  facts: MachineFacts,
-  machine: AnyStateMachine,
+  { facts, ...stored }: StoredMachine & { readonly facts: MachineFacts },
   event: MachineEvent,
   kept: Json | undefined,
 ): void {
-  const isNew = kept === undefined || kept === null;
+  const before = fromKept(kept);
+  const fitting = before && toFitting(stored, before);
+  if (fitting?.misfit) return;
+  const isNew = fitting === undefined;
   // The actor is never started, so none of its actions and children run.
-  const actor = createActor(machine, {
+  const actor = createActor(stored.machine, {
     input: event,
-    ...(!isNew && { snapshot: kept as unknown as Snapshot<unknown> }),
+    ...(fitting && { snapshot: fitting.state.snapshot as unknown as Snapshot<unknown> }),
   });
   const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
   if (isNew && (snapshot.status !== "active" || startsSomething(snapshot))) return;

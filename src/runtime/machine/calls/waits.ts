@@ -34,7 +34,7 @@ export class MachineWaits {
   /** Opens the waits of new states and cancels those of states that were left. */
   follow(snapshot: AnyMachineSnapshot): void {
     const isAsking = snapshot.status === "active" && snapshot.hasTag("wait");
-    const asked = isAsking ? waitsOf(snapshot) : NONE;
+    const asked = isAsking ? questionsIn(snapshot) : NONE;
     for (const [stateId, callId] of this.#open) {
       if (asked.has(stateId)) continue;
       this.#open.delete(stateId);
@@ -46,7 +46,7 @@ export class MachineWaits {
 
   /** Restores the open waits. */
   restore(snapshot: AnyMachineSnapshot, waits: { readonly [stateId: string]: CallId }): void {
-    const asked = waitsOf(snapshot);
+    const asked = questionsIn(snapshot);
     for (const [stateId, callId] of Object.entries(waits))
       this.#ask(stateId, asked.get(stateId) ?? { request_keys: {} }, callId);
   }
@@ -99,7 +99,8 @@ interface StateWait {
 
 const NONE: ReadonlyMap<string, StateWait> = new Map();
 
-function waitsOf(snapshot: AnyMachineSnapshot): ReadonlyMap<string, StateWait> {
+/** The questions of the states that a machine is in. */
+export function questionsIn(snapshot: AnyMachineSnapshot): ReadonlyMap<string, StateWait> {
   const metas = Object.entries(
     snapshot.getMeta() as { readonly [stateId: string]: Partial<StateWait> | undefined },
   );
