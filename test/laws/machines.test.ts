@@ -159,9 +159,10 @@ interface Played {
 }
 
 /** Plays the machine to its end; the process dies at a commit, before or after it is written. */
-async function play(commit: number, written: boolean): Promise<Played> {
+async function play(commit: number, written: boolean, checkpointEvents = 500): Promise<Played> {
   const host = new TestHost({
     agents: [agent, helper, counter],
+    limits: { checkpointEvents },
     commitFaults: [{ commit, kind: "crash", written }],
   });
   const revive = async (): Promise<void> => {
@@ -199,23 +200,30 @@ async function play(commit: number, written: boolean): Promise<Played> {
   return { states, output: end?.type === "RequestCompleted" ? end.output : end, commits: host.commits };
 }
 
-test("a machine that is crashed at any commit shows the states of one that never crashed", async () => {
-  const { commits, ...calm } = await play(0, true);
-  expect(calm.output).toEqual({
-    notes: [
-      "begin",
-      "xstate.done.actor.0.(machine).working.left.pricing",
-      "one",
-      '{"output":"abab"}',
-      "1",
-      "two",
-      "resume",
-    ],
-  });
-  for (let commit = 1; commit <= commits; commit += 1) {
-    for (const written of [false, true]) {
-      const { states, output } = await play(commit, written);
-      expect({ states, output }, `crashed at commit ${commit}, written: ${written}`).toEqual(calm);
+test.each([
+  { when: "", checkpointEvents: 500 },
+  { when: ", with a checkpoint at almost every commit", checkpointEvents: 1 },
+  { when: ", with a checkpoint now and then", checkpointEvents: 7 },
+])(
+  "a machine that is crashed at any commit shows the states of one that never crashed$when",
+  async ({ checkpointEvents }) => {
+    const { commits, ...calm } = await play(0, true, checkpointEvents);
+    expect(calm.output).toEqual({
+      notes: [
+        "begin",
+        "xstate.done.actor.0.(machine).working.left.pricing",
+        "one",
+        '{"output":"abab"}',
+        "1",
+        "two",
+        "resume",
+      ],
+    });
+    for (let commit = 1; commit <= commits; commit += 1) {
+      for (const written of [false, true]) {
+        const { states, output } = await play(commit, written, checkpointEvents);
+        expect({ states, output }, `crashed at commit ${commit}, written: ${written}`).toEqual(calm);
+      }
     }
-  }
-});
+  },
+);

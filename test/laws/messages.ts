@@ -1,5 +1,6 @@
 import type { LogRecord } from "../../src/ports/log-batch.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
+import { toEntries } from "./history.ts";
 
 /** The messages that the agents of all programs accept; the bodies are numbers. */
 export const MESSAGES = ["red", "blue"] as const;
@@ -14,6 +15,21 @@ export function unreadOf(entries: readonly (Event | LogRecord)[]): readonly stri
       for (const id of entry["ids"] as readonly number[]) unread.delete(id);
   }
   return [...unread.values()];
+}
+
+/** The events and records of a run. */
+interface MessageLog {
+  readonly events: readonly Event[];
+  readonly records: readonly LogRecord[];
+}
+
+/** The ids of the messages that an actor took along when it continued in a run: those that it had not read before. */
+export function carriedInto(
+  { events: [first] }: MessageLog,
+  runs: ReadonlyMap<string, MessageLog>,
+): Set<string> {
+  const source = first?.type === "RunCreated" ? runs.get(first.continues ?? "") : undefined;
+  return new Set(source && unreadOf(toEntries(source.events, source.records)));
 }
 
 /**

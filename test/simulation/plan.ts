@@ -57,6 +57,7 @@ export function createPlan(pick: Picker): Plan {
       queuedRequests: pick.of([1, 8]),
       // Few events, so that actors continue in new runs.
       ...(pick.chance(30) && { keyedRunEvents: pick.of([4, 20]) }),
+      ...(pick.chance(50) && { checkpointEvents: pick.of([1, 10]) }),
     },
     textWindowMs: pick.of([0, 5, 50]),
     lossPercent: pick.of([0, 0, 5, 20]),

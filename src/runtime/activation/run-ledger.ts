@@ -13,7 +13,13 @@ import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import type { HoldReason, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
-import type { AcceptedRequest, ContinuedRecord, PromptRecord, RecordBody } from "../journal/records.ts";
+import type {
+  AcceptedRequest,
+  CheckpointRecord,
+  ContinuedRecord,
+  PromptRecord,
+  RecordBody,
+} from "../journal/records.ts";
 import { toPromptMark } from "../replay/prompts.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
@@ -276,6 +282,13 @@ export class RunLedger {
     if (this.#lastTurn !== undefined && record.agent_version !== undefined)
       this.#lastTurn = { ...this.#lastTurn, agent_version: record.agent_version };
     this.save("due");
+  }
+
+  /** Writes what is needed of the started turn up to a place, from which on it is read then. */
+  keep(record: CheckpointRecord): void {
+    const kept = this.recorder.record(record);
+    this.#evolve({ type: "TurnKept", requestId: record.request_id, base: { at: record.at, kept } });
+    this.save("now");
   }
 
   /** Writes that no served code can continue the turn. */

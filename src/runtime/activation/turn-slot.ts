@@ -29,6 +29,7 @@ import { ActiveTurn } from "../turn/active-turn.ts";
 import type { NextTurn, TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
+import { TurnCheckpoints } from "./turn-checkpoints.ts";
 import { endRequest } from "./end-request.ts";
 import { logAnswer, logReply } from "./held-input.ts";
 import type { HeldLog } from "./held-input.ts";
@@ -76,6 +77,7 @@ export class TurnSlot implements TurnListener {
   /** The code of the passivated turn that was loaded; absent for a turn that starts here. */
   #code: TurnCode | undefined;
   readonly #entry: RequestIndexEntry;
+  readonly #checkpoints: TurnCheckpoints;
   /** Set from when the turn is to be continued until it ends. */
   #continuation: RecoveryAttempt | undefined;
 
@@ -94,6 +96,7 @@ export class TurnSlot implements TurnListener {
     this.#listener = listener;
     this.#passivated = passivated?.journal;
     this.#code = code;
+    this.#checkpoints = new TurnCheckpoints(context, ledger);
     this.#entry = new RequestIndexEntry(context, ledger, {
       segment: passivated && toSegment(passivated.journal.lastResume, this.waits),
       wakeAt: passivated?.entry.wakeAt,
@@ -193,7 +196,8 @@ export class TurnSlot implements TurnListener {
     const speaker = ledger.speakerOf(accepted);
     const started = ledger.start(speaker, accepted, agent && this.#context.agents.versionOf(agent), isQueued);
     ledger.enter("start");
-    ledger.recorder.watched = false;
+    // A turn of a machine has checkpoints, for which its commits are counted.
+    ledger.recorder.watched = agent?.machine !== undefined;
     const turn = this.#open(NEW_TURN, { agent, speaker });
     if (turn === undefined) return started.text;
     // No agent code runs before the start of its turn is committed.
@@ -351,7 +355,10 @@ export class TurnSlot implements TurnListener {
   /** Adds the changes of the request's index entry to the batch that is about to be committed. */
   beforeCommit(): void {
     this.#continuation?.beforeCommit();
-    if (this.#turn && !this.#turn.ended) this.#entry.beforeCommit(this.#turn);
+    const turn = this.#turn;
+    if (turn === undefined || turn.ended) return;
+    this.#entry.beforeCommit(turn);
+    this.#checkpoints.follow(turn);
   }
 
   /** Updates the request index after a change of what the turn waits for. */

@@ -23,6 +23,7 @@ export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set([
   "Accepted",
   "Accompanied",
   "Begun",
+  "Checkpoint",
   "ConfigRecorded",
   "Forked",
   "Held",

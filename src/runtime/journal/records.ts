@@ -95,6 +95,15 @@ export interface PromptRecord {
   readonly cut?: true;
 }
 
+/** What is needed to continue a turn that stands at a place of the log: the log before that is not read for it. */
+export interface CheckpointRecord {
+  readonly type: "Checkpoint";
+  readonly request_id: RequestId;
+  /** The newest event and record that it covers. */
+  readonly at: RecordPosition;
+  readonly journal: Json;
+}
+
 /** A request goes on in a next turn: what is before is not needed to run it. */
 export interface ContinuedRecord {
   readonly type: "Continued";
@@ -194,6 +203,7 @@ export type RecordBody =
   | PromptRecord
   /** A turn ends, and the next one of its request begins with this operation. */
   | ContinuedRecord
+  | CheckpointRecord
   /** The run started as a copy of another's history with this many turns. */
   | { readonly type: "Forked"; readonly turns: number }
   /** The run belongs to a schedule with these times, which began at this time, in milliseconds since 1970. */

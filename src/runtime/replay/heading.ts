@@ -93,6 +93,10 @@ export function withRecord(state: RunState, record: PlacedRecord): RunState {
       return evolve(state, record);
     case "Received":
       return withProgress(evolve(state, record));
+    case "Checkpoint": {
+      const { request_id: requestId, at, n, after } = record;
+      return evolve(state, { type: "TurnKept", requestId, base: { at, kept: { n, after } } });
+    }
     case "Continued":
       return evolve(state, { type: "TurnContinued", record, at: { n: record.n, after: record.after } });
     case "Prompt":

@@ -2,6 +2,7 @@ import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { contentAt, countTexts, encodeTexts, fieldsOf } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
+import { isUnder } from "../../protocol/ids.ts";
 import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toPublished } from "../agent/result-file.ts";
@@ -9,6 +10,8 @@ import { branchedCall, callAbove, pathTo, scopeOf } from "../journal/call-id.ts"
 import type { MachineState } from "../journal/records.ts";
 import { isActorCall } from "./actor-request.ts";
 import type { PlacedRecord } from "./entries.ts";
+import { KEPT_ANSWERS } from "./kept-journal.ts";
+import type { KeptJournal, KeptScope } from "./kept-journal.ts";
 import { MessageBodies } from "./message-bodies.ts";
 import { toPromptMark } from "./prompts.ts";
 import {
@@ -69,11 +72,17 @@ export class JournalBuilder {
   readonly #bodies: MessageBodies;
 
   /** `root` is the scope of the turn's own handler. */
-  constructor(root: string, bodies: MessageBodies = new MessageBodies(), base?: TurnBase) {
+  constructor(
+    root: string,
+    bodies: MessageBodies = new MessageBodies(),
+    base?: TurnBase,
+    kept?: KeptJournal,
+  ) {
     this.#root = root;
     this.#bodies = bodies;
     this.#agentVersion = base?.agentVersion;
     this.#usage = base?.usage ?? {};
+    if (kept) this.#restore(kept);
   }
 
   /** Adds the next event of the turn. */
@@ -120,6 +129,8 @@ export class JournalBuilder {
       }
       case "Received": {
         const { call_id: callId, name } = record;
+        // A request that joins the turn has a journal of its own, which would take the body from this one.
+        if (!isUnder(callId, this.#root)) return;
         const value = this.#bodies.of(record.ids);
         if (name !== undefined) return this.#step(callId, unreadSignature(name), value);
         return this.#settle(callId, { ok: true, value });
@@ -178,6 +189,63 @@ export class JournalBuilder {
       default:
         return;
     }
+  }
+
+  /**
+   * What of the entries so far is needed to continue the turn. A machine continues from its state, so the steps of its
+   * sequence and the calls that it does not wait for are left out.
+   */
+  kept(): KeptJournal {
+    const calls = [...this.#calls.values()].filter(({ callId, outcome, wait }) =>
+      outcome === undefined && wait === undefined ? true : !this.#isPast(callId),
+    );
+    const callIds = new Set(calls.map(({ callId }) => callId));
+    const scopes = [...this.#scopes].filter(
+      ([path]) => path === this.#root || callIds.has(path as CallId) || !this.#isScopePast(path),
+    );
+    return {
+      calls,
+      tried: [...this.#tried].map(({ callId }) => callId),
+      scopes: scopes.map(([path, scope]) => [path, toKeptScope(scope)]),
+      deliveries: this.#deliveries.filter(({ callId }) => !this.#isPast(callId)),
+      artifacts: [...this.#artifacts]
+        .filter(([, { callId }]) => callIds.has(callId))
+        .map(([artifactId, { callId }]) => [artifactId, callId]),
+      staged: [...this.#staged],
+      holders: [...this.#holders],
+      configs: [...this.#configs],
+      resumeIds: [...this.#resumeIds].slice(-KEPT_ANSWERS),
+      isIterated: this.#isIterated,
+      lastResume: this.#lastResume,
+      usage: this.#usage,
+      ...(this.#agentVersion !== undefined && { agentVersion: this.#agentVersion }),
+    };
+  }
+
+  #restore(kept: KeptJournal): void {
+    for (const fields of kept.calls) {
+      const call = Object.assign(new CallRecord(fields.callId), fields);
+      this.#calls.set(call.callId, call);
+      if (call.wait) this.#waits.set(call.wait.waitId, call);
+    }
+    for (const callId of kept.tried) this.#tried.add(this.#callOf(callId));
+    for (const [path, { transcript, items, ...scope }] of kept.scopes)
+      this.#scopes.set(path, {
+        ...scope,
+        // The replay releases the steps that it has made.
+        ...(items && { items: [...items] }),
+        ...(transcript && { transcript: Transcript.from(transcript) }),
+      });
+    this.#deliveries.push(...kept.deliveries);
+    for (const [artifactId, callId] of kept.artifacts) this.#artifacts.set(artifactId, this.#callOf(callId));
+    for (const [agent, value] of kept.staged) this.#staged.set(agent, value);
+    for (const [agent, callId] of kept.holders) this.#holders.set(agent, callId);
+    for (const [agent, config] of kept.configs) this.#configs.set(agent, config);
+    for (const resumeId of kept.resumeIds) this.#resumeIds.add(resumeId);
+    this.#isIterated = kept.isIterated;
+    this.#lastResume = kept.lastResume;
+    this.#usage = kept.usage;
+    this.#agentVersion = kept.agentVersion;
   }
 
   journal(): TurnJournal {
@@ -388,6 +456,13 @@ export class JournalBuilder {
     }
     return false;
   }
+}
+
+/** A sequence as plain data; of a machine only the number of its steps. */
+function toKeptScope({ transcript, items, skipped = 0, ...scope }: ScopeRecord): KeptScope {
+  const said = transcript && { transcript: transcript.kept };
+  if (scope.machine) return { ...scope, ...said, skipped: skipped + (items?.length ?? 0) };
+  return { ...scope, ...said, ...(items && { items: [...items] }), ...(skipped > 0 && { skipped }) };
 }
 
 function hasOpen({ waits, timers, promises }: MachineState, callId: CallId): boolean {

@@ -1,15 +1,18 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim, EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, Snapshot } from "../../ports/log-entries.ts";
-import { countTexts } from "../../protocol/events/texts.ts";
+import type { RecordPosition } from "../../ports/log-batch.ts";
+import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import { countTexts, sliceTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
 import { toHeading, withEvent, withProgress, withRecord } from "./heading.ts";
-import { forEachEntry } from "./entries.ts";
+import { forEachEntry, readRecord } from "./entries.ts";
 import type { PlacedRecord, Range, Visitor } from "./entries.ts";
 import { JournalBuilder } from "./journal-builder.ts";
+import type { KeptJournal } from "./kept-journal.ts";
 import { MessageBodies } from "./message-bodies.ts";
 import { fromSnapshot, initialRunState, startedOf } from "./run-state.ts";
 import type { OpenRequest, RunState } from "./run-state.ts";
@@ -39,15 +42,74 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
   const loading = new RunLoader(snapshot);
   const before = startedOf(loading.state);
-  const started =
-    before && before.base === undefined ? (await log.lookup(before.accepted.requestId))?.started : undefined;
-  await forEachEntry(log, runId, loading.rangeFrom(started), loading);
+  const base = before && (await readBase(log, runId, before));
+  if (before && base) loading.continue(before, base);
+  await forEachEntry(log, runId, loading.range, loading);
   const { state, journal } = loading;
   const bodies = await loading.unreadBodies(log, runId);
   const open = startedOf(state);
   if (open === undefined || journal === undefined) return { state, bodies };
   const entry = (await log.lookup(open.accepted.requestId)) ?? {};
   return { state, bodies, passivated: { journal, waiting: run.status === "waiting", entry } };
+}
+
+/** A place from which the journal of a turn is read, and what is needed of the turn before it. */
+interface ReadBase {
+  readonly at: RecordPosition;
+  readonly kept?: KeptJournal;
+}
+
+/** Finds the place from which the journal of a turn is read. */
+async function readBase(
+  log: EventLog,
+  runId: RunId,
+  { accepted, base }: OpenRequest,
+): Promise<ReadBase | undefined> {
+  if (base && base.kept === undefined) return { at: base.at };
+  const record = base?.kept && (await readRecord(log, runId, base.kept));
+  if (record?.type === "Checkpoint") return { at: record.at, kept: record.journal as unknown as KeptJournal };
+  const started = (await log.lookup(accepted.requestId))?.started;
+  // The records behind an event are found by the event.
+  return started === undefined ? undefined : { at: { after: started - 1, n: 0 } };
+}
+
+/**
+ * Reads what is needed to continue a started turn that stands at a place of the log, and where that was kept before;
+ * `undefined` if the log no longer has it.
+ */
+export async function readKept(
+  log: EventLog,
+  runId: RunId,
+  open: OpenRequest,
+  to: RecordPosition,
+): Promise<KeptJournal | undefined> {
+  const base = await readBase(log, runId, open);
+  if (base === undefined) return undefined;
+  const { requestId } = open.accepted;
+  const bodies = new MessageBodies();
+  const builder = new JournalBuilder(rootOf(open.turn ?? 1), bodies, open.base, base.kept);
+  let id = base.at.after;
+  const visitor: Visitor = {
+    event(text) {
+      id += 1;
+      if (id > to.after) return;
+      if (typeOf(text) === "MessageReceived") bodies.add(id, toHeading(text).message?.body ?? null);
+      else if (requestIdOf(text) === requestId) builder.event(text);
+    },
+    texts(texts) {
+      const before = id;
+      id += countTexts(texts);
+      if (texts.speaker.address.request_id === requestId && before < to.after)
+        builder.texts(id > to.after ? sliceTexts(texts, 0, to.after - before) : texts);
+    },
+    record(record) {
+      if (record.n <= to.n) builder.record(record);
+    },
+  };
+  // The records behind the last event belong to it, so the next event ends the range.
+  await forEachEntry(log, runId, { head: base.at.after, records: base.at.n, end: to.after + 1 }, visitor);
+  await bodies.complete(log, runId);
+  return builder.kept();
 }
 
 /** The state of a run when the event with this id was the newest, before later records. */
@@ -80,11 +142,15 @@ class RunLoader implements Visitor {
   readonly #readers = new Map<RequestId, JournalBuilder>();
   readonly #bodies = new MessageBodies();
   /** The id of the last visited event. */
-  #id = 0;
+  #id: number;
+  /** The number of the last record that is not visited. */
+  #records: number;
 
   constructor(snapshot: Snapshot | undefined) {
     this.state = snapshot === undefined ? initialRunState : fromSnapshot(snapshot.data);
     this.#covered = snapshot ?? { head: 0, records: 0 };
+    this.#id = this.#covered.head;
+    this.#records = this.#covered.records;
     const open = startedOf(this.state);
     if (open) this.#begin(open);
   }
@@ -95,13 +161,17 @@ class RunLoader implements Visitor {
     return open && this.#readers.get(open.accepted.requestId)?.journal();
   }
 
-  /** The part of the log to visit, given the id of the RequestStarted that the snapshot covers, if any. */
-  rangeFrom(started: number | undefined): Range {
+  /** Reads a turn that the snapshot covers from its base on. */
+  continue(open: OpenRequest, { at, kept }: ReadBase): void {
     const { head, records } = this.#covered;
-    const base = startedOf(this.state)?.base;
-    this.#id = Math.min(head, base?.at.after ?? (started ?? Infinity) - 1);
-    const first = base?.at.n ?? (started === undefined ? records : 0);
-    return { head: this.#id, records: Math.min(first, records) };
+    this.#begin(open, kept);
+    this.#id = Math.min(head, at.after);
+    this.#records = Math.min(records, at.n);
+  }
+
+  /** The part of the log to visit. */
+  get range(): Range {
+    return { head: this.#id, records: this.#records };
   }
 
   /** Reads the bodies that the journals and the state need. */
@@ -150,7 +220,7 @@ class RunLoader implements Visitor {
     if (open) this.#begin(open);
   }
 
-  #begin({ accepted: { requestId }, turn = 1, base }: OpenRequest): void {
-    this.#readers.set(requestId, new JournalBuilder(rootOf(turn), this.#bodies, base));
+  #begin({ accepted: { requestId }, turn = 1, base }: OpenRequest, kept?: KeptJournal): void {
+    this.#readers.set(requestId, new JournalBuilder(rootOf(turn), this.#bodies, base, kept));
   }
 }

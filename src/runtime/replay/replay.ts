@@ -39,6 +39,11 @@ export class Replay {
     return this.#scopes.get(path)?.items;
   }
 
+  /** The number of steps of a sequence that no code makes again. */
+  skippedOf(path: string): number {
+    return this.#scopes.get(path)?.skipped ?? 0;
+  }
+
   /** The code of a sequence has made a step again. */
   stepped(path: string): void {
     const left = this.#left.get(path);

@@ -63,6 +63,8 @@ export interface OpenRequest {
 /** The place from which the journal of a turn is read, and what is known of the time before it. */
 export interface TurnBase {
   readonly at: RecordPosition;
+  /** The record with what is needed of the turn before the place; absent if that is nothing. */
+  readonly kept?: RecordPosition;
   /** The version of the agent at the start of the turn. */
   readonly agentVersion?: string;
   /** The usage of the turns before. */
@@ -83,6 +85,7 @@ export type RunStateChange =
   | { readonly type: "Prompted"; readonly prompt: PromptMark }
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
   | { readonly type: "TurnContinued"; readonly record: ContinuedRecord; readonly at: RecordPosition }
+  | { readonly type: "TurnKept"; readonly requestId: RequestId; readonly base: TurnBase }
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
   | { readonly type: "RequestHeld"; readonly requestId: RequestId; readonly hold: HeldTurn }
   | { readonly type: "RequestContinued"; readonly requestId: RequestId }
@@ -114,6 +117,8 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
         open: patch(state.open, change.requestId, { turn: turns, config: state.config }),
       };
     }
+    case "TurnKept":
+      return { ...state, open: patch(state.open, change.requestId, { base: change.base }) };
     case "TurnContinued":
       return continued(state, change.record, change.at);
     case "RequestCompleted":
@@ -171,6 +176,7 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       if (!isRoot(actor)) return state;
       return { ...state, prompts: { ...state.prompts, [agent]: change.prompt } };
     }
+    case "Checkpoint":
     case "Continued":
     case "Sleep":
     case "Woke":

@@ -43,7 +43,7 @@ export class ReplayScope {
     this.path = path;
     this.#replay = replay;
     this.#items = items;
-    this.#logged = items.length;
+    this.#logged = items.length + replay.skippedOf(path);
     this.#parent = parent;
   }
 

@@ -7,6 +7,12 @@ interface Part {
   readonly callId: CallId | undefined;
 }
 
+/** A transcript as plain data. */
+export interface KeptTranscript {
+  readonly parts: readonly { readonly text: string; readonly callId?: CallId }[];
+  readonly isWhole: boolean;
+}
+
 /** The approximate maximum length in characters; a result contains no more. */
 const LIMIT = 128 * 1024;
 
@@ -42,6 +48,25 @@ export class Transcript {
     }
     last.pieces.push(text);
     if (last.pieces.length >= PIECES) last.joined.push(last.pieces.splice(0).join(""));
+  }
+
+  /** The transcript as plain data. */
+  get kept(): KeptTranscript {
+    return {
+      parts: this.#parts.map((part) => ({
+        text: toText(part),
+        ...(part.callId !== undefined && { callId: part.callId }),
+      })),
+      isWhole: this.#isWhole,
+    };
+  }
+
+  /** The transcript that was kept. */
+  static from({ parts, isWhole }: KeptTranscript): Transcript {
+    const transcript = new Transcript();
+    for (const { text, callId } of parts) transcript.add(text, callId);
+    transcript.#isWhole = isWhole;
+    return transcript;
   }
 
   /** Removes the text of a completion that is retried. */

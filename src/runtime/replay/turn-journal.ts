@@ -120,6 +120,8 @@ export class CallRecord {
 export interface ScopeRecord {
   /** Its steps, in order; absent if it has none. */
   items?: ScopeItem[];
+  /** The number of steps before them that no code makes again; absent for none. */
+  skipped?: number;
   /** What its actor has said. */
   transcript?: Transcript;
   /** The newest state of its machine. */

@@ -4,6 +4,7 @@ import type { EventType } from "../../../src/protocol/events/event-body.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
 import { toEntries } from "../history.ts";
 import type { AcceptedRequest } from "../../../src/runtime/journal/records.ts";
+import { carriedInto } from "../messages.ts";
 
 type Typed<Type extends EventType> = Event & { readonly type: Type };
 
@@ -96,11 +97,13 @@ function findRequests(runs: ReadonlyMap<string, ActorLog>): ReadonlyMap<string, 
     return found;
   };
   for (const { events, records } of runs.values()) {
+    const carried = carriedInto({ events, records }, runs);
     for (const record of records)
       if (record.type === "Accepted") of(acceptedIn(record).requestId).accepted += 1;
     for (const event of events) {
       if (event.forked_from) continue;
-      if (event.type === "MessageReceived") of(event.message_id).messages += 1;
+      if (event.type === "MessageReceived" && !carried.delete(event.message_id))
+        of(event.message_id).messages += 1;
       if (event.depth > 0 || event.request_id === null) continue;
       if (event.type === "RequestStarted") of(event.request_id).starts += 1;
       if (event.type === "RequestCompleted") of(event.request_id).end = event;

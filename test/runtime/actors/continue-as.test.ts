@@ -1,5 +1,6 @@
-import { defineAgent, defineTool, operation } from "troupe";
+import { createRuntime, defineAgent, defineTool, memoryLog, operation } from "troupe";
 import type { Event } from "troupe/protocol";
+import { manualEnvironment } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { asked, TestHost } from "../test-host.ts";
@@ -120,6 +121,49 @@ describe("turn.continueAs", () => {
       error: { message: expect.stringContaining("only the requested agent can continue its turn") as string },
     });
   });
+});
+
+test("a loop of many turns is loaded from its newest one", async () => {
+  const environment = manualEnvironment();
+  const memory = memoryLog();
+  const first = createRuntime({ agents, environment, log: memory });
+  const listen = {
+    type: "OperationRequest",
+    operation: "listen",
+    input: {},
+    key: "one",
+    request_id: asked,
+  } as const;
+  await first.process("looper", listen);
+  await environment.idle();
+  for (let body = 1; body <= 500; body += 1) {
+    await first.process("looper", { type: "Message", name: "more", body, key: "one" });
+    await environment.idle();
+  }
+  const runId = (await first.find("looper", "one")) ?? "";
+  expect((await memory.run(runId))?.turns).toBe(501);
+  await first.close();
+
+  let read = 0;
+  const log = memory.reopen();
+  const next = createRuntime({
+    agents,
+    environment,
+    log: {
+      ...log,
+      async read(id, options) {
+        const page = await log.read(id, options);
+        if (options.records === true) read += page.events.length + page.records.length;
+        return page;
+      },
+    },
+  });
+  await next.process("looper", { type: "Message", name: "more", body: 1, key: "one" });
+  await environment.idle();
+  expect(read).toBeLessThan(300);
+  await environment.advance(2_000);
+  expect(await next.status(asked)).toMatchObject({ status: "completed", output: 125_251 });
+  await next.close();
 });
 
 const faults = Array.from({ length: 24 }, (_, index) => index + 1).flatMap((commit) =>

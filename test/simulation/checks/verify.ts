@@ -4,7 +4,7 @@ import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.t
 import { checkActors, checkOutboxes } from "../../laws/checks/actors.ts";
 import { findMistimed } from "../../laws/checks/schedules.ts";
 import { isParked, toEntries } from "../../laws/history.ts";
-import { checkMessages, unreadOf } from "../../laws/messages.ts";
+import { carriedInto, checkMessages } from "../../laws/messages.ts";
 import { checkInvariants, compareWithPrograms } from "../../laws/checks/verify-turn.ts";
 import { Model } from "../../laws/model.ts";
 import type { Kept } from "../../laws/model.ts";
@@ -103,10 +103,7 @@ function verifyMessages({ observer, shared }: Quiescence): readonly string[] {
   const received = new Set<string>();
   for (const [runId, { events, records }] of observer.runs) {
     faults.push(...checkMessages(toEntries(events, records)).map((fault) => `run ${runId}: ${fault}`));
-    const [first] = events;
-    const source = first?.type === "RunCreated" ? observer.runs.get(first.continues ?? "") : undefined;
-    // An actor takes its unread messages along when it continues in a new run.
-    const carried = new Set(source && unreadOf(toEntries(source.events, source.records)));
+    const carried = carriedInto({ events, records }, observer.runs);
     for (const event of events) {
       if (event.type !== "MessageReceived" || event.forked_from || carried.delete(event.message_id)) continue;
       if (received.has(event.message_id)) faults.push(`${event.message_id} was received in two runs`);

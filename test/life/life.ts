@@ -1,0 +1,225 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { createRuntime, memoryLog } from "troupe";
+import type { EventLog, Limits, Runtime } from "troupe";
+import { sqliteLog } from "troupe/storage/sqlite";
+import { manualEnvironment } from "troupe/testing";
+import { chart, looper, steps, walker } from "./agents.ts";
+
+/**
+ * Actors that live long: what a message costs at the start and at the end of a life, and after a restart. Run it with
+ * `npm run test:life`, or one part with `npm run test:life -- --only chart --log sqlite --times 100000`.
+ */
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    log: { type: "string", default: "sqlite" },
+    times: { type: "string", default: "100000" },
+  },
+});
+const times = Number(values.times);
+/** The cost at an age is that of this many messages. */
+const SAMPLE = Math.min(2_000, times / 10);
+
+/** How much dearer a message may be at the end of a life. */
+const GROWTH = 1.3;
+/** What the first ask after a restart may cost, in milliseconds of CPU. */
+const FIRST_ASK_MS = 20;
+
+const faults: string[] = [];
+
+/** A store for one part, which can be closed and opened again. */
+interface Store {
+  open(): EventLog;
+  remove(): Promise<void>;
+}
+
+async function createStore(): Promise<Store> {
+  if (values.log === "memory") {
+    const log = memoryLog();
+    return { open: () => log.reopen(), remove: async () => {} };
+  }
+  const directory = await mkdtemp(join(tmpdir(), "troupe-life-"));
+  return {
+    open: () => sqliteLog(directory, { durability: "relaxed" }),
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+/** Milliseconds of CPU that this process has used. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+function start(log: EventLog, limits: Partial<Limits> = {}): Runtime {
+  return createRuntime({ agents: [chart, looper, walker], log, limits });
+}
+
+/** Resolves when the process has done nothing for a moment: a log checks itself after it was opened. */
+async function quiet(): Promise<void> {
+  for (let before = cpuMs(), isBusy = true; isBusy; before = cpuMs()) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 200);
+    });
+    isBusy = cpuMs() - before > 10;
+  }
+}
+
+/** Compares the cost of a message at the start and at the end. */
+function compare(what: string, samples: readonly number[]): void {
+  // The first ones warm the process up.
+  const [, first = 0] = samples;
+  const last = samples.at(-1) ?? 0;
+  const heapMb = Math.round(process.memoryUsage().heapUsed / 1_048_576);
+  const us = (ms: number): string => `${Math.round((ms * 1_000) / SAMPLE)} µs`;
+  console.log(`${what}: ${us(first)} at the start, ${us(last)} at the end; heap ${heapMb} MB`);
+  if (last > GROWTH * first)
+    faults.push(`${what}: a message at the end costs ${(last / first).toFixed(2)} times`);
+}
+
+/** The CPU of the first ask of an actor in a process that has worked with young ones before, so that its code is warm. */
+async function firstAsk(
+  store: Store,
+  what: string,
+  ask: (runtime: Runtime) => Promise<unknown>,
+): Promise<void> {
+  const runtime = start(store.open());
+  await runtime.ready();
+  for (const key of ["warm", "warmer"]) {
+    await runtime.ask(walker, "where", {}, { key });
+    await runtime.ask(looper, "loop", { step: 1, last: 2 }, { key });
+    await runtime.process("chart", { type: "OperationRequest", operation: "add", input: { amount: 0 }, key });
+    for (const amount of [1, 2, 3]) await runtime.ask(chart, "add", { amount }, { key });
+  }
+  await quiet();
+  const before = cpuMs();
+  await ask(runtime);
+  const ms = cpuMs() - before;
+  console.log(`${what}: the first ask after a restart takes ${ms.toFixed(1)} ms of CPU`);
+  if (ms > FIRST_ASK_MS)
+    faults.push(`${what}: the first ask after a restart takes ${ms.toFixed(1)} ms of CPU`);
+  await runtime.close();
+}
+
+const parts: { readonly [name: string]: () => Promise<void> } = {
+  /** Messages to a chart that never ends. */
+  async chart() {
+    const store = await createStore();
+    const runtime = start(store.open());
+    const key = "one";
+    await runtime.process("chart", { type: "OperationRequest", operation: "add", input: { amount: 0 }, key });
+    const samples: number[] = [];
+    for (let sent = 0, before = cpuMs(); sent < times; sent += 1) {
+      await runtime.ask(chart, "add", { amount: 1 }, { key });
+      if ((sent + 1) % SAMPLE !== 0) continue;
+      samples.push(cpuMs() - before);
+      before = cpuMs();
+    }
+    compare(`${times} messages to a chart`, samples);
+    await runtime.close();
+    await firstAsk(store, "chart", (next) => next.ask(chart, "add", { amount: 1 }, { key }));
+    await store.remove();
+  },
+
+  /** A loop of turns by continueAs. */
+  async loop() {
+    const store = await createStore();
+    const runtime = start(store.open());
+    const samples: number[] = [];
+    let before = cpuMs();
+    steps.listener = (step) => {
+      if (step % SAMPLE !== 0) return;
+      samples.push(cpuMs() - before);
+      before = cpuMs();
+    };
+    await runtime.ask(looper, "loop", { step: 1, last: times }, { key: "one" });
+    compare(`${times} steps of a loop`, samples);
+    // It waits now for a message, and is at its last step.
+    await runtime.process("looper", { type: "OperationRequest", operation: "listen", input: {}, key: "one" });
+    await runtime.close();
+    await firstAsk(store, "loop", async (next) => {
+      await next.process("looper", { type: "Message", name: "stop", body: null, key: "one" });
+      return next.ask(looper, "loop", { step: 1, last: 1 }, { key: "one" });
+    });
+    await store.remove();
+  },
+
+  /** Steps that an actor tells itself. */
+  async steps() {
+    const store = await createStore();
+    const runtime = start(store.open(), { ownSteps: 1_000_000 });
+    const samples: number[] = [];
+    let before = cpuMs();
+    const done = Promise.withResolvers<void>();
+    steps.listener = (step) => {
+      if (step % SAMPLE === 0) {
+        samples.push(cpuMs() - before);
+        before = cpuMs();
+      }
+      if (step === times) done.resolve();
+    };
+    await runtime.ask(walker, "walk", { to: times }, { key: "one" });
+    await done.promise;
+    compare(`${times} steps that an actor tells itself`, samples);
+    await runtime.close();
+    await firstAsk(store, "steps", (next) => next.ask(walker, "where", {}, { key: "one" }));
+    await store.remove();
+  },
+
+  /** A heart that beats every 100 ms, by a clock of the test. */
+  async beats() {
+    const environment = manualEnvironment();
+    const beats = Math.min(times, 10_000);
+    const runtime = createRuntime({ agents: [walker], environment, log: memoryLog() });
+    let last = 0;
+    steps.listener = (step) => {
+      last = step;
+    };
+    const begun = runtime.ask(walker, "beat", { to: beats }, { key: "one" });
+    for (let tenths = 0; tenths < 2 * beats && last < beats; tenths += 1) await environment.advance(100);
+    await begun;
+    console.log(
+      `beats: ${last} of ${beats} in ${Math.round(environment.monotonic() / 1_000)} s of the clock`,
+    );
+    if (last !== beats) faults.push(`the heart has beaten ${last} times`);
+    await runtime.close();
+  },
+
+  /** Clients that never pause, through three renewals. */
+  async clients() {
+    const store = await createStore();
+    // Two events a turn.
+    const limits = { queuedRequests: 64, keyedRunEvents: Math.floor(times / 2), runEvents: times };
+    const runtime = start(store.open(), limits);
+    const answers = new Set<unknown>();
+    let left = times;
+    await Promise.all(
+      Array.from({ length: 32 }, async () => {
+        while (left > 0) {
+          left -= 1;
+          try {
+            answers.add(await runtime.ask(walker, "step", {}, { key: "one" }));
+          } catch (error) {
+            faults.push(`a client was refused: ${String(error)}`);
+          }
+        }
+      }),
+    );
+    let renewals = 0;
+    for (const { key } of (await runtime.runs({ limit: 100, agent: "walker" })).runs)
+      if (key === undefined) renewals += 1;
+    console.log(`clients: ${answers.size} different answers to ${times} asks, ${renewals} renewals`);
+    if (answers.size !== times) faults.push(`${times} asks have ${answers.size} answers`);
+    if (renewals < 3) faults.push(`${renewals} renewals`);
+    await runtime.close();
+    await store.remove();
+  },
+};
+
+for (const [name, part] of Object.entries(parts))
+  if (values.only === undefined || values.only === name) await part();
+for (const fault of faults) console.error(fault);
+process.exitCode = faults.length > 0 ? 1 : 0;
