@@ -9,7 +9,7 @@ import { judgePrompt, reviewOf, settleAnswer } from "./guards.ts";
 import type { ModelGuard } from "./guards.ts";
 import { toKit } from "./kit.ts";
 import type { KitSource } from "./kit.ts";
-import { ChatHistory } from "./prompt/chat-history.ts";
+import { ChatHistory, toHistoryBytes } from "./prompt/chat-history.ts";
 import { filesForModels } from "./prompt/files.ts";
 import { parseCompletion, toMessage } from "../runtime/model/prompt.ts";
 import type { Completion, Instructions, Message, ModelSettings, Prompt } from "../runtime/model/prompt.ts";
@@ -27,7 +27,7 @@ export interface LlmSettings {
   readonly guards: readonly ModelGuard[];
   readonly maxSteps: number;
   readonly parallelCalls: number;
-  readonly historyBytes: number;
+  readonly historyTokens: number;
   readonly output?: Schema<unknown>;
   readonly outputSchema?: JsonObject;
 }
@@ -52,10 +52,11 @@ export interface LlmAnswer {
 
 /** Lets a model answer a text and makes the calls that it asks for. */
 export async function converse(settings: LlmSettings, input: string, turn: Turn): Promise<LlmAnswer> {
-  const { name, guards, maxSteps, parallelCalls, historyBytes } = settings;
+  const { name, guards, maxSteps, parallelCalls, historyTokens } = settings;
+  const partBytes = toHistoryBytes(historyTokens) / 4;
   const { model, tools } = await toKit(settings.kit, turn);
   const how = { ...settings.completion, model };
-  const conversation = new ChatHistory(turn.memory.get(), historyBytes);
+  const conversation = new ChatHistory(turn.memory.get(), historyTokens);
   const frame = toFrame(settings, turn);
   const review = reviewOf(turn, guards);
   /** Adds what a person says, as the guards let it pass. */
@@ -68,17 +69,17 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   /** Adds the hints that a person has sent since the last look. */
   const addHints = async (): Promise<boolean> => {
     const hints = turn.received(STEER) as readonly string[];
-    for (const hint of hints) await hear({ role: "user", content: cut(hint, historyBytes / 4) });
+    for (const hint of hints) await hear({ role: "user", content: cut(hint, partBytes) });
     return hints.length > 0;
   };
-  await hear(await withAttachments(input, turn, historyBytes / 4));
+  await hear(await withAttachments(input, turn, partBytes));
   let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {
     // After the results of all calls: providers accept nothing between a call and its result.
     await addHints();
     await conversation.compact(turn, how);
     const prefix = /\S$/.test(said) ? "\n\n" : "";
-    const ask = async (): Promise<Json> => {
+    const ask = async (): Promise<Completion> => {
       const { messages } = conversation;
       const own =
         typeof settings.settings === "function"
@@ -90,14 +91,19 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
         tools: await tools.descriptions(turn),
         ...(own && { settings: own }),
       };
-      return turn.complete({ ...how, input: prompt as unknown as Json, prefix, ...(review && { review }) });
+      const input = prompt as unknown as Json;
+      const completion = parseCompletion(
+        await turn.complete({ ...how, input, prefix, ...(review && { review }) }),
+      );
+      conversation.measure(prompt, completion.promptTokens);
+      return completion;
     };
-    const completion = parseCompletion(await askOrCompact(ask, conversation, how, turn));
+    const completion = await askOrCompact(ask, conversation, how, turn);
     await settleAnswer(turn, completion, prefix);
     conversation.add(toMessage(completion));
     said += completion.text;
     if (completion.toolCalls.length > 0) {
-      const calls = { tools, guards, parallelCalls, limitBytes: historyBytes / 4 };
+      const calls = { tools, guards, parallelCalls, limitBytes: partBytes };
       conversation.add(...(await callTools(turn, completion.toolCalls, calls)));
       continue;
     }
@@ -115,11 +121,11 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
 
 /** Asks the model, and once more with a shorter conversation if it has found the prompt too long. */
 async function askOrCompact(
-  ask: () => Promise<Json>,
+  ask: () => Promise<Completion>,
   conversation: ChatHistory,
   how: Omit<CompletionOptions, "input">,
   turn: Turn,
-): Promise<Json> {
+): Promise<Completion> {
   try {
     return await ask();
   } catch (thrown) {

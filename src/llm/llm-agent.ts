@@ -9,7 +9,6 @@ import { chatInput, defineAgent, operation } from "../runtime/agent/definition/d
 import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
-import { HISTORY_LIMIT_BYTES } from "./prompt/chat-history.ts";
 import type { Instructions, ModelSettings } from "../runtime/model/prompt.ts";
 import { toModel } from "../runtime/model/provider-model.ts";
 import { aiSdkModel } from "./ai-sdk/model.ts";
@@ -70,10 +69,10 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
   /** How many calls of one completion run at the same time; the others wait. Default 32. */
   readonly parallelCalls?: number;
   /**
-   * How many bytes of the run's conversation are sent to the model in full; a summary by the model replaces
-   * older messages. Default 128 KiB, at most 256 KiB.
+   * How many tokens of the run's conversation are sent to the model in full, as the model counts them; a summary by the model
+   * replaces older messages. Default 32,000. At most 256 KiB are kept.
    */
-  readonly historyBytes?: number;
+  readonly historyTokens?: number;
   /** The schema of its configuration; without one any configuration is accepted. */
   readonly config?: Schema<Config>;
   /**
@@ -118,18 +117,14 @@ export function llmAgent(
   options: LlmAgentOptions & { readonly output?: Schema<unknown> },
 ): Agent<ChatOperations, LlmMessages> {
   const { instructions, agents = [], guards = [], maxSteps = 20, output } = options;
-  const { parallelCalls = 32, historyBytes = 128 * 1024 } = options;
+  const { parallelCalls = 32, historyTokens = 32_000 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
   const { retry, fallback, firstTokenMs, idleMs } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
   if (!(Number.isInteger(parallelCalls) && parallelCalls >= 1))
     throw new AgentError("invalid_request", `agent ${name}: parallelCalls must be a whole number, 1 or more`);
-  if (!(historyBytes > 0 && historyBytes <= HISTORY_LIMIT_BYTES)) {
-    throw new AgentError(
-      "invalid_request",
-      `agent ${name}: historyBytes must be at most ${HISTORY_LIMIT_BYTES}`,
-    );
-  }
+  if (!(historyTokens >= 1))
+    throw new AgentError("invalid_request", `agent ${name}: historyTokens must be at least 1`);
   const asModel = (given: ModelChoice): Model =>
     typeof given === "string" ? named(given) : toModel(given, `agent ${name}`);
   const { model, tools = [] } = options;
@@ -172,7 +167,7 @@ export function llmAgent(
     guards,
     maxSteps,
     parallelCalls,
-    historyBytes,
+    historyTokens,
     ...(output && { output, outputSchema: toJsonSchema(output, "input") ?? ANYTHING }),
   };
   const agent = defineAgent({

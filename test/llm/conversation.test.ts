@@ -1,3 +1,4 @@
+import type { Model } from "troupe";
 import { createRuntime, defineTool, memoryLog, ModelError } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import type { LlmAgentOptions, Prompt } from "troupe/llm";
@@ -6,6 +7,7 @@ import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { requestOf, textsOf, theOne } from "../agents/events.ts";
+import { saying, specifiedModel } from "./models/specified-model.ts";
 
 /** Requests for a summary have their own instructions. */
 function isSummary({ instructions }: Prompt): boolean {
@@ -76,7 +78,7 @@ test("above its budget the older part of a conversation becomes a summary, which
     return `Summary ${summarized.length}.`;
   });
   const inputs = [1, 2, 3, 4, 5, 6, 7].map((number) => `text ${number} ${"-".repeat(300)}`);
-  const turns = await talk({ model, historyBytes: 1_500 }, inputs);
+  const turns = await talk({ model, historyTokens: 375 }, inputs);
 
   expect(turns.map((events) => textsOf(events).join(""))).toEqual(
     [1, 2, 3, 4, 5, 6, 7].map((number) => `I have heard text ${number}.`),
@@ -102,7 +104,7 @@ test("when the model gives no summary, the beginning of the older part is kept",
     return "Yes.";
   });
   const inputs = ["My name is Ada.", "a".repeat(1_000), "b".repeat(1_000), "c".repeat(1_000)];
-  await talk({ model, historyBytes: 1_500 }, inputs);
+  await talk({ model, historyTokens: 375 }, inputs);
   expect(prompt?.messages[0]?.content).toMatch(/^Summary of .*\n.*User: My name is Ada\.\n/);
   expect(JSON.stringify(prompt?.messages).length).toBeLessThan(1_700);
 });
@@ -122,7 +124,9 @@ test("a turn with many long results stays within the budget and keeps its questi
     if (prompts.length > 12) return "That is all.";
     return { toolCalls: [{ name: "read", input: { page: prompts.length } }] };
   });
-  const [events = []] = await talk({ model, tools: [read], historyBytes: 4_000 }, ["What do the pages say?"]);
+  const [events = []] = await talk({ model, tools: [read], historyTokens: 1_000 }, [
+    "What do the pages say?",
+  ]);
 
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "That is all." });
   const last = prompts.at(-1)?.messages ?? [];
@@ -154,7 +158,7 @@ test("a summary is in the log: a turn continued by another process does not requ
     return { text: "y".repeat(1_100) };
   });
   const send = defineTool({ name: "send", description: "Sends.", input: z.object({}), run: () => "sent" });
-  const options = { name: "clerk", purpose: "Answers.", instructions: "", historyBytes: 1_000 };
+  const options = { name: "clerk", purpose: "Answers.", instructions: "", historyTokens: 250 };
   const agent = llmAgent({ ...options, model, tools: [send], approve: ["send"] });
   const log = { ...memoryLog(), close: async () => {} };
 
@@ -175,16 +179,39 @@ test("a summary is in the log: a turn continued by another process does not requ
   await after.close();
 });
 
-test("a budget larger than the memory of a run is refused", () => {
-  expect(() =>
-    llmAgent({
-      name: "clerk",
-      purpose: "Answers.",
-      instructions: "",
-      model: scriptedModel([]),
-      historyBytes: 1_000_000,
-    }),
-  ).toThrow("historyBytes must be at most 262144");
+test.each([0, -1, Number.NaN])("a budget of %d tokens is refused", (historyTokens) => {
+  const options = { name: "clerk", purpose: "Answers.", instructions: "", historyTokens };
+  expect(() => llmAgent({ ...options, model: scriptedModel([]) })).toThrow(
+    "historyTokens must be at least 1",
+  );
+});
+
+test.each([
+  ["short: later", 40, 0],
+  ["as long as usual: when it is full", 4, 1],
+  ["long: earlier", 1, 7],
+])(
+  "a model that counts its tokens as %s is asked for so many summaries",
+  async (_, bytesPerToken, summaries) => {
+    let asked = 0;
+    const model: Model = {
+      name: "counting",
+      async *generate(input) {
+        const prompt = input as unknown as Prompt;
+        if (isSummary(prompt)) asked += 1;
+        const promptTokens = Math.round(JSON.stringify(prompt).length / bytesPerToken);
+        yield { type: "result", result: { text: "Yes.", toolCalls: [], promptTokens }, usage: {} };
+      },
+    };
+    const inputs = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `text ${number} ${"-".repeat(300)}`);
+    await talk({ model, historyTokens: 500 }, inputs);
+    expect(asked).toBe(summaries);
+  },
+);
+
+test("what a provider reports as the tokens of a prompt is in the result of a completion", async () => {
+  const [events = []] = await talk({ model: specifiedModel("v4", saying("Yes.")) }, ["one"]);
+  expect(theOne(events, "CompletionResult").result).toMatchObject({ promptTokens: 100 });
 });
 
 test("a conversation that the model finds too long is summarized, and the model is asked once more", async () => {

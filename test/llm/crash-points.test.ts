@@ -88,7 +88,7 @@ function clerk(deeds: Deeds): Agent {
     tools: [read, send],
     agents: [calculator, payments],
     approve: ["send"],
-    historyBytes: 800,
+    historyTokens: 200,
   });
 }
 

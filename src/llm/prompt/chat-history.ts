@@ -3,24 +3,39 @@ import { byteLength, cut } from "../../runtime/journal/json-limits.ts";
 import type { CompletionOptions, Turn } from "../../runtime/agent/turn-api.ts";
 import { withNewestFiles } from "./files.ts";
 import { parseCompletion } from "../../runtime/model/prompt.ts";
-import type { Message } from "../../runtime/model/prompt.ts";
+import type { Message, Prompt } from "../../runtime/model/prompt.ts";
 
 /** Maximum size of a conversation that always fits into an agent's memory. */
-export const HISTORY_LIMIT_BYTES: number = 256 * 1024;
+const HISTORY_LIMIT_BYTES = 256 * 1024;
+
+/** How many bytes of JSON are a token, until a model reports how many tokens a prompt has. */
+const BYTES_PER_TOKEN = 4;
+
+/** Reports outside this range are not plausible: a file in a prompt is a short reference, a word of English few bytes. */
+const LEAST_BYTES_PER_TOKEN = 0.25;
+const MOST_BYTES_PER_TOKEN = 16;
+
+/** The size of a conversation in bytes, as long as no model has reported its tokens. */
+export function toHistoryBytes(tokens: number): number {
+  return Math.min(tokens * BYTES_PER_TOKEN, HISTORY_LIMIT_BYTES);
+}
 
 /**
- * The conversation of an agent and its caller in a run. Above its budget, a summary by the model replaces the
- * older part; the newest messages and the last question stay.
+ * The conversation of an agent and its caller in a run. Above its budget of tokens, a summary by the model replaces the
+ * older part; the newest messages and the last question stay. How many bytes are a token is known from the last prompt whose
+ * tokens the model has reported.
  */
 export class ChatHistory {
-  readonly #budgetBytes: number;
+  readonly #budgetTokens: number;
+  #bytesPerToken: number;
   #summary: string | undefined;
   #messages: readonly Message[];
 
   /** Starts with the conversation that the agent remembers. */
-  constructor(remembered: Json | undefined, budgetBytes: number) {
-    const { summary, messages } = (remembered ?? {}) as Partial<RememberedConversation>;
-    this.#budgetBytes = budgetBytes;
+  constructor(remembered: Json | undefined, budgetTokens: number) {
+    const { summary, messages, bytesPerToken } = (remembered ?? {}) as Partial<RememberedConversation>;
+    this.#budgetTokens = budgetTokens;
+    this.#bytesPerToken = typeof bytesPerToken === "number" ? bytesPerToken : BYTES_PER_TOKEN;
     this.#summary = typeof summary === "string" ? summary : undefined;
     this.#messages = Array.isArray(messages) ? (messages as readonly Message[]) : [];
   }
@@ -37,11 +52,19 @@ export class ChatHistory {
     this.#messages = [...this.#messages, ...messages];
   }
 
+  /** Learns from what a model has reported how many bytes are a token. */
+  measure(prompt: Prompt, tokens: number | undefined): void {
+    if (tokens === undefined || tokens === 0) return;
+    const bytes = sizeOf(prompt) / tokens;
+    this.#bytesPerToken = Math.min(Math.max(bytes, LEAST_BYTES_PER_TOKEN), MOST_BYTES_PER_TOKEN);
+  }
+
   /** The part to store in the agent's memory. */
   toJson(): Json {
     const remembered: RememberedConversation = {
       ...(this.#summary !== undefined && { summary: this.#summary }),
       messages: this.#messages,
+      ...(this.#bytesPerToken !== BYTES_PER_TOKEN && { bytesPerToken: this.#bytesPerToken }),
     };
     return remembered as unknown as Json;
   }
@@ -56,7 +79,8 @@ export class ChatHistory {
     { isTooLong = false }: { readonly isTooLong?: boolean } = {},
   ): Promise<boolean> {
     const sizeBytes = sizeOf(this.messages);
-    const budgetBytes = isTooLong ? Math.min(this.#budgetBytes, sizeBytes / 2) : this.#budgetBytes;
+    const ownBytes = Math.min(this.#budgetTokens * this.#bytesPerToken, HISTORY_LIMIT_BYTES);
+    const budgetBytes = isTooLong ? Math.min(ownBytes, sizeBytes / 2) : ownBytes;
     if (sizeBytes <= budgetBytes) return false;
     const start = this.#startOfNewest(budgetBytes);
     const older = this.#messages.slice(0, start);
@@ -98,6 +122,8 @@ export class ChatHistory {
 interface RememberedConversation {
   readonly summary?: string;
   readonly messages: readonly Message[];
+  /** As the model has reported it; absent if it has not. */
+  readonly bytesPerToken?: number;
 }
 
 /** What is to be summarized, as one text, because some models refuse tool calls without tools. */

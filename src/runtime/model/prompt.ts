@@ -122,6 +122,8 @@ export interface Completion {
   readonly original?: Json;
   /** What the provider ignored, for example a setting that the model does not have. */
   readonly warnings?: readonly string[];
+  /** How many tokens the prompt had, as the provider reports it. */
+  readonly promptTokens?: number;
   /** What guards have said of it, if they did not just let it pass. */
   readonly guarded?: GuardedAnswer;
 }
@@ -160,7 +162,7 @@ export function parsePrompt(input: Json): Prompt {
 /** Parses a completion. */
 export function parseCompletion(result: Json): Completion {
   const given = (result ?? {}) as Partial<Completion>;
-  const { text, toolCalls = [], finishReason = "stop", original, guarded } = given;
+  const { text, toolCalls = [], finishReason = "stop", original, promptTokens, guarded } = given;
   if (typeof text !== "string" || !Array.isArray(toolCalls)) {
     throw new AgentError(
       "internal",
@@ -172,6 +174,7 @@ export function parseCompletion(result: Json): Completion {
     toolCalls,
     finishReason,
     ...(original !== undefined && { original }),
+    ...(promptTokens !== undefined && { promptTokens }),
     ...(guarded && { guarded }),
   };
 }

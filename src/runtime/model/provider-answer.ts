@@ -106,13 +106,14 @@ export class ProviderAnswer {
   }
 
   /** The complete answer. */
-  toCompletion(finishReason: string): Completion {
+  toCompletion(finishReason: string, promptTokens: number | undefined): Completion {
     const original = this.#original;
     return {
       text: this.#text,
       toolCalls: this.#toolCalls,
       finishReason,
       ...(original !== undefined && { original }),
+      ...(promptTokens !== undefined && { promptTokens }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
     };
   }

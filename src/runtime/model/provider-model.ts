@@ -106,7 +106,7 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
             const message = `${name}: a content filter blocked the answer`;
             throw new ModelError(message, { code: "model_refused", usage });
           }
-          const completion = answer.toCompletion(finishReason);
+          const completion = answer.toCompletion(finishReason, usage.input_tokens);
           yield { type: "result", result: completion as unknown as Json, usage };
           return;
         }
