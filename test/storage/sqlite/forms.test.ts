@@ -283,6 +283,51 @@ test("a log of format 13 is opened, and lists the requests of a run in their ord
   expect(listed.map((entry) => entry.requestId)).toEqual(["second", "first"]);
 });
 
+test("a log of format 14 is opened, and lists its runs from the newest and by their status", async () => {
+  const directory = temporaryDirectory();
+  const log = sqliteLog(directory);
+  for (const runId of ["run_c", "run_a", "run_b"]) await startRun(log, runId, 1);
+  const before = await log.list({ limit: 5 });
+  await log.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toFourteenthForm(database);
+  database.close();
+
+  const again = sqliteLog(directory);
+  onTestFinished(() => again.close());
+  expect(before.runs).toHaveLength(3);
+  expect(await again.list({ limit: 5 })).toEqual(before);
+  const { status } = before.runs[0] ?? {};
+  for (const query of [{ agent: "echo" }, { status: status ?? "idle" }])
+    expect(await again.list({ ...query, limit: 5 })).toEqual(before);
+});
+
+test("lists of runs are read from an index in their order, from either end", async () => {
+  const directory = temporaryDirectory();
+  await sqliteLog(directory).close();
+  const database = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
+  onTestFinished(() => database.close());
+  const plan = (where: string, order: string): string =>
+    JSON.stringify(
+      database
+        .prepare(
+          `EXPLAIN QUERY PLAN SELECT rid FROM run WHERE removed = 0 ${where} ORDER BY ${order} LIMIT 10`,
+        )
+        .all(),
+    );
+  for (const order of ["updated DESC, run_id", "updated, run_id DESC"]) {
+    for (const [where, index] of [
+      ["", "run_updated"],
+      ["AND agent = 'a'", "run_agent"],
+      ["AND status > 0 AND status = 1", "run_busy"],
+      ["AND updated <= 5 AND (updated < 5 OR run_id > 'r')", "run_updated"],
+    ] as const) {
+      expect(plan(where, order)).toContain(`INDEX ${index}`);
+      expect(plan(where, order)).not.toContain("TEMP B-TREE");
+    }
+  }
+});
+
 test("a log of an unknown format is refused", async () => {
   const directory = temporaryDirectory();
   await sqliteLog(directory).close();
@@ -309,8 +354,22 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+/** Converts a database to format 14. */
+function toFourteenthForm(database: DatabaseSync): void {
+  database.exec(`
+    DROP INDEX run_updated;
+    DROP INDEX run_agent;
+    DROP INDEX run_busy;
+    CREATE INDEX run_updated ON run (updated DESC, run_id) WHERE removed = 0;
+    CREATE INDEX run_agent ON run (agent, updated DESC, run_id) WHERE removed = 0;
+    CREATE INDEX run_busy ON run (status, updated DESC, run_id) WHERE removed = 0 AND status > 0;
+    PRAGMA user_version = 14;
+  `);
+}
+
 /** Converts a database to format 13. */
 function toThirteenthForm(database: DatabaseSync): void {
+  toFourteenthForm(database);
   database.exec(
     `DROP INDEX request_run; CREATE INDEX request_run ON request (rid); PRAGMA user_version = 13`,
   );

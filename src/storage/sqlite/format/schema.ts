@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 14;
+export const VERSION = 15;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -50,6 +50,13 @@ const OF_RUN = "CREATE INDEX request_run ON request (rid, accepted_n, accepted_a
 
 // The runs of each agent in the order of their creation, which is the order of rid.
 const BY_CREATION = "CREATE INDEX run_created ON run (agent) WHERE removed = 0";
+
+// Lists begin with the newest runs, so they read these indexes from their ends. A run that changes moves to the end, where SQLite
+// fills a page before it begins the next; at the start of an index it would divide the first page again and again.
+const BY_TIME = `
+  CREATE INDEX run_updated ON run (updated, run_id DESC) WHERE removed = 0;
+  CREATE INDEX run_agent ON run (agent, updated, run_id DESC) WHERE removed = 0;
+  CREATE INDEX run_busy ON run (status, updated, run_id DESC) WHERE removed = 0 AND status > 0`;
 
 // Each agent has its own aliases.
 const ALIASES = `
@@ -123,9 +130,7 @@ const SCHEMA = `
     last_turn TEXT,
     usage TEXT
   );
-  CREATE INDEX run_updated ON run (updated DESC, run_id) WHERE removed = 0;
-  CREATE INDEX run_agent ON run (agent, updated DESC, run_id) WHERE removed = 0;
-  CREATE INDEX run_busy ON run (status, updated DESC, run_id) WHERE removed = 0 AND status > 0;
+  ${BY_TIME};
   CREATE INDEX run_removed ON run (rid) WHERE removed = 1;
   ${BY_CREATION};
 
@@ -218,4 +223,6 @@ const FROM = [
   CREATE TABLE unindexed AS SELECT request_id, rid, started FROM request WHERE phase IN (1, 2)`,
   // In format 13 the index of a run's requests had no order.
   `DROP INDEX request_run; ${OF_RUN}`,
+  // In format 14 these indexes began with the newest runs.
+  `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME}`,
 ] as const;

@@ -41,12 +41,14 @@ const SQL = {
       waiting_for)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), nullif(?, '[]'), nullif(?, ''))
     ON CONFLICT (request_id) DO NOTHING`,
-  changeRequest: `UPDATE request SET phase = ?, created = coalesce(?, created),
-    accepted_n = coalesce(?, accepted_n), accepted_after = coalesce(?, accepted_after),
-    started = coalesce(?, started), segment = coalesce(?, segment),
+  changeRequest: `UPDATE request SET phase = ?, started = coalesce(?, started), segment = coalesce(?, segment),
     completed = coalesce(?, completed), wake = nullif(coalesce(?, wake), 0),
     rests = nullif(coalesce(?, rests), '[]'),
     waiting_for = nullif(coalesce(?, waiting_for), '')
+    WHERE request_id = ?`,
+  // Apart from the others, as for a run.
+  giveRequest: `UPDATE request SET created = coalesce(?, created), accepted_n = coalesce(?, accepted_n),
+    accepted_after = coalesce(?, accepted_after)
     WHERE request_id = ?`,
 
   findAlias: `SELECT rid, run_id FROM alias JOIN run USING (rid) WHERE alias.agent = ? AND alias = ?`,
@@ -94,6 +96,7 @@ export function applyChanges(
     giveRun,
     addRequest,
     changeRequest,
+    giveRequest,
     addAlias,
     addReference,
     dropReference,
@@ -138,7 +141,8 @@ export function applyChanges(
     const isNew =
       known[index] !== true &&
       addRequest.run(requestId, rid, phase, created ?? 0, n ?? 0, after ?? 0, ...events).changes > 0;
-    if (!isNew) changeRequest.run(phase, created, n, after, ...events, requestId);
+    if (!isNew) changeRequest.run(phase, ...events, requestId);
+    if (!isNew && (created ?? n ?? after) !== null) giveRequest.run(created, n, after, requestId);
     if (phase === COMPLETED) dropWaits.run(rid, requestId);
   }
   for (const [thing, isDropped] of references) (isDropped ? dropReference : addReference).run(thing, rid);
