@@ -85,6 +85,8 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   readonly #restored: MachineState | undefined;
   readonly #machine: MachineRef<AnyStateMachine>;
   #restoring = false;
+  /** The newest event that the machine has processed. */
+  #event: EventObject | undefined;
   /** Whether a machine inside the machine has changed since the last record. */
   #isChildNew = false;
   #ended = false;
@@ -158,6 +160,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   }
 
   beforeTransition(event: EventObject): void {
+    this.#event = event;
     this.#events.begin(event);
     this.#transitions.begin();
   }
@@ -265,7 +268,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       this.#events.changed(snapshot, snapshot.status === "done" ? "done" : "active");
       this.#transitions.start();
       if (this.#hasEnded()) return;
-      this.#waits.follow(snapshot);
+      this.#waits.follow(snapshot, this.#event);
       this.#record();
     } catch (error) {
       this.#fail(error);

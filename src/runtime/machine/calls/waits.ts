@@ -1,4 +1,5 @@
-import type { AnyMachineSnapshot } from "xstate";
+import type { AnyMachineSnapshot, EventObject } from "xstate";
+import type { Questions } from "../../../protocol/events/event-body.ts";
 import type { CallId } from "../../../protocol/ids.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { Schema } from "../../agent/agent.ts";
@@ -31,8 +32,8 @@ export class MachineWaits {
     return this.#open.size === 0 ? NO_CALLS : Object.fromEntries(this.#open);
   }
 
-  /** Opens the waits of new states and cancels those of states that were left. */
-  follow(snapshot: AnyMachineSnapshot): void {
+  /** Opens the waits of states that an event has entered, and cancels those of states that were left. */
+  follow(snapshot: AnyMachineSnapshot, event: EventObject | undefined): void {
     const isAsking = snapshot.status === "active" && snapshot.hasTag("wait");
     const asked = isAsking ? questionsIn(snapshot) : NONE;
     for (const [stateId, callId] of this.#open) {
@@ -41,17 +42,22 @@ export class MachineWaits {
       this.#close(callId);
     }
     for (const [stateId, question] of asked)
-      if (!this.#open.has(stateId)) this.#ask(stateId, question, undefined);
+      if (!this.#open.has(stateId))
+        this.#ask(stateId, toAsked(question, { context: snapshot.context, event }), undefined);
   }
 
-  /** Restores the open waits. */
+  /** Restores the open waits, with the questions that the log has. */
   restore(snapshot: AnyMachineSnapshot, waits: { readonly [stateId: string]: CallId }): void {
     const asked = questionsIn(snapshot);
-    for (const [stateId, callId] of Object.entries(waits))
-      this.#ask(stateId, asked.get(stateId) ?? { request_keys: {} }, callId);
+    const { calls } = this.#calls.actor.turn.journal;
+    for (const [stateId, callId] of Object.entries(waits)) {
+      const schema = asked.get(stateId)?.schema;
+      const questions = calls.get(callId)?.wait?.questions ?? {};
+      this.#ask(stateId, { questions, ...(schema && { schema }) }, callId);
+    }
   }
 
-  #ask(stateId: string, { request_keys: questions, schema }: StateWait, known: CallId | undefined): void {
+  #ask(stateId: string, { questions, schema }: AskedState, known: CallId | undefined): void {
     const { actor } = this.#calls;
     const jsonSchema = schema && toJsonSchema(schema, "input");
     checkQuestions(questions, jsonSchema);
@@ -91,18 +97,44 @@ export interface StateDelays {
   endPast(): void;
 }
 
-/** The questions in a state's `meta`. */
-interface StateWait {
-  readonly request_keys: { readonly [key: string]: string };
+/**
+ * The `meta` of a state that asks, which has the tag `wait`. Questions that are a function are asked as of the event that has
+ * entered the state; the log keeps them.
+ */
+export interface StateQuestions<Context = never, Event = never> {
+  readonly request_keys:
+    | Questions
+    | ((at: { readonly context: Context; readonly event: Event }) => Questions);
+  /** Checks the answer. */
   readonly schema?: Schema<unknown>;
 }
 
-const NONE: ReadonlyMap<string, StateWait> = new Map();
+/** What a state asks. */
+interface AskedState {
+  readonly questions: Questions;
+  readonly schema?: Schema<unknown>;
+}
+
+function toAsked(
+  { request_keys: questions, schema }: StateQuestions<unknown, unknown>,
+  at: { readonly context: unknown; readonly event: unknown },
+): AskedState {
+  return {
+    questions: typeof questions === "function" ? questions(at) : questions,
+    ...(schema && { schema }),
+  };
+}
+
+const NONE: ReadonlyMap<string, StateQuestions<unknown, unknown>> = new Map();
 
 /** The questions of the states that a machine is in. */
-export function questionsIn(snapshot: AnyMachineSnapshot): ReadonlyMap<string, StateWait> {
+export function questionsIn(snapshot: AnyMachineSnapshot): typeof NONE {
   const metas = Object.entries(
-    snapshot.getMeta() as { readonly [stateId: string]: Partial<StateWait> | undefined },
+    snapshot.getMeta() as { readonly [stateId: string]: Partial<StateQuestions> | undefined },
   );
-  return new Map(metas.filter((entry): entry is [string, StateWait] => entry[1]?.request_keys !== undefined));
+  return new Map(
+    metas.filter(
+      (entry): entry is [string, StateQuestions<unknown, unknown>] => entry[1]?.request_keys !== undefined,
+    ),
+  );
 }
