@@ -44,6 +44,9 @@ export interface ArtifactStore {
   close(): Promise<void>;
 }
 
+/** The part of an artifact store that a reader needs. */
+export type ArtifactReader = Pick<ArtifactStore, "get" | "read">;
+
 /**
  * The id of a reservation. Artifacts are attached to it like to a run, until they are attached to the run of a request.
  * The ids of reservations are in the order of their times, in milliseconds since 1970.

@@ -1,4 +1,4 @@
-import type { ArtifactStore } from "../ports/artifact-store.ts";
+import type { ArtifactReader, ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog, LogReader } from "../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../ports/log-entries.ts";
@@ -31,7 +31,7 @@ export interface LogRehearsalOptions {
   readonly agents: readonly Agent[];
   readonly bind?: Collaborators;
   readonly log: LogReader;
-  readonly artifacts: ArtifactStore;
+  readonly artifacts: ArtifactReader;
   readonly secrets: SecretStore;
   readonly environment: Environment;
   /** How long the code of a turn may need for its log, in milliseconds. */
@@ -229,17 +229,17 @@ function toEventLog(log: LogReader): EventLog {
 }
 
 /** A store in which no file is ever stored. */
-function withoutPut(store: ArtifactStore): ArtifactStore {
+function withoutPut(reader: ArtifactReader): ArtifactStore {
   return {
     put: unsettled,
-    get: (artifactId) => store.get(artifactId),
-    list: () => store.list(),
-    read: (artifactId) => store.read(artifactId),
+    get: (artifactId) => reader.get(artifactId),
+    async *list() {},
+    read: (artifactId) => reader.read(artifactId),
     attach: unsettled,
     detach: unsettled,
     removeUnattached: unsettled,
-    unattached: () => store.unattached(),
-    size: (runId) => store.size(runId),
+    unattached: unsettled,
+    size: unsettled,
     removeRun: unsettled,
     async close() {},
   };

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { ArtifactReader } from "../../ports/artifact-store.ts";
 import type { LogReader } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
-import { fsArtifacts } from "../../storage/fs/artifacts.ts";
+import { readArtifacts } from "../../storage/fs/artifacts.ts";
 import { fsSecrets } from "../../storage/fs/secrets.ts";
 import { readDirectory } from "../../storage/sqlite/read-directory.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -14,7 +14,7 @@ import { openPostgres, openWithHints } from "../logs/open-log.ts";
 /** A log that is only read, with its files and secrets. */
 export interface OpenPlace {
   readonly log: LogReader;
-  readonly artifacts: ArtifactStore;
+  readonly artifacts: ArtifactReader;
   readonly secrets: SecretStore;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export async function openPlace(place: string): Promise<OpenPlace> {
     const { log, close } = readDirectory(place);
     return {
       log,
-      artifacts: fsArtifacts(join(place, "artifacts")),
+      artifacts: readArtifacts(join(place, "artifacts")),
       secrets: fsSecrets(join(place, "secrets.json")),
       close: async () => close(),
     };

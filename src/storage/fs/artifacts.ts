@@ -6,6 +6,7 @@ import { AgentError } from "../../errors.ts";
 import { isReservation, oldestReservation } from "../../ports/artifact-store.ts";
 import type {
   ArtifactFigures,
+  ArtifactReader,
   ArtifactStore,
   NewArtifact,
   StoredArtifact,
@@ -24,6 +25,24 @@ export interface FsArtifactsOptions {
   readonly minFreeBytes?: number;
 }
 
+/** Reads the artifacts in the directory of a store, which another process may have open. */
+export function readArtifacts(directory: string): ArtifactReader {
+  async function get(artifactId: ArtifactId): Promise<StoredArtifact | undefined> {
+    if (!isId(artifactId)) return undefined;
+    const text = await readFile(`${toPath(directory, artifactId)}.json`, "utf8").catch(missing);
+    return text === undefined ? undefined : fromFile(JSON.parse(text) as ArtifactFile);
+  }
+
+  async function* read(artifactId: ArtifactId): AsyncIterable<Uint8Array> {
+    if ((await get(artifactId)) === undefined) {
+      throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+    }
+    yield* createReadStream(`${toPath(directory, artifactId)}.bytes`) as AsyncIterable<Uint8Array>;
+  }
+
+  return { get, read };
+}
+
 /**
  * An artifact store in its own directory, which it creates if needed. File names consist only of ids; the
  * metadata of an artifact is in a second file beside its bytes.
@@ -40,6 +59,7 @@ export function fsArtifacts(directory: string, { minFreeBytes }: FsArtifactsOpti
   const ready = prepare();
   // A failure is reported by the calls that await it.
   ready.catch(() => {});
+  const { get, read } = readArtifacts(directory);
 
   async function prepare(): Promise<void> {
     createDirectory(directory);
@@ -128,25 +148,12 @@ export function fsArtifacts(directory: string, { minFreeBytes }: FsArtifactsOpti
     }
   }
 
-  async function get(artifactId: ArtifactId): Promise<StoredArtifact | undefined> {
-    if (!isId(artifactId)) return undefined;
-    const text = await readFile(`${toPath(directory, artifactId)}.json`, "utf8").catch(missing);
-    return text === undefined ? undefined : fromFile(JSON.parse(text) as ArtifactFile);
-  }
-
   async function* list(): AsyncIterable<StoredArtifact> {
     await ready;
     for (const artifactId of await allIds()) {
       const info = await get(artifactId);
       if (info !== undefined) yield info;
     }
-  }
-
-  async function* read(artifactId: ArtifactId): AsyncIterable<Uint8Array> {
-    if ((await get(artifactId)) === undefined) {
-      throw new AgentError("not_found", `there is no artifact ${artifactId}`);
-    }
-    yield* createReadStream(`${toPath(directory, artifactId)}.bytes`) as AsyncIterable<Uint8Array>;
   }
 
   async function attach(artifactIds: readonly ArtifactId[], runId: RunId): Promise<void> {
