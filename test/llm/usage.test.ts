@@ -1,7 +1,7 @@
 import { createRuntime, defineAgent, ModelError } from "troupe";
 import type { Model } from "troupe";
 import { createMetrics } from "troupe/http";
-import { llmAgent } from "troupe/llm";
+import { aiSdkModel, llmAgent } from "troupe/llm";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { ofType, theOne } from "../agents/events.ts";
@@ -31,6 +31,45 @@ const troubled: Model = {
     yield answer;
   },
 };
+
+test.each([
+  [
+    "in groups",
+    specifiedModel("v3", [
+      {
+        type: "finish",
+        finishReason: { unified: "stop" },
+        usage: {
+          inputTokens: { total: 100, noCache: 20, cacheRead: 70, cacheWrite: 10 },
+          outputTokens: { total: 5, text: 5 },
+        },
+      },
+    ]),
+  ],
+  [
+    "as numbers, of which that of the input is without the cache",
+    {
+      ...specifiedModel("v2", [
+        {
+          type: "finish",
+          finishReason: "stop",
+          usage: { inputTokens: 20, cachedInputTokens: 70, outputTokens: 5 },
+          providerMetadata: { anthropic: { cacheCreationInputTokens: 10 } },
+        },
+      ]),
+      provider: "anthropic.messages",
+    },
+  ],
+])("what is read from a cache and put into it has a price of its own, reported %s", async (_, model) => {
+  const price = { input: 3_000_000, cachedInput: 300_000, cacheWrite: 4_000_000, output: 15_000_000 };
+  const events = await chat(llmAgent({ ...plain, model: aiSdkModel(model, { price }) }));
+  expect(theOne(events, "CompletionResult").usage).toEqual({
+    input_tokens: 100,
+    cached_input_tokens: 70,
+    output_tokens: 5,
+    cost: 20 * 3 + 70 * 0.3 + 10 * 4 + 5 * 15,
+  });
+});
 
 test("attempts that failed count: what their provider reports, or that they broke off", async () => {
   const metrics = createMetrics();

@@ -19,7 +19,7 @@ export type StreamPart =
     })
   | (Noted & { readonly type: "file" | "reasoning-file"; readonly mediaType: string; readonly data: unknown })
   | (Noted & { readonly type: "custom"; readonly kind: string })
-  | { readonly type: "finish"; readonly finishReason: unknown; readonly usage: unknown }
+  | (Noted & { readonly type: "finish"; readonly finishReason: unknown; readonly usage: unknown })
   | { readonly type: "error"; readonly error: unknown }
   | { readonly type: "ping" };
 

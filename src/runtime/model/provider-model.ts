@@ -3,13 +3,14 @@ import { ModelError } from "../../ports/model.ts";
 import type { LanguageModel, Model, QueueOptions } from "../../ports/model.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import { toQueueOptions } from "../agent/call-options.ts";
 import { keyVariableOf, toModelError } from "./model-error.ts";
 import { parsePrompt } from "./prompt.ts";
 import type { ModelSettings, Prompt } from "./prompt.ts";
 import { ProviderAnswer } from "./provider-answer.ts";
 import type { StreamPart } from "./provider-answer.ts";
+import { usageOf } from "./provider-usage.ts";
+import type { TokenPrice } from "./provider-usage.ts";
 import { toProviderCall } from "./provider-call.ts";
 
 /** How a model of the AI SDK is used. */
@@ -32,16 +33,8 @@ export interface AiSdkModelOptions extends QueueOptions {
    * provider in the AI SDK, if it is known.
    */
   readonly keyVariable?: string;
-  /**
-   * The price of a million tokens; if given, each completion reports its cost. Default: tokens from the cache of the
-   * provider cost as much as others of the input, and reasoning as much as other output.
-   */
-  readonly price?: {
-    readonly input: number;
-    readonly cachedInput?: number;
-    readonly output: number;
-    readonly reasoning?: number;
-  };
+  /** The price of a million tokens; if given, each completion reports its cost. */
+  readonly price?: TokenPrice;
 }
 
 /** Whether a value is a language model of an AI SDK provider. */
@@ -101,7 +94,7 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
             continue;
           }
           const finishReason = toFinishReason(part.finishReason);
-          const usage = toUsage(part.usage, price);
+          const usage = usageOf(part, { version, provider: model.provider, price });
           if (finishReason === "content-filter") {
             const message = `${name}: a content filter blocked the answer`;
             throw new ModelError(message, { code: "model_refused", usage });
@@ -137,50 +130,4 @@ async function* partsOf(stream: ReadableStream<StreamPart>): AsyncGenerator<Stre
 function toFinishReason(reason: unknown): string {
   const unified = isObject(reason) ? reason["unified"] : reason;
   return typeof unified === "string" && unified !== "unknown" ? unified : "other";
-}
-
-/** Counts of tokens; undefined where the provider does not say them. */
-type Tokens = { readonly [Kind in "input" | "cached" | "output" | "reasoning"]: number | undefined };
-
-/** The usage of a completion. Cached tokens are among those of the input, reasoning among those of the output. */
-function toUsage(reported: unknown, price: AiSdkModelOptions["price"]): Usage {
-  const tokens = toTokens(reported);
-  const { input, cached, output, reasoning } = tokens;
-  return {
-    ...(input !== undefined && { input_tokens: input }),
-    ...(cached !== undefined && { cached_input_tokens: cached }),
-    ...(output !== undefined && { output_tokens: output }),
-    ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
-    ...(price && { cost: toCost(tokens, price) }),
-  };
-}
-
-/** Counts as numbers in version 2, in groups since version 3. */
-function toTokens(reported: unknown): Tokens {
-  const usage = isObject(reported) ? reported : {};
-  const { inputTokens, outputTokens } = usage;
-  const input = isObject(inputTokens)
-    ? inputTokens
-    : { total: inputTokens, cacheRead: usage["cachedInputTokens"] };
-  const output = isObject(outputTokens)
-    ? outputTokens
-    : { total: outputTokens, reasoning: usage["reasoningTokens"] };
-  return {
-    input: toCount(input["total"]),
-    cached: toCount(input["cacheRead"]),
-    output: toCount(output["total"]),
-    reasoning: toCount(output["reasoning"]),
-  };
-}
-
-function toCount(value: unknown): number | undefined {
-  return typeof value === "number" && value >= 0 ? value : undefined;
-}
-
-function toCost(tokens: Tokens, price: NonNullable<AiSdkModelOptions["price"]>): number {
-  const { cachedInput = price.input, reasoning = price.output } = price;
-  const { input = 0, cached = 0, output = 0, reasoning: thought = 0 } = tokens;
-  const read = Math.max(input - cached, 0) * price.input + cached * cachedInput;
-  const written = Math.max(output - thought, 0) * price.output + thought * reasoning;
-  return (read + written) / 1_000_000;
 }
