@@ -15,6 +15,7 @@ import {
   texts,
 } from "../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../directories.ts";
+import { SQLITE } from "../../../src/storage/sqlite/reader/dialect.ts";
 
 test("a log of format 1 is opened, and its requests can sleep", async () => {
   const directory = temporaryDirectory();
@@ -354,8 +355,27 @@ test("a log of format 6 is opened, and its runs are listed in the order of their
   expect(total).toBe(3);
 });
 
+test("a log of format 15 finds the queued requests of a run without its others", async () => {
+  const directory = temporaryDirectory();
+  await sqliteLog(directory).close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toFifteenthForm(database);
+  database.close();
+  await sqliteLog(directory).close();
+  const reader = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
+  onTestFinished(() => reader.close());
+  const plan = reader.prepare(`EXPLAIN QUERY PLAN SELECT ${SQLITE.run.queued} FROM run WHERE rid = 1`).all();
+  expect(JSON.stringify(plan)).toContain("request_queued");
+});
+
+/** Converts a database to format 15. */
+function toFifteenthForm(database: DatabaseSync): void {
+  database.exec("DROP INDEX request_queued; PRAGMA user_version = 15");
+}
+
 /** Converts a database to format 14. */
 function toFourteenthForm(database: DatabaseSync): void {
+  toFifteenthForm(database);
   database.exec(`
     DROP INDEX run_updated;
     DROP INDEX run_agent;

@@ -152,3 +152,6 @@ CREATE UNLOGGED TABLE troupe.node (
 CREATE TABLE troupe.probe (written timestamptz NOT NULL);
 INSERT INTO troupe.probe VALUES (now());
 `;
+
+/** The queued requests of a run, which has many others when it is old. */
+export const QUEUED = "CREATE INDEX request_queued ON troupe.request (run) WHERE phase = 0";

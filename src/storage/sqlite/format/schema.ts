@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 15;
+export const VERSION = 16;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -47,6 +47,9 @@ const ASLEEP_INDEX = "CREATE INDEX request_asleep ON request (wake) WHERE wake I
 
 // The requests of a run, in the order in which they were accepted.
 const OF_RUN = "CREATE INDEX request_run ON request (rid, accepted_n, accepted_after)";
+
+// The queued requests of a run. An old run has many others.
+const QUEUED = "CREATE INDEX request_queued ON request (rid) WHERE phase = 0";
 
 // The runs of each agent in the order of their creation, which is the order of rid.
 const BY_CREATION = "CREATE INDEX run_created ON run (agent) WHERE removed = 0";
@@ -149,6 +152,7 @@ const SCHEMA = `
     waiting_for TEXT
   ) WITHOUT ROWID;
   ${OF_RUN};
+  ${QUEUED};
   ${OPEN_INDEX};
   ${ASLEEP_INDEX};
   ${RESTING};
@@ -225,4 +229,6 @@ const FROM = [
   `DROP INDEX request_run; ${OF_RUN}`,
   // In format 14 these indexes began with the newest runs.
   `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME}`,
+  // In format 15 the queued requests of a run were found among all of its requests.
+  QUEUED,
 ] as const;
