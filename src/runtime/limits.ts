@@ -43,7 +43,7 @@ export interface Limits {
    * key. Default 100,000.
    */
   readonly keyedRunEvents: number;
-  /** Events of an open turn of a machine after which a checkpoint is written, from which on it is loaded. Default 500. */
+  /** Events of an open turn of a machine after which a checkpoint is written, from which on it is loaded. Default 250. */
   readonly checkpointEvents: number;
   /** Running time of a turn, without waiting and sleeping, in milliseconds. Default 30 minutes. */
   readonly turnMs: number;
@@ -99,7 +99,7 @@ export const defaultLimits: Limits = {
   outbox: 10_000,
   runEvents: 1_000_000,
   keyedRunEvents: 100_000,
-  checkpointEvents: 500,
+  checkpointEvents: 250,
   turnMs: 30 * 60_000,
   memoryBytes: 1_048_576,
   configBytes: 262_144,
