@@ -8,7 +8,7 @@ export type { CallContext, ModelGuard, GuardContext, PromptContext, Verdict } fr
 export { llmAgent } from "./llm-agent.ts";
 export type { LlmStep } from "./converse.ts";
 export type { LlmAgentOptions, LlmMessages, ModelChoice, StructuredOperations } from "./llm-agent.ts";
-export type { McpServer, NamedTexts, OfTurn } from "./mcp/server.ts";
+export type { McpOAuth, McpServer, NamedTexts, OfTurn } from "./mcp/server.ts";
 export { mcpTools } from "./mcp/tools.ts";
 export type { McpTools, McpToolsOptions } from "./mcp/tools.ts";
 export { modelFromEnv } from "./ai-sdk/model-from-env.ts";

@@ -101,7 +101,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function start(): Promise<void> {
     for (const remote of agents.remote.values()) void remote.ready();
-    const host = { environment, report: (what: string, error: unknown) => telemetry.fault(what, error) };
+    const host = {
+      environment,
+      secrets,
+      report: (what: string, error: unknown) => telemetry.fault(what, error),
+    };
     agents.openSources((source) => closeSources.push(source.open(host)));
     stopServing = await router.serve(runHost);
     try {

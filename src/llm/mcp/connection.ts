@@ -13,6 +13,8 @@ export interface McpConnectionOptions {
   readonly name: string;
   /** How long the server may take until it has introduced itself, and to list its tools. */
   readonly connectMs: number;
+  /** Gives the tokens of the person who has signed in. */
+  readonly auth?: mcp.AuthProvider | undefined;
   /** Called with the tools of the server whenever it has listed them. */
   listed(tools: readonly mcp.Tool[]): void;
 }
@@ -59,6 +61,11 @@ export class McpConnection {
   /** Why the server is away, for example `the MCP server weather does not answer`; `undefined` as far as it is there. */
   get away(): string | undefined {
     return this.#away === undefined ? undefined : `${this.#subject} ${this.#away}`;
+  }
+
+  /** Whether it is away because it does not accept the credentials. */
+  get isRefused(): boolean {
+    return this.#away === REFUSES;
   }
 
   /** How many calls run. */
@@ -152,7 +159,7 @@ export class McpConnection {
   }
 
   async #connect(closed: () => void): Promise<mcp.Client> {
-    const { target, connectMs } = this.#options;
+    const { target, connectMs, auth } = this.#options;
     const { signal } = this.#abort;
     const { Client } = await loadPackage();
     const client = new Client(
@@ -164,7 +171,7 @@ export class McpConnection {
     );
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it has this callback only
     client.onclose = closed;
-    const transport = await toTransport(target);
+    const transport = await toTransport(target, auth);
     const { promise: stopped, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Silence(connectMs)), connectMs);
     const abort = (): void => reject(new Error("the connection to the MCP server was closed"));
@@ -260,6 +267,8 @@ const NAME_LENGTH = 64;
  */
 const NEGOTIATE = { versionNegotiation: { mode: "auto" } } as const;
 
+const REFUSES = "refuses the credentials";
+
 /** The server has not introduced itself in time. */
 class Silence extends Error {
   readonly ms: number;
@@ -281,7 +290,8 @@ function isUnknownThere({ transport }: mcp.Client, thrown: unknown): boolean {
 function toReason(thrown: unknown): string | undefined {
   const { code, status } = (thrown ?? {}) as { readonly code?: unknown; readonly status?: unknown };
   if (thrown instanceof Silence) return `has not answered within ${thrown.ms} ms`;
-  if (status === 401 || status === 403) return "refuses the credentials";
+  const { name } = (thrown ?? {}) as { readonly name?: unknown };
+  if (status === 401 || status === 403 || name === "UnauthorizedError") return REFUSES;
   if (isLost(thrown)) return "has ended";
   if (code === "ENOENT" || code === "EACCES") return `cannot be started (${code})`;
   // The error of `fetch` for a failed connection, which that of the negotiation has as its cause.

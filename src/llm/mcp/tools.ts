@@ -1,5 +1,6 @@
-import type { Client, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
+import type { AuthProvider, Client, Progress, Tool as McpTool } from "@modelcontextprotocol/client";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
+import * as z from "zod";
 import { AgentError } from "../../errors.ts";
 import type { QueueOptions } from "../../ports/model.ts";
 import type { ReadinessPart } from "../../ports/readiness.ts";
@@ -14,6 +15,7 @@ import { rawSchema } from "../prompt/raw-schema.ts";
 import { toToolName } from "../prompt/tool-name.ts";
 import { McpConnection } from "./connection.ts";
 import { toResult } from "./content.ts";
+import { SignIns } from "./sign-in.ts";
 import { isOfTurn, toTarget } from "./server.ts";
 import type { McpServer, McpTarget } from "./server.ts";
 import { isLost } from "./transport.ts";
@@ -58,11 +60,14 @@ class ServerTools implements McpTools {
   readonly #known = new Map<string, KnownTool>();
   readonly #tools = new Map<string, Tool>();
   #hosts: readonly ToolHost[] = [];
+  /** Present if a person must sign in. */
+  readonly #signIns: SignIns | undefined;
   #validator: Promise<AjvJsonSchemaValidator> | undefined;
 
   constructor(server: McpServer, options: McpToolsOptions) {
     this.#server = server;
     this.#options = options;
+    if ("url" in server && server.oauth) this.#signIns = new SignIns(server.url, server.oauth);
   }
 
   get tools(): readonly Tool[] {
@@ -71,15 +76,35 @@ class ServerTools implements McpTools {
 
   tool(name: string): Tool {
     const key = toToolName(name);
-    const tool = this.#tools.get(key) ?? this.#newTool(key, name);
+    const signIns = key === this.#signInName ? this.#signIns : undefined;
+    const tool = this.#tools.get(key) ?? (signIns ? this.#newSignIn(signIns) : this.#newTool(key, name));
     this.#tools.set(key, tool);
     return tool;
   }
 
   async toolsFor(turn: Turn): Promise<readonly Tool[]> {
+    if (await this.#mustSignIn(turn)) return [this.tool(this.#signInName)];
     const connection = this.#connectionFor(turn);
     await connection.ready();
+    // The server has taken the tokens back.
+    if (this.#signIns && connection.isRefused) return [this.tool(this.#signInName)];
     return this.#toolsOf([connection]);
+  }
+
+  async #mustSignIn(turn: Turn): Promise<boolean> {
+    const [host] = this.#hosts;
+    if (this.#signIns === undefined || host === undefined) return false;
+    return !(await this.#signIns.has(host, this.#ownerOf(turn)));
+  }
+
+  #ownerOf(turn: Turn): string {
+    const target = toTarget(this.#server, turn);
+    return "url" in target ? (target.owner ?? "") : "";
+  }
+
+  get #signInName(): string {
+    const { name = "" } = this.#options;
+    return toToolName(`sign_in ${name}`.trim());
   }
 
   open(host: ToolHost): () => Promise<void> {
@@ -95,7 +120,8 @@ class ServerTools implements McpTools {
   readonly readiness = (): ReadinessPart => {
     const newest = [...this.#connections.values()].at(-1);
     newest?.look();
-    const detail = newest?.away;
+    // Of credentials that differ from turn to turn, the refusal of one is no fault of the server.
+    const detail = newest?.isRefused === true && isOfTurn(this.#server) ? undefined : newest?.away;
     return detail === undefined
       ? { name: "mcp", state: "ready" }
       : { name: "mcp", state: "degraded", detail };
@@ -119,11 +145,19 @@ class ServerTools implements McpTools {
     const key = JSON.stringify(target);
     const { name = "", connectMs = 10_000 } = this.#options;
     const listed = (tools: readonly McpTool[]): void => this.#learn(tools);
-    const connection = this.#connections.get(key) ?? new McpConnection({ target, name, connectMs, listed });
+    const connection =
+      this.#connections.get(key) ??
+      new McpConnection({ target, name, connectMs, auth: this.#authFor(target), listed });
     this.#connections.delete(key);
     this.#connections.set(key, connection);
     if (this.#connections.size > CONNECTIONS_LIMIT) this.#closeOldest();
     return connection;
+  }
+
+  #authFor(target: McpTarget): AuthProvider | undefined {
+    const [host] = this.#hosts;
+    if (host === undefined || !("url" in target) || target.owner === undefined) return undefined;
+    return this.#signIns?.toAuthProvider(host, target.owner);
   }
 
   #closeOldest(): void {
@@ -198,9 +232,51 @@ class ServerTools implements McpTools {
     });
   }
 
+  /** The tool with which a person signs in: a question with the address to open, whose answer ends the sign-in. */
+  #newSignIn(signIns: SignIns): Tool {
+    const { name = "the MCP server" } = this.#options;
+    return markAgent({
+      ...defineTool({
+        name: this.#signInName,
+        description: `Asks the user to sign in to ${name}. Its tools are available afterwards.`,
+        input: rawSchema({ type: "object" }),
+        effect: "idempotent",
+        run: (_input, turn) => this.#signIn(signIns, name, turn),
+      }),
+      sources: [this],
+    });
+  }
+
+  async #signIn(signIns: SignIns, name: string, turn: ToolTurn): Promise<string> {
+    const [host] = this.#hosts;
+    if (host === undefined) throw new Error(`list the tools of ${name} in an agent that is served`);
+    const owner = this.#ownerOf(turn);
+    const again = { effect: "idempotent" } as const;
+    let why = "";
+    for (let attempt = 1; attempt <= SIGN_IN_ATTEMPTS; attempt += 1) {
+      const url = await turn.effect("begin", async () => (await signIns.begin(host, owner)) ?? "", again);
+      if (url === "") return this.#signedIn(turn, name);
+      const question = `${why}Open ${url} and agree. Then give the address to which your browser was led.`;
+      const { address } = await turn.waitForInput(z.object({ address: z.string().describe(question) }));
+      const end = async (): Promise<string> => (await signIns.end(host, owner, address)) ?? "";
+      why = await turn.effect("end", end, again);
+      if (why === "") return this.#signedIn(turn, name);
+      why = `${why} `;
+    }
+    throw new Error(`the sign-in to ${name} failed: ${why.trim()}`);
+  }
+
+  /** Has the next call connect with the new tokens. */
+  async #signedIn(turn: Turn, name: string): Promise<string> {
+    await this.#connectionFor(turn).release();
+    this.#connections.delete(JSON.stringify(toTarget(this.#server, turn)));
+    return `signed in to ${name}`;
+  }
+
   async #call(name: string, input: unknown, turn: ToolTurn): Promise<ResultWithFiles> {
     const connection = this.#connectionFor(turn);
     const { silenceMs = 60_000 } = this.#options;
+    if (await this.#mustSignIn(turn)) throw new Error(`sign in first, with the tool ${this.#signInName}`);
     if (!this.#known.has(toToolName(name))) await connection.ready();
     const mcpName = this.#known.get(toToolName(name))?.mcpName ?? name;
     try {
@@ -208,6 +284,8 @@ class ServerTools implements McpTools {
     } catch (thrown) {
       if (isLost(thrown))
         throw new Error(`the MCP server ended during a call of ${mcpName}`, { cause: thrown });
+      if (this.#signIns && connection.isRefused)
+        throw new Error(`sign in again, with the tool ${this.#signInName}`, { cause: thrown });
       // What has kept the connection from the server is no fault of the call.
       if (thrown instanceof TypeError && connection.away !== undefined)
         throw new AgentError("unavailable", connection.away, { cause: thrown });
@@ -215,6 +293,9 @@ class ServerTools implements McpTools {
     }
   }
 }
+
+/** How often a person may try to sign in, in one call. */
+const SIGN_IN_ATTEMPTS = 3;
 
 /** What a server has said of a tool. */
 interface KnownTool {

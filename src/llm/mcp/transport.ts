@@ -11,8 +11,8 @@ export async function loadPackage(): Promise<typeof mcp> {
 }
 
 /** Creates the transport to a server. */
-export async function toTransport(server: McpTarget): Promise<mcp.Transport> {
-  if ("url" in server) return toHttpTransport(server);
+export async function toTransport(server: McpTarget, auth?: mcp.AuthProvider): Promise<mcp.Transport> {
+  if ("url" in server) return toHttpTransport(server, auth);
   const { StdioClientTransport, getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
   const { command, args, env, cwd } = server;
   return new StdioClientTransport({
@@ -23,10 +23,14 @@ export async function toTransport(server: McpTarget): Promise<mcp.Transport> {
   });
 }
 
-async function toHttpTransport({ url, headers }: McpAddress): Promise<mcp.Transport> {
+async function toHttpTransport(
+  { url, headers }: McpAddress,
+  authProvider: mcp.AuthProvider | undefined,
+): Promise<mcp.Transport> {
   const { StreamableHTTPClientTransport } = await loadPackage();
   const transport: mcp.Transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers },
+    ...(authProvider && { authProvider }),
   });
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {

@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { AgentMachine } from "./machine-port.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { QueueOptions } from "../../ports/model.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
 import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -135,6 +136,7 @@ export interface ToolSource {
 /** What a runtime gives the sources of its tools. */
 export interface ToolHost {
   readonly environment: Environment;
+  readonly secrets: SecretStore;
   /** Reports a fault to the operator. */
   report(what: string, error: unknown): void;
 }

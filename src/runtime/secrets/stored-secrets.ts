@@ -5,6 +5,9 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { secretNamesIn, withSecrets } from "./config-secrets.ts";
 
+/** How the names of the secrets of sign-ins begin. No run refers to them, so they are never swept. */
+export const SIGN_INS = "sign-in/";
+
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
   readonly log: EventLog;
@@ -157,7 +160,7 @@ export class StoredSecrets {
   async #unusedOf(names: readonly string[]): Promise<readonly string[]> {
     const { log, agents } = this.#options;
     const used = new Set([...this.#storing, ...agents.secrets]);
-    const unused = names.filter((name) => !used.has(name));
+    const unused = names.filter((name) => !used.has(name) && !name.startsWith(SIGN_INS));
     if (unused.length === 0) return [];
     // A run created before its agent's configuration changed may refer to one of the values in a running
     // commit. No run created from now on does.
