@@ -55,10 +55,10 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
   const { name, guards, maxSteps, parallelCalls, historyTokens } = settings;
   const partBytes = toHistoryBytes(historyTokens) / 4;
   const { model, tools } = await toKit(settings.kit, turn);
-  const how = { ...settings.completion, model };
+  const review = reviewOf(turn, guards);
+  const how = { ...settings.completion, model, ...(review && { review }) };
   const conversation = new ChatHistory(turn.memory.get(), historyTokens);
   const frame = toFrame(settings, turn);
-  const review = reviewOf(turn, guards);
   /** Adds what a person says, as the guards let it pass. */
   const hear = async (message: Message): Promise<void> => {
     conversation.add({
@@ -92,9 +92,7 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
         ...(own && { settings: own }),
       };
       const input = prompt as unknown as Json;
-      const completion = parseCompletion(
-        await turn.complete({ ...how, input, prefix, ...(review && { review }) }),
-      );
+      const completion = parseCompletion(await turn.complete({ ...how, input, prefix }));
       conversation.measure(prompt, completion.promptTokens);
       return completion;
     };

@@ -186,6 +186,35 @@ describe("a guard of answers", () => {
   });
 });
 
+test("a summary of the conversation is judged as an answer is, and one that is refused is not kept", async () => {
+  const prompts: Prompt[] = [];
+  const model = scriptedModel((prompt) => {
+    if (prompt.instructions.startsWith("Summarize")) return "The password is swordfish.";
+    prompts.push(prompt);
+    return "Yes.";
+  });
+  const guard: ModelGuard = {
+    name: "no_secrets",
+    answer: (text) => (text.includes("swordfish") ? { refuse: "it has a secret" } : undefined),
+  };
+  const agent = llmAgent({ ...plain, model, historyTokens: 200, guards: [guard] });
+  const runtime = createRuntime({ agents: [agent] });
+  const said: Event[] = [];
+  let run: object = {};
+  for (const name of ["one", "two", "three", "four"]) {
+    const input = `${name} ${"-".repeat(400)}`;
+    const events = await collect(runtime, "clerk", { type: "ChatRequest", input, ...run });
+    said.push(...events);
+    run = { run_id: events[0]?.run_id };
+  }
+  await runtime.close();
+  expect(JSON.stringify([said, prompts])).not.toContain("swordfish");
+  expect(prompts.at(-1)?.messages[0]?.content).toMatch(
+    /^Summary of the earlier conversation:\n.*User: one -/,
+  );
+  expect(said.at(-1)).toMatchObject({ finish_reason: "success", result: "Yes." });
+});
+
 describe("a guard of calls", () => {
   test("refuses and rewrites calls, also several at once", async () => {
     const prompts: Prompt[] = [];

@@ -218,6 +218,9 @@ async function stream(
     transcript.add(text, open.callId);
     recorder.text(speaker, text, about);
   };
+  const think = (content: string): void => {
+    recorder.event(speaker, { type: "ReasoningOutput", content, ...about });
+  };
   let withheld = "";
   try {
     for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
@@ -227,19 +230,19 @@ async function stream(
         const { result, usage } = part;
         if (review === undefined) return { result, usage };
         const reviewed = await reviewWith(review, { text: withheld, result }, { signal, usage });
-        if (open.open && reviewed.text !== "") say(reviewed.text);
+        if (open.open && reviewed.text !== "") (asReasoning ? think : say)(reviewed.text);
         return { result: reviewed.result, usage };
       }
       if (part.type === "progress") continue;
       checkText(part.text);
       const isText = part.type === "text" && !asReasoning;
       if (review !== undefined) {
-        if (isText) withheld += part.text;
+        if (part.type === "text") withheld += part.text;
         if (withheld.length > EVENT_LIMIT_BYTES) checkText(withheld);
         continue;
       }
       if (isText) say(part.text);
-      else recorder.event(speaker, { type: "ReasoningOutput", content: part.text, ...about });
+      else think(part.text);
       await turn.room(speaker);
     }
   } finally {
