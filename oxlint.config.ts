@@ -120,7 +120,7 @@ const ROOMS: readonly Rooms[] = [
       actor: [...READ, "model", "artifacts", "scheduler", "turn", "calls", "remote"],
       machine: [...READ, "secrets", "actor"],
       activation: [...READ, "artifacts", "scheduler", "turn", "actor"],
-      run: [...READ, "secrets", "artifacts", "scheduler", "activation"],
+      run: [...READ, "secrets", "artifacts", "scheduler", "actor", "activation"],
       queries: [...READ, "secrets"],
       commands: [...READ, "secrets", "artifacts", "run", "queries"],
       supervision: ["agent", "journal", "run", "commands"],

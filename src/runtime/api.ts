@@ -225,9 +225,9 @@ export interface CloseOptions {
 export interface Receipt {
   /** For a configuration, a new id for its answer. */
   readonly requestId: RequestId;
-  /** `null` only for the configuration of an agent. */
+  /** `null` only for the configuration of an agent, and for an operation that reads an actor which has no run. */
   readonly runId: RunId | null;
-  readonly kind: "turn" | "message" | "resume" | "cancel" | "configure";
+  readonly kind: "turn" | "read" | "message" | "resume" | "cancel" | "configure";
   /** True when the same request was accepted before. */
   readonly replayed: boolean;
   /** The encoded event that acknowledges it, if it is known at once. */

@@ -74,7 +74,13 @@ export class FollowedRequest {
     const { signal } = this.#options;
     while (this.#end === undefined) {
       const accepted = await unlessAborted(this.accepted, signal);
-      const { requests, requestId } = accepted;
+      const { requests, requestId, end } = accepted;
+      if (end !== undefined) {
+        this.#end = end;
+        if (accepted.runId !== undefined) this.#run.resolve(accepted.runId);
+        else this.#run.reject(requests.wire.fault("not_found", `has no run for request ${requestId}`));
+        return;
+      }
       const { given } = this.#answers;
       await this.#readStream(accepted).catch((thrown: unknown) => {
         if (accepted.runId !== undefined || !hasCode(thrown, "not_found")) throw thrown;

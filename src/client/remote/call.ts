@@ -11,6 +11,7 @@ import type {
   RemoteSession,
 } from "../../runtime/agent/remote-port.ts";
 import { toJson } from "../../runtime/journal/json-limits.ts";
+import { endOf } from "../stream/received-events.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
 import { followStream } from "../stream/reconnect.ts";
 import { unlessAborted } from "../../shared/clock.ts";
@@ -71,9 +72,9 @@ export class RemoteCall {
       this.#canceled.catch(() => {});
     });
     try {
-      const ids =
+      const begun =
         requestId === undefined ? await this.#begin() : { requestId, ...(runId !== undefined && { runId }) };
-      return await this.#perform(ids);
+      return "end" in begun ? completedEnd(begun.end, name) : await this.#perform(begun);
     } catch (thrown) {
       // The end of the call must be in the log before the remote request is canceled: if the run has another
       // owner now, the call continues there. The run may have been passivated in the meantime.
@@ -85,7 +86,7 @@ export class RemoteCall {
   }
 
   /** Sends the request. A retry has the same request id, so a lost answer does no harm. */
-  async #begin(): Promise<RemoteIds> {
+  async #begin(): Promise<RemoteIds | { readonly end: Readonly<Record<string, unknown>> }> {
     const { limits, name } = this.#settings;
     const { environment: clock, key, signal } = this.#session;
     const requestId = `req_${await sha256(key)}`;
@@ -95,16 +96,22 @@ export class RemoteCall {
     // A cancel does not abort it, because only an accepted request can be canceled on the server.
     const taken = retry({ clock, limitMs: limits.acceptMs + busyMs, signal }, async () => {
       const { json } = await this.#wire.ask("POST", "/process", ask);
+      const end = endOf(json);
+      if (end !== undefined) return { end: { ...end } };
       // A server of the draft may answer with a status only.
       return json === undefined ? { requestId } : toIds(json, name);
     });
     this.#abandon = (): void => {
       const cancel = (ids: RemoteIds): void => void abandon(this.#wire, ids.requestId, limits.cancelMs);
-      taken.then(cancel, () => cancel({ requestId }));
+      taken.then(
+        (begun) => "end" in begun || cancel(begun),
+        () => cancel({ requestId }),
+      );
     };
-    const ids = await unlessAborted(taken, signal);
-    await this.#keep(ids);
-    return ids;
+    const begun = await unlessAborted(taken, signal);
+    // An operation that only reads is read again, if this process dies before its answer is in the log.
+    if (!("end" in begun)) await this.#keep(begun);
+    return begun;
   }
 
   async #toRequest(): Promise<Readonly<Record<string, unknown>>> {

@@ -1,10 +1,10 @@
-import type { Event } from "../../protocol/events/events.ts";
+import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Request, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { LruMap } from "../../shared/lru-map.ts";
-import { withTextId } from "../stream/received-events.ts";
+import { endOf, withTextId } from "../stream/received-events.ts";
 import { hasCode } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
@@ -21,6 +21,8 @@ export interface RequestReceipt {
   readonly requestId: RequestId;
   /** Absent if the server answers with a status only, as the draft of the protocol allows: its events have the run. */
   readonly runId?: RunId;
+  /** Its end, if it is an operation that only reads: it has no events. */
+  readonly end?: EventOf<"RequestCompleted">;
 }
 
 /** A part of a list. */
@@ -104,7 +106,8 @@ export class Requests {
     if (json === undefined) return { requestId: request.request_id };
     const { request_id: requestId, run_id: runId } = withTextId(json ?? {}) as Partial<Event>;
     if (typeof requestId !== "string") throw this.wire.fault("call_failed", "answers without a request_id");
-    return { requestId, ...(typeof runId === "string" && { runId }) };
+    const end = endOf(json);
+    return { requestId, ...(typeof runId === "string" && { runId }), ...(end && { end }) };
   }
 
   /** Answers a wait; resolves when the answer is in the log. */

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { EventOf } from "../../protocol/events/events.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { AllFollowSettings, ReadPosition } from "./follow-settings.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -79,4 +80,10 @@ function toEvent(wire: Wire, data: string, position: number, isRow: boolean): Re
       return withTextId(value as unknown as ReceivedEvent);
   }
   return wire.fault("call_failed", "sent an invalid event");
+}
+
+/** The end of an operation that only reads, which its server answers at once; it is in no log and so has no id. */
+export function endOf(answer: unknown): EventOf<"RequestCompleted"> | undefined {
+  const { type, id } = (answer ?? {}) as Partial<ReceivedEvent>;
+  return type === "RequestCompleted" && id === 0 ? (answer as EventOf<"RequestCompleted">) : undefined;
 }

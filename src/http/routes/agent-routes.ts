@@ -176,6 +176,8 @@ async function acknowledge(
 ): Promise<string | undefined> {
   // A request that ended before the cancel answers with its end, for every value of `wait`.
   if (receipt.kind === "cancel" && receipt.replayed) return receipt.event;
+  // So does an operation that only reads: no log has its events.
+  if (receipt.kind === "read") return receipt.event;
   if (wait === "none") return undefined;
   // The event is usually already known, so there is no wait.
   if (wait === "acknowledged" && receipt.event !== undefined) return receipt.event;

@@ -9,6 +9,8 @@ import type { Statechart } from "./statechart.ts";
 export interface OperationDescriptor {
   readonly name: string;
   readonly description: string;
+  /** Whether it only reads: it runs beside the turns of its run, and is not in the log. */
+  readonly read?: boolean;
   /** JSON Schema of the input; absent if any JSON is accepted. */
   readonly input_schema?: JsonObject;
   readonly output_schema?: JsonObject;
@@ -44,6 +46,10 @@ const text = z.string();
 const operation = z.object({
   name: text,
   description: text,
+  read: z
+    .boolean()
+    .exactOptional()
+    .describe("Whether it only reads: it runs beside the turns of its run, and is not in the log."),
   input_schema: jsonObject
     .exactOptional()
     .describe("JSON Schema of the input; absent if any JSON is accepted."),

@@ -15,7 +15,7 @@ import { RemoteFailure } from "../agent/remote-port.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
-import type { AcceptedRequest, ContinuedStart, PromptRecord } from "../journal/records.ts";
+import type { AcceptedRequest, ContinuedStart, MachineState, PromptRecord } from "../journal/records.ts";
 import type { Reply } from "../replay/mail-port.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
@@ -182,6 +182,14 @@ export class TurnSlot implements TurnListener {
   /** The open calls of the turn, if it is in memory. */
   get calls(): Iterable<OpenCall> {
     return this.#turn?.root.below() ?? [];
+  }
+
+  /** The newest state of the machine of the open turn, if it runs one. */
+  get machineState(): MachineState | undefined {
+    const journal = this.#turn?.journal ?? this.#passivated;
+    const number = this.#ledger.started?.turn;
+    const logged = number === undefined ? undefined : journal?.scopes.get(rootOf(number))?.machine;
+    return this.#turn?.machineState ?? logged;
   }
 
   /** The open waits, oldest first. */

@@ -1,6 +1,6 @@
 import { createActor, fromPromise } from "xstate";
 import type { AnyActorRef } from "xstate";
-import { AgentError, isInstance } from "../../errors.ts";
+import { isInstance } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import { copyJson } from "../../protocol/json.ts";
@@ -12,7 +12,7 @@ import { parseNow, parseWith } from "../agent/definition/schema.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { RemoteActor } from "../agent/remote-port.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
-import type { Artifact, Memory } from "../agent/turn-api.ts";
+import type { Artifact, Memory, Turn } from "../agent/turn-api.ts";
 import { cut, toJson } from "../journal/json-limits.ts";
 import { toResultFile } from "../agent/result-file.ts";
 import { performRemotely } from "../remote/remote-session.ts";
@@ -24,6 +24,8 @@ import type { ActorContext } from "../turn/actor-context.ts";
 import { ResultWithFiles, toHandlerResult, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
 import { Continuation } from "./continuation.ts";
+import { parsedMemory } from "./own-values.ts";
+import { ReadHandle } from "./read.ts";
 import { Sequence } from "./sequence.ts";
 import type { AskedInput } from "./waits.ts";
 import { storeFile } from "./artifacts.ts";
@@ -228,7 +230,8 @@ export class Actor implements ActorContext {
         const result = await performRemotely(this, remote, { name, input });
         return { tell: () => done(toRemoteAnswer(result, { operation: name, transcript: this.transcript })) };
       }
-      const handle = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
+      const turn = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
+      const handle = operation.read === true ? (new ReadHandle(turn, undefined) as unknown as Turn) : turn;
       const run = (): unknown => operation.run(parsed, handle);
       const whole = await environment.attribute({ runId, requestId: accepted.requestId }, run);
       const { value: returned, files } = isInstance(whole, ResultWithFiles)
@@ -316,17 +319,7 @@ function createMemory({ turn, agent, depth }: Pick<ActorContext, "turn" | "agent
 
   return {
     changed: () => (kept ? changed : undefined),
-    get() {
-      const value = copyJson(read());
-      if (schema === undefined) return value;
-      try {
-        return parseNow(schema, value, what) as Json;
-      } catch (thrown) {
-        // An empty memory fits only a schema that has a default.
-        if (value === undefined && isInstance(thrown, AgentError)) return undefined;
-        throw thrown;
-      }
-    },
+    get: () => parsedMemory(agent, read()),
     set(value) {
       if (schema) parseNow(schema, value, what);
       changed = toJson(value, what, turn.context.limits.memoryBytes);

@@ -1,4 +1,4 @@
-import { AgentError, isInstance } from "../../errors.ts";
+import { AgentError } from "../../errors.ts";
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
@@ -9,7 +9,6 @@ import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
 import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
 import type { CallOptions, EffectOptions } from "../agent/call-options.ts";
 import { checkAgent } from "../agent/definition/check-definition.ts";
-import { parseNow } from "../agent/definition/schema.ts";
 import { noChat, toInvocation } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import type {
@@ -41,6 +40,7 @@ import type { Actor } from "./actor.ts";
 import { openAttachments, publishFile } from "./artifacts.ts";
 import { Continuation } from "./continuation.ts";
 import { completeWith } from "./completion.ts";
+import { parsedConfig } from "./own-values.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
 import { ask, schedule, tell } from "./requests.ts";
@@ -92,7 +92,7 @@ export class TurnHandle implements ToolTurn {
   }
 
   get config(): JsonObject {
-    this.#config ??= readConfig(this.#actor);
+    this.#config ??= parsedConfig(this.#actor.agent, this.#actor.call.config);
     return this.#config;
   }
 
@@ -271,19 +271,6 @@ export class TurnHandle implements ToolTurn {
 function handled<Outcome extends Promise<unknown>>(outcome: Outcome): Outcome {
   outcome.catch(() => {});
   return outcome;
-}
-
-/** The configuration, parsed with the agent's schema. */
-function readConfig({ agent, call }: Actor): JsonObject {
-  const config = copyJson(call.config);
-  if (agent.config === undefined) return config;
-  try {
-    return parseNow(agent.config, config, `the configuration of ${agent.name}`) as JsonObject;
-  } catch (thrown) {
-    if (!isInstance(thrown, AgentError)) throw thrown;
-    const message = `${thrown.message}; configure the agent, or give its schema a default`;
-    throw new AgentError(thrown.code, message, { cause: thrown });
-  }
 }
 
 /** One of several parallel sequences. */

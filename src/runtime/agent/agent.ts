@@ -8,7 +8,7 @@ import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Schedule, ScheduleOptions } from "./definition/schedule.ts";
-import type { Memory, ToolTurn, Turn } from "./turn-api.ts";
+import type { Memory, ReadTurn, ToolTurn, Turn } from "./turn-api.ts";
 
 /**
  * A schema of any library that implements Standard Schema. It validates a `Given` value and converts it to a
@@ -27,6 +27,8 @@ export interface Operation<Input = unknown, Output = unknown> {
   readonly description: string;
   readonly input: Schema<unknown, Input>;
   readonly output?: Schema<Output>;
+  /** Whether it only reads: it runs beside the turns of its run, on what they have committed, and is not in the log. */
+  readonly read?: boolean;
   /** Gets the parsed input, and returns a value for the output schema. */
   run(input: unknown, turn: Turn): unknown;
 }
@@ -42,10 +44,28 @@ export interface OperationOptions<Given, Input, Returned, Output, OwnTurn = Turn
   run(input: Input, turn: OwnTurn): Returned | Promise<Returned>;
 }
 
+/** Options of an `operation` that only reads. */
+export interface ReadOperation<Given, Input, Returned, Output, OwnTurn = Turn> extends Omit<
+  OperationOptions<Given, Input, Returned, Output>,
+  "run"
+> {
+  /**
+   * It runs at once, beside an open turn and while its actor waits for a person or is held, on the memory that the turns before
+   * have committed. It is not in the log, and cannot write, call, wait or tell.
+   */
+  readonly read: true;
+  run(input: Input, turn: ReadTurn<OwnTurn>): Returned | Promise<Returned>;
+}
+
 /** Defines an operation whose handler gets a specific type of turn. */
-export type DefineOperation<OwnTurn = Turn> = <Given, Input, Returned, Output = Returned>(
-  options: OperationOptions<Given, Input, Returned, Output, OwnTurn>,
-) => Operation<Given, NoInfer<Output>>;
+export interface DefineOperation<OwnTurn = Turn> {
+  <Given, Input, Returned, Output = Returned>(
+    options: ReadOperation<Given, Input, Returned, Output, OwnTurn>,
+  ): Operation<Given, NoInfer<Output>>;
+  <Given, Input, Returned, Output = Returned>(
+    options: OperationOptions<Given, Input, Returned, Output, OwnTurn> & { readonly read?: never },
+  ): Operation<Given, NoInfer<Output>>;
+}
 
 /** The operations of an agent by name. */
 export type Operations = { readonly [name: string]: Operation };

@@ -27,6 +27,13 @@ export function toAsked(agent: Agent, request: TurnRequest): Invocation | undefi
   throw noOperation(agent, name);
 }
 
+/** Whether a request names an operation that only reads. A chat is always a turn, also where it is passed to such an operation. */
+export function isRead({ operations, remote }: Agent, request: TurnRequest): boolean {
+  if (request.type !== "OperationRequest" || remote !== undefined) return false;
+  const { operation: name } = request;
+  return Object.hasOwn(operations, name) && operations[name]?.read === true;
+}
+
 /** Whether a name is that of a message of the agent. Messages and operations have different names. */
 export function isMessageName({ messages = {} }: Agent, name: string): boolean {
   return Object.hasOwn(messages, name);

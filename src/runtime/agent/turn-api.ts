@@ -203,6 +203,15 @@ export interface Turn<
   ): Promise<{ -readonly [Index in keyof Branches]: Awaited<ReturnType<Branches[Index]>> }>;
 }
 
+/** What the handler of an operation that only reads gets instead of a turn. */
+export type ReadTurn<OwnTurn = Turn> = Pick<
+  OwnTurn,
+  keyof OwnTurn & ("agent" | "config" | "metadata" | "now" | "request" | "self" | "sender")
+> & {
+  /** The agent's memory of this run, as the newest turn that has ended left it. */
+  readonly memory: OwnTurn extends { readonly memory: { get(): infer Kept } } ? { get(): Kept } : never;
+};
+
 /**
  * Options of an ask or a tell. The time limit of a tell is one for its acceptance. Each attempt of a retried ask is a
  * request of its own; by default it is asked again only after `overloaded`, when the other actor surely did nothing.

@@ -1,5 +1,5 @@
 import { AgentError, isInstance } from "../../errors.ts";
-import type { Event } from "../../protocol/events/events.ts";
+import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { OperationRequest, Request } from "../../protocol/requests/requests.ts";
 import type { Agent, Messages, Operations } from "../agent/agent.ts";
@@ -71,17 +71,24 @@ export async function askAgent(
     ...(requestId !== undefined && { request_id: requestId }),
   };
   const receipt = await parts.process(agent, request);
-  const outcome = toOutcome(request, await completionOf(parts, receipt, timeoutMs));
+  const { kind, event } = receipt;
+  const isKnown = kind === "read" && event !== undefined;
+  const completed = isKnown
+    ? (JSON.parse(event) as Completed)
+    : await completionOf(parts, receipt, timeoutMs);
+  const outcome = toOutcome(request, completed);
   if (outcome.ok) return outcome.value;
   throw new AgentError("call_failed", outcome.message, { facts: { code: outcome.code } });
 }
+
+type Completed = EventOf<"RequestCompleted">;
 
 /** Waits for the end of a turn, also while it waits for input. A timeout leaves the turn alone. */
 async function completionOf(
   { queries, timer }: ActorHandleParts,
   { requestId, runId, after }: Receipt,
   timeoutMs: number | undefined,
-): Promise<Event & { readonly type: "RequestCompleted" }> {
+): Promise<Completed> {
   const abort = new AbortController();
   const stop = timeoutMs === undefined ? undefined : timer(timeoutMs, () => abort.abort());
   try {

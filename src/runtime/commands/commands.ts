@@ -23,6 +23,9 @@ import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
 import type { Agent } from "../agent/agent.ts";
+import { isRead } from "../agent/resolve-operation.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import { readNew } from "../run/reads.ts";
 import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
 import { checkWith } from "../agent/definition/schema.ts";
 import { isMessage, readEvent } from "../replay/accepted.ts";
@@ -109,7 +112,7 @@ export class Commands {
   }
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
-    const { environment } = this.#context;
+    const { agents, environment } = this.#context;
     const { run_id: givenRunId, key } = request;
     const callers = await findCallers(agent, request, this.#context);
     const sender = senderOf(request);
@@ -121,6 +124,7 @@ export class Commands {
       ...(callers.length > 0 && { callers }),
       ...(sender && { sender }),
     };
+    if (isRead(agents.get(agent), request)) return this.#read(accepted);
     const send = async (runId: RunId): Promise<Receipt> => {
       checkNoCycle(runId, request);
       const hasOwnId = request.request_id !== undefined;
@@ -132,6 +136,18 @@ export class Commands {
     const newId = (): RunId => this.#newRunId();
     if (givenRunId !== undefined) return send(await this.#findRun(agent, { run_id: givenRunId, key }));
     return key === undefined ? send(newId()) : this.#keyed.send({ agent, key }, newId, send);
+  }
+
+  /** Runs an operation that only reads. An actor that has no run is read as it would begin, and gets none. */
+  async #read(accepted: AcceptedRequest): Promise<Receipt> {
+    const { agent, request, requestId } = accepted;
+    const { run_id: givenRunId, key } = request;
+    const reply = await this.#reach(request, async () => {
+      const isNew = givenRunId === undefined && (key === undefined || !(await this.#keyed.find(agent, key)));
+      if (isNew) return readNew(this.#context, accepted);
+      return this.#send(await this.#findRun(agent, { run_id: givenRunId, key }), { kind: "read", accepted });
+    });
+    return { ...toReceipt("read", requestId, reply), runId: reply.runId === "" ? null : reply.runId };
   }
 
   async #message(agent: Agent, given: MessageRequest): Promise<Receipt> {
@@ -225,10 +241,10 @@ export class Commands {
   }
 
   /** Sends a request for an existing run; again if the run of its key was renewed and the key names another run now. */
-  async #reach(
+  async #reach<Answer>(
     { run_id: givenRunId }: { readonly run_id?: RunId | undefined },
-    send: () => Promise<Receipt>,
-  ): Promise<Receipt> {
+    send: () => Promise<Answer>,
+  ): Promise<Answer> {
     try {
       return await send();
     } catch (error) {

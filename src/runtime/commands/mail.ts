@@ -13,7 +13,10 @@ import { sendMessage } from "../run/messages.ts";
 import type { PostMessage } from "../run/messages.ts";
 import { checkMessage, checkTurnRequest } from "./check-request.ts";
 import type { Agent } from "../agent/agent.ts";
-import { isMessageName } from "../agent/resolve-operation.ts";
+import { isMessageName, isRead } from "../agent/resolve-operation.ts";
+import { readNew } from "../run/reads.ts";
+import { toOutcome } from "../run/to-outcome.ts";
+import type { EventOf } from "../../protocol/events/events.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import type { Environment } from "../../ports/environment.ts";
@@ -109,6 +112,10 @@ export class ActorMail implements Mail {
       accepted: { ...accepted, acceptedAt: environment.now() },
       ...(isCanceled && { isCanceled }),
     };
+    const agent = agents.find(name);
+    // The log of the other actor has nothing of it, so it is sent again as the first time, and cannot be canceled there.
+    if (agent && isRead(agent, request))
+      return isCanceled ? { runId: "" } : this.#read(agent, message.accepted, options);
     // A request that was accepted before belongs to its run, also if another run has the key now.
     const entry = isRepeated ? await log.lookup(requestId) : undefined;
     if (entry?.removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
@@ -121,6 +128,22 @@ export class ActorMail implements Mail {
     }
     const newId = (): RunId => newRunId(environment);
     return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message, options));
+  }
+
+  async #read(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {
+    const { router } = this.#context;
+    const { name } = agent;
+    const { request } = accepted;
+    await this.#check(agent, accepted);
+    const { key } = request;
+    const runId = request.run_id ?? (key === undefined ? undefined : await this.#keyed.find(name, key));
+    if (request.run_id !== undefined) await this.#checkRun(name, request.run_id);
+    const { event } =
+      runId === undefined
+        ? await readNew(this.#context, accepted)
+        : await sendMessage(router, runId, { kind: "read", accepted }, options);
+    const outcome = toOutcome(request, JSON.parse(event ?? "{}") as EventOf<"RequestCompleted">);
+    return { runId: runId ?? "", outcome };
   }
 
   /** Throws unless the actor can take what it is sent: a request, or for a tell also a message. */

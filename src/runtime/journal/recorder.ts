@@ -282,6 +282,11 @@ export class Recorder {
     if (this.watched && this.isFlushed && this.#stopped === undefined) this.#listener.flushed();
   }
 
+  /** Whether nothing is committed until `resume`. */
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
   /** Commits nothing more until `resume`: code that replays a log must have no effect before its replay is over. */
   pause(): void {
     this.#isPaused = true;

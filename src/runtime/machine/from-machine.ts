@@ -1,13 +1,15 @@
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import { AgentError } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";
+import { ReadHandle } from "../actor/read.ts";
 import type { Agent, ChatInput, Collaborators, Effect, MachineOperation, Operation } from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { markAgent } from "../agent/definition/check-definition.ts";
-import { chatInput, defineAgent } from "../agent/definition/define.ts";
+import { chatInput, defineAgent, operation } from "../agent/definition/define.ts";
 import type { ChatOperations } from "../agent/definition/define.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
+import type { ReadTurn } from "../agent/turn-api.ts";
 import { callOf } from "./actors.ts";
 import { toCharts, toStatechart } from "./chart/chart.ts";
 import { checkMachine } from "./copies.ts";
@@ -16,10 +18,13 @@ import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
 import { shapeOf } from "./stored-state.ts";
 import type { MachineMigrations } from "./stored-state.ts";
-import { checkTakenWhenStopped } from "./takes.ts";
+import { checkTakenWhenStopped, snapshotOf } from "./takes.ts";
 
 /** What `fromMachine` takes: a machine, and how it is called as an agent. */
-export interface MachineOptions<Events extends MachineOperations = MachineOperations> {
+export interface MachineOptions<
+  Events extends MachineOperations = MachineOperations,
+  Views extends MachineViews = MachineViews,
+> {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
@@ -32,6 +37,11 @@ export interface MachineOptions<Events extends MachineOperations = MachineOperat
   readonly migrate?: MachineMigrations;
   /** Its operations besides chat; a call of one sends the event of that name with the input. */
   readonly operations?: Events;
+  /**
+   * Operations that only read, by name: each gets the machine's snapshot as it is committed, beside whatever the machine does
+   * or waits for. They send no event and are not in the log.
+   */
+  readonly reads?: { readonly [Name in keyof Views]: (snapshot: AnyMachineSnapshot) => Views[Name] };
   /**
    * Actors that the machine invokes or spawns by these names, besides those of its own: `agentActor`, `toolActor`,
    * `askActor` and `modelActor`. Their calls are logged under these names; the runtime option `bind` can replace their agents.
@@ -48,6 +58,14 @@ export interface MachineOptions<Events extends MachineOperations = MachineOperat
 
 /** The operations of a machine by name. */
 export type MachineOperations = { readonly [name: string]: MachineOperation };
+
+/** What the operations of a machine that only read give, by their names. */
+export type MachineViews = { readonly [name: string]: unknown };
+
+/** The operations of an agent that read its machine. */
+export type ViewOperations<Views extends MachineViews> = {
+  readonly [Name in keyof Views]: Operation<object, Awaited<Views[Name]>>;
+};
 
 /** The operations of an agent, from those of its machine. */
 export type EventOperations<Events extends MachineOperations> = {
@@ -67,15 +85,19 @@ export type EventOperations<Events extends MachineOperations> = {
  * crash loses nothing: delays continue, waits stay open, and invoked actors continue or are not started twice, also
  * those of machines inside the machine. Callbacks and observables are restored as XState restores them.
  */
-export function fromMachine<const Events extends MachineOperations = Record<never, never>>({
+export function fromMachine<
+  const Events extends MachineOperations = Record<never, never>,
+  Views extends MachineViews = Record<never, never>,
+>({
   machine: given,
   operations,
+  reads,
   actors = {},
   effect = "unsafe",
   output,
   migrate = {},
   ...options
-}: MachineOptions<Events>): Agent<EventOperations<Events> & ChatOperations> {
+}: MachineOptions<Events, Views>): Agent<EventOperations<Events> & ViewOperations<Views> & ChatOperations> {
   checkMachine(options.name, given);
   checkMigrations(options, migrate);
   const machine = given.provide({ actors }) as AnyStateMachine;
@@ -97,6 +119,17 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
       run: (input, turn) => runMachine(turn, { ...run, event: toMachineEvent(name, input, turn) }),
     },
   ]);
+  const readers: { readonly [name: string]: (snapshot: AnyMachineSnapshot) => unknown } = reads ?? {};
+  const views = Object.entries(readers).map(([name, view]): [string, Operation] => {
+    if (name === CHAT || Object.hasOwn(events, name))
+      throw new AgentError(
+        "invalid_request",
+        `agent ${options.name} has two operations with the name ${name}; rename the one in reads`,
+      );
+    const read = (_input: unknown, turn: ReadTurn): unknown =>
+      view(snapshotOf(run, ReadHandle.machineOf(turn), { type: name }));
+    return [name, operation({ read: true, input: anyObject, run: read })];
+  });
   const chat: Operation<ChatInput> = {
     description: options.purpose,
     input: chatInput,
@@ -112,13 +145,13 @@ export function fromMachine<const Events extends MachineOperations = Record<neve
   const agent = defineAgent({
     ...options,
     compatible: [...new Set([...compatible, ...Object.keys(migrate)])],
-    operations: { chat, ...Object.fromEntries(declared) },
+    operations: { chat, ...Object.fromEntries(declared), ...Object.fromEntries(views) },
     uses: agentsOf(machine),
   });
   const check: AgentMachine["check"] = (asked, kept) =>
     checkTakenWhenStopped(run, toOperationEvent(asked, asked.request.input), kept);
   return markAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
-    EventOperations<Events> & ChatOperations
+    EventOperations<Events> & ViewOperations<Views> & ChatOperations
   >;
 }
 

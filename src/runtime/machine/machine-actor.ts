@@ -296,6 +296,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     };
     this.#isChildNew = false;
     this.actor.turn.recorder.record({ type: "MachineState", scope: this.#scope.path, state });
+    if (this.actor.depth === 0) this.actor.turn.machineState = state;
   }
 
   #hasNothingOpen(snapshot: AnyMachineSnapshot): boolean {

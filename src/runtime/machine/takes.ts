@@ -3,6 +3,7 @@ import type { AnyActorRef, AnyMachineSnapshot, AnyStateNode, Snapshot } from "xs
 import type { Json } from "../../protocol/json.ts";
 import { notAccepted } from "../agent/accepted-operations.ts";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
+import type { MachineState } from "../journal/records.ts";
 import type { MachineEvent } from "./machine-input.ts";
 import { fromKept, toFitting } from "./stored-state.ts";
 import type { StoredMachine } from "./stored-state.ts";
@@ -29,14 +30,38 @@ export function checkTakenWhenStopped(
   const fitting = before && toFitting(stored, before);
   if (fitting?.misfit) return;
   const isNew = fitting === undefined;
-  // The actor is never started, so none of its actions and children run.
-  const actor = createActor(stored.machine, {
-    input: event,
-    ...(fitting && { snapshot: fitting.state.snapshot as unknown as Snapshot<unknown> }),
-  });
-  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
+  const snapshot = stoppedIn(stored, fitting?.state, event);
   if (isNew && (snapshot.status !== "active" || startsSomething(snapshot))) return;
   checkTaken(facts, snapshot, event);
+}
+
+/**
+ * The snapshot of a machine as an open turn has logged it, or as it was kept behind the newest turn; a new machine's first one.
+ * Throws if the machine does not fit it.
+ */
+export function snapshotOf(
+  stored: StoredMachine,
+  { open, kept }: { readonly open?: MachineState | undefined; readonly kept?: Json | undefined },
+  input: object,
+): AnyMachineSnapshot {
+  const before = open ?? fromKept(kept);
+  const fitting = before && toFitting(stored, before);
+  if (fitting?.misfit) throw new Error(fitting.misfit.message);
+  return stoppedIn(stored, fitting?.state, input);
+}
+
+/** The snapshot of a machine that is not running. */
+function stoppedIn(
+  { machine }: StoredMachine,
+  state: MachineState | undefined,
+  input: object,
+): AnyMachineSnapshot {
+  // The actor is never started, so none of its actions and children run.
+  const actor = createActor(machine, {
+    input,
+    ...(state && { snapshot: state.snapshot as unknown as Snapshot<unknown> }),
+  });
+  return actor.getSnapshot() as AnyMachineSnapshot;
 }
 
 /** Whether a machine, in its first state, does more than wait for an event. */

@@ -31,6 +31,7 @@ import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
 import { readWaits, searchRuns, toDetails, toRunRequest } from "./lists.ts";
 import { toLost } from "./lost-events.ts";
+import { toFeed } from "./to-feed.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
 import { RecentMap } from "./recent-map.ts";
 import { oldestQuestion, toStatus } from "./request-status.ts";
@@ -191,9 +192,10 @@ export class Queries {
 
   /** Opens the events that answer a receipt. */
   async answers(
-    { requestId, runId, kind, after }: Receipt,
+    { requestId, runId, kind, after, event }: Receipt,
     { seen, filter, signal }: AnswersOptions = {},
   ): Promise<Feed> {
+    if (kind === "read" && event !== undefined) return toOneEvent(event, after);
     if (runId === null) throw new AgentError("invalid_request", "a configuration of an agent has no events");
     const address = { kind: "request", requestId, runId, agent: "" } as const;
     const { clamped, finished } =
@@ -301,6 +303,15 @@ function toExtent(entry: RequestEntry | undefined): { readonly start: number; re
   if (entry === undefined) return { start: 0, end: Infinity };
   const { started, accepted, completed = Infinity } = entry;
   return { start: started === undefined ? accepted.after : started - 1, end: completed };
+}
+
+/** A stream of an event that is in no log. */
+function toOneEvent(event: string, cursor: number): Feed {
+  return toFeed((sink) => {
+    sink.page({ events: [event], cursor, more: false, last: true });
+    sink.end();
+    return { resume() {}, stop() {} };
+  }, false);
 }
 
 /** The cursor before the first event of a request that has just started; `undefined` for one that waits. */

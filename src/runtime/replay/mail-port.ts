@@ -56,6 +56,8 @@ export interface RenewedActor {
 /** The run that has accepted a request. */
 export interface PostReceipt {
   readonly runId: RunId;
+  /** The answer, if the request is an operation that only reads: there is no other one. */
+  readonly outcome?: Outcome;
 }
 
 /** The answer to an ask. */

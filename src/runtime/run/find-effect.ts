@@ -43,6 +43,7 @@ export async function findEffect(
         retryAfterS: 1,
       });
     case "post":
+    case "read":
     case "reply":
     case "redeliver":
     case "cancel":

@@ -15,6 +15,8 @@ export type RunMessage =
       readonly hasOwnId?: boolean;
     }
   | PostMessage
+  /** Run an operation that only reads. */
+  | { readonly kind: "read"; readonly accepted: AcceptedRequest }
   /** The answer of another actor to an ask of this one. */
   | ({ readonly kind: "reply" } & Reply)
   /** Send again what has not arrived: the replies and cancels of the run's outbox. */

@@ -21,6 +21,7 @@ import { startedOf } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import { findEffect } from "./find-effect.ts";
+import { Reads } from "./reads.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
 import type { RunMessage, RunReceipt, UploadMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
@@ -50,6 +51,7 @@ export class Run implements RecorderListener {
   readonly #requests: RequestQueue;
   readonly #outbox: Outbox;
   readonly #renewal: Renewal;
+  readonly #reads: Reads;
   #messages = 0;
   /** The messages whose ids their clients chose; created with the first. */
   #arriving: KeyedMutex | undefined;
@@ -78,6 +80,7 @@ export class Run implements RecorderListener {
     };
     const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit, rested } };
     this.#requests = new RequestQueue(context, this.#ledger, loaded, loaded.code, parts);
+    this.#reads = new Reads(context, this.#ledger, this.#requests.slot);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -183,8 +186,8 @@ export class Run implements RecorderListener {
     this.#messages += 1;
     try {
       const reply = await this.#answer(message, isRepeated);
-      // A removed run has nothing to commit.
-      if (!this.isRemoved) await this.#ledger.committed();
+      // A removed run has nothing to commit, and an operation that reads waits for the commits that it needs.
+      if (!this.isRemoved && message.kind !== "read") await this.#ledger.committed();
       return reply;
     } finally {
       this.#messages -= 1;
@@ -259,6 +262,9 @@ export class Run implements RecorderListener {
         return this.#requests.accept(message.accepted);
       case "post":
         return this.#requests.post(message);
+      case "read":
+        if (this.#renewal.concerns()) await this.#renewal.check();
+        return this.#reads.perform(message.accepted);
       case "reply":
         await this.#requests.input.reply(message);
         return toRunReceipt(this.runId, this.#ledger.recorder.head);

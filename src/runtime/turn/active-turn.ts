@@ -13,7 +13,7 @@ import { errorMessage } from "../agent/error-message.ts";
 import type { OpenMachine } from "../agent/machine-port.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { AcceptedRequest, PromptRecord } from "../journal/records.ts";
+import type { AcceptedRequest, MachineState, PromptRecord } from "../journal/records.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import { Replay } from "../replay/replay.ts";
@@ -126,6 +126,8 @@ export class ActiveTurn implements QuiescenceListener {
   #patches: Map<string, boolean> | undefined;
   readonly #prompt: PromptMark | undefined;
   #machine: Deferred<OpenMachine | undefined> | undefined;
+  /** The newest recorded state of the machine of the requested agent. */
+  machineState: MachineState | undefined;
   #usage: Usage;
   #timeout: TurnTimeout | undefined;
   #stopReplay: (() => void) | undefined;

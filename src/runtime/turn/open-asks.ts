@@ -141,8 +141,12 @@ export class OpenAsks {
     return !this.#released && this.#asks.get(ask.sent.tool_call_id) === ask;
   }
 
-  #accepted(ask: OpenAsk, { runId }: PostReceipt): void {
+  #accepted(ask: OpenAsk, { runId, outcome }: PostReceipt): void {
     ask.isAccepted = true;
+    if (outcome !== undefined && ask.sent.mode === "ask") {
+      if (this.#isWanted(ask)) this.#settle(ask, outcome);
+      return;
+    }
     if (ask.sent.mode === "ask") {
       this.#parkSoon(ask);
       return;

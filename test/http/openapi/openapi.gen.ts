@@ -1230,6 +1230,7 @@ export interface components {
             operations: {
                 name: string;
                 description: string;
+                read?: boolean;
                 input_schema?: {
                     [key: string]: unknown;
                 };

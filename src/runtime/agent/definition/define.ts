@@ -14,6 +14,7 @@ import type {
   Operation,
   OperationOptions,
   Operations,
+  ReadOperation,
   Schema,
   Tool,
   ToolOptions,
@@ -115,9 +116,13 @@ export type ChatOperations = {
   readonly chat: Operation<ChatInput, ChatOutput>;
 };
 
+/** Defines an operation of an agent that only reads. */
+export function operation<Given, Input, Returned, Output = Returned>(
+  options: ReadOperation<Given, Input, Returned, Output>,
+): Operation<Given, NoInfer<Output>>;
 /** Defines one operation of an agent. */
 export function operation<Given, Input, Returned, Output = Returned>(
-  options: OperationOptions<Given, Input, Returned, Output>,
+  options: OperationOptions<Given, Input, Returned, Output> & { readonly read?: never },
   // Without an output schema, the output type is the handler's return type, not the type that the context
   // expects.
 ): Operation<Given, NoInfer<Output>>;

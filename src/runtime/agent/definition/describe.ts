@@ -5,7 +5,7 @@ import type {
 } from "../../../protocol/answers/descriptor.ts";
 import { endpoints } from "../../../protocol/routes.ts";
 import { CHAT } from "../agent.ts";
-import type { Agent, Collaborators, Schema, Tool } from "../agent.ts";
+import type { Agent, Collaborators, Operation, Schema, Tool } from "../agent.ts";
 import { operationNames, toForwardedChat } from "../resolve-operation.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
@@ -49,7 +49,10 @@ function toMessage([name, schema]: readonly [string, Schema<unknown>]): MessageD
 
 function toOperation(agent: Agent, name: string): OperationDescriptor {
   const own = agent.operations[name];
-  const operation = own ?? { ...toForwardedChat(agent), input: chatInput };
+  const operation: Partial<Operation> & Pick<Operation, "description" | "input"> = own ?? {
+    ...toForwardedChat(agent),
+    input: chatInput,
+  };
   const isOwnChat = own !== undefined && name === CHAT;
   const outputSchema = operation.output ?? (isOwnChat ? chatOutput : undefined);
   const input = toJsonSchema(operation.input, "input");
@@ -57,6 +60,7 @@ function toOperation(agent: Agent, name: string): OperationDescriptor {
   return {
     name,
     description: operation.description || (isOwnChat ? "Send a text to the agent." : ""),
+    ...(operation.read === true && { read: true }),
     ...(input && { input_schema: input }),
     ...(output && { output_schema: output }),
   };

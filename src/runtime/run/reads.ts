@@ -1,0 +1,98 @@
+import { AgentError } from "../../errors.ts";
+import type { RunLedger } from "../activation/run-ledger.ts";
+import type { TurnSlot } from "../activation/turn-slot.ts";
+import { performRead } from "../actor/read.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import type { RunContext } from "../run-context.ts";
+import { toRunReceipt } from "./messages.ts";
+import type { RunReceipt } from "./messages.ts";
+
+/** How many operations read one run at a time. */
+const AT_ONCE = 16;
+
+/** How many more wait for their turn. */
+const WAITING = 1_000;
+
+/** The operations that read a run: they run at once, beside its turns and whatever those wait for, and write nothing. */
+export class Reads {
+  readonly #context: RunContext;
+  readonly #ledger: RunLedger;
+  readonly #slot: TurnSlot;
+  #running = 0;
+  /** Those that wait, oldest first. */
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(context: RunContext, ledger: RunLedger, slot: TurnSlot) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#slot = slot;
+  }
+
+  /** Performs an operation that reads; its end is the event of the receipt. */
+  async perform(accepted: AcceptedRequest): Promise<RunReceipt> {
+    await this.#enter();
+    try {
+      const event = await this.#read(accepted);
+      const { runId, recorder } = this.#ledger;
+      return toRunReceipt(runId, recorder.head, { requestId: accepted.requestId, event });
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #read(accepted: AcceptedRequest): Promise<string> {
+    const { agents, secrets } = this.#context;
+    const ledger = this.#ledger;
+    const { runId, key, state } = ledger;
+    const agent = agents.get(accepted.agent);
+    const { args } = state.config ?? {};
+    const event = await performRead(this.#context, agent, accepted, {
+      runId,
+      key,
+      memory: state.memory[agent.name],
+      config: args === undefined ? {} : secrets.reveal(args),
+      machine: agent.machine && this.#slot.machineState,
+    });
+    // What it has read counts when it is committed. A turn that is replayed has changed nothing yet.
+    if (!ledger.recorder.isPaused) await ledger.committed();
+    return event;
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#running < AT_ONCE) {
+      this.#running += 1;
+      return;
+    }
+    if (this.#waiting.length >= WAITING)
+      throw new AgentError("overloaded", `${WAITING} operations wait to read run ${this.#ledger.runId}`, {
+        retryAfterS: 1,
+      });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    await promise;
+  }
+
+  /** Passes its place on. */
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#running -= 1;
+  }
+}
+
+/** Performs an operation that reads an actor without a run: it has the memory of a new one. */
+export async function readNew(
+  context: Pick<RunContext, "agents" | "environment" | "secrets">,
+  accepted: AcceptedRequest,
+): Promise<RunReceipt> {
+  const { agents, secrets } = context;
+  const { agent: name, requestId, request } = accepted;
+  const config = agents.configOf(name);
+  const event = await performRead(context, agents.get(name), accepted, {
+    runId: "",
+    key: request.key,
+    memory: undefined,
+    config: config === undefined ? {} : secrets.reveal(config),
+  });
+  return toRunReceipt("", 0, { requestId, event });
+}
