@@ -10,6 +10,7 @@ import { mapConcurrent } from "../shared/map-concurrent.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import type { Agent, Collaborators } from "./agent/agent.ts";
+import type { CodeVersions } from "./agent/candidate.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import { Breakers } from "./calls/breaker.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
@@ -30,6 +31,8 @@ import { StoredSecrets } from "./secrets/stored-secrets.ts";
 export interface LogRehearsalOptions {
   readonly agents: readonly Agent[];
   readonly bind?: Collaborators;
+  /** Versions of the agents that were kept. */
+  readonly versions?: CodeVersions;
   readonly log: LogReader;
   readonly artifacts: ArtifactReader;
   readonly secrets: SecretStore;
@@ -68,10 +71,19 @@ export class LogRehearsal {
   readonly #log: LogReader;
   readonly #limit: RehearsalLimit;
 
-  constructor({ agents, bind, log, artifacts, secrets, environment, limitMs }: LogRehearsalOptions) {
+  constructor({
+    agents,
+    bind,
+    versions,
+    log,
+    artifacts,
+    secrets,
+    environment,
+    limitMs,
+  }: LogRehearsalOptions) {
     this.#log = log;
     this.#limit = toLimit(environment, limitMs);
-    const directory = new AgentDirectory({ agents, ...(bind && { bind }) });
+    const directory = new AgentDirectory({ agents, ...(bind && { bind }), ...(versions && { versions }) });
     const still = withoutTime(environment);
     const telemetry = noTelemetry;
     const readOnly = toEventLog(log);

@@ -3,8 +3,10 @@ import { join } from "node:path";
 import type { ArtifactReader } from "../../ports/artifact-store.ts";
 import type { LogReader } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import type { VersionStore } from "../../ports/version-store.ts";
 import { readArtifacts } from "../../storage/fs/artifacts.ts";
 import { fsSecrets } from "../../storage/fs/secrets.ts";
+import { fsVersions } from "../../storage/fs/versions.ts";
 import { readDirectory } from "../../storage/sqlite/read-directory.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { isDatabase, toConnection } from "../logs/connection.ts";
@@ -16,6 +18,8 @@ export interface OpenPlace {
   readonly log: LogReader;
   readonly artifacts: ArtifactReader;
   readonly secrets: SecretStore;
+  /** The kept versions of the code of agents, which are only read; a database has them under TROUPE_SECRETS_KEY. */
+  readonly versions: VersionStore | undefined;
   close(): Promise<void>;
 }
 
@@ -35,6 +39,7 @@ export async function openPlace(place: string): Promise<OpenPlace> {
       log,
       artifacts: readArtifacts(join(place, "artifacts")),
       secrets: fsSecrets(join(place, "secrets.json")),
+      versions: toReadOnly(fsVersions(join(place, "versions"))),
       close: async () => close(),
     };
   });
@@ -42,5 +47,21 @@ export async function openPlace(place: string): Promise<OpenPlace> {
 
 async function openDatabase(url: string): Promise<OpenPlace> {
   const log = await explained(() => openPostgres(toConnection(url), { migrate: false, nodes: "any" }));
-  return { log, artifacts: log.artifacts(), secrets: log.secrets(), close: () => log.close() };
+  const versions = log.versions?.();
+  return {
+    log,
+    artifacts: log.artifacts(),
+    secrets: log.secrets(),
+    versions: versions && toReadOnly(versions),
+    close: () => log.close(),
+  };
+}
+
+function toReadOnly(store: VersionStore): VersionStore {
+  return {
+    list: () => store.list(),
+    read: (digest) => store.read(digest),
+    async keep() {},
+    async remove() {},
+  };
 }

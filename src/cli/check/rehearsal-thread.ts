@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { nodeEnvironment } from "../../node/environment.ts";
+import { keepCode } from "../../node/versions/keep-versions.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import { LogRehearsal } from "../../runtime/log-rehearsal.ts";
 import type { TurnToRehearse } from "../../runtime/log-rehearsal.ts";
@@ -12,6 +13,8 @@ import { openPlace } from "./places.ts";
 export interface ThreadData {
   readonly agents: string;
   readonly place: string;
+  /** An empty directory, for the files of kept versions that are loaded. */
+  readonly directory: string;
   readonly limitMs: number;
   readonly finished?: number;
   /** The turns of the thread: those of runs whose number, modulo `of`, is `part`. */
@@ -39,12 +42,25 @@ const [done, suspects, blocked] = [new Set(data.done), new Set(data.suspects), n
 
 async function rehearseAll(): Promise<void> {
   const { limitMs, finished, beats } = data;
-  const { agents } = await loadAgents(data.agents);
-  const { close, ...store } = await openPlace(data.place);
+  const { agents, files } = await loadAgents(data.agents);
+  const { close, versions: kept, ...store } = await openPlace(data.place);
+  const versions = await keepCode({
+    files,
+    folder: data.agents,
+    store: kept,
+    directory: data.directory,
+    warn() {},
+  });
   Atomics.add(beats, 0, 1);
   setInterval(() => Atomics.add(beats, 0, 1), BEAT_MS);
   try {
-    const rehearsal = new LogRehearsal({ ...store, agents, environment: nodeEnvironment(), limitMs });
+    const rehearsal = new LogRehearsal({
+      ...store,
+      agents,
+      versions,
+      environment: nodeEnvironment(),
+      limitMs,
+    });
     const rounds = [
       { includes: (turn: TurnToRehearse) => suspects.has(turn.requestId) && isMine(turn), atOnce: 1 },
       {

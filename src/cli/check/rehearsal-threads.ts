@@ -1,4 +1,6 @@
-import { extname } from "node:path";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { TurnToRehearse } from "../../runtime/log-rehearsal.ts";
 import type { RequestId } from "../../protocol/ids.ts";
@@ -23,11 +25,16 @@ export async function rehearseInThreads(
   options: ThreadsOptions,
   take: (turn: RehearsedTurn) => void,
 ): Promise<void> {
-  const parts = Array.from({ length: options.threads }, (_, part) => new Part(options, part, take));
+  const directory = await mkdtemp(join(tmpdir(), "troupe-check-"));
+  const parts = Array.from(
+    { length: options.threads },
+    (_, part) => new Part(options, part, directory, take),
+  );
   try {
     await Promise.all(parts.map((part) => part.run()));
   } finally {
     await Promise.all(parts.map((part) => part.stop()));
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
@@ -35,6 +42,7 @@ export async function rehearseInThreads(
 class Part {
   readonly #options: ThreadsOptions;
   readonly #part: number;
+  readonly #directory: string;
   readonly #take: (turn: RehearsedTurn) => void;
   readonly #done: RequestId[] = [];
   /** The turns that were begun and have no outcome yet. */
@@ -43,9 +51,10 @@ class Part {
   readonly #blocks = new Map<string, number>();
   #worker: Worker | undefined;
 
-  constructor(options: ThreadsOptions, part: number, take: (turn: RehearsedTurn) => void) {
+  constructor(options: ThreadsOptions, part: number, directory: string, take: (turn: RehearsedTurn) => void) {
     this.#options = options;
     this.#part = part;
+    this.#directory = join(directory, String(part));
     this.#take = take;
   }
 
@@ -70,6 +79,7 @@ class Part {
     const workerData: ThreadData = {
       ...options,
       ...(finished !== undefined && { finished: Math.ceil(finished / of) }),
+      directory: this.#directory,
       part: this.#part,
       of,
       done: this.#done,

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { AgentError } from "../../errors.ts";
 import type { LogReader, Page } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
@@ -43,7 +44,13 @@ export function readDirectory(directory: string): OpenReader {
 function readDatabase(database: DatabaseSync): OpenReader {
   const format = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
   if (format !== VERSION)
-    throw new DamagedLog(`it has format ${format}, and this version of troupe reads ${VERSION} only`);
+    throw new AgentError(
+      "unavailable",
+      `the log has format ${format}, and this version of troupe reads ${VERSION} only`,
+      {
+        hint: "check it with the version of troupe that serves it, or start this one on it once",
+      },
+    );
   // Everything is read from the moment of the first query on.
   database.exec("BEGIN");
   const newest = database.prepare("SELECT recent FROM batch ORDER BY n DESC LIMIT 1").get();

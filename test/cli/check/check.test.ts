@@ -131,3 +131,22 @@ test("checks the turns of a database while servers use it", async () => {
   expect(output).toMatch(/^order +0 +0 +3 +0$/m);
   expect(code).toBe(1);
 });
+
+test("a version that a server has kept continues the turns that the new code does not fit", async () => {
+  const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+  const server = startCommand(["serve", "--port=0"], { cwd });
+  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await server.match(/^wires/m);
+  await fetch(`${url}/order/process?wait=completed`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "ChatRequest", input: "", request_id: "a" }),
+  });
+  writeFileSync(join(cwd, "agents/order.ts"), toFile(ASKS.replace("moment", "minute")));
+  // The server still runs.
+  const { code, output } = await check(cwd);
+  expect(output).toMatch(/^order +0 +1 +0 +0$/m);
+  expect(code).toBe(0);
+  server.kill();
+  await server.exited;
+});
