@@ -18,10 +18,13 @@ export const WINDOW_MS: number | undefined =
 /** Whether other protocols are served besides the native one. */
 export const WIRES: boolean = process.env["WIRES"] !== undefined;
 
-/** Waits for the time of the next text: `PACE_MS`, or one turn of the event loop. */
-export const tick = (): Promise<void> =>
+/** The input of a turn whose texts do not come at a pace, so that a server is warm sooner. */
+export const WARM_UP = "warm up";
+
+/** Waits for the time of the next text of a turn with this input: `PACE_MS`, or one turn of the event loop. */
+export const tick = (input?: string): Promise<void> =>
   new Promise((resolve) => {
-    if (PACE_MS > 0) setTimeout(resolve, PACE_MS);
+    if (PACE_MS > 0 && input !== WARM_UP) setTimeout(resolve, PACE_MS);
     else setImmediate(resolve);
   });
 

@@ -33,7 +33,7 @@ export function streamTurns(open: (response: ServerResponse) => Frames): void {
       frames.write(encode({ type: "RequestStarted", role: "system", request_id }));
       const texts = GATHER_MS > 0 ? gather(frames) : frames;
       for (let index = 0; index < DELTAS; index += 1) {
-        await tick();
+        await tick(input);
         if (callsTool(index)) {
           texts.write(
             encode({ type: "ToolCall", role: "assistant", tool_call_id: id, name: "lookup", args: {} }),

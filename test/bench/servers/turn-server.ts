@@ -40,7 +40,7 @@ const bench = defineAgent({
   purpose: "Says texts, each in its own turn of the event loop or at a pace.",
   async chat(input, turn) {
     for (let index = 0; index < DELTAS; index += 1) {
-      await tick();
+      await tick(input);
       if (callsTool(index)) await turn.tool(lookup, {});
       const said = turn.text(toContent(input, index));
       // A turn may be this far ahead of its log.

@@ -18,7 +18,7 @@ app.post("/stream_request", async (c) => {
     };
     await say({ type: "RequestStarted", role: "system", request_id });
     for (let index = 0; index < DELTAS; index += 1) {
-      await tick();
+      await tick(input);
       if (callsTool(index)) {
         await say({ type: "ToolCall", role: "assistant", tool_call_id: id, name: "lookup", args: {} });
         await say({ type: "ToolResult", role: "tool", tool_call_id: id, result: "found" });
