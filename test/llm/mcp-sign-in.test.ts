@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { symlink } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
@@ -14,6 +16,8 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { ofType, theOne } from "../agents/events.ts";
+import { createProject } from "../cli/command.ts";
+import { findBlocks, root } from "../docs/blocks.ts";
 
 const REDIRECT = "https://desk.example.com/signed-in";
 
@@ -25,6 +29,8 @@ class Notes implements AsyncDisposable {
   readonly refresh = new Map<string, string>();
   /** Everything that must not be in a log. */
   readonly secrets: string[] = [];
+  /** A person whose tokens are refused until the next consent. */
+  refused: string | undefined;
   /** How often tokens were given for a code, and for a refresh token. */
   readonly grants = { authorization_code: 0, refresh_token: 0 };
   readonly #codes = new Map<string, { readonly challenge: string; readonly person: string }>();
@@ -83,7 +89,8 @@ class Notes implements AsyncDisposable {
     app.all("/mcp", async (c) => {
       const token = (c.req.header("authorization") ?? "").replace("Bearer ", "");
       const person = this.access.get(token);
-      if (person === undefined) return c.text("", 401, { "www-authenticate": "Bearer" });
+      if (person === undefined || person === this.refused)
+        return c.text("", 401, { "www-authenticate": "Bearer" });
       return mcp.fetch(c.req.raw, {
         authInfo: { token, clientId: "client-1", scopes: [], extra: { person } },
       });
@@ -110,6 +117,7 @@ class Notes implements AsyncDisposable {
     this.secrets.push(verifier);
     if (known?.challenge !== createHash("sha256").update(verifier).digest("base64url")) return undefined;
     this.grants.authorization_code += 1;
+    if (this.refused === known.person) this.refused = undefined;
     return known.person;
   }
 
@@ -206,6 +214,34 @@ test("a person signs in when the model needs it, also over a restart, and the to
   await second.close();
 });
 
+test("the page to which the browser is led can give the answer, as the guide does", async () => {
+  const [, page = ""] = findBlocks(
+    "docs/guide/models.md",
+    "### Servers at which a person must sign in",
+    "ts",
+  );
+  const folder = await createProject({ "page.ts": page });
+  await symlink(join(root, "node_modules/hono"), join(folder, "node_modules/hono"));
+  const { toSignedIn } = (await import(join(folder, "page.ts"))) as {
+    readonly toSignedIn: (runtime: Runtime) => Hono;
+  };
+  await using notes = await Notes.start();
+  const runtime = createRuntime({ agents: [createClerk(notes, [])] });
+  const asked = await ask(runtime, "ann");
+  const app = toSignedIn(runtime);
+  await app.request("https://desk.example.com/signed-in?code=x&state=y");
+  const led = await agree(questionOf(asked), "ann");
+  expect(await (await app.request(led)).text()).toBe("You can close this page.");
+  const id = asked[0]?.request_id as RequestId;
+  const feed = await runtime.follow(await runtime.resolve(id), { after: 0 });
+  const events: Event[] = [];
+  for await (const { events: texts } of feed.pages)
+    events.push(...texts.map((text) => JSON.parse(text) as Event));
+  expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", result: "the notes of ann" });
+  expect(notes.grants.authorization_code).toBe(1);
+  await runtime.close();
+});
+
 test("a token that is refused is renewed once, and without a renewal the person signs in again", async () => {
   await using notes = await Notes.start();
   const offers: (readonly string[])[] = [];
@@ -225,5 +261,15 @@ test("a token that is refused is renewed once, and without a renewal the person 
   const id = renewed[0]?.request_id as RequestId;
   const ended = await answer(runtime, id, await agree(questionOf(renewed), "ann"));
   expect(ended.at(-1)).toMatchObject({ result: "the notes of ann" });
+
+  // Tokens are renewed, but refused until the person agrees again.
+  notes.refused = "ann";
+  await ask(runtime, "ann");
+  const banned = await ask(runtime, "ann");
+  expect(offers.at(-1)).toEqual(["sign_in_notes"]);
+  const last = banned[0]?.request_id as RequestId;
+  expect((await answer(runtime, last, await agree(questionOf(banned), "ann"))).at(-1)).toMatchObject({
+    result: "the notes of ann",
+  });
   await runtime.close();
 });

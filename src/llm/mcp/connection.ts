@@ -127,6 +127,11 @@ export class McpConnection {
     }
   }
 
+  /** Finds out whether the server is there, and accepts the credentials. Never rejects. */
+  check(): Promise<void> {
+    return this.#looking.run();
+  }
+
   /** Finds out in the background whether the server is still there, if that is not known for certain. */
   look(): void {
     const ageMs = performance.now() - this.#knownAt;

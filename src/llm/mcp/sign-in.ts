@@ -38,6 +38,13 @@ export class SignIns {
     return (await this.#read(host, await this.#nameOf(owner))).tokens !== undefined;
   }
 
+  /** Drops the tokens of an owner, which the server does not accept. */
+  drop(host: ToolHost, owner: string): Promise<void> {
+    return this.#work(host, owner, async (kept) => {
+      delete kept.tokens;
+    });
+  }
+
   /** The address at which the owner must consent; `undefined` if no consent is needed. */
   begin(host: ToolHost, owner: string): Promise<string | undefined> {
     return this.#work(host, owner, async (kept) => {

@@ -254,7 +254,14 @@ class ServerTools implements McpTools {
     const again = { effect: "idempotent" } as const;
     let why = "";
     for (let attempt = 1; attempt <= SIGN_IN_ATTEMPTS; attempt += 1) {
-      const url = await turn.effect("begin", async () => (await signIns.begin(host, owner)) ?? "", again);
+      const begin = async (): Promise<string> => {
+        const connection = this.#connectionFor(turn);
+        // Tokens that were renewed and are refused all the same are worth nothing.
+        if (connection.isRefused) await connection.check();
+        if (connection.isRefused) await signIns.drop(host, owner);
+        return (await signIns.begin(host, owner)) ?? "";
+      };
+      const url = await turn.effect("begin", begin, again);
       if (url === "") return this.#signedIn(turn, name);
       const question = `${why}Open ${url} and agree. Then give the address to which your browser was led.`;
       const { address } = await turn.waitForInput(z.object({ address: z.string().describe(question) }));
