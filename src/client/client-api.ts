@@ -160,8 +160,13 @@ export interface RunClient {
   /** Its state as of now. */
   view(options?: Interruptible): Promise<RunView>;
 
-  /** Creates a run with its history up to the end of a turn; by default all of it. */
-  fork(options?: Interruptible & { readonly after?: number }): Promise<RunClient>;
+  /**
+   * Creates a run with its history up to the end of a turn; by default all of it. With the id of a question of its open turn
+   * (`waitId`), the new run continues that turn from before the question and asks anew, with the code that the server has now.
+   */
+  fork(
+    options?: Interruptible & { readonly after?: number; readonly waitId?: number | undefined },
+  ): Promise<RunClient>;
 
   /** Tries its held turn again with the code that the server has now. Throws `conflict` if no turn of it is held. */
   retry(options?: Interruptible): Promise<void>;

@@ -40,11 +40,12 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
       }
     },
     view: ({ signal } = {}) => view(signal),
-    async fork({ after, signal } = {}) {
-      const end =
-        after ?? (await view(signal)).turns.findLast(({ endedId }) => endedId !== undefined)?.endedId ?? 0;
+    async fork({ after, waitId, signal } = {}) {
+      const newest = async (): Promise<number> =>
+        (await view(signal)).turns.findLast(({ endedId }) => endedId !== undefined)?.endedId ?? 0;
+      const body = waitId === undefined ? { after: after ?? (await newest()) } : { wait_id: waitId };
       // Not repeated: each request makes a run.
-      const { json } = await requests.wire.ask("POST", `${path}/fork`, { body: { after: end }, signal });
+      const { json } = await requests.wire.ask("POST", `${path}/fork`, { body, signal });
       return createRunClient(requests, (json as { readonly run_id: RunId }).run_id);
     },
     // Neither is repeated: after one that has reached the server, the turn may not be held.

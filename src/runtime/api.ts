@@ -14,6 +14,11 @@ import type { RequestStatus, RunPhase, RunRequest } from "../protocol/answers/st
 import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, AnswersOptions } from "./feeds.ts";
 import type { RunDetails, RunsQuery, WatchRunsOptions, WaitsQuery, WaitsPage, RunsPage } from "./lists.ts";
 
+/** Where a run is forked. */
+export type ForkPlace =
+  | { readonly after: number; readonly waitId?: undefined }
+  | { readonly after?: undefined; readonly waitId: number };
+
 /** A running set of agents with one log. It throws only AgentErrors. */
 export interface Runtime {
   /** The name of the agent behind the root routes. */
@@ -107,9 +112,10 @@ export interface Runtime {
 
   /**
    * Creates a run with the history of another run up to an event, to try again from there: 0 or the id of a
-   * turn's RequestCompleted, otherwise `conflict`. The other run does not change.
+   * turn's RequestCompleted, otherwise `conflict`. With `waitId`, the id of a WaitForInput of its open turn, the new run
+   * continues that turn from before the question, with the code of new requests, which asks anew. The other run does not change.
    */
-  fork(runId: RunId, options: { readonly after: number }): Promise<RunId>;
+  fork(runId: RunId, point: ForkPlace): Promise<RunId>;
 
   /**
    * Tries held turns again with the code that is served now: that of one run, or all of an agent, or all. Resolves with the

@@ -264,9 +264,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await open();
       return runs.create(agent, createOptions);
     },
-    async fork(runId, { after }) {
+    async fork(runId, point) {
       await open();
-      return runs.fork(runId, after);
+      return runs.fork(runId, point);
     },
     async retryHeld(which = {}) {
       await open();

@@ -1,7 +1,7 @@
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { Command } from "../vendor/commander.ts";
+import { Command, Option } from "../vendor/commander.ts";
 import { addConnectionOptions, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -9,7 +9,7 @@ import { stderr, stdout } from "../print/terminal.ts";
 import { parseEventId, parseId } from "../requests/request-options.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
-/** `troupe fork`: copies a run up to the end of a turn. */
+/** `troupe fork`: copies a run up to the end of a turn, or to a question of the open one. */
 export function forkCommand(): Command {
   return addConnectionOptions(new Command("fork"))
     .description("Creates a run with the history of another one, and prints its id.")
@@ -19,12 +19,26 @@ export function forkCommand(): Command {
       "the last event of the history, which ends a turn; default: the newest",
       parseEventId,
     )
-    .addHelpText("after", "\nExample: troupe fork run_… --after 3")
-    .action(async (id: RunId, { after, ...options }: ConnectionOptions & { readonly after?: number }) => {
+    .addOption(
+      new Option(
+        "--wait <id>",
+        "a question of the open turn: the copy continues that turn with the code that the server has now, and asks anew",
+      )
+        .argParser(parseEventId)
+        .conflicts("after"),
+    )
+    .addHelpText("after", "\nExamples:\n  troupe fork run_… --after 3\n  troupe fork run_… --wait 7")
+    .action(async (id: RunId, { after, wait, ...options }: ConnectionOptions & ForkOptions) => {
       const client = connectToServer(options);
-      const fork = await talk(client, () => client.run(id).fork(after === undefined ? {} : { after }));
+      const point = after === undefined ? { waitId: wait } : { after };
+      const fork = await talk(client, () => client.run(id).fork(point));
       stdout.line(fork.id);
     });
+}
+
+interface ForkOptions {
+  readonly after?: number;
+  readonly wait?: number;
 }
 
 /** `troupe remove`: removes a run. */

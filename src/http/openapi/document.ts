@@ -146,12 +146,21 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     responses: { "200": jsonResponse(ref("RequestCompleted"), "The end of the turn.") },
   }),
   forkRun: routeOperation({
-    summary: "Creates a run with the history of this one up to the end of a turn.",
+    summary:
+      "Creates a run with the history of this one up to the end of a turn, or to a question of the open one.",
     content: {
       "application/json": {
-        schema: object({ after: { ...whole, description: "0, or the id of a turn's RequestCompleted." } }, [
-          "after",
-        ]),
+        schema: object(
+          {
+            after: { ...whole, description: "0, or the id of a turn's RequestCompleted." },
+            wait_id: {
+              ...whole,
+              description:
+                "Instead of after: the id of a WaitForInput of the open turn, which the new run asks anew.",
+            },
+          },
+          [],
+        ),
       },
     },
     responses: {

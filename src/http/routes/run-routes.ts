@@ -5,7 +5,7 @@ import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import { parseFlag } from "../../protocol/requests/parse.ts";
-import type { Runtime } from "../../runtime/api.ts";
+import type { ForkPlace, Runtime } from "../../runtime/api.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
 import type { RunDetails, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";
 import type { AppEnv } from "../messages/app-env.ts";
@@ -91,9 +91,10 @@ export function oneRunHandlers({
 
     async forkRun(c) {
       const source = checkId(pathParameter(c, "run_id")) as RunId;
-      const after = parseForkPoint(await readJson(c, bodyLimitBytes));
-      const runId = await runtime.fork(source, { after });
-      const forked = { run_id: runId, forked_from: { run_id: source, id: after } };
+      const point = parseForkPlace(await readJson(c, bodyLimitBytes));
+      const runId = await runtime.fork(source, point);
+      const id = point.after ?? point.waitId - 1;
+      const forked = { run_id: runId, forked_from: { run_id: source, id } };
       const location = `${mount.prefixOf(c)}/events/${runId}`;
       return reply(c, JSON.stringify(forked), { status: 201, headers: { location } });
     },
@@ -115,12 +116,25 @@ export function oneRunHandlers({
   };
 }
 
-function parseForkPoint(body: unknown): number {
-  const after = (body as { readonly after?: unknown } | null)?.after;
-  if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return after;
-  throw new AgentError("invalid_request", "after must be the id of an event, or 0", {
-    issues: [{ path: "after", message: "must be a whole number of 0 or more" }],
-  });
+function parseForkPlace(body: unknown): ForkPlace {
+  const { after, wait_id: waitId } = Object(body) as { readonly after?: unknown; readonly wait_id?: unknown };
+  if (waitId === undefined && isEventId(after)) return { after };
+  if (after === undefined && isEventId(waitId) && waitId > 0) return { waitId };
+  throw new AgentError(
+    "invalid_request",
+    "give after, the id of an event or 0, or wait_id, that of a question",
+    {
+      issues: [
+        waitId === undefined
+          ? { path: "after", message: "must be a whole number of 0 or more" }
+          : { path: "wait_id", message: "must be a whole number of 1 or more, without after" },
+      ],
+    },
+  );
+}
+
+function isEventId(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 const PAGE_DEFAULT = 100;

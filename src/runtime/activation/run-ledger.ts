@@ -291,6 +291,22 @@ export class RunLedger {
     this.save("now");
   }
 
+  /** Writes the start of a turn that was begun in another run, as it is encoded, as that of the open turn of this new run. */
+  copyStart(accepted: AcceptedRequest, started: string, agentVersion: string | undefined): void {
+    const { requestId, request } = accepted;
+    this.accept(accepted);
+    this.#evolve({ type: "RequestStarted", requestId });
+    this.recorder.encoded(started);
+    this.recorder.mark({ requestId, phase: "running", started: this.recorder.head });
+    this.#lastTurn = {
+      request_id: requestId,
+      operation: request.type === "ChatRequest" ? CHAT : request.operation,
+      ...(agentVersion !== undefined && { agent_version: agentVersion }),
+      started_at: toTimestamp(this.#now()),
+    };
+    this.enter("start");
+  }
+
   /** Writes that no served code can continue the turn. */
   hold(reason: HoldReason): void {
     const started = this.#started;

@@ -1,9 +1,10 @@
 import { AgentError } from "../../errors.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { CreateRunOptions } from "../api.ts";
+import type { CreateRunOptions, ForkPlace } from "../api.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { checkForkPoint } from "../run/fork.ts";
+import { readForkedTurn } from "../run/forked-turn.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { RunMessage, RemovalReason } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
@@ -35,13 +36,22 @@ export class RunCommands {
     );
   }
 
-  /** Creates a run with the history of another one up to an event. */
-  async fork(sourceId: RunId, after: number): Promise<RunId> {
-    const { log, router } = this.#context;
-    await checkForkPoint(log, await this.#queries.run(sourceId), after);
+  /**
+   * Creates a run with the history of another one up to an event, or up to a question of its open turn, which the new run then
+   * continues.
+   */
+  async fork(sourceId: RunId, point: ForkPlace): Promise<RunId> {
+    const { environment, log, router } = this.#context;
+    const source = await this.#queries.run(sourceId);
+    if (point.after !== undefined) await checkForkPoint(log, source, point.after);
+    else await readForkedTurn(this.#context, source, point.waitId);
     const runId = this.#newId();
+    const { after = (point.waitId ?? 0) - 1 } = point;
+    const requestId = `req_${environment.newId()}` as RequestId;
+    const turn = point.waitId === undefined ? undefined : { waitId: point.waitId, requestId };
     try {
-      await sendMessage(router, runId, { kind: "fork", source: sourceId, after });
+      await sendMessage(router, runId, { kind: "fork", source: sourceId, after, ...(turn && { turn }) });
+      if (turn) await sendMessage(router, runId, { kind: "recover" });
     } catch (error) {
       // If the source was removed, the copy is useless; other unfinished copies are removed at the next
       // start.

@@ -10,6 +10,7 @@ import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { isLeaving } from "../journal/system-runs.ts";
 import { stateAt } from "../replay/load-run.ts";
+import type { RunState } from "../replay/run-state.ts";
 
 /** The number of events that are copied in one commit. */
 const COPIED_AT_ONCE = 1_000;
@@ -34,6 +35,15 @@ async function isInTurn(log: EventLog, runId: RunId, after: number): Promise<boo
   return open.some(({ turn }) => turn !== undefined);
 }
 
+/** What is copied of a run, and where. */
+interface CopiedHistory {
+  readonly source: RunEntry;
+  readonly after: number;
+  readonly target: RunId;
+  /** The state at the end of the history; by default that at its last event. */
+  readonly state?: RunState | Promise<RunState>;
+}
+
 /**
  * Copies the history of a run up to an event into a new run: the same events, with the new run's id and their
  * original position. Agents have their memory of that point.
@@ -41,7 +51,7 @@ async function isInTurn(log: EventLog, runId: RunId, after: number): Promise<boo
 export async function copyHistory(
   { log, files, secrets }: RunContext,
   ledger: RunLedger,
-  { source, after, target }: { readonly source: RunEntry; readonly after: number; readonly target: RunId },
+  { source, after, target, state = stateAt(log, source.runId, after) }: CopiedHistory,
 ): Promise<void> {
   const { recorder } = ledger;
   const named = new Set<ArtifactId>();
@@ -59,7 +69,7 @@ export async function copyHistory(
     copied += events.length;
     await ledger.committed();
   }
-  const { turns, memory, config } = await stateAt(log, source.runId, after);
+  const { turns, memory, config } = await state;
   for (const [agent, value] of Object.entries(memory))
     ledger.change({ type: "MemoryCommitted", agent, value });
   if (config)
@@ -74,7 +84,7 @@ export async function copyHistory(
 }
 
 /** The artifact ids in an event. */
-function filesIn(text: string): readonly ArtifactId[] {
+export function filesIn(text: string): readonly ArtifactId[] {
   if (!MAY_NAME_FILES.has(typeOf(text))) return [];
   const event = JSON.parse(text) as Event;
   switch (event.type) {
@@ -99,7 +109,7 @@ function gone(runId: RunId): AgentError {
 }
 
 /** The event as copied to the new run. */
-function toCopy(text: string, source: RunId, target: RunId): string {
+export function toCopy(text: string, source: RunId, target: RunId): string {
   const own = text.replace(/,"forked_from":\{[^}]*\}\}$/u, "}");
   const moved = own.replace(`"run_id":"${source}"`, () => `"run_id":"${target}"`);
   return `${moved.slice(0, -1)},"forked_from":{"run_id":"${source}","id":${idOf(text)}}}`;

@@ -126,6 +126,8 @@ export interface ForkMessage {
   readonly kind: "fork";
   readonly source: RunId;
   readonly after: number;
+  /** The question before which the copy of the open turn ends, and the request of that copy. */
+  readonly turn?: { readonly waitId: number; readonly requestId: RequestId };
 }
 
 /** A client has stored a file in the run. */

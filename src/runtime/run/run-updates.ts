@@ -1,7 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import { isConfigRun, NO_AGENT } from "../journal/system-runs.ts";
-import { copyHistory } from "./fork.ts";
+import { copyHistory, filesIn, toCopy } from "./fork.ts";
+import { copyTurn, readForkedTurn } from "./forked-turn.ts";
 import type { ConfigureMessage, CreateMessage, ForkMessage, UploadMessage } from "./messages.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
@@ -72,19 +73,29 @@ function create(
 async function fork(
   context: RunContext,
   ledger: RunLedger,
-  { source: sourceId, after }: ForkMessage,
+  { source: sourceId, after, turn }: ForkMessage,
 ): Promise<number> {
-  const { agents, log } = context;
+  const { agents, files, log } = context;
   const source = await log.run(sourceId);
   if (source === undefined) throw new AgentError("not_found", `there is no run ${sourceId}`);
+  const { runId: target } = ledger;
+  const forked = turn && (await readForkedTurn(context, source, turn.waitId));
   // The run is hidden until its history is complete.
   if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
   ledger.save();
-  await copyHistory(context, ledger, { source, after, target: ledger.runId });
+  const history = forked ? { after: forked.started - 1, state: forked.before } : { after };
+  await copyHistory(context, ledger, { source, target, ...history });
   const forkedFrom = { forked_from: { run_id: sourceId, id: after } };
   const config = after === 0 ? agents.configOf(source.agent) : undefined;
   ledger.begin(source.agent, source.initialInput, { ...source.metadata, ...forkedFrom }, config);
-  ledger.save("due");
+  if (forked === undefined || turn === undefined) {
+    ledger.save("due");
+    return after;
+  }
+  const named = forked.entries.flatMap((entry) => (typeof entry === "string" ? filesIn(entry) : []));
+  if (named.length > 0) await files.attach(named, target);
+  const { requestId } = turn;
+  await copyTurn(context, ledger, forked, { requestId, toCopy: (text) => toCopy(text, sourceId, target) });
   return after;
 }
 

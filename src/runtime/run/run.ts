@@ -58,6 +58,7 @@ export class Run implements RecorderListener {
   /** Whether the history of another run is being copied into it. */
   #copying = false;
   #isRemoved = false;
+  #hasCopiedTurn = false;
   #isUnfit = false;
 
   private constructor(
@@ -147,6 +148,11 @@ export class Run implements RecorderListener {
   /** Whether a removal was tried. The run in memory may then differ from the log and must be dropped. */
   get isRemoved(): boolean {
     return this.#isRemoved;
+  }
+
+  /** Whether it must be dropped, and loaded again to run the turn that it has copied. */
+  get hasCopiedTurn(): boolean {
+    return this.#hasCopiedTurn;
   }
 
   /** Whether it was dropped because the code of its turn did not fit: a message to it had no effect. */
@@ -323,7 +329,9 @@ export class Run implements RecorderListener {
   async #copy(message: RunMessage & { readonly kind: "fork" }): Promise<RunReceipt> {
     this.#copying = true;
     try {
-      return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
+      const receipt = toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
+      this.#hasCopiedTurn = message.turn !== undefined;
+      return receipt;
     } finally {
       this.#copying = false;
     }

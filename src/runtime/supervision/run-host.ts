@@ -84,7 +84,8 @@ export class RunHost implements RouterHandler, RunListener {
       });
     } finally {
       entry.users -= 1;
-      if (entry.run?.isRemoved === true) this.#passivate(entry, entry.run);
+      if (entry.run?.isRemoved === true || entry.run?.hasCopiedTurn === true)
+        this.#passivate(entry, entry.run);
       this.#allowPassivation(entry);
     }
   }

@@ -134,7 +134,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Creates a run with the history of this one up to the end of a turn. */
+        /** Creates a run with the history of this one up to the end of a turn, or to a question of the open one. */
         post: operations["postRunsByRunIdFork"];
         delete?: never;
         options?: never;
@@ -1732,7 +1732,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    after: number;
+                    after?: number;
+                    wait_id?: number;
                 };
             };
         };

@@ -52,3 +52,28 @@ test("a held turn takes an answer at the path of its agent, is listed, counted a
   expect((await post(app, `/runs/${run}/retry`, {})).status).toBe(409);
   await second.close();
 });
+
+test("a run is forked at a question of its open turn, which the fork asks anew", async () => {
+  const log = { ...memoryLog(), close: async () => {} };
+  const first = createRuntime({ agents: [asker("1")], log });
+  const asked = await bodyOf(await post(createApp(first), "/asker/process?wait=completed", { input: "" }));
+  await first.close();
+  const second = createRuntime({ agents: [asker("2")], log });
+  const app = createApp(second);
+  const run = String(asked["run_id"]);
+  const answer = { type: "ResumeWithInput", run_id: run, request_keys: { name: "Ann" } };
+  await post(app, "/asker/process?wait=true", answer);
+
+  const forked = await post(app, `/runs/${run}/fork`, { wait_id: asked["id"] });
+  expect(forked.status).toBe(201);
+  const { run_id: copy, forked_from: from } = await bodyOf(forked);
+  expect(from).toEqual({ run_id: run, id: Number(asked["id"]) - 1 });
+  const row = async (): Promise<unknown> => bodyOf(await app.request(`/runs/${String(copy)}`));
+  await expect
+    .poll(row)
+    .toMatchObject({ status: "waiting", open_waits: 1, last_turn: { agent_version: "2" } });
+  const end = await post(app, "/asker/process?wait=completed", { ...answer, run_id: copy });
+  expect(await bodyOf(end)).toMatchObject({ result: 'Hello "Ann"', run_id: copy });
+  expect(await bodyOf(await app.request(`/runs/${run}`))).toMatchObject({ status: "held" });
+  await second.close();
+});
