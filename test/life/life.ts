@@ -6,6 +6,7 @@ import { createRuntime, memoryLog } from "troupe";
 import type { EventLog, Limits, Runtime } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
+import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
 
 /**
@@ -73,6 +74,7 @@ function compare(what: string, samples: readonly number[]): void {
   // The first ones warm the process up.
   const [, first = 0] = samples;
   const last = samples.at(-1) ?? 0;
+  globalThis.gc?.();
   const heapMb = Math.round(process.memoryUsage().heapUsed / 1_048_576);
   const us = (ms: number): string => `${Math.round((ms * 1_000) / SAMPLE)} µs`;
   console.log(`${what}: ${us(first)} at the start, ${us(last)} at the end; heap ${heapMb} MB`);
@@ -216,6 +218,17 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     if (renewals < 3) faults.push(`${renewals} renewals`);
     await runtime.close();
     await store.remove();
+  },
+
+  /** The same over HTTP, while the server is killed. */
+  async kills() {
+    const asks = Math.min(times, 2_000);
+    const { counts, refusals, renewals, kills } = await countUnderKills(asks, 2_500);
+    console.log(`kills: ${counts.length} answers to ${asks} asks, ${renewals} renewals, ${kills} kills`);
+    if (counts.some((count, index) => count !== index + 1))
+      faults.push("an ask was counted twice, or not at all");
+    if (counts.length !== asks || renewals < 3)
+      faults.push(`${refusals.length} refusals: ${refusals[0] ?? ""}`);
   },
 };
 
