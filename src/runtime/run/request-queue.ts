@@ -88,10 +88,19 @@ export class RequestQueue {
   readonly #works = (): boolean => this.slot.turn !== undefined && !this.slot.suspended;
 
   /** Whether a request only gets in line behind the turns before it. */
-  #mayWait({ agent, request: { type, on_busy: onBusy } }: AcceptedRequest): boolean {
+  #mayWait(accepted: AcceptedRequest): boolean {
+    const { agent, request } = accepted;
+    const { type, on_busy: onBusy } = request;
     if (onBusy === "reject" || onBusy === "interrupt") return false;
+    // The turn that sent it ends only after it is accepted.
+    if (this.#isOwn(accepted)) return false;
     // An operation of a machine can be for the turn that is open.
     return type === "ChatRequest" || this.#context.agents.find(agent)?.machine === undefined;
+  }
+
+  /** Whether the actor sent a request to itself. */
+  #isOwn({ sender }: AcceptedRequest): boolean {
+    return sender !== undefined && sender.server === undefined && sender.run_id === this.#ledger.runId;
   }
 
   /** Takes the unread messages of the run in which the actor was before. */
@@ -353,7 +362,8 @@ export class RequestQueue {
   #admit(accepted: AcceptedRequest): void {
     const { on_busy: onBusy } = accepted.request;
     const { runId, phase } = this.#ledger;
-    this.#checkLength();
+    // An actor that goes on by itself has no moment in which it could be renewed.
+    if (!this.#isOwn(accepted)) this.#checkLength();
     this.#outbox.checkRoom();
     if (phase === "idle" || onBusy === "interrupt") return;
     if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);

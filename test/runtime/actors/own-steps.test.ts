@@ -90,3 +90,37 @@ test("a slowed step is made after a restart", async () => {
   expect(await stepsOf(host)).toBe(4);
   expect(await host.log.open()).toEqual([]);
 });
+
+test.each([
+  { by: "its run", place: (turn: Turn) => turn.self },
+  { by: "its key", place: (_turn: Turn) => "a" },
+])(
+  "the limits of a run neither slow nor refuse the steps that its actor tells itself, by $by",
+  async ({ place }) => {
+    const stepper = defineAgent({
+      name: "stepper",
+      purpose: "Steps.",
+      operations: {
+        step: operation({
+          input: to,
+          async run(input, turn) {
+            const step = toStep(turn) + 1;
+            turn.memory.set(step);
+            if (step < input.to) await turn.tell(turn.actor(stepper, place(turn)), "step", input);
+            return step;
+          },
+        }),
+      },
+    });
+    const limits = { ownSteps: 10_000, keyedRunEvents: 20, runEvents: 40 };
+    const host = new TestHost({ agents: [stepper], limits });
+    await host.ask("stepper", run("step", 100));
+    await host.environment.advance(100);
+    const runs = (await host.log.list({ limit: 100 })).runs.map(({ runId }) => runId);
+    const events = (await Promise.all(runs.map((runId) => host.events(runId)))).flat();
+    const steps = events.flatMap((event) =>
+      event.type === "RequestCompleted" ? [event.output as number] : [],
+    );
+    expect(steps.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+  },
+);
