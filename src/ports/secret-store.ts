@@ -1,7 +1,7 @@
 /**
- * Stores data that must not be in the log: secret values of configurations, by name. Once `put` resolves, a
- * value is as durable as the log and can be read on every node. A store belongs to one log: at its start, a runtime
- * removes the values that no run of the log refers to.
+ * Stores data that must not be in the log: secret values of configurations, and the sign-ins of people elsewhere, by name. Once
+ * `put` resolves, a value is as durable as the log and can be read on every node. A store belongs to one log: at its start, a
+ * runtime removes the values of configurations that no run of the log refers to.
  */
 export interface SecretStore {
   /** The value of a name; `undefined` if there is none. */

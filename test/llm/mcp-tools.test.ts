@@ -160,6 +160,27 @@ describe("the tools of a program", () => {
     await closed.close();
   });
 
+  test("are known as soon as their program has more of them", async () => {
+    const program = `
+      import { McpServer } from "@modelcontextprotocol/server";
+      import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+      import * as z from "zod";
+      const server = new McpServer({ name: "growing", version: "1" });
+      const add = (name, run) => server.registerTool(name, { description: "", inputSchema: z.object({}) }, run);
+      add("echo", () => {
+        add("grown", () => ({ content: [] }));
+        return { content: [] };
+      });
+      await server.connect(new StdioServerTransport());
+    `;
+    const args = ["--input-type=module", "--eval", program];
+    const own = mcpTools({ command: process.execPath, args, cwd: import.meta.dirname });
+    const runtime = callerOf(own);
+    await call(runtime, "echo", {});
+    await expect.poll(() => own.tools.map(({ name }) => name)).toEqual(["echo", "grown"]);
+    await runtime.close();
+  });
+
   test("fail with the reason if their program does not start, which does not keep the runtime from it", async () => {
     const own = mcpTools({ command: join(folder, "nothing") }, { name: "ghost" });
     const runtime = callerOf(own);
