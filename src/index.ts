@@ -79,7 +79,13 @@ export type { ChatOperations } from "./runtime/agent/definition/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export { agentActor, askActor, modelActor, toolActor } from "./runtime/machine/actors.ts";
 export type { AskInput } from "./runtime/machine/actors.ts";
-export type { EventOperations, MachineOperations, MachineOptions } from "./runtime/machine/from-machine.ts";
+export type {
+  EventOperations,
+  MachineOperations,
+  MachineOptions,
+  MachineViews,
+  ViewOperations,
+} from "./runtime/machine/from-machine.ts";
 export type { StateQuestions } from "./runtime/machine/calls/waits.ts";
 export type { MachineTurn } from "./runtime/machine/machine-input.ts";
 export type { ActorAddress, ActorPlace } from "./runtime/agent/actor-address.ts";
