@@ -1,7 +1,7 @@
 import { defineAgent, defineTool } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { settle, useBrowser } from "./harness/browser.ts";
+import { press, settle, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 import type { ConsoleServer } from "./harness/server.ts";
 
@@ -16,6 +16,13 @@ const clerk = defineAgent({
   name: "clerk",
   purpose: "Writes letters.",
   tools: [send],
+  operations: (operation) => ({
+    open_letters: operation({
+      read: true,
+      input: z.object({ box: z.string() }),
+      run: ({ box }) => ({ box, letters: 7 }),
+    }),
+  }),
   chat: () => "ok",
 });
 
@@ -83,4 +90,16 @@ test("Enter on a button of the form does not send, and JSON is sent once and nev
   held.resolve();
   await page.getByRole("button", { name: "Yes" }).waitFor();
   expect(sent).toBe(1);
+});
+
+test("an operation that only reads shows its answer, and no run", async ({ skip }) => {
+  await using tab = await open(skip, `${server.url}/#/agents/clerk?operation=open_letters`);
+  const { page } = tab;
+  await page.getByLabel("box").fill("red");
+  await press(page.getByRole("button", { name: "Send" }));
+  const answer = page.getByRole("region", { name: "Answer" });
+  await answer.getByText("letters").waitFor();
+  await answer.getByText("7", { exact: true }).waitFor();
+  expect(await answer.getByRole("link", { name: "Open the run" }).count()).toBe(0);
+  expect((await server.runtime.runs({ agent: "clerk", limit: 9 })).runs).toEqual([]);
 });

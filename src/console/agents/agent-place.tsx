@@ -16,6 +16,8 @@ import { stateOfRun } from "../run/run-facts.ts";
 import { TurnSummary } from "../chat/turn-summary.tsx";
 import { useRunStore } from "../run/use-run-store.ts";
 import { State } from "../parts/state.tsx";
+import { project } from "../../view/fold.ts";
+import type { RunView } from "../../view/run-view.ts";
 
 /** One agent: what it is for, its operations to try, whom it works with. */
 export function AgentPlace({ agent }: { readonly agent: string }): VNode {
@@ -65,7 +67,9 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
         )}
       </section>
       <section aria-label="Answer">
-        {sent === undefined ? <About agent={described.name} /> : <Answer key={sent.requestId} sent={sent} />}
+        {sent === undefined && <About agent={described.name} />}
+        {sent?.end !== undefined && <Answered view={project([sent.end])} runId={undefined} />}
+        {sent !== undefined && sent.end === undefined && <Answer key={sent.requestId} sent={sent} />}
       </section>
     </div>
   );
@@ -75,16 +79,30 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
 function Answer({ sent }: { readonly sent: SentRequest }): VNode {
   const { server } = useConsole();
   const { view } = useRunStore(server, sent.requestId);
+  return <Answered view={view} runId={sent.runId} />;
+}
+
+interface AnsweredProps {
+  readonly view: RunView;
+  /** Absent for an operation that only reads. */
+  readonly runId: string | undefined;
+}
+
+function Answered({ view, runId }: AnsweredProps): VNode {
   const state = stateOfRun(view);
   return (
     <div class="form">
       <div class="actions">
         <h2>Answer</h2>
         {state !== undefined && <State {...state} />}
-        <span class="second number">
-          {view.head} {view.head === 1 ? "event" : "events"}
-        </span>
-        <a href={`#/runs/${sent.runId}`}>Open the run →</a>
+        {runId !== undefined && (
+          <>
+            <span class="second number">
+              {view.head} {view.head === 1 ? "event" : "events"}
+            </span>
+            <a href={`#/runs/${runId}`}>Open the run →</a>
+          </>
+        )}
       </div>
       <div class="chat-lines" role="log" aria-label="Conversation">
         {chatItems(view).map((item) =>

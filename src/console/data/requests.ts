@@ -1,12 +1,13 @@
 import type { RequestReceipt } from "../../client/requests/requests.ts";
+import { endOf } from "../../client/stream/received-events.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { AgentEntry } from "../../protocol/answers/answers.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { PageServer } from "./page-server.ts";
 
-/** A request that the server has accepted, and its run. */
-export type SentRequest = Required<RequestReceipt>;
+/** A request that the server has accepted, and its run; one that only reads has an end instead of events. */
+export type SentRequest = Required<Pick<RequestReceipt, "requestId" | "runId">> & Pick<RequestReceipt, "end">;
 
 /** The agents of the server with their descriptions. */
 export async function readAgents(
@@ -58,7 +59,8 @@ export async function sendTurn(
     readonly request_id: RequestId;
     readonly run_id: RunId;
   };
-  return { requestId, runId };
+  const end = endOf(json);
+  return { requestId, runId, ...(end && { end }) };
 }
 
 /** Answers a wait. `agent` is that of the request, whichever agent asks. */
