@@ -15,6 +15,7 @@ import { checkMessage, checkTurnRequest } from "./check-request.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isMessageName, isRead } from "../agent/resolve-operation.ts";
 import { readNew } from "../run/reads.ts";
+import { isRenewed } from "../run/renewal.ts";
 import { toOutcome } from "../run/to-outcome.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
@@ -115,7 +116,7 @@ export class ActorMail implements Mail {
     const agent = agents.find(name);
     // The log of the other actor has nothing of it, so it is sent again as the first time, and cannot be canceled there.
     if (agent && isRead(agent, request))
-      return isCanceled ? { runId: "" } : this.#read(agent, message.accepted, options);
+      return isCanceled ? { runId: "" } : this.#readRenewed(agent, message.accepted, options);
     // A request that was accepted before belongs to its run, also if another run has the key now.
     const entry = isRepeated ? await log.lookup(requestId) : undefined;
     if (entry?.removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
@@ -128,6 +129,16 @@ export class ActorMail implements Mail {
     }
     const newId = (): RunId => newRunId(environment);
     return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message, options));
+  }
+
+  /** Reads an actor; again if its run was renewed and its key names another run now. */
+  async #readRenewed(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {
+    try {
+      return await this.#read(agent, accepted, options);
+    } catch (error) {
+      if (accepted.request.run_id !== undefined || !isRenewed(error)) throw error;
+      return this.#read(agent, accepted, options);
+    }
   }
 
   async #read(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {

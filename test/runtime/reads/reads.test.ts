@@ -204,3 +204,18 @@ test("at most sixteen operations read an actor at a time", async () => {
   await Promise.all(looks);
   expect(most).toBe(16);
 });
+
+test("an actor whose run was renewed is read in its new run, by clients and by turns", async () => {
+  const agent = counter();
+  const caller = defineAgent({
+    name: "caller",
+    purpose: "Asks the counter.",
+    chat: async (_input, turn) => String(await turn.ask(turn.actor(agent, key), "count" as never, {})),
+  });
+  const host = new TestHost({ agents: [agent, caller], limits: { keyedRunEvents: 3 } });
+  for (let added = 0; added < 6; added += 1) await host.ask("counter", ask("add", { by: 1 }));
+  expect((await host.runtime.runs({ agent: "counter", limit: 99 })).runs.length).toBeGreaterThan(1);
+  expect(await countOf(host, agent)).toBe(6);
+  await host.ask("caller", { type: "ChatRequest", input: "", request_id: "asked" });
+  expect(await host.runtime.status("asked")).toMatchObject({ result: "6" });
+});
