@@ -99,9 +99,9 @@ test.each([
     "the log of the runtime is not an event log: use sqliteLog(directory) or memoryLog()",
   ],
   [
-    "a name in place of a model",
-    () => llmAgent({ name: "weather", purpose: "", instructions: "", model: anything("small") }),
-    "the model of agent weather is not a model: use a model of an AI SDK provider, modelFromEnv or scriptedModel",
+    "a number in place of a model",
+    () => llmAgent({ name: "weather", purpose: "", instructions: "", model: anything(7) }),
+    "the model of agent weather is not a model",
   ],
   [
     "no instructions",
