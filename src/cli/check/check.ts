@@ -104,8 +104,9 @@ function print({ turns, agents, misfits }: LogCheck, { ms, place, kind }: Checke
   printTable(["AGENT", "FIT", "OLDER VERSION FITS", "HELD", "UNDECIDED"], rows);
   for (const misfit of misfits) printMisfit(misfit);
   const bad = misfits.reduce((sum, { runIds }) => sum + runIds.length, 0);
-  const end = bad === 0 ? "All fit." : `${bad.toLocaleString("en")} do not fit.`;
-  stdout.line(`${turns.toLocaleString("en")} ${kind} turns of ${place} in ${toDuration(ms)}. ${end}`);
+  const end = bad === 0 ? "All fit." : `${bad.toLocaleString("en")} ${bad === 1 ? "does" : "do"} not fit.`;
+  const counted = turns === 1 ? `1 ${kind} turn` : `${turns.toLocaleString("en")} ${kind} turns`;
+  stdout.line(`${counted} of ${place} in ${toDuration(ms)}. ${end}`);
 }
 
 function printMisfit({ agent, outcome, code, message, at, expected, found, runIds }: Misfit): void {
