@@ -184,7 +184,7 @@ function outside(directory: string, files: readonly string[]): string[] {
 /** What a change of the code means for open requests. */
 function toNotice(open: number): string {
   const requests = open === 1 ? "1 request is open and continues" : `${open} requests are open and continue`;
-  return `${requests} with the changed code; a request whose log does not fit that code ends with an error`;
+  return `${requests} with the changed code, or with the code that began it where that does not fit`;
 }
 
 /** Exit codes of failures of the first start that no change of an agent file can repair. */

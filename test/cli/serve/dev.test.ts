@@ -244,9 +244,26 @@ test("the port 80 is kept after a change", async ({ skip }) => {
   expect((await chat("http://127.0.0.1", "speaker")).result).toBe("after");
 });
 
-test("an edit during a waiting request reports what happens to it", async () => {
+test("a waiting request continues after an edit with the code that began it", async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd);
+  const { request_id } = await chat(url, "waiter");
+  const changed = WAITER.replace("const {", 'await turn.text("new");\n    const {');
+  await writeFile(join(cwd, "agents/waiter.ts"), changed);
+  await command.match(
+    /1 request is open and continues with the changed code, or with the code that began it/,
+  );
+  const end = await chat(url, "waiter", {
+    type: "ResumeWithInput",
+    request_id,
+    request_keys: { answer: "yes" },
+  });
+  expect(end).toMatchObject({ finish_reason: "success" });
+});
+
+test("an edit during a waiting request reports what happens to it", async () => {
+  const cwd = await createProject({ "agents/waiter.ts": WAITER });
+  const { command, url } = await startDev(cwd, ["--no-keep-versions"]);
   const { request_id } = await chat(url, "waiter");
 
   await writeFile(
@@ -413,8 +430,11 @@ export const fatal = defineAgent({
 `;
 
 /** Starts the command on a free port, and resolves when it serves. */
-async function startDev(cwd: string): Promise<{ readonly command: RunningCommand; readonly url: string }> {
-  const command = startCommand(["dev", "--port=0"], { cwd });
+async function startDev(
+  cwd: string,
+  args: readonly string[] = [],
+): Promise<{ readonly command: RunningCommand; readonly url: string }> {
+  const command = startCommand(["dev", "--port=0", ...args], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
   await command.match(/^data /m);
   return { command, url };
