@@ -1,12 +1,14 @@
 // Deploys changed code under runs that wait, kills the server between, and prints how the runs ended: with kept versions they end
 // under the changed code, without them after it was taken back. npm run test:deploys [-- --runs 1000] [--no-keep]
 import { parseArgs } from "node:util";
-import { inParts, newProject, startServer } from "./server.ts";
+import { checkHeld, inParts, newProject, startServer } from "./server.ts";
 import type { StartedServer } from "./server.ts";
 
 /** How many runs were held, and how many ended in which way. */
 export interface DeployReport {
   readonly held: number;
+  /** How many of them `troupe check` had not named before, or had named although they went on. */
+  readonly unforeseen: number;
   readonly ended: number;
   readonly ends: Readonly<Record<string, number>>;
 }
@@ -15,6 +17,8 @@ export interface DeployOptions {
   readonly runs: number;
   /** Whether the server keeps the versions of its agents; otherwise the code is taken back at the end. */
   readonly keep: boolean;
+  /** Whether `troupe check` says before each deploy what will be held. */
+  readonly checks?: boolean;
 }
 
 const HANDLER = `await turn.text("One moment.");
@@ -79,7 +83,7 @@ export const DEPLOYS: Readonly<Record<string, Partial<AgentFiles>>> = {
 };
 
 /** Makes runs that wait, and answers a part of them under each deploy. */
-export async function deployUnder({ runs, keep }: DeployOptions): Promise<DeployReport> {
+export async function deployUnder({ runs, keep, checks = false }: DeployOptions): Promise<DeployReport> {
   const project = await newProject();
   const serve = (files: Partial<AgentFiles>): Promise<StartedServer> =>
     startServer(project, { ...ORIGINAL, ...files }, { args: keep ? [] : ["--no-keep-versions"] });
@@ -93,8 +97,9 @@ export async function deployUnder({ runs, keep }: DeployOptions): Promise<Deploy
     await inParts(asked, ({ id, agent }) =>
       server.post(agent, { type: "ChatRequest", input: "", request_id: id }, "?wait=completed"),
     );
-    let held = 0;
+    let [held, unforeseen] = [0, 0];
     for (const files of deploys) {
+      const foreseen = checks ? await checkHeld(project, { ...ORIGINAL, ...files }) : undefined;
       await server.kill();
       server = await serve(files);
       const mine = asked.filter((run) => run.files === files);
@@ -106,7 +111,9 @@ export async function deployUnder({ runs, keep }: DeployOptions): Promise<Deploy
         ),
       );
       await inParts(mine, async ({ id }) => {
-        if ((await server.status(id))["status"] === "held") held += 1;
+        const { status, run_id: runId } = await server.status(id);
+        if (status === "held") held += 1;
+        if (foreseen && foreseen.has(String(runId)) !== (status === "held")) unforeseen += 1;
       });
     }
     if (!keep) {
@@ -120,7 +127,7 @@ export async function deployUnder({ runs, keep }: DeployOptions): Promise<Deploy
       ends[end] = (ends[end] ?? 0) + 1;
     });
     await server.kill();
-    return { held, ended: Object.values(ends).reduce((sum, count) => sum + count, 0), ends };
+    return { held, unforeseen, ended: Object.values(ends).reduce((sum, count) => sum + count, 0), ends };
   } finally {
     await project.remove();
   }
@@ -131,8 +138,12 @@ if (import.meta.main) {
     options: { runs: { type: "string", default: "1000" }, keep: { type: "boolean", default: true } },
     allowNegative: true,
   });
-  const report = await deployUnder({ runs: Number(values.runs), keep: values.keep });
+  const report = await deployUnder({ runs: Number(values.runs), keep: values.keep, checks: true });
   process.stdout.write(`${JSON.stringify(report)}\n`);
-  if (report.ends["success"] !== Number(values.runs) || (values.keep && report.held > 0))
+  if (
+    report.ends["success"] !== Number(values.runs) ||
+    (values.keep && report.held > 0) ||
+    report.unforeseen > 0
+  )
     process.exitCode = 1;
 }

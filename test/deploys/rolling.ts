@@ -12,7 +12,10 @@ import { inParts, newProject, startServer } from "./server.ts";
 import type { Project, StartedServer } from "./server.ts";
 
 /** Makes runs that wait on two nodes, and answers a part of them between each two steps of a rolling update. */
-export async function rollUnder(database: string, { runs, keep }: DeployOptions): Promise<DeployReport> {
+export async function rollUnder(
+  database: string,
+  { runs, keep }: DeployOptions,
+): Promise<Omit<DeployReport, "unforeseen">> {
   const projects = [await newProject(), await newProject()] as const;
   const serve = async (project: Project, files: Readonly<Record<string, string>>): Promise<StartedServer> => {
     const cluster = `http://127.0.0.1:${await findFreePort()}`;

@@ -24,6 +24,29 @@ export async function newProject(): Promise<Project> {
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+async function writeAgents(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `agents/${name}.ts`), text);
+}
+
+/** The runs that `troupe check` says agent files would hold, also while a server runs. */
+export async function checkHeld(
+  { folder }: Project,
+  files: Readonly<Record<string, string>>,
+): Promise<ReadonlySet<string>> {
+  await writeAgents(folder, files);
+  const child = spawn(process.execPath, [join(ROOT, "dist/cli/main.js"), "check", "--json"], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => void (output += String(chunk)));
+  await once(child, "close");
+  const { misfits } = JSON.parse(output) as {
+    readonly misfits: readonly { readonly outcome: string; readonly run_ids: readonly string[] }[];
+  };
+  return new Set(misfits.flatMap(({ outcome, run_ids }) => (outcome === "held" ? run_ids : [])));
+}
+
 export interface StartedServer {
   /** Sends a request; another time if the server does not take it at present. */
   post(agent: string, body: object, query: string): Promise<void>;
@@ -43,7 +66,7 @@ export async function startServer(
     env = {},
   }: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> },
 ): Promise<StartedServer> {
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `agents/${name}.ts`), text);
+  await writeAgents(folder, files);
   const child = spawn(process.execPath, [join(ROOT, "dist/cli/main.js"), "serve", "--port", "0", ...args], {
     cwd: folder,
     env: { ...process.env, ...env },
