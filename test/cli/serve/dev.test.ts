@@ -271,7 +271,14 @@ test("an edit during a waiting request reports what happens to it", async () => 
     WAITER.replace("const {", 'await turn.text("new");\n    const {'),
   );
   await command.match(/1 request is open and continues with the changed code/);
-  await chat(url, "waiter", { type: "ResumeWithInput", request_id, request_keys: { answer: "yes" } });
+  // The answer is logged; the end that `chat` would wait for does not come.
+  const answer = { type: "ResumeWithInput", request_id, request_keys: { answer: "yes" } };
+  const sent = await fetch(`${url}/waiter/process?wait=true`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(answer),
+  });
+  expect(sent.status).toBe(200);
 
   const status = await (await fetch(`${url}/request/${request_id}`)).json();
   expect(status).toMatchObject({
