@@ -21,7 +21,7 @@ export interface LogCheckOptions {
   readonly secrets?: SecretStore;
   /** Replays so many turns that have ended, in place of the open ones. */
   readonly finished?: number;
-  /** How long the code of a turn may need for its log, in milliseconds. Default 10,000. */
+  /** How long the code of a turn may need for its log, in milliseconds. Default 15,000. */
   readonly limitMs?: number;
 }
 
@@ -64,8 +64,8 @@ export interface Misfit {
   readonly runIds: readonly RunId[];
 }
 
-/** How long the code of a turn may need for its log, in milliseconds. */
-export const CHECK_LIMIT_MS = 10_000;
+/** How long the code of a turn may need for its log, in milliseconds: longer than an MCP server that is away is waited for. */
+export const CHECK_LIMIT_MS = 15_000;
 
 /**
  * Replays the open turns of a log with agents that are to be served, without effects: nothing is written, called or sent.
