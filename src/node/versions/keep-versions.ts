@@ -155,6 +155,8 @@ class KeptCode implements CodeVersions {
   readonly #store: VersionStore;
   readonly #loader: VersionLoader;
   readonly #served: ReadonlySet<string>;
+  /** The versions that turns have needed here: one that continues while the open turns are listed may be missed. */
+  readonly #used = new Set<string>();
   #newest: { readonly at: number; readonly versions: Promise<readonly KeptVersion[]> } | undefined;
 
   constructor(store: VersionStore, loader: VersionLoader, { versionOf, served }: ServedCode) {
@@ -174,7 +176,7 @@ class KeptCode implements CodeVersions {
     keptBefore: number,
   ): Promise<void> {
     const old = (await this.#store.list()).filter(({ id, keptAt, agents }) => {
-      if (this.#served.has(id) || keptAt >= keptBefore) return false;
+      if (this.#served.has(id) || this.#used.has(id) || keptAt >= keptBefore) return false;
       return !agents.some(({ name, version }) => isNeeded(name, version));
     });
     const ids = old.map(({ id }) => id);
@@ -186,6 +188,7 @@ class KeptCode implements CodeVersions {
     return version.agents.flatMap(({ name, ...its }): readonly Candidate[] => {
       if (name !== wanted) return [];
       const agent = async (): Promise<Agent> => {
+        this.#used.add(version.id);
         const found = (await this.#loader.load(version)).find((each) => isSame(each, name, its.version));
         if (found) return found;
         throw new AgentError("unavailable", `${version.entry} does not export agent ${name}`);

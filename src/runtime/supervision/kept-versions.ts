@@ -60,7 +60,8 @@ async function forEachOpen(
   { log }: HostContext,
   found: (agent: string, version: string | undefined) => void,
 ): Promise<void> {
-  for (const status of ["running", "waiting", "held"] as const) {
+  // Those that continue while they are listed are running then.
+  for (const status of ["waiting", "held", "running"] as const) {
     for (let cursor: string | undefined; ;) {
       const page = await log.list({ status, limit: PAGE, ...(cursor !== undefined && { cursor }) });
       for (const { agent, lastTurn } of page.runs) found(agent, lastTurn?.agent_version);
