@@ -71,7 +71,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "node",
     ours: [...RUNTIME, "../cluster/**", "../http/**", "../adapters/**", "../client/**"],
-    packages: ["hono", "hono/**", "@hono/node-server", "nanoid"],
+    packages: ["hono", "hono/**", "@hono/node-server", "ignore", "nanoid"],
     node: true,
   },
   {

@@ -1,19 +1,21 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
+import ignore from "ignore";
+import type { Ignore } from "ignore";
 
 /** Says which files of a project must not be copied anywhere: those that git ignores, hidden ones, and what may be a secret. */
 export class IgnoredFiles {
   /** The folder that the rules begin at: that of the repository, or of the project. */
   readonly #top: string;
   /** The rules of each folder, by its path. */
-  readonly #rules = new Map<string, readonly Rule[]>();
-  readonly #everywhere: readonly Rule[];
+  readonly #rules = new Map<string, Ignore>();
+  readonly #everywhere: Ignore;
 
   constructor(project: string) {
     this.#top = findRepository(project) ?? project;
     const own = process.env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config");
-    this.#everywhere = [join(own, "git/ignore"), join(this.#top, ".git/info/exclude")].flatMap(readRules);
+    this.#everywhere = readRules(join(own, "git/ignore"), join(this.#top, ".git/info/exclude"));
   }
 
   /** Whether a file or folder is ignored, or is below a folder that is. */
@@ -31,32 +33,26 @@ export class IgnoredFiles {
     return false;
   }
 
+  /** The last rule that a file or folder fits decides; those of nearer folders come later. */
   #isIgnored(path: string, folders: readonly string[], isFolder: boolean): boolean {
-    let ignored = false;
-    const look = (base: string, rules: readonly Rule[]): void => {
+    let isIgnored = false;
+    const look = (base: string, rules: Ignore): void => {
       const below = relative(base, path).replaceAll(sep, "/");
-      for (const { pattern, onlyFolders, negated } of rules)
-        if ((isFolder || !onlyFolders) && pattern.test(below)) ignored = !negated;
+      const { ignored, unignored } = rules.test(isFolder ? `${below}/` : below);
+      if (ignored || unignored) isIgnored = ignored;
     };
     look(this.#top, this.#everywhere);
     for (const folder of folders) look(folder, this.#rulesOf(folder));
-    return ignored;
+    return isIgnored;
   }
 
-  #rulesOf(folder: string): readonly Rule[] {
+  #rulesOf(folder: string): Ignore {
     const known = this.#rules.get(folder);
     if (known) return known;
     const rules = readRules(join(folder, ".gitignore"));
     this.#rules.set(folder, rules);
     return rules;
   }
-}
-
-/** A line of a file of git that says what is ignored. */
-interface Rule {
-  readonly pattern: RegExp;
-  readonly onlyFolders: boolean;
-  readonly negated: boolean;
 }
 
 /** Whether a name is hidden, or usual for keys and passwords. */
@@ -74,49 +70,16 @@ function findRepository(folder: string): string | undefined {
   }
 }
 
-function readRules(file: string): readonly Rule[] {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    // There is none, or it is not for this user.
-    return [];
+/** The rules of files of git that say what is ignored. */
+function readRules(...files: readonly string[]): Ignore {
+  // git tells upper case from lower case.
+  const rules = ignore({ ignorecase: false });
+  for (const file of files) {
+    try {
+      rules.add(readFileSync(file, "utf8"));
+    } catch {
+      // There is none, or it is not for this user.
+    }
   }
-  return text.split(/\r?\n/).flatMap((line) => {
-    const rule = toRule(line);
-    return rule === undefined ? [] : [rule];
-  });
-}
-
-function toRule(line: string): Rule | undefined {
-  const trimmed = line.replace(/(?<!\\) +$/, "");
-  if (trimmed === "" || trimmed.startsWith("#")) return undefined;
-  const negated = trimmed.startsWith("!");
-  const given = negated ? trimmed.slice(1) : trimmed;
-  const onlyFolders = given.endsWith("/");
-  const path = onlyFolders ? given.slice(0, -1) : given;
-  const isAnchored = path.includes("/");
-  const source = toSource(path.replace(/^\//, ""));
-  try {
-    return { pattern: new RegExp(`^${isAnchored ? "" : "(?:.*/)?"}${source}$`), onlyFolders, negated };
-  } catch {
-    // A class of characters that JavaScript does not have.
-    return undefined;
-  }
-}
-
-/** The pattern of git as a regular expression. */
-function toSource(path: string): string {
-  return path.replaceAll(
-    /\\(.)|^\*\*\/|\/\*\*\/|\/\*\*$|\*+|\?|\[(!?)((?:\\.|[^\]\\])+)\]|([.+^${}()|[\]\\])/g,
-    (found, escaped?: string, not?: string, set?: string, special?: string) => {
-      if (escaped !== undefined) return `\\${escaped}`;
-      if (set !== undefined) return `[${not === "!" ? "^" : ""}${set}]`;
-      if (special !== undefined) return `\\${special}`;
-      if (found === "**/") return "(?:.*/)?";
-      if (found === "/**/") return "/(?:.*/)?";
-      if (found === "/**") return "/.*";
-      return found === "?" ? "[^/]" : "[^/]*";
-    },
-  );
+  return rules;
 }
