@@ -120,7 +120,7 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
 
   const migrate = startCommand(["migrate", "--log", owner], { cwd });
   expect(await migrate.exited).toBe(0);
-  expect(migrate.output()).toContain("The database has schema 3 now; it had no tables of a log.");
+  expect(migrate.output()).toContain("The database has schema 4 now; it had no tables of a log.");
   await isRefused(/permission denied for schema troupe\n/);
   await ask(
     owner,
@@ -145,7 +145,7 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
   const newer = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: owner } });
   expect(await newer.exited).toBe(78);
   expect(newer.output()).toMatch(
-    /has schema 99, and this version of troupe knows 3 and older\nnpm install troupe@latest/,
+    /has schema 99, and this version of troupe knows 4 and older\nnpm install troupe@latest/,
   );
 });
 
