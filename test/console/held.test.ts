@@ -40,7 +40,7 @@ test("a held turn stands in the Inbox with its place, takes an answer there, and
   await press(page.getByRole("button", { name: /held: nondeterministic/ }));
   const box = page.getByRole("region", { name: "Held turn" });
   await box.getByText("clerk is held").waitFor();
-  expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Held turn");
+  await expect.poll(() => page.evaluate("document.activeElement.ariaLabel")).toBe("Held turn");
   for (const place of ['wait for {"name":"What is your name?"}', 'text "One moment."', /clerk\.ts:\d+/])
     await box.getByText(place).first().waitFor();
 
