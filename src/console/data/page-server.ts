@@ -46,6 +46,8 @@ export function createPageServer(
   const watchers = new Set<Watcher>();
   let lostSince: number | undefined;
   let watching: AbortController | undefined;
+  /** The end of the first request: why the token was refused, if it was. The others wait for it, so a wrong token is sent once. */
+  let first: Promise<AgentError | undefined> | undefined;
 
   return {
     url: wire.url,
@@ -53,14 +55,13 @@ export function createPageServer(
     wire,
     follow: (id) => createRunStore({ run: (run) => createRunClient(requests, run) }, id),
     async ask(method, path, ask) {
-      try {
-        const reply = await wire.ask(method, path, ask);
-        noteReached();
-        return reply;
-      } catch (thrown) {
-        noteFailed(thrown);
-        throw thrown;
+      if (first !== undefined) {
+        await checkToken();
+        return send(method, path, ask);
       }
+      const sent = send(method, path, ask);
+      first = sent.then(() => undefined, toRefusal);
+      return sent;
     },
     watch(watcher) {
       watchers.add(watcher);
@@ -77,9 +78,27 @@ export function createPageServer(
     },
   };
 
+  async function send(...[method, path, ask]: Parameters<PageServer["ask"]>): Promise<WireReply> {
+    try {
+      const reply = await wire.ask(method, path, ask);
+      noteReached();
+      return reply;
+    } catch (thrown) {
+      noteFailed(thrown);
+      throw thrown;
+    }
+  }
+
+  /** Throws if the first request was refused for its token. */
+  async function checkToken(): Promise<void> {
+    const refusal = await first;
+    if (refusal !== undefined) throw refusal;
+  }
+
   async function followAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
+        await checkToken();
         for await (const followed of followRuns(wire, { signal })) {
           if (followed.type === "lost") noteFailed(followed.error);
           if (followed.type === "live") {
@@ -113,6 +132,11 @@ export function createPageServer(
       onReach({ lostSince });
     }
   }
+}
+
+/** The error of a request whose token was refused. */
+function toRefusal(thrown: unknown): AgentError | undefined {
+  return isInstance(thrown, AgentError) && thrown.code === "unauthorized" ? thrown : undefined;
 }
 
 const REFUSED_MS = 5_000;
