@@ -1,5 +1,4 @@
 import { realpathSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentError, messageOf } from "../../errors.ts";
@@ -138,7 +137,7 @@ async function keepAll(
       keptAt: Date.now(),
       files: before?.files ?? { ...others?.files, ...files },
     };
-    await store.keep(version, (path) => readFile(join(sources.project, path)));
+    await store.keep(version, async (path) => sources.contentOf(path));
   }
 }
 

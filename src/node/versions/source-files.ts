@@ -23,7 +23,8 @@ export class SourceFiles {
   readonly project: string;
   readonly #without: readonly string[];
   readonly #ignored: IgnoredFiles;
-  readonly #digests = new Map<string, string>();
+  /** What was read, by paths: a file that is written meanwhile, as an output of the server, stays the one that was digested. */
+  readonly #contents = new Map<string, { readonly bytes: Buffer; readonly digest: string }>();
   /** The files that are not code, with their sizes; absent before they are looked for. */
   #others: readonly { readonly path: string; readonly size: number }[] | undefined;
 
@@ -47,8 +48,8 @@ export class SourceFiles {
       const below = this.#toPath(path);
       if (found.has(below)) continue;
       this.#checkOwn(path, below);
-      const bytes = readFileSync(path);
-      found.set(below, hash("sha256", bytes));
+      const { bytes, digest } = this.#read(below);
+      found.set(below, digest);
       if (CODE.test(path)) waiting.push(...namedIn(path, String(bytes)));
     }
     const files = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -82,22 +83,28 @@ export class SourceFiles {
         continue;
       }
       left -= size;
-      files[path] = this.#digestOf(path);
+      files[path] = this.#read(path).digest;
     }
     return { files, leftOut };
   }
 
-  #digestOf(path: string): string {
-    const known = this.#digests.get(path);
-    if (known !== undefined) return known;
-    const digest = hash("sha256", readFileSync(join(this.project, path)));
-    this.#digests.set(path, digest);
-    return digest;
+  /** The content of a file, as it was digested. */
+  contentOf(path: string): Uint8Array {
+    return this.#read(path).bytes;
   }
 
   /** The bytes of files. */
   sizeOf(files: FileDigests): number {
     return Object.keys(files).reduce((sum, path) => sum + statSync(join(this.project, path)).size, 0);
+  }
+
+  #read(path: string): { readonly bytes: Buffer; readonly digest: string } {
+    const known = this.#contents.get(path);
+    if (known !== undefined) return known;
+    const bytes = readFileSync(join(this.project, path));
+    const read = { bytes, digest: hash("sha256", bytes) };
+    this.#contents.set(path, read);
+    return read;
   }
 
   #find(): readonly { readonly path: string; readonly size: number }[] {

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../command.ts";
+import { defineAgent } from "../../../src/index.ts";
+import { keepCode } from "../../../src/node/versions/keep-versions.ts";
+import { fsVersions } from "../../../src/storage/fs/versions.ts";
 import type { RunningCommand } from "../command.ts";
 
 /** An agent that asks after it has said what its files have, and says it again at its end. */
@@ -150,6 +153,27 @@ test("a turn is continued by the kept version that began it, with its own module
   await third.ask();
   await expect.poll(() => readdir(join(cwd, ".troupe/versions/lists"))).toHaveLength(1);
   await expect.poll(() => keptIn(cwd)).not.toContain("lib-old");
+});
+
+test("a file that is written while a version is kept is kept as it was read first", async () => {
+  const cwd = await createProject({ "agents/order.ts": "" });
+  await write(cwd, { ...filesSaying("one"), "serve.log": "" });
+  const store = fsVersions(join(cwd, ".troupe/versions"));
+  const keep: typeof store.keep = async (version, read) => {
+    await writeFile(join(cwd, "serve.log"), "a warning of the start");
+    await store.keep(version, read);
+  };
+  const file = join(cwd, "agents/order.ts");
+  const agent = defineAgent({ name: "order", purpose: "Orders.", chat: () => Promise.resolve("") });
+  await keepCode({
+    files: new Map([[agent, file]]),
+    folder: cwd,
+    store: { ...store, keep },
+    directory: join(cwd, ".troupe"),
+    warn: () => {},
+  });
+  const [version] = await store.list();
+  expect(String(await store.read(version?.files["serve.log"] ?? ""))).toBe("");
 });
 
 test("hidden, ignored and linked files are not kept, nor anything that may be a secret", async () => {
