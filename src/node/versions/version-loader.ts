@@ -40,7 +40,13 @@ export class VersionLoader {
 
   async #load(version: KeptVersion): Promise<readonly Agent[]> {
     const folder = this.#folderOf(version.id);
-    if (!(await isWhole(folder, version))) await this.#place(folder, version);
+    try {
+      if (!(await isWhole(folder, version))) await this.#place(folder, version);
+    } catch (thrown) {
+      // A full disk, or a database that is away: the next one that needs it tries again.
+      this.#loaded.delete(version.id);
+      throw thrown;
+    }
     redirect(folder, this.#project);
     const imported = import(pathToFileURL(join(folder, version.entry)).href);
     return exportedAgents((await within(LOAD_MS, imported)) as Record<string, unknown>);

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -56,6 +56,8 @@ interface Served {
   ask(): Promise<string>;
   /** Answers the question of a request, and resolves with its status when it has ended, or is held. */
   answer(requestId: string): Promise<Readonly<Record<string, unknown>>>;
+  /** Tries the held turn of a request again, and resolves with the status of the request when it has ended. */
+  retry(requestId: string): Promise<Readonly<Record<string, unknown>>>;
   stop(): Promise<void>;
 }
 
@@ -70,6 +72,8 @@ async function serve(cwd: string, ...args: readonly string[]): Promise<Served> {
     });
     return (await response.json()) as Readonly<Record<string, unknown>>;
   };
+  const statusOf = async (requestId: string): Promise<Readonly<Record<string, unknown>>> =>
+    (await (await fetch(`${url}/request/${requestId}`)).json()) as Readonly<Record<string, unknown>>;
   return {
     command,
     async ask() {
@@ -80,12 +84,16 @@ async function serve(cwd: string, ...args: readonly string[]): Promise<Served> {
       const answer = { type: "ResumeWithInput", request_id: requestId, request_keys: { ok: true } };
       // A hold is logged before the answer.
       await send(answer, "?wait=true");
-      const status = async (): Promise<Readonly<Record<string, unknown>>> =>
-        (await (await fetch(`${url}/request/${requestId}`)).json()) as Readonly<Record<string, unknown>>;
-      const now = await status();
+      const now = await statusOf(requestId);
       if (now["status"] === "held") return now;
       await (await fetch(`${url}/getevents/${requestId}?stream=true&since=0`)).text();
-      return status();
+      return statusOf(requestId);
+    },
+    async retry(requestId) {
+      const { run_id: run } = await statusOf(requestId);
+      await fetch(`${url}/runs/${String(run)}/retry`, { method: "POST" });
+      await (await fetch(`${url}/getevents/${requestId}?stream=true&since=0`)).text();
+      return statusOf(requestId);
     },
     async stop() {
       command.kill("SIGKILL");
@@ -235,6 +243,25 @@ test("a kept version that cannot be loaded holds its turn with that reason", asy
       ) as string,
     },
   });
+});
+
+test("a kept version whose files could not be read is read again when its turns are retried", async () => {
+  const cwd = await createProject({ "agents/order.ts": "" });
+  await write(cwd, filesSaying("one"));
+  const first = await serve(cwd);
+  const id = await first.ask();
+  await first.stop();
+  await writeFile(join(cwd, "agents/order.ts"), orderSaying("two"));
+  const kept = join(cwd, ".troupe/versions/files");
+  const second = await serve(cwd);
+  await rename(kept, `${kept}-away`);
+  expect(await second.answer(id)).toMatchObject({
+    status: "held",
+    held: { message: expect.stringContaining("a kept file cannot be read") as string },
+  });
+  await rename(`${kept}-away`, kept);
+  expect(await second.retry(id)).toMatchObject({ status: "completed", finish_reason: "success" });
+  await second.stop();
 });
 
 test("without kept versions a turn that the code does not fit is held", async () => {
