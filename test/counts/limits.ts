@@ -46,7 +46,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     sqlite: {
       commits: 102,
       events: 102,
-      hops: 104,
+      hops: 105,
       rows: 106.1,
       statements: 0,
       writtenBytes: 1_100_000,

@@ -66,7 +66,8 @@ function open(): void {
 /** Appends until the disk is full, frees space, and continues when the log accepts appends again. */
 async function fillTheDisk(): Promise<void> {
   const ballast = join(directory, "ballast");
-  writeFileSync(ballast, "x".repeat(1024 * 1024));
+  // Room for the recent events, which are moved before the log accepts appends again.
+  writeFileSync(ballast, "x".repeat(1536 * 1024));
   const log = sqliteLog(join(directory, "log"));
   const start = await startRun(log, "run", 1);
   const { cursor, error } = await appendUntilRefused(log, start);
