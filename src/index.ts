@@ -59,6 +59,8 @@ export type {
   QueueOptions,
   RateOptions,
 } from "./ports/model.ts";
+export { DEFAULT_OWNER } from "./ports/principal.ts";
+export type { Principal } from "./ports/principal.ts";
 export type { Readiness, ReadinessPart, ReadinessProbe } from "./ports/readiness.ts";
 export type { Router } from "./ports/router.ts";
 export type { SecretStore } from "./ports/secret-store.ts";

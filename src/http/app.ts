@@ -81,7 +81,7 @@ export function createApp(
     mount: createMount(guardOptions.trustProxy ?? false),
     bodyLimitBytes,
     fileLimitBytes,
-    ...(guard.checkToken && { checkToken: guard.checkToken }),
+    ...(guard.authenticate && { authenticate: guard.authenticate }),
   };
   signal?.addEventListener("abort", () => {
     host.streams.close();

@@ -4,6 +4,8 @@ export type { AppOptions } from "./app.ts";
 export type { ConsoleFile, ConsolePages } from "./console/pages.ts";
 export type { AppEnv } from "./messages/app-env.ts";
 export type { GuardOptions } from "./guards/guards.ts";
+export { sharedToken } from "./guards/shared-token.ts";
+export type { Authenticate, Principal, RequestSource } from "../ports/principal.ts";
 export { readJson } from "./messages/body.ts";
 export { readForm } from "./messages/form.ts";
 export type { Form, FormOptions } from "./messages/form.ts";

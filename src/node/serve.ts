@@ -19,7 +19,7 @@ import type { DrainOptions } from "./signals.ts";
 
 /** What `serve` takes. */
 export interface ServeOptions extends Omit<AppOptions, "signal"> {
-  /** Address to bind. Default 127.0.0.1; any address that is not loopback requires a token of 16 characters or more. */
+  /** Address to bind. Default 127.0.0.1; any address that is not loopback requires `authenticate`, or a token of 16 characters or more. */
   readonly hostname?: string;
   /** Default 0, which uses any free port. */
   readonly port?: number;
@@ -59,7 +59,7 @@ export async function serve(
     ...options
   }: ServeOptions = {},
 ): Promise<Server> {
-  if (!isLoopback(hostname)) checkToken(hostname, options.token);
+  if (!isLoopback(hostname) && options.authenticate === undefined) checkToken(hostname, options.token);
   // Node would take another text as the path of a socket file.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new AgentError(

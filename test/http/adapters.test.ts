@@ -17,11 +17,11 @@ const wire: Adapter = {
     type: "application/x-shout",
     ...(code === "conflict" && { status: 499 }),
   }),
-  addRoutes(app, { bodyLimitBytes, checkToken }, { path }) {
+  addRoutes(app, { bodyLimitBytes, authenticate }, { path }) {
     app.get(`${path}/shout/health`, (c) => reply(c, '{"LOUD":true}'));
     app.post(`${path}/shout/health`, async (c) => {
       const { password } = (await readJson(c, bodyLimitBytes)) as { readonly password: string };
-      await checkToken?.(c, password);
+      await authenticate?.(c, password);
       return reply(c, '{"LOUD":true}');
     });
     app.get(`${path}/shout/:what`, (c) => {

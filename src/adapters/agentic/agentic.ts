@@ -40,9 +40,9 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
         );
         app.post(login, async (c) => {
           const { password } = parseLogin(await readJson(c, bodyLimitBytes, { optional: true }));
-          if (host.checkToken === undefined) return reply(c, JSON.stringify({ token: crypto.randomUUID() }));
-          // An empty password would count as none and be looked for in the headers.
-          await host.checkToken(c, password ?? "");
+          if (host.authenticate === undefined)
+            return reply(c, JSON.stringify({ token: crypto.randomUUID() }));
+          await host.authenticate(c, password ?? "");
           return reply(c, JSON.stringify({ token: password }));
         });
         return;

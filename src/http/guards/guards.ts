@@ -1,5 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { AgentError } from "../../errors.ts";
+import { ANONYMOUS } from "../../ports/principal.ts";
+import type { Authenticate } from "../../ports/principal.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { pathIn } from "../messages/mount.ts";
 import type { Refuse } from "../messages/refusal.ts";
@@ -8,20 +10,29 @@ import { createHostCheck, hostOf } from "./hosts.ts";
 import { createOriginCheck } from "./origins.ts";
 import type { CrossOriginHeaders } from "./origins.ts";
 import { quoted } from "./quoted.ts";
-import { createTokenCheck } from "./token.ts";
-import type { TokenCheck } from "./token.ts";
+import { createAuthentication } from "./authentication.ts";
+import type { Authentication } from "./authentication.ts";
+import { sharedToken } from "./shared-token.ts";
 
 /** Access rules of the server. */
 export interface GuardOptions {
   /**
    * Host names of the server, with or without a port, besides the loopback names. `*` allows every name and
-   * requires a token.
+   * requires a token or `authenticate`.
    */
   readonly allowedHosts?: readonly string[];
   /** Origins, for example `https://app.example`, whose pages may use the server. Default: only its own. */
   readonly allowedOrigins?: readonly string[];
-  /** If given, every request except health checks must send it as `Authorization: Bearer`. */
+  /**
+   * If given, every request except health checks must send it as `Authorization: Bearer`, and is one of an admin of the owner
+   * `default`. Short for `authenticate: sharedToken(token)`.
+   */
   readonly token?: string | undefined;
+  /**
+   * Finds out who makes a request. If given, every request except health checks must be one of somebody. Without it and
+   * without a token, everyone is an admin of the owner `default`.
+   */
+  readonly authenticate?: Authenticate | undefined;
   /** Trust `X-Forwarded-Host`, `X-Forwarded-For` and `X-Forwarded-Prefix` of a proxy. Default false. */
   readonly trustProxy?: boolean;
 }
@@ -35,7 +46,7 @@ export interface GuardedWire {
 
 /** Requests with rules of their own. */
 export interface PathRules {
-  /** Whether a request needs no token. */
+  /** Whether a request may be one of nobody. */
   readonly isPublic?: (c: Context<AppEnv>) => boolean;
   /** Whether a request is only for the pages of the server itself, also if other origins are allowed. */
   readonly isOwn?: (c: Context<AppEnv>) => boolean;
@@ -45,34 +56,41 @@ export interface PathRules {
 
 const NOTHING = (): boolean => false;
 
-/** The guard of all routes, and its token check. */
+/** The guard of all routes, and how it finds out who makes a request. */
 export interface Guard {
   readonly handler: MiddlewareHandler<AppEnv>;
-  readonly checkToken?: TokenCheck;
+  /** Absent if everyone may use the server. */
+  readonly authenticate?: Authentication;
 }
 
 /**
  * Refuses requests that another site may have caused: from a browser that reached the server under a foreign
  * name (421), or from a page of another origin (403). Programs other than browsers send no origin and pass. Then
- * it checks the token, except for requests that are public. Throws `forbidden` or `invalid_request` for options that
+ * it finds out who makes the request, except for those that are public. Throws `forbidden` or `invalid_request` for options that
  * are not safe or never match.
  */
 export function createGuard(
-  { allowedHosts = [], allowedOrigins = [], token, trustProxy = false }: GuardOptions,
+  { allowedHosts = [], allowedOrigins = [], token, authenticate: given, trustProxy = false }: GuardOptions,
   wires: readonly GuardedWire[],
   refuse: Refuse,
   { isPublic = NOTHING, isOwn = NOTHING, report }: PathRules = {},
 ): Guard {
-  const hosts = createHostCheck(allowedHosts, token !== undefined);
+  if (token !== undefined && given !== undefined) {
+    throw new AgentError("invalid_request", "the server has both a token and authenticate", {
+      hint: "leave the token away, and have authenticate accept it: sharedToken(token) is such a function",
+    });
+  }
+  const authenticator = token === undefined ? given : sharedToken(token);
+  const authenticate = authenticator && createAuthentication(authenticator, { trustProxy });
+  const hosts = createHostCheck(allowedHosts, authenticate !== undefined);
   const origins = createOriginCheck(
     allowedOrigins,
     wires.flatMap(({ headers = {} }) => headers),
     isOwn,
     report,
   );
-  const checkToken = token === undefined ? undefined : createTokenCheck(token, { trustProxy });
 
-  /** Whether the path is one that its wire serves without a token. */
+  /** Whether the path is one that its wire serves to everyone. */
   function isOpen(c: Context<AppEnv>): boolean {
     if (wires.length === 0) return false;
     const path = pathIn(c);
@@ -86,14 +104,15 @@ export function createGuard(
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
     if (!forHealth) hosts.check(c, host, () => path === "/metrics" || isOpen(c));
     if (origins.check(c, host) === "preflight") return replyEmpty(c, origins.preflight);
-    if (checkToken !== undefined && !forHealth && !isOpen(c) && !isPublic(c)) await checkToken(c);
+    if (authenticate === undefined) c.set("principal", ANONYMOUS);
+    else if (!forHealth && !isOpen(c) && !isPublic(c)) c.set("principal", await authenticate(c));
     const expected = c.req.header("expect");
     if (expected !== undefined && !CONTINUE.test(expected)) {
       return refuse(c, unmet(expected), { own: EXPECTATION_FAILED });
     }
     return next();
   };
-  return { handler, ...(checkToken && { checkToken }) };
+  return { handler, ...(authenticate && { authenticate }) };
 }
 
 /** The end of the paths with rules of their own. */

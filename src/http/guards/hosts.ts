@@ -15,12 +15,12 @@ export interface HostCheck {
 
 /**
  * Creates the check against DNS rebinding, in which the name of another site resolves to this server: the browser
- * then sends that name as the host. The entry `*` allows every name. That is safe only with a token.
+ * then sends that name as the host. The entry `*` allows every name. That is safe only if requests need a token or the like.
  */
-export function createHostCheck(allowedHosts: readonly string[], hasToken: boolean): HostCheck {
+export function createHostCheck(allowedHosts: readonly string[], isGuarded: boolean): HostCheck {
   const allowed = new Set([...LOOPBACK, ...allowedHosts.map(toName)]);
   const any = allowed.has("*");
-  if (any && !hasToken) {
+  if (any && !isGuarded) {
     throw new AgentError("forbidden", "allowedHosts has *, and there is no token", {
       hint: "set a token, or list the names: without both, a web page can use the server by DNS rebinding",
     });

@@ -1,5 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
+import type { Principal } from "../../ports/principal.ts";
 
 /** The types of the context of our handlers. */
 export interface AppEnv {
@@ -10,6 +11,8 @@ export interface AppEnv {
     cors?: Readonly<Record<string, string>>;
     /** The JSON body, once a handler has read it; later handlers of the request get the same. */
     json?: { readonly value: unknown };
+    /** Who makes the request. Set by the guard, except on paths that are open to everyone. */
+    principal?: Principal;
     /** The name of the adapter that claimed the request. */
     wire?: string;
   };

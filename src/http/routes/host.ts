@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { Runtime } from "../../runtime/api.ts";
+import type { Principal } from "../../ports/principal.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import type { Mount } from "../messages/mount.ts";
 import type { OpenStreams } from "../sse/open-streams.ts";
@@ -15,10 +16,9 @@ export interface Host {
   readonly bodyLimitBytes: number;
   readonly fileLimitBytes: number;
   /**
-   * Throws unless a text is the server's token, and counts wrong ones; absent if the server has none. Every request
-   * outside the open paths has passed this check.
+   * Finds out whose token a text is, throws if it is nobody's, and counts wrong ones; absent if everyone may use the server.
    */
-  readonly checkToken?: (c: Context<AppEnv>, given: string) => Promise<void>;
+  readonly authenticate?: (c: Context<AppEnv>, token: string) => Promise<Principal>;
 }
 
 /** The path of a set of routes and its agent; at the root, all agents. */

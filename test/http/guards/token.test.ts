@@ -2,7 +2,8 @@ import { Hono } from "hono";
 import { expect, test } from "vitest";
 import type { AppEnv } from "../../../src/http/messages/app-env.ts";
 import { toProblem } from "../../../src/http/messages/problem.ts";
-import { createTokenCheck } from "../../../src/http/guards/token.ts";
+import { createAuthentication } from "../../../src/http/guards/authentication.ts";
+import { sharedToken } from "../../../src/http/guards/shared-token.ts";
 import { bodyOf, startApp } from "../server.ts";
 
 const TOKEN = "correct-horse-battery-staple";
@@ -54,7 +55,7 @@ test("a token in the query is ignored", async () => {
 
 test("after ten wrong tokens within a minute a peer must wait; other peers need not", async () => {
   let now = 0;
-  const check = createTokenCheck(TOKEN, { trustProxy: true, now: () => now });
+  const check = createAuthentication(sharedToken(TOKEN), { trustProxy: true, now: () => now });
   const app = new Hono<AppEnv>();
   app.get("/", async (c) => {
     await check(c);

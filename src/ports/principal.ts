@@ -1,0 +1,83 @@
+import { AgentError } from "../errors.ts";
+import type { JsonObject } from "../protocol/json.ts";
+
+/** Who makes a request: a person or a program that an application knows. */
+export interface Principal {
+  /** Who it is, the same in every request: 1 to 128 characters, for example the subject of a token. */
+  readonly id: string;
+  /** Whose runs, actors and files it works with: 1 to 128 visible ASCII characters. */
+  readonly owner: string;
+  /**
+   * What it may do. `user` sees and steers the things of its owner; `operator` those of all owners, but no secret; `admin` may
+   * also remove, configure and administer. An application adds its own, for example `finance`.
+   */
+  readonly roles: readonly string[];
+  /** A name for people. */
+  readonly name?: string;
+  /** What else the application knows of it, for its own rules. */
+  readonly claims?: JsonObject;
+}
+
+/** The owner of everything that no principal has made, and of all that was there before there were owners. */
+export const DEFAULT_OWNER = "default";
+
+/** The owner of the actors of agents that say `shared`. No principal has it. */
+const SHARED_OWNER = "shared";
+
+/** Who a server takes a request from when it has no way to tell. */
+export const ANONYMOUS: Principal = { id: "anonymous", owner: DEFAULT_OWNER, roles: ["admin"] };
+
+/** Where a request comes from, as the server sees it. */
+export interface RequestSource {
+  /** The IP address of the other end of the connection; empty if it is not known. A proxy can be there. */
+  readonly address: string;
+}
+
+/**
+ * Finds out who makes a request; `undefined` if nobody is known by it, and the request is then refused. It reads only the
+ * headers: the body is for the route. It may throw an AgentError, for example `unauthorized` with the reason.
+ */
+export type Authenticate = (
+  request: Request,
+  source: RequestSource,
+) => Principal | undefined | Promise<Principal | undefined>;
+
+/**
+ * A copy of a principal that code of an application has made, which it cannot change later. Throws `internal`, with the fact
+ * for our own logs, if it is not one.
+ */
+export function checkPrincipal(given: Principal): Principal {
+  const { id, owner, roles, name, claims } = given;
+  const fault = faultOf(given);
+  if (fault !== undefined)
+    throw new AgentError("internal", "the server cannot tell who makes the request", {
+      cause: new Error(`a principal is not valid: ${fault}`),
+    });
+  return {
+    id,
+    owner,
+    roles: [...roles],
+    ...(name !== undefined && { name }),
+    ...(claims !== undefined && { claims: structuredClone(claims) }),
+  };
+}
+
+/** No control characters: ids and names are shown in logs and terminals. */
+const PLAIN = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]{1,128}$/u;
+const OWNER = /^[\x21-\x7e]{1,128}$/;
+const ROLE = /^[\x21-\x7e]{1,64}$/;
+const ROLES_LIMIT = 100;
+
+function faultOf({ id, owner, roles, name }: Principal): string | undefined {
+  if (typeof id !== "string" || !PLAIN.test(id)) return "its id needs 1 to 128 characters, none of control";
+  if (typeof owner !== "string" || !OWNER.test(owner))
+    return "its owner needs 1 to 128 visible ASCII characters";
+  if (owner === SHARED_OWNER) return `the owner ${SHARED_OWNER} is that of shared actors`;
+  if (!Array.isArray(roles) || roles.length > ROLES_LIMIT)
+    return `its roles are not a list of at most ${ROLES_LIMIT}`;
+  if (!roles.every((role) => typeof role === "string" && ROLE.test(role)))
+    return "each of its roles needs 1 to 64 visible ASCII characters";
+  if (name !== undefined && (typeof name !== "string" || !PLAIN.test(name)))
+    return "its name needs 1 to 128 characters, none of control";
+  return undefined;
+}
