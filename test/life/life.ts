@@ -8,6 +8,7 @@ import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
+import { raceInMemory, raceOnDisk } from "./races.ts";
 
 /**
  * Actors that live long: what a message costs at the start and at the end of a life, and after a restart. Run it with
@@ -218,6 +219,16 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     if (renewals < 3) faults.push(`${renewals} renewals`);
     await runtime.close();
     await store.remove();
+  },
+
+  /** Races of messages, calls and deadlines: each message has one reader, in order. */
+  async races() {
+    const turns = Math.min(times / 10, 1_000);
+    faults.push(...(await raceInMemory(turns)));
+    const store = await createStore();
+    faults.push(...(await raceOnDisk(() => store.open(), Math.ceil(turns / 2))));
+    await store.remove();
+    console.log(`races: ${turns * 35} races of messages, calls and deadlines, ${turns * 2} deaths`);
   },
 
   /** The same over HTTP, while the server is killed. */

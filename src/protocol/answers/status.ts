@@ -28,7 +28,13 @@ export interface HeldTurn extends HoldReason {
 export type WaitingFor =
   | { readonly kind: "input"; readonly wait_id: number; readonly expires_at?: string }
   | { readonly kind: "sleep"; readonly expires_at: string }
-  | { readonly kind: "message"; readonly name: string; readonly expires_at?: string }
+  /** `names` are all names that it waits for, if they are several; `name` is the first. */
+  | {
+      readonly kind: "message";
+      readonly name: string;
+      readonly names?: readonly string[];
+      readonly expires_at?: string;
+    }
   | ModelAwaited
   | ActorAwaited;
 
@@ -199,7 +205,12 @@ const runRequest = z.object({
 const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("input"), wait_id: ordinal, expires_at: timestamp.exactOptional() }),
   z.object({ kind: z.literal("sleep"), expires_at: timestamp }),
-  z.object({ kind: z.literal("message"), name: text, expires_at: timestamp.exactOptional() }),
+  z.object({
+    kind: z.literal("message"),
+    name: text,
+    names: z.array(text).exactOptional(),
+    expires_at: timestamp.exactOptional(),
+  }),
   z.object({
     kind: z.literal("model"),
     model: text,

@@ -51,7 +51,7 @@ export class TurnInput {
   awaits(name: string): boolean {
     const { turn, passivated } = this.#slot;
     if (turn) return turn.parkedCalls.receiver(name) !== undefined;
-    return passivated?.open.some(({ message }) => message === name) ?? false;
+    return passivated?.open.some(({ messages }) => messages?.includes(name)) ?? false;
   }
 
   /** Gives a new message to the turn, if it waits for one with this name. */

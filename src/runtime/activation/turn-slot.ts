@@ -15,7 +15,13 @@ import { RemoteFailure } from "../agent/remote-port.ts";
 import { noChat, toAsked, toRemoteInvocation } from "../agent/resolve-operation.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
-import type { AcceptedRequest, ContinuedStart, MachineState, PromptRecord } from "../journal/records.ts";
+import type {
+  AcceptedRequest,
+  ContinuedStart,
+  MachineState,
+  PromptRecord,
+  ReceivedRecord,
+} from "../journal/records.ts";
 import type { Reply } from "../replay/mail-port.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
@@ -377,8 +383,8 @@ export class TurnSlot implements TurnListener {
     if (this.canPassivate) this.#ledger.recorder.checkFlushed();
   }
 
-  received(callId: CallId, ids: readonly number[], name?: string): void {
-    this.#ledger.change({ type: "Received", call_id: callId, ids, ...(name !== undefined && { name }) });
+  received(record: Omit<ReceivedRecord, "type">): void {
+    this.#ledger.change({ type: "Received", ...record });
   }
 
   unfit(reason: HoldReason): void {

@@ -22,6 +22,7 @@ import type {
   Memory,
   OperationInput,
   OperationOutput,
+  Receive,
   ReceiveOptions,
   ScheduledTime,
   TimedWaitOptions,
@@ -44,7 +45,9 @@ import { parsedConfig } from "./own-values.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
 import { ask, schedule, tell } from "./requests.ts";
-import { askForInput, receiveMessage, receivedMessages, sleepFor } from "./waits.ts";
+import { SelectedMessages, receiveMessage, receivedMessages, select } from "./receive.ts";
+import type { MessageWait } from "./receive.ts";
+import { askForInput, sleepFor } from "./waits.ts";
 
 /** The turn object of a handler: one sequence of an actor's steps. */
 export class TurnHandle implements ToolTurn {
@@ -203,8 +206,15 @@ export class TurnHandle implements ToolTurn {
     return askForInput(this.#sequence, asked, options);
   }
 
-  receive(name: string, { timeoutMs }: ReceiveOptions = {}): Promise<unknown> {
-    return handled(receiveMessage(this.#sequence, name, timeoutMs));
+  get receive(): Receive<Messages> {
+    const sequence = this.#sequence;
+    const receive = (asked: string | readonly string[], options?: ReceiveOptions): MessageWait =>
+      handled(receiveMessage(sequence, asked, options));
+    return Object.assign(receive, { of: toEntry }) as Receive<Messages>;
+  }
+
+  select(entries: { readonly [entry: string]: unknown }, options?: ReceiveOptions): Promise<never> {
+    return handled(select(this.#sequence, entries, options)) as Promise<never>;
   }
 
   received(name: string): readonly unknown[] {
@@ -265,6 +275,11 @@ export class TurnHandle implements ToolTurn {
     );
     return handled(ends) as Promise<never>;
   }
+}
+
+/** What `turn.receive.of` does. */
+function toEntry(asked: string | readonly string[]): SelectedMessages {
+  return new SelectedMessages(asked);
 }
 
 /** A call may stay unawaited: its result is in the log, and its failure must not end the process. */

@@ -3,18 +3,17 @@ import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { Approval, Questions } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { unsettled } from "../../shared/deferred.ts";
 import type { Schema } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { checkTimeoutOption } from "../agent/call-options.ts";
 import { isSchema } from "../agent/definition/check-definition.ts";
-import { parseNow, parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
+import { parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
 import type { TimedWaitOptions } from "../agent/turn-api.ts";
 import { EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
-import { receiveSignature, unreadSignature, sleepSignature, waitSignature } from "../replay/signature.ts";
+import { sleepSignature, waitSignature } from "../replay/signature.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
-import { expireReceive, receiveNext, takeUnread } from "../turn/turn-messages.ts";
 import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
@@ -119,33 +118,6 @@ async function waitForInput(
   return actor.turn.isRehearsed ? unsettled() : given;
 }
 
-/** Takes the oldest unread message with a name, or waits for one; `undefined` if none came in time. */
-export async function receiveMessage(
-  sequence: Sequence,
-  name: string,
-  timeoutMs: number | undefined,
-): Promise<unknown> {
-  const { actor } = sequence;
-  checkRequested(actor);
-  const schema = messageSchema(actor, name);
-  checkTimeout(timeoutMs);
-  const bodies = await sequence.issue(receiveSignature(name), (step) =>
-    receive(actor, step, name, timeoutMs),
-  );
-  const [body] = bodies as readonly Json[];
-  return body === undefined ? undefined : parseNow(schema, copyJson(body), `message ${name}`);
-}
-
-/** Takes all unread messages with a name. */
-export function receivedMessages(sequence: Sequence, name: string): readonly unknown[] {
-  const { actor } = sequence;
-  if (actor.depth > 0) return [];
-  const schema = messageSchema(actor, name);
-  return sequence
-    .take(unreadSignature(name), (callId) => takeUnread(actor.turn, callId, name))
-    .map((body) => parseNow(schema, copyJson(body), `message ${name}`));
-}
-
 /** Waits for a time. */
 export async function sleepFor(sequence: Sequence, ms: number): Promise<void> {
   if (!Number.isFinite(ms) || ms < 0) throw new TypeError("turn.sleep needs milliseconds, 0 or more");
@@ -211,7 +183,7 @@ export function expirePast({ turn }: Actor, callId: CallId): boolean {
 }
 
 /** The last time that a timestamp can have, in milliseconds since 1970. */
-const LAST_MS = 8.64e15;
+export const LAST_MS = 8.64e15;
 
 /** Maximum number of values that one wait asks for. */
 const QUESTIONS_LIMIT = 256;
@@ -271,57 +243,4 @@ export function sleep(
   };
   if (!turn.ended) stop = environment.alarm(until, end);
   return end;
-}
-
-/** The schema of a message that an agent reads; throws if the agent does not declare the message. */
-function messageSchema({ agent }: Actor, name: string): Schema<unknown> {
-  const { messages = {} } = agent;
-  const schema = Object.hasOwn(messages, name) ? messages[name] : undefined;
-  if (schema !== undefined) return schema;
-  const declared = Object.keys(messages);
-  throw new AgentError("not_found", `agent ${agent.name} declares no message ${name}`, {
-    hint: declared.length === 0 ? "declare it in messages" : `its messages: ${declared.join(", ")}`,
-  });
-}
-
-/** Throws for a called agent: the messages of a run are for the agent of the run. */
-function checkRequested({ agent, depth }: Actor): void {
-  if (depth === 0) return;
-  throw new AgentError(
-    "conflict",
-    `agent ${agent.name} was called by another agent, so it has no messages; only the requested agent can use turn.receive`,
-  );
-}
-
-/** Throws unless the time limit of a wait for a message is a number of milliseconds. */
-function checkTimeout(timeoutMs: number | undefined): void {
-  if (timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)) return;
-  throw new TypeError("the timeoutMs of turn.receive must be milliseconds, 0 or more");
-}
-
-/**
- * Gives an actor the oldest unread message, or waits for one. A restart does not reset the time limit; as with a sleep,
- * a clock that was set back does not extend it.
- */
-function receive(
-  caller: Actor,
-  { callId, logged }: { readonly callId: CallId; readonly logged: boolean },
-  name: string,
-  timeoutMs: number = Infinity,
-): void {
-  const { turn } = caller;
-  const { recorder, journal } = turn;
-  const { environment } = turn.context;
-  const now = environment.now();
-  const loggedUntil = journal.calls.get(callId)?.wakeAt ?? Infinity;
-  const until = Math.min(loggedUntil, now + timeoutMs, timeoutMs < Infinity ? LAST_MS : Infinity);
-  let stop = (): void => {};
-  const open = openCall(caller, { callId, name: "receive", args: null, logged }, "receive", () => stop());
-  if (!logged || until < loggedUntil)
-    recorder.record({ type: "Receive", call_id: callId, name, ...(until < Infinity && { until }) });
-  receiveNext(turn, open, { kind: "message", name, ...(until < Infinity && { until }) });
-  if (until === Infinity || !open.open || turn.ended) return;
-  stop = environment.alarm(until, () => {
-    if (turn.calls.accepts(open)) expireReceive(turn, open);
-  });
 }

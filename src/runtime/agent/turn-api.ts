@@ -143,13 +143,27 @@ export interface Turn<
   ): Promise<JsonObject | undefined>;
 
   /**
-   * Takes the oldest unread message with this name, or waits for one; `undefined` if none comes in time. Each message has
-   * one reader. Only for the requested agent: in a called agent it throws.
+   * Takes the oldest unread message with this name, or waits for one; `undefined` if none comes in time. With a list of names,
+   * it takes the oldest with one of them, and gives its name and body. Each message has one reader. `cancel()` of the promise
+   * ends the wait with the error `canceled`, unless it has ended. Only for the requested agent: in a called agent it throws.
    */
-  receive<Name extends keyof Accepted & string>(
-    name: Name,
-    options?: ReceiveOptions,
-  ): Promise<MessageBody<Accepted[Name]> | undefined>;
+  readonly receive: Receive<Accepted>;
+
+  /**
+   * Waits for what comes first: a message (`turn.receive.of`), or the end of a promise, for example a call. Gives the name of
+   * the entry and its value; `undefined` at the deadline; throws if the promise that comes first fails. A message that is
+   * unread already comes before everything else. No message is lost: those that come later stay unread. Calls that do not come
+   * first go on, and can be given to the next select.
+   *
+   * @example
+   * const first = await turn.select({ stop: turn.receive.of("stop"), done: call }, { timeoutMs: 60_000 });
+   * if (first?.name === "stop") call.cancel();
+   */
+  select<Entries extends SelectEntries>(
+    entries: Entries,
+    options: ReceiveOptions & { readonly timeoutMs: number },
+  ): Promise<Selected<Entries> | undefined>;
+  select<Entries extends SelectEntries>(entries: Entries): Promise<Selected<Entries>>;
 
   /** Takes all messages with this name that are unread now, oldest first. A called agent has none. */
   received<Name extends keyof Accepted & string>(name: Name): readonly MessageBody<Accepted[Name]>[];
@@ -291,6 +305,61 @@ export type GivenBody<Message> = Message extends StandardSchemaV1<infer Given, i
 export type ScheduledTime =
   | { readonly at: number | Date; readonly afterMs?: undefined }
   | { readonly at?: undefined; readonly afterMs: number };
+
+/** `turn.receive`, for the messages of an agent. */
+export type Receive<Accepted extends Messages> = ReceiveMethods<Accepted>["receive"] & {
+  /** The messages that an entry of `turn.select` waits for. */
+  readonly of: ReceiveMethods<Accepted>["of"];
+};
+
+/** Declared as methods, so that the turn of an agent can be given where any turn fits. */
+interface ReceiveMethods<Accepted extends Messages> {
+  receive<Name extends keyof Accepted & string>(
+    name: Name,
+    options?: ReceiveOptions,
+  ): ReceivedMessage<MessageBody<Accepted[Name]> | undefined>;
+  receive<Name extends keyof Accepted & string>(
+    names: readonly Name[],
+    options?: ReceiveOptions,
+  ): ReceivedMessage<NamedMessage<Accepted, Name> | undefined>;
+  of<Name extends keyof Accepted & string>(name: Name): MessageEntry<MessageBody<Accepted[Name]>>;
+  of<Name extends keyof Accepted & string>(
+    names: readonly Name[],
+  ): MessageEntry<NamedMessage<Accepted, Name>>;
+}
+
+/** A wait for a message. Like everything in a handler, a cancel must happen at the same place on a replay. */
+export interface ReceivedMessage<Body> extends Promise<Body> {
+  /** Ends the wait with the error `canceled`; a message that was taken already is not lost. */
+  cancel(): void;
+}
+
+/** A message with its name. */
+export type NamedMessage<Accepted extends Messages, Name extends keyof Accepted> = {
+  readonly [Each in Name]: { readonly name: Each; readonly body: MessageBody<Accepted[Each]> };
+}[Name];
+
+declare const BODY: unique symbol;
+
+/** Messages that an entry of `turn.select` waits for. */
+export interface MessageEntry<Body = unknown> {
+  readonly names: readonly string[];
+  /** Only a type. */
+  readonly [BODY]?: Body;
+}
+
+/** What `turn.select` waits for, by name: messages, or promises. */
+export interface SelectEntries {
+  readonly [name: string]: MessageEntry | PromiseLike<unknown>;
+}
+
+/** What came first: the name of the entry and its value. */
+export type Selected<Entries extends SelectEntries> = {
+  readonly [Name in keyof Entries & string]: {
+    readonly name: Name;
+    readonly value: Entries[Name] extends MessageEntry<infer Body> ? Body : Awaited<Entries[Name]>;
+  };
+}[keyof Entries & string];
 
 /** How long `turn.receive` waits. */
 export interface ReceiveOptions {

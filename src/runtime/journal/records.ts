@@ -116,6 +116,34 @@ export interface ContinuedRecord {
   readonly usage?: Usage;
 }
 
+/** What a turn waits for: a message with one name, or with one of several, or what comes first of some entries. */
+export interface AwaitedMessage {
+  readonly name?: string;
+  readonly names?: readonly string[];
+  /** The entries of a select: the names of the messages of each; `null` for one that is no message. */
+  readonly of?: { readonly [entry: string]: readonly string[] | null };
+}
+
+/** A turn has read messages, or a call has ended that waited for some. */
+export interface ReceivedRecord {
+  readonly type: "Received";
+  readonly call_id: CallId;
+  /** The ids of their events; none if the time of a `Receive` is over. */
+  readonly ids: readonly number[];
+  /** The name of the messages, if the turn asked for those that were unread. */
+  readonly name?: string;
+  /** The name of the message that ended a `Receive`; absent in older logs. */
+  readonly from?: string;
+  /** The entry of a select that came first, if that is no message. */
+  readonly first?: string;
+}
+
+/** The names of the messages that a turn waits for. */
+export function namesOf({ name, names, of }: AwaitedMessage): readonly string[] {
+  if (of !== undefined) return Object.values(of).flatMap((entry) => entry ?? []);
+  return names ?? (name === undefined ? [] : [name]);
+}
+
 /** The runtime's journal entries: data that the log needs but no client sees. */
 export type RecordBody =
   /** A request was accepted; its turn may start much later. */
@@ -144,17 +172,8 @@ export type RecordBody =
   /** A sleep is over, or was canceled. */
   | { readonly type: "Woke"; readonly call_id: CallId; readonly canceled?: true }
   /** A turn waits for a message, until a time if there is one. */
-  | { readonly type: "Receive"; readonly call_id: CallId; readonly name: string; readonly until?: number }
-  /**
-   * A turn has read messages, by the ids of their events; none if the time of a `Receive` is over. With a name, the turn
-   * asked for those that were unread.
-   */
-  | {
-      readonly type: "Received";
-      readonly call_id: CallId;
-      readonly name?: string;
-      readonly ids: readonly number[];
-    }
+  | ({ readonly type: "Receive"; readonly call_id: CallId; readonly until?: number } & AwaitedMessage)
+  | ReceivedRecord
   /** A call waits for a slot of its tool or model. */
   | { readonly type: "Queued"; readonly call_id: CallId }
   /** A call that waited has its slot: from now on its outcome is unknown after a crash. */

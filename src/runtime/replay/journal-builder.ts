@@ -7,6 +7,7 @@ import type { ArtifactId, CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toPublished } from "../agent/result-file.ts";
 import { branchedCall, callAbove, pathTo, scopeOf } from "../journal/call-id.ts";
+import { namesOf } from "../journal/records.ts";
 import type { MachineState } from "../journal/records.ts";
 import { isActorCall } from "./actor-request.ts";
 import type { PlacedRecord } from "./entries.ts";
@@ -122,17 +123,19 @@ export class JournalBuilder {
       case "Receive": {
         const call = this.#callOf(record.call_id);
         // A second record of a call has its new end only.
-        if (call.message === undefined) this.#step(record.call_id, receiveSignature(record.name));
-        call.message = record.name;
+        if (call.messages === undefined) this.#step(record.call_id, receiveSignature(record));
+        call.messages = namesOf(record);
         if (record.until !== undefined) call.wakeAt = record.until;
         return;
       }
       case "Received": {
-        const { call_id: callId, name } = record;
+        const { call_id: callId, name, from, first } = record;
         // A request that joins the turn has a journal of its own, which would take the body from this one.
         if (!isUnder(callId, this.#root)) return;
+        if (first !== undefined) return this.#settle(callId, { ok: true, value: { first } });
         const value = this.#bodies.of(record.ids);
         if (name !== undefined) return this.#step(callId, unreadSignature(name), value);
+        if (from !== undefined) value.push(from);
         return this.#settle(callId, { ok: true, value });
       }
       case "Queued": {

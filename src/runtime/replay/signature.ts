@@ -1,6 +1,7 @@
 import { canonical } from "../../protocol/json.ts";
 import type { CallMode, Callee } from "../../protocol/actors.ts";
 import type { Json } from "../../protocol/json.ts";
+import type { AwaitedMessage as Awaited } from "../journal/records.ts";
 
 /**
  * A signature describes a step of a handler in one line: kind, name, arguments or text. On replay it must be
@@ -47,8 +48,9 @@ export function sleepSignature(ms: number): Signature {
 }
 
 /** Waited for a message. */
-export function receiveSignature(name: string): Signature {
-  return `receive ${name}`;
+export function receiveSignature({ name, names, of }: Awaited): Signature {
+  if (of !== undefined) return `select ${canonical(of)}`;
+  return names === undefined ? `receive ${name}` : `receive ${canonical(names)}`;
 }
 
 /** Asked for the unread messages. */

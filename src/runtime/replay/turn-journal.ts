@@ -100,8 +100,8 @@ export class CallRecord {
   retryAt: number | undefined;
   /** The end of a sleep, or of a wait for a message that has one, in milliseconds since 1970. */
   wakeAt: number | undefined;
-  /** The name of the message that it waits for. */
-  message: string | undefined;
+  /** The names of the messages that it waits for. */
+  messages: readonly string[] | undefined;
   /** What it asks the caller of the turn. */
   wait: LoggedWait | undefined;
   /** The configuration of the called agent. */

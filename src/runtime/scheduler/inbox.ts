@@ -35,9 +35,9 @@ export class Inbox {
     this.#messages = [...this.#messages, message];
   }
 
-  /** Removes and returns the oldest messages with a name, at most this many. */
-  take(name: string, most: number): readonly InboxMessage[] {
-    const taken = this.#messages.filter((message) => message.name === name).slice(0, most);
+  /** Removes and returns the oldest messages with one of some names, at most this many. */
+  take(names: readonly string[], most: number): readonly InboxMessage[] {
+    const taken = this.#messages.filter(({ name }) => names.includes(name)).slice(0, most);
     if (taken.length > 0) this.#messages = this.#messages.filter((message) => !taken.includes(message));
     return taken;
   }

@@ -14,7 +14,7 @@ import type { TurnCounts } from "./turn-counts.ts";
 export type ParkReason =
   | { readonly kind: "input"; readonly waitId: number; readonly until?: number }
   | { readonly kind: "sleep"; readonly until: number }
-  | { readonly kind: "message"; readonly name: string; readonly until?: number }
+  | { readonly kind: "message"; readonly names: readonly string[]; readonly until?: number }
   /** `until` is the next attempt; `givesUpAt` is when the completion fails. */
   | {
       readonly kind: "model";
@@ -125,7 +125,7 @@ export class ParkedCalls {
     if (this.#counts.messages === 0) return undefined;
     for (const call of this.#calls ?? []) {
       const { waitsFor: reason } = call;
-      if (reason?.kind === "message" && reason.name === name) return call;
+      if (reason?.kind === "message" && reason.names.includes(name)) return call;
     }
     return undefined;
   }
@@ -254,8 +254,14 @@ function toWaitingFor(reason: Exclude<ParkReason, ModelPark>): WaitingFor {
     case "sleep":
       return { kind: "sleep", expires_at: toTimestamp(reason.until) };
     case "message": {
-      const { name, until } = reason;
-      return { kind: "message", name, ...(until !== undefined && { expires_at: toTimestamp(until) }) };
+      const { names, until } = reason;
+      const [name = ""] = names;
+      return {
+        kind: "message",
+        name,
+        ...(names.length > 1 && { names }),
+        ...(until !== undefined && { expires_at: toTimestamp(until) }),
+      };
     }
     case "actor": {
       const { callee, until } = reason;

@@ -13,7 +13,7 @@ import { errorMessage } from "../agent/error-message.ts";
 import type { OpenMachine } from "../agent/machine-port.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
-import type { AcceptedRequest, MachineState, PromptRecord } from "../journal/records.ts";
+import type { AcceptedRequest, MachineState, PromptRecord, ReceivedRecord } from "../journal/records.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import type { OpenRequest } from "../replay/run-state.ts";
 import { Replay } from "../replay/replay.ts";
@@ -42,8 +42,8 @@ import { TurnPrompts } from "./turn-prompts.ts";
 export interface TurnListener {
   /** Called when what the turn waits for may have changed. */
   changed(turn: ActiveTurn): void;
-  /** Records that the turn has read messages. With a name, it asked for those that were unread. */
-  received(callId: CallId, ids: readonly number[], name?: string): void;
+  /** Records that the turn has read messages, or that a call has ended that waited for some. */
+  received(record: Omit<ReceivedRecord, "type">): void;
   /** Records what a completion is asked. */
   prompted(record: PromptRecord): PromptMark;
   /** The code has done again all that the log has. */

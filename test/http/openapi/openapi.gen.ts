@@ -1331,6 +1331,7 @@ export interface components {
                 /** @constant */
                 kind: "message";
                 name: string;
+                names?: string[];
                 /** Format: date-time */
                 expires_at?: string;
             } | {
