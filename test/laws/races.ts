@@ -45,7 +45,7 @@ const echo = defineAgent({
 });
 
 /** Makes random races of messages, calls and deadlines, and gives what it has read, in order. */
-export const racer: Agent<{
+const racer: Agent<{
   readonly race: Operation<
     { readonly seed: number; readonly races: number; readonly unitMs: number },
     Read[]
