@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import type { Context, MiddlewareHandler } from "hono";
+import { basePath } from "hono/route";
 import { AgentError, toAgentError } from "../errors.ts";
 import type { LogFigures } from "../ports/event-log.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
@@ -14,13 +15,13 @@ import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
 import { nodeOf } from "./messages/app-env.ts";
 import type { AppEnv } from "./messages/app-env.ts";
-import { createMount } from "./messages/mount.ts";
+import { createMount, pathIn } from "./messages/mount.ts";
 import { isFault } from "./messages/problem.ts";
 import { createRefuse } from "./messages/refusal.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { addRoutes } from "./routes/add-routes.ts";
-import { agentHandlers, takeForUnserved } from "./routes/agent-routes.ts";
+import { agentHandlers } from "./routes/agent-routes.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import type { Host, Place } from "./routes/host.ts";
@@ -28,7 +29,7 @@ import { PendingReplies } from "./routes/pending-replies.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
 import { serverHandlers } from "./routes/server-routes.ts";
-import type { ServerState } from "./routes/server-routes.ts";
+import { hasUnservedRuns } from "./routes/unserved.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
 
@@ -97,25 +98,52 @@ export function createApp(
     addConsole(app, console, host.mount);
     addInspection(app, runtime, console.version);
   }
-  const places = placesOf(runtime);
-  // The first matching route is called first: an adapter can take or pass on a request to a native path.
-  for (const place of places) for (const adapter of adapters) adapter.addRoutes(app, host, place);
-  if (native) addNativeRoutes(app, host, places, { metrics, isStopping: () => signal?.aborted === true });
+  const cursors = new PollCursors();
+  const addPlaces = (to: Hono<AppEnv>, places: readonly Place[]): void => {
+    // The first matching route is called first: an adapter can take or pass on a request to a native path.
+    for (const place of places) for (const adapter of adapters) adapter.addRoutes(to, host, place);
+    if (native) for (const place of places) addPlace(to, host, place, cursors);
+  };
+  const state = { metrics, isStopping: (): boolean => signal?.aborted === true };
+  addPlaces(app, placesOf(runtime));
+  if (native) addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...oneRunHandlers(host) });
   const roots = adapters.flatMap((adapter) => adapter.roots);
-  app.notFound(async (c) => {
-    const [, agent = "", route] = c.req.path.split("/");
-    if (native && c.req.method === "POST" && route === "process" && !runtime.agents.includes(agent)) {
-      const answer = await takeForUnserved(c, host, agent);
-      if (answer !== undefined) return answer;
-    }
-    const { error, headers } = explainNoRoute(c, app, runtime, roots);
-    return refuse(c, error, { headers });
-  });
-  app.onError((thrown, c) => {
+  const toError = (thrown: unknown, c: Context<AppEnv>): Response => {
     if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
     return refuse(c, thrown);
+  };
+  const toNoRoute = (c: Context<AppEnv>): Response => {
+    const { error, headers } = explainNoRoute(c, app, runtime, roots);
+    return refuse(c, error, { headers });
+  };
+  app.all("*", async (c, next) => {
+    const agent = await unservedIn(pathIn(c), runtime, roots);
+    if (agent === undefined) return next();
+    const unserved = new Hono<AppEnv>({ getPath: pathOf });
+    unserved.use((inner, proceed) => {
+      // The guard has passed the request, and what it found out belongs to the answer.
+      for (const [name, value] of Object.entries(c.var)) inner.set(name as never, value as never);
+      return proceed();
+    });
+    addPlaces(unserved, [{ path: `/${agent}`, agent }]);
+    const mounted = new Hono<AppEnv>({ getPath: pathOf }).route(basePath(c), unserved);
+    return mounted.notFound(toNoRoute).onError(toError).fetch(c.req.raw, c.env);
   });
+  app.notFound(toNoRoute);
+  app.onError(toError);
   return app;
+}
+
+/** The agent in a path that is no longer served and has runs here. */
+async function unservedIn(
+  path: string,
+  runtime: Runtime,
+  roots: readonly string[],
+): Promise<string | undefined> {
+  const [, first = "", second = ""] = path.split("/");
+  const agent = roots.includes(first) ? second : first;
+  const isPlace = roots.includes(first) || roots.includes(second) || endpoints.includes(second);
+  return isPlace && (await hasUnservedRuns(runtime, agent)) ? agent : undefined;
 }
 
 /** An agent with the name of a root would be hidden by the adapter's routes, or hide them. */
@@ -127,17 +155,13 @@ function checkRoots({ name, roots }: Adapter, { agents }: Runtime): void {
   });
 }
 
-function addNativeRoutes(app: Hono<AppEnv>, host: Host, places: readonly Place[], state: ServerState): void {
-  const cursors = new PollCursors();
-  addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...oneRunHandlers(host) });
-  for (const place of places) {
-    addRoutes(app, place.path, agentRoutes, {
-      ...agentHandlers(host, place),
-      ...eventHandlers(host, place, cursors),
-      ...runHandlers(host, place),
-      ...artifactHandlers(host),
-    });
-  }
+function addPlace(app: Hono<AppEnv>, host: Host, place: Place, cursors: PollCursors): void {
+  addRoutes(app, place.path, agentRoutes, {
+    ...agentHandlers(host, place),
+    ...eventHandlers(host, place, cursors),
+    ...runHandlers(host, place),
+    ...artifactHandlers(host),
+  });
 }
 
 function watch(metrics: Metrics, { runtime, streams }: Host): void {

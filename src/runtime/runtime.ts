@@ -253,7 +253,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     read: (address, range) => queries.read(address, range),
     follow: (address, range) => queries.follow(address, range),
     status: (requestId) => queries.status(requestId),
-    find: async (agent, key) => keyed.find(agents.get(agent).name, key),
+    // An agent that is no longer served has runs, too.
+    find: (agent, key) => keyed.find(agent, key),
     run: (runId) => queries.details(runId),
     requests: (runId) => queries.requests(runId),
     runs: (query) => queries.runs(query),

@@ -152,6 +152,37 @@ test.each(wires.map((wire) => [wire.name, wire] as const))(
   },
 );
 
+test.each(wires.map((wire) => [wire.name, wire] as const))(
+  "a turn whose agent is no longer served asks or works in the words of %s, takes answers, and ends when the agent is back",
+  async (_name, wire) => {
+    const { agent } = createClerk();
+    const place = join(directory, `missing-${randomUUID()}`);
+    const before = await serveWires(place, [agent]);
+    const run = await begin(wire, before, "clerk", "go");
+    const shown = JSON.stringify(await wire.read(before, run));
+    await before.close();
+
+    const without = await serveWires(place);
+    expect(JSON.stringify(await wire.read(without, run))).toBe(shown);
+    await wire.answer(without, run, { name: "Ada" });
+    expect(await statusOf(without, run)).toMatchObject({ status: "held" });
+    expect(await wire.stand(without, run, true)).toBe(wire.words.asking);
+    // The answer takes effect when the agent is back; the wire waits for its end, so that the server ends the wait.
+    const said = wire.answer(without, run, { colour: "blue" }).catch(() => {});
+    await expect.poll(async () => (await statusOf(without, run)).request_keys).toBeUndefined();
+    expect(await statusOf(without, run)).toMatchObject({ status: "held" });
+    expect(await wire.stand(without, run, false)).toBe(wire.words.working);
+    await without.close();
+    await said;
+
+    const after = await serveWires(place, [agent]);
+    await expect.poll(() => statusOf(after, run)).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(await wire.read(after, run))).toMatch(/Ada likes blue/);
+    expect(await ends(after, run)).toEqual([1, 1]);
+    await after.close();
+  },
+);
+
 interface Status {
   readonly status: string;
   readonly request_keys?: object;

@@ -23,7 +23,9 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
     open: (path) => HEALTH.test(path),
     toRefusal,
     addRoutes(app, host, { agent }) {
-      const service: AgentScopeService = { host, agent: agent ?? host.runtime.defaultAgent, options };
+      const { runtime } = host;
+      const isAtRoot = agent === undefined;
+      const service: AgentScopeService = { host, agent: agent ?? runtime.defaultAgent, isAtRoot, options };
       const bases = agent === undefined ? (root ? [BASE, ""] : [BASE]) : [`${BASE}/${agent}`];
       for (const base of bases) {
         const path = `${base}/process`;
@@ -35,7 +37,7 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
         app.post(`${base}/stop`, (c) => stopSession(c, service));
         for (const probe of PROBES) {
           app.get(`${base}/${probe}`, (c) => {
-            if (probe === "readiness") checkReady(host.runtime);
+            if (probe === "readiness") checkReady(runtime);
             return reply(c, '{"status":"healthy"}');
           });
         }
@@ -43,7 +45,7 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
       if (agent !== undefined) return;
       app.get(BASE, (c) => {
         const prefix = host.mount.prefixOf(c) + BASE;
-        const agents = host.runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
+        const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
         return reply(c, JSON.stringify({ name: NAME, agents, routes: ROUTES }));
       });
     },

@@ -18,7 +18,7 @@ export function tasks(options: TasksOptions = {}): Adapter {
     owns: (path) => OWN.test(path),
     toRefusal,
     addRoutes(app, host, { agent, path }) {
-      const reader = new TasksReader(host.runtime, agent ?? host.runtime.defaultAgent);
+      const reader = new TasksReader(host.runtime, agent);
       const service: TasksService = { host, tasks: reader, acts, options };
       const base = `${path}/ap/v1/agent/tasks`;
       const task = `${base}/:task_id`;

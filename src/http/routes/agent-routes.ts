@@ -69,26 +69,6 @@ export function agentHandlers(
   };
 }
 
-/**
- * Takes an answer or a cancel for a turn of an agent that is no longer served: such a turn is held. `undefined` for any other
- * request.
- */
-export async function takeForUnserved(
-  c: Context<AppEnv>,
-  host: Host,
-  agent: string,
-): Promise<Response | undefined> {
-  let incoming: IncomingRequest;
-  try {
-    incoming = toRequest(c, await readJson(c, host.bodyLimitBytes));
-  } catch {
-    return undefined;
-  }
-  const { type } = incoming.request;
-  if (type !== "ResumeWithInput" && type !== "CancelRequest") return undefined;
-  return take(c, host, agent, incoming);
-}
-
 const REPLAYED = { "idempotent-replayed": "true" };
 
 /**

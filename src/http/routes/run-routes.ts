@@ -72,7 +72,10 @@ async function runOfKey(runtime: Runtime, agent: string | undefined, key: string
     });
   }
   const runId = await runtime.find(agent, key);
-  return runId === undefined ? "[]" : `[${toRunText(await runtime.run(runId))}]`;
+  if (runId !== undefined) return `[${toRunText(await runtime.run(runId))}]`;
+  // The name of the agent may be wrong: then the answer says which there are.
+  runtime.describe(agent);
+  return "[]";
 }
 
 /** The routes of one run. */

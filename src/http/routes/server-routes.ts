@@ -9,7 +9,7 @@ import { createOpenApi } from "../openapi/document.ts";
 import { reply } from "../messages/reply.ts";
 
 /** State that only the server's own routes need. */
-export interface ServerState {
+interface ServerState {
   readonly metrics: Metrics;
   readonly isStopping: () => boolean;
 }

@@ -13,6 +13,8 @@ import { findRequest, startResponse } from "./start-turn.ts";
 export interface AgentScopeService {
   readonly host: Host;
   readonly agent: string;
+  /** Whether its routes are those of the root. */
+  readonly isAtRoot: boolean;
   readonly options: AgentScopeOptions;
 }
 

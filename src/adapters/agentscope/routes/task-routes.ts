@@ -3,6 +3,7 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { readJson } from "../../../http/messages/body.ts";
 import { reply } from "../../../http/messages/reply.ts";
 import { checkId, unknown } from "../../../http/routes/event-routes.ts";
+import { isUnserved } from "../../../http/routes/unserved.ts";
 import { encodeObject } from "../dialect/dialect.ts";
 import { parseProcessRequest } from "../request/body.ts";
 import { newestResponse, readResponse } from "../response/read-response.ts";
@@ -29,18 +30,20 @@ export async function submitTask(c: Context<AppEnv>, service: AgentScopeService)
 /** Tells the state of a task, and its newest response when the agent has ended or asks something. */
 export async function readTask(
   c: Context<AppEnv>,
-  { host, agent, options }: AgentScopeService,
+  { host, agent, isAtRoot, options }: AgentScopeService,
 ): Promise<Response> {
   const { runtime } = host;
   const requestId = checkId(c.req.param("task_id") ?? "");
   const dialect = dialectOf(c, options.dialect);
   const { status, run_id: runId, agent: owner, wait_id: waitId } = await runtime.status(requestId);
-  if (owner !== agent) throw unknown(requestId, agent);
+  // The task of an agent that is no longer served is held, and may have been submitted here when it was the default one.
+  const isOwn = owner === agent || (isAtRoot && isUnserved(runtime, owner));
+  if (!isOwn) throw unknown(requestId, agent);
   if (status === "queued") return reply(c, '{"status":"pending"}');
   // A request that is held goes on later, unless it asks something.
   if (status === "running" || (status === "held" && waitId === undefined))
     return reply(c, '{"status":"running"}');
-  const place = { agent, runId, requestId };
+  const place = { agent: owner, runId, requestId };
   const newest = await newestResponse(runtime, { ...place, sessionId: await sessionIdOf(runtime, runId) });
   const result = await readResponse(runtime, newest, { prefix: host.mount.prefixOf(c) });
   const outcome = result.status === "failed" ? "error" : "finished";

@@ -1,4 +1,5 @@
 import { RunReader } from "../../../view/run-reader.ts";
+import { hasUnservedRuns } from "../../../http/routes/unserved.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { CallerInfo, OperatorReport } from "../rpc/server.ts";
 import type { Channel } from "../rpc/channel.ts";
@@ -79,8 +80,10 @@ export class GatewayRouter {
     if (node.channel) this.#evictionOf(node.channel).abort();
   }
 
-  #find({ receiver_id: receiver }: AgentMessage): PerformSession | undefined {
+  async #find({ receiver_id: receiver }: AgentMessage): Promise<PerformSession | undefined> {
     const node = this.#options.registry.get(receiver);
+    if (node === undefined && (await hasUnservedRuns(this.#options.runtime, receiver)))
+      return (session) => this.#perform(session);
     if (node?.kind !== "agent") return undefined;
     return node.channel === undefined
       ? (session) => this.#perform(session)

@@ -77,7 +77,7 @@ export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOp
     codecs,
     clock,
     report,
-    find: ({ receiver_id: receiver }) => (agents.includes(receiver) ? perform : undefined),
+    find: async ({ receiver_id: receiver }) => (agents.includes(receiver) ? perform : undefined),
   });
   const server = new RpcServer(library);
   server.serve("AgentService", { CallAgent: sessions.accept });

@@ -31,7 +31,7 @@ export interface SessionsOptions {
   readonly clock: MonotonicClock;
   readonly report: OperatorReport;
   /** Returns how to perform a session with its receiver, or `undefined` for an unknown receiver. */
-  find(first: AgentMessage): PerformSession | undefined;
+  find(first: AgentMessage): Promise<PerformSession | undefined>;
 }
 
 /** The most sessions of a server at the same time. */
@@ -92,7 +92,7 @@ export class Sessions {
     if (first.session_status !== SESSION.startQuest) throw refuse("First message must be START_QUEST");
     const { session_id: id } = first;
     if (id === "") throw refuse("Missing session_id in START_QUEST");
-    const perform = this.#find(first);
+    const perform = await this.#find(first);
     if (perform === undefined) throw new CallStatus(STATUS.notFound, "Receiver not found");
     if (this.#live.has(id)) throw refuse(`Session_id [${id}] is already registered in server`);
     this.#live.add(id);

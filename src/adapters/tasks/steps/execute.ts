@@ -32,8 +32,8 @@ export async function act(
   if ((!isIdle && !isWaiting) || (isIdle && view.turns.length > 0 && !again)) return undefined;
   try {
     return await (isWaiting
-      ? answer(runtime, tasks.agent, reading, body)
-      : start(runtime, tasks.agent, reading, body));
+      ? answer(runtime, run.agent, reading, body)
+      : start(runtime, run.agent, reading, body));
   } catch (thrown) {
     // A caller in another process was faster.
     if (toAgentError(thrown).code === "conflict") return undefined;

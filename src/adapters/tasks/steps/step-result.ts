@@ -66,7 +66,7 @@ async function awaitEnd(
     if (segment === undefined) throw new AgentError("not_found", `there is no task ${runId}`);
     if (!isRunning(reading, segment)) return { reading, segment };
     if (signal.aborted) throw stopping();
-    const address = { kind: "request", runId, requestId, agent: tasks.agent } as const;
+    const address = { kind: "request", runId, requestId, agent: reading.run.agent } as const;
     // The current segment has all open questions, so the stream ends when the request waits for input.
     await drain(await runtime.follow(address, { signal, filter: WAITS }), requestId, id);
   }

@@ -1,4 +1,5 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
+import { isUnserved } from "../../../http/routes/unserved.ts";
 import { RunReader } from "../../../view/run-reader.ts";
 import type { RunReading } from "../../../view/run-reader.ts";
 import { isId } from "../../../protocol/ids.ts";
@@ -11,8 +12,12 @@ export class TasksReader {
   readonly #runtime: Runtime;
   readonly #reader: RunReader;
 
-  constructor(runtime: Runtime, agent: string) {
-    this.agent = agent;
+  readonly #isAtRoot: boolean;
+
+  /** At the root they are those of the default agent, and of agents that are no longer served. */
+  constructor(runtime: Runtime, agent: string | undefined) {
+    this.agent = agent ?? runtime.defaultAgent;
+    this.#isAtRoot = agent === undefined;
     this.#runtime = runtime;
     // A page of the list can have 1,000 runs.
     this.#reader = new RunReader(runtime, { runs: 1_100 });
@@ -21,7 +26,7 @@ export class TasksReader {
   /** The run of a task; `not_found` for an unknown or removed one, and for one of another agent. */
   async run(taskId: string): Promise<RunDetails> {
     const run = isId(taskId) ? await unlessGone(this.#runtime.run(taskId)) : undefined;
-    if (run === undefined || run.agent !== this.agent) throw unknownTask(taskId);
+    if (run === undefined || !this.#isShown(run.agent)) throw unknownTask(taskId);
     return run;
   }
 
@@ -31,6 +36,10 @@ export class TasksReader {
     const view = await unlessGone(this.#reader.read(taskId));
     if (view === undefined) throw unknownTask(taskId);
     return view;
+  }
+
+  #isShown(agent: string): boolean {
+    return agent === this.agent || (this.#isAtRoot && isUnserved(this.#runtime, agent));
   }
 
   /** One page of all tasks, oldest first, and the number of all. */
