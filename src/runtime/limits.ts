@@ -18,7 +18,10 @@ export interface Limits {
   readonly uncommittedEntries: number;
   /** Maximum nesting of agent calls. Default 8. */
   readonly depth: number;
-  /** How often an agent may be among its own callers, directly or through others. Default 4. */
+  /**
+   * How often an agent may be among its own callers, directly or through others; actors with keys are not counted, because
+   * each is another one. Default 4.
+   */
   readonly selfCalls: number;
   /**
    * Agent calls in one turn, at all depths, without tools; one more ends it with `budget`. Default 10,000.

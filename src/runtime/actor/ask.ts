@@ -68,7 +68,7 @@ interface Refusal {
 /** Why a request is not sent at all. */
 function refusalOf(
   caller: Actor,
-  { address, mode, name }: NewAsk,
+  { mode, name }: NewAsk,
   sent: ActorCallEvent,
 ): Refusal | undefined {
   const { turn } = caller;
@@ -85,11 +85,6 @@ function refusalOf(
     return { code: "too_deep", message: `agent calls are nested more than ${limits.depth} deep` };
   if (callers.length > CALLERS_LIMIT)
     return { code: "too_deep", message: `${name} is asked by a chain of more than ${CALLERS_LIMIT} callers` };
-  if (caller.standing(address.agent) > limits.selfCalls)
-    return {
-      code: "too_deep",
-      message: `${address.agent.name} asks itself more than ${limits.selfCalls} deep`,
-    };
   return undefined;
 }
 

@@ -43,12 +43,12 @@ export async function checkMessage(
 
 /**
  * Finds the local agents among the callers of a request, so that calls over other servers count like calls
- * within one turn. Throws `too_deep` for a request that is nested too deep, or whose agent calls itself too
+ * within one turn; actors with keys are not counted. Throws `too_deep` for a request that is nested too deep, or whose agent calls itself too
  * often.
  */
 export async function findCallers(
   agent: string,
-  { caller, depth = 0, hops }: TurnRequest,
+  { caller, depth = 0, hops, key }: TurnRequest,
   { log, limits }: RunContext,
 ): Promise<readonly string[]> {
   if (depth > limits.depth)
@@ -58,8 +58,9 @@ export async function findCallers(
   const waiting = waitingCallers(caller);
   if (waiting.length === 0) return [];
   const runs = await Promise.all(waiting.map(({ run_id: runId }) => log.run(runId as RunId)));
-  const callers = runs.flatMap((run) => (run === undefined ? [] : [run.agent]));
-  if (callers.filter((name) => name === agent).length > limits.selfCalls)
+  // An actor with a key is not the same as others of its agent, and cannot be among its own callers: that is a cycle.
+  const callers = runs.flatMap((run) => (run === undefined || run.alias !== undefined ? [] : [run.agent]));
+  if (key === undefined && callers.filter((name) => name === agent).length > limits.selfCalls)
     throw new AgentError("too_deep", `${agent} calls itself more than ${limits.selfCalls} deep`);
   return callers;
 }

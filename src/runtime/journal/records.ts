@@ -11,7 +11,7 @@ export interface AcceptedRequest {
   readonly requestId: RequestId;
   readonly agent: string;
   readonly request: TurnRequest;
-  /** The local agents among its callers, once for each of their turns. */
+  /** The local agents among its callers, once for each of their turns; without actors that have keys. */
   readonly callers?: readonly string[];
   /** The actor that sent it. */
   readonly sender?: SenderRef;

@@ -48,9 +48,14 @@ export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): Accept
     agent: callee.name,
     request: sent,
     sender: self,
-    ...(isAsk && { callId, callers: [...callers, self.agent] }),
+    ...(isAsk && { callId, callers: isNamed(self) ? callers : [...callers, self.agent] }),
     acceptedAt: Date.parse(ts),
   };
+}
+
+/** Whether an actor has a key: then others of its agent are not the same, and its agent is not among the callers of a request. */
+function isNamed({ key }: ActorRef): boolean {
+  return key !== undefined;
 }
 
 /**

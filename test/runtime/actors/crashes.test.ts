@@ -115,10 +115,10 @@ test.each(faults.slice(0, 20))(
 );
 
 test.each(faults.slice(0, 30))(
-  "a crash at commit $commit (written: $written) sends no ask above the limit of self-calls",
+  "a crash at commit $commit (written: $written) sends no ask above the limit of depth",
   async ({ commit, written }) => {
     const commitFaults = [{ commit, kind: "crash", written }] as const;
-    const host = new TestHost({ agents, limits: { selfCalls: 1 }, commitFaults });
+    const host = new TestHost({ agents, limits: { depth: 1 }, commitFaults });
     const request = { ...run("chain", { keys: ["b", "c"] }), key: "a" };
     host.ask("peer", request).catch(() => {});
     await host.environment.idle();

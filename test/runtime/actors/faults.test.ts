@@ -138,11 +138,13 @@ test("a chain of asks ends at the limit of depth with too_deep", async () => {
   expect(await eventsOf(host, "peer", "e")).toEqual([]);
 });
 
-test("a chain of asks of one agent ends at the limit of self-calls with too_deep", async () => {
-  const host = new TestHost({ agents, limits: { selfCalls: 2 } });
+test("the limit of self-calls counts actors: a chain of asks of one agent ends only at the limit of depth", async () => {
+  const host = new TestHost({ agents, limits: { selfCalls: 1, depth: 3 } });
   await host.ask("peer", { ...run("chain", { keys: ["b", "c", "d", "e"] }), key: "a" });
-  expect((await eventsOf(host, "peer", "c")).find(({ type }) => type === "ToolError")).toMatchObject({
+  expect((await eventsOf(host, "peer", "e")).length).toBe(0);
+  expect((await eventsOf(host, "peer", "d")).find(({ type }) => type === "ToolError")).toMatchObject({
     code: "too_deep",
+    content: expect.stringContaining("nested more than 3 deep") as string,
   });
 });
 
