@@ -201,6 +201,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     stopFollowing();
     uploads.stop();
     mail.stop();
+    commands.stop();
     context.secrets.stop();
     await router.drain();
     await started.catch(() => {});

@@ -376,6 +376,16 @@ export class RunLedger {
     return this.end(speaker, accepted, CANCELED);
   }
 
+  /** Writes the whole turn of a waiting request that never runs. */
+  endUnstarted(accepted: AcceptedRequest, agentVersion: string | undefined, end: RequestEnd): void {
+    const speaker = this.speakerOf(accepted);
+    const lastTurn = this.#lastTurn;
+    this.start(speaker, accepted, agentVersion, true);
+    this.end(speaker, accepted, end);
+    // The turn that runs meanwhile stays the newest one.
+    this.#lastTurn = lastTurn;
+  }
+
   /** Resolves when everything recorded so far is committed; throws `unavailable` when that failed. */
   async committed(): Promise<void> {
     try {

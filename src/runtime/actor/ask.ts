@@ -66,11 +66,7 @@ interface Refusal {
 }
 
 /** Why a request is not sent at all. */
-function refusalOf(
-  caller: Actor,
-  { mode, name }: NewAsk,
-  sent: ActorCallEvent,
-): Refusal | undefined {
+function refusalOf(caller: Actor, { mode, name }: NewAsk, sent: ActorCallEvent): Refusal | undefined {
   const { turn } = caller;
   const { limits } = turn.context;
   if (turn.asks.size >= limits.openAsks)

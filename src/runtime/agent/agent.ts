@@ -7,6 +7,7 @@ import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
+import type { MailboxOptions } from "./definition/mailbox.ts";
 import type { Schedule, ScheduleOptions } from "./definition/schedule.ts";
 import type { Memory, ReadTurn, ToolTurn, Turn } from "./turn-api.ts";
 
@@ -29,6 +30,8 @@ export interface Operation<Input = unknown, Output = unknown> {
   readonly output?: Schema<Output>;
   /** Whether it only reads: it runs beside the turns of its run, on what they have committed, and is not in the log. */
   readonly read?: boolean;
+  /** Of the requests that wait for an actor, those with a higher priority come first. Default 0. */
+  readonly priority?: number;
   /** Gets the parsed input, and returns a value for the output schema. */
   run(input: unknown, turn: Turn): unknown;
 }
@@ -41,13 +44,15 @@ export interface OperationOptions<Given, Input, Returned, Output, OwnTurn = Turn
   readonly description?: string;
   readonly input: Schema<Input, Given>;
   readonly output?: Schema<Output, Returned>;
+  /** Of the requests that wait for an actor, those with a higher priority come first. Default 0. */
+  readonly priority?: number;
   run(input: Input, turn: OwnTurn): Returned | Promise<Returned>;
 }
 
 /** Options of an `operation` that only reads. */
 export interface ReadOperation<Given, Input, Returned, Output, OwnTurn = Turn> extends Omit<
   OperationOptions<Given, Input, Returned, Output>,
-  "run"
+  "run" | "priority"
 > {
   /**
    * It runs at once, beside an open turn and while its actor waits for a person or is held, on the memory that the turns before
@@ -79,6 +84,8 @@ export interface MachineOperation<Input = unknown, Output = unknown> {
   /** Default: an object, whose fields are ignored. */
   readonly input?: Schema<unknown, Input>;
   readonly output?: Schema<Output>;
+  /** Of the requests that wait for an actor, those with a higher priority come first. Default 0. */
+  readonly priority?: number;
 }
 
 /** The name of the operation that every agent has. */
@@ -110,6 +117,8 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
   readonly operations: Ops;
   /** The messages that its runs accept, by name; absent if there are none. */
   readonly messages?: Accepted;
+  /** How its requests and messages wait; absent if as the runtime's limits say. */
+  readonly mailbox?: MailboxOptions;
   /** How long its runs are kept after their last change, in milliseconds; absent if the runtime decides. */
   readonly expireMs?: number;
   /** When it is called by itself, by name; absent if it is never. */
@@ -202,6 +211,8 @@ export interface AgentOptions<
    * same name. The schemas must be synchronous.
    */
   readonly messages?: Accepted;
+  /** How requests and messages wait for its actors: their order, how many, what happens to one too many. */
+  readonly mailbox?: MailboxOptions;
   /**
    * Times at which an operation is called, by name. The requests go to the run with the key `schedule-` and the name. A
    * new or changed schedule makes up for nothing; of the times that pass while no server runs, the newest one is made up.

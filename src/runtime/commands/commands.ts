@@ -1,4 +1,4 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -12,7 +12,7 @@ import type {
 } from "../../protocol/requests/requests.ts";
 import { recordConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
-import { checkNoCycle } from "./mail.ts";
+import { FULL_MS, SEND_RETRY, checkNoCycle } from "./mail.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
@@ -30,6 +30,8 @@ import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
 import { checkWith } from "../agent/definition/schema.ts";
 import { isMessage, readEvent } from "../replay/accepted.ts";
 import { toJson } from "../journal/json-limits.ts";
+import { Pauses } from "../journal/pauses.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 
 /** Performs the requests of clients: checks them, finds their run, and sends them to the run's owner. */
 export class Commands {
@@ -37,12 +39,14 @@ export class Commands {
   readonly #queries: Queries;
   readonly #keyed: KeyedRuns;
   readonly #acceptance: IdempotencyGuard;
+  readonly #pauses: Pauses;
 
   constructor(context: HostContext, queries: Queries, keyed: KeyedRuns) {
     this.#context = context;
     this.#queries = queries;
     this.#keyed = keyed;
     this.#acceptance = new IdempotencyGuard(context.log);
+    this.#pauses = new Pauses(context.environment);
   }
 
   /** An answer and a cancel are taken for a turn whose agent is no longer served, too: it is held. */
@@ -113,7 +117,6 @@ export class Commands {
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
     const { agents, environment } = this.#context;
-    const { run_id: givenRunId, key } = request;
     const callers = await findCallers(agent, request, this.#context);
     const sender = senderOf(request);
     const accepted = {
@@ -133,9 +136,39 @@ export class Commands {
       this.#queries.remember(runId, accepted, receipt);
       return receipt;
     };
+    return this.#whenRoom(agents.get(agent), () => this.#toRun(agent, request, send));
+  }
+
+  /** Sends something to the run that a request names, or to a new one. */
+  async #toRun<Answer>(
+    agent: string,
+    { run_id: givenRunId, key }: Pick<TurnRequest, "run_id" | "key">,
+    send: (runId: RunId) => Promise<Answer>,
+  ): Promise<Answer> {
     const newId = (): RunId => this.#newRunId();
     if (givenRunId !== undefined) return send(await this.#findRun(agent, { run_id: givenRunId, key }));
     return key === undefined ? send(newId()) : this.#keyed.send({ agent, key }, newId, send);
+  }
+
+  /** Sends something again while the mailbox of its actor is full, if the agent says that clients wait for room. */
+  async #whenRoom<Answer>({ mailbox }: Agent, send: () => Promise<Answer>): Promise<Answer> {
+    if (mailbox?.full !== "wait") return send();
+    const { environment } = this.#context;
+    const until = environment.monotonic() + FULL_MS;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await send();
+      } catch (error) {
+        const isFull = isInstance(error, AgentError) && error.code === "overloaded";
+        if (!isFull || environment.monotonic() >= until) throw error;
+      }
+      await this.#pauses.wait(backoffMs(SEND_RETRY, failures));
+    }
+  }
+
+  /** The runtime is closing: a request that waits for room is not sent again. */
+  stop(): void {
+    this.#pauses.stop();
   }
 
   /** Runs an operation that only reads. An actor that has no run is read as it would begin, and gets none. */
@@ -179,15 +212,16 @@ export class Commands {
       body,
       ...(hasOwnId && { hasOwnId }),
     } as const;
-    const send = async (runId: RunId, more: { readonly key?: string } = {}): Promise<Receipt> =>
-      toReceipt("message", messageId, await this.#send(runId, { ...message, ...more }));
-    if (givenRunId === undefined && key !== undefined) {
-      const newId = (): RunId => this.#newRunId();
-      return this.#keyed.send({ agent, key }, newId, (runId) => send(runId, { key }));
-    }
-    if (givenRunId === undefined)
+    if (givenRunId === undefined && key === undefined)
       throw new AgentError("invalid_request", "a Message needs a run_id or a key");
-    return send(await this.#findRun(agent, { run_id: givenRunId, key }));
+    const isByKey = givenRunId === undefined && key !== undefined;
+    const send = async (runId: RunId): Promise<Receipt> =>
+      toReceipt("message", messageId, await this.#send(runId, { ...message, ...(isByKey && { key }) }));
+    const place = {
+      ...(givenRunId !== undefined && { run_id: givenRunId }),
+      ...(key !== undefined && { key }),
+    };
+    return this.#whenRoom(this.#context.agents.get(agent), () => this.#toRun(agent, place, send));
   }
 
   #newRunId(): RunId {

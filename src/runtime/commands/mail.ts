@@ -27,10 +27,10 @@ import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 
 /** The pause before a request is sent again, in milliseconds. */
-const RETRY = { firstMs: 20, mostMs: 1_000 };
+export const SEND_RETRY = { firstMs: 20, mostMs: 1_000 };
 
 /** How long a request without a deadline waits for room in a full mailbox, in milliseconds. */
-const FULL_MS = 60_000;
+export const FULL_MS = 60_000;
 
 /** Carries requests and answers between the actors of a log, through the router. */
 export class ActorMail implements Mail {
@@ -90,14 +90,15 @@ export class ActorMail implements Mail {
       try {
         return await this.#send(letter.accepted, { isRepeated, from: letter.from });
       } catch (thrown) {
-        const { cause, code } = toAgentError(thrown);
+        const { cause, code, details } = toAgentError(thrown);
         // Another node has taken over the sending run, and sends the request.
         if (cause instanceof Fenced && log.node !== undefined) return undefined;
+        if (details.facts?.["full"] === "refuse") throw thrown;
         fullUntil ??= environment.now() + FULL_MS;
         if (!AGAIN.has(code) || (code === "overloaded" && environment.now() >= fullUntil)) throw thrown;
         isRepeated ||= code !== "overloaded";
       }
-      await this.#pauses.wait(backoffMs(RETRY, failures));
+      await this.#pauses.wait(backoffMs(SEND_RETRY, failures));
     }
     return undefined;
   }

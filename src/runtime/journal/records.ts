@@ -174,6 +174,8 @@ export type RecordBody =
   /** A turn waits for a message, until a time if there is one. */
   | ({ readonly type: "Receive"; readonly call_id: CallId; readonly until?: number } & AwaitedMessage)
   | ReceivedRecord
+  /** Unread messages are dropped, by the ids of their events: the mailbox has no room for them, or has newer ones. */
+  | { readonly type: "Dropped"; readonly ids: readonly number[] }
   /** A call waits for a slot of its tool or model. */
   | { readonly type: "Queued"; readonly call_id: CallId }
   /** A call that waited has its slot: from now on its outcome is unknown after a crash. */

@@ -7,6 +7,7 @@ import { CHAT } from "../agent/agent.ts";
 import { markAgent } from "../agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../agent/definition/define.ts";
 import type { ChatOperations } from "../agent/definition/define.ts";
+import type { MailboxOptions } from "../agent/definition/mailbox.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import type { ReadTurn } from "../agent/turn-api.ts";
@@ -47,6 +48,8 @@ export interface MachineOptions<
    * `askActor` and `modelActor`. Their calls are logged under these names; the runtime option `bind` can replace their agents.
    */
   readonly actors?: { readonly [src: string]: AnyActorLogic };
+  /** How requests wait for its actors, and for a machine that does not take them in its turn. */
+  readonly mailbox?: MailboxOptions;
   /** The result of a turn, from the snapshot at its end; default: the machine's output. */
   readonly output?: (snapshot: AnyMachineSnapshot) => unknown;
   /**

@@ -87,6 +87,7 @@ export function withRecord(state: RunState, record: PlacedRecord): RunState {
     case "Forked":
     case "MemoryCommitted":
     case "Accompanied":
+    case "Dropped":
     case "Held":
     case "RecoveryStarted":
     case "Released":

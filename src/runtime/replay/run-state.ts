@@ -158,6 +158,7 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       const { id, name, bytes } = change;
       return { ...state, unread: [...(state.unread ?? []), { id, name, bytes }] };
     }
+    case "Dropped":
     case "Received": {
       if (change.ids.length === 0) return state;
       const read = new Set(change.ids);

@@ -2,6 +2,8 @@ import { AgentError } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Mailbox, isFromActor } from "../activation/mailbox.ts";
+import type { Removed } from "../activation/mailbox.ts";
+import { CANCELED } from "../activation/run-ledger.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { TurnCode } from "../activation/turn-code.ts";
 import { TurnInput } from "../activation/turn-input.ts";
@@ -64,7 +66,7 @@ export class RequestQueue {
     this.#ledger = ledger;
     this.#outbox = outbox;
     this.#renewal = renewal;
-    this.#mailbox = new Mailbox(context.limits);
+    this.#mailbox = new Mailbox(context.limits, (name) => context.agents.find(name));
     for (const { accepted, turn } of state.open) if (turn === undefined) this.#mailbox.post(accepted);
     const unread = state.unread?.map((message, index) => ({ ...message, body: bodies[index] ?? null }));
     this.#inbox = new Inbox(context.limits, unread);
@@ -136,9 +138,10 @@ export class RequestQueue {
     const { telemetry } = this.#context;
     const { runId, phase } = ledger;
     const after = ledger.recorder.head;
-    this.#admit(accepted);
+    const removed = this.#admit(accepted);
     this.#begin(agent, request.key, request.input, request.request_metadata ?? {});
     ledger.accept(accepted);
+    for (const each of removed) this.#endRemoved(each, requestId);
     telemetry.accepted(agent);
     let event: string | undefined;
     if (phase === "idle") {
@@ -165,8 +168,11 @@ export class RequestQueue {
     const { runId, recorder } = ledger;
     const after = recorder.head;
     this.#checkLength();
-    if (!this.input.awaits(name)) this.#inbox.checkRoom(byteLength(JSON.stringify(body)));
+    const served = this.#context.agents.find(agent);
+    const bytes = byteLength(JSON.stringify(body));
+    const dropped = this.input.awaits(name) ? [] : this.#inbox.makeRoom({ name, body, bytes }, served);
     this.#begin(agent, key, null, {});
+    if (dropped.length > 0) ledger.change({ type: "Dropped", ids: dropped });
     const speaker = ledger.speakerOf({ requestId: this.slot.requestId ?? null, agent });
     const { text: event, ...message } = ledger.receive(speaker, messageId, {
       name,
@@ -358,14 +364,33 @@ export class RequestQueue {
     );
   }
 
-  /** Throws unless the run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. */
-  #admit(accepted: AcceptedRequest): void {
+  /** Ends a waiting request that a new one has removed from the mailbox. */
+  #endRemoved({ accepted, why }: Removed, by: RequestId): void {
+    this.#ledger.endUnstarted(
+      accepted,
+      this.#versionOf(accepted.agent),
+      why === "replaced"
+        ? { ...CANCELED, error: { code: "canceled", message: `request ${by} has replaced it` } }
+        : {
+            finishReason: "error",
+            result: null,
+            output: null,
+            error: { code: "overloaded", message: `the mailbox was full, and request ${by} took its place` },
+          },
+    );
+  }
+
+  /**
+   * Throws unless the run accepts a request: `run_full`, `conflict` when it is busy, or `overloaded`. Returns the waiting
+   * requests that it removes from the mailbox.
+   */
+  #admit(accepted: AcceptedRequest): readonly Removed[] {
     const { on_busy: onBusy } = accepted.request;
     const { runId, phase } = this.#ledger;
     // An actor that goes on by itself has no moment in which it could be renewed.
     if (!this.#isOwn(accepted)) this.#checkLength();
     this.#outbox.checkRoom();
-    if (phase === "idle" || onBusy === "interrupt") return;
+    if (phase === "idle" || onBusy === "interrupt") return [];
     if (onBusy === "reject") throw new AgentError("conflict", `run ${runId} is busy`);
     if (onBusy === undefined && phase === "waiting" && !isFromActor(accepted)) {
       const [wait] = this.slot.waits;
@@ -374,7 +399,7 @@ export class RequestQueue {
         facts: { wait_id: wait?.waitId ?? null, request_keys: wait?.questions ?? {} },
       });
     }
-    this.#mailbox.checkRoom(accepted);
+    return this.#mailbox.makeRoom(accepted);
   }
 }
 

@@ -1,5 +1,7 @@
-import { AgentError } from "../../errors.ts";
 import type { Json } from "../../protocol/json.ts";
+import type { Agent } from "../agent/agent.ts";
+import { coalesceKey } from "../agent/coalesce-key.ts";
+import { overloaded } from "../agent/overloaded.ts";
 import type { Limits } from "../limits.ts";
 import type { UnreadMessage } from "../replay/run-state.ts";
 
@@ -18,17 +20,34 @@ export class Inbox {
     this.#messages = messages;
   }
 
-  /** Throws `overloaded` when there is no room for another message. */
-  checkRoom(bytes: number): void {
-    const { unreadMessages, unreadBytes } = this.#limits;
-    const count = this.#messages.length;
-    const size = this.#messages.reduce((sum, message) => sum + message.bytes, bytes);
-    if (count < unreadMessages && size <= unreadBytes) return;
-    const limit = count < unreadMessages ? `${unreadBytes} bytes of` : String(unreadMessages);
-    throw new AgentError("overloaded", `the run already has ${limit} unread messages`, {
-      hint: "send the message again after the agent has read some",
-      retryAfterS: 1,
-    });
+  /**
+   * Makes room for another message, and returns the ids of those that it removes. Throws `overloaded` when there is none.
+   * The agent of the run says what is removed.
+   */
+  makeRoom(
+    { name, body, bytes }: Pick<InboxMessage, "name" | "body" | "bytes">,
+    agent: Agent | undefined,
+  ): readonly number[] {
+    const { capacity = this.#limits.unreadMessages, full } = agent?.mailbox ?? {};
+    const { unreadBytes } = this.#limits;
+    const key = agent && coalesceKey(agent, name, body);
+    const isReplaced = (one: InboxMessage): boolean =>
+      agent !== undefined && one.name === name && coalesceKey(agent, name, one.body) === key;
+    const dropped = key === undefined ? [] : this.#messages.filter(isReplaced);
+    const left = this.#messages.filter((message) => !dropped.includes(message));
+    let size = left.reduce((sum, message) => sum + message.bytes, bytes);
+    while (left.length >= capacity || size > unreadBytes) {
+      const oldest = full === "drop-oldest" ? left.shift() : undefined;
+      if (oldest === undefined) {
+        const limit = left.length < capacity ? `${unreadBytes} bytes of` : String(capacity);
+        const hint = "send the message again after the agent has read some";
+        throw overloaded(`the run already has ${limit} unread messages`, full === "refuse", hint);
+      }
+      dropped.push(oldest);
+      size -= oldest.bytes;
+    }
+    this.#messages = left;
+    return dropped.map(({ id }) => id);
   }
 
   add(message: InboxMessage): void {

@@ -32,9 +32,11 @@ export function checkSchema(value: unknown, what: string): asserts value is Sche
 
 /** Throws `invalid_request` for an operation or a tool that lacks something; `what` names it. */
 export function checkOperation(value: unknown, what: string): void {
-  const { input, output, read, run } = Object(value) as Record<string, unknown>;
+  const { input, output, priority, read, run } = Object(value) as Record<string, unknown>;
   if (read !== undefined && typeof read !== "boolean")
     throw refuse(`the read of ${what} is neither true nor false`);
+  if (priority !== undefined && !Number.isFinite(priority))
+    throw refuse(`the priority of ${what} is not a number`);
   checkSchema(input, `the input of ${what}`);
   if (output !== undefined) checkSchema(output, `the output of ${what}`);
   if (typeof run !== "function") throw refuse(`${what} has no function run`);

@@ -22,6 +22,7 @@ import type {
 import { checkCallOptions, checkNoQueue, toQueueOptions } from "../call-options.ts";
 import { markAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
+import { checkMailbox } from "./mailbox.ts";
 import { toSchedules } from "./schedule.ts";
 
 /** Defines an agent. It starts nothing; a runtime runs the agent. */
@@ -44,6 +45,7 @@ export function defineAgent<
     tools = [],
     uses = {},
     messages,
+    mailbox,
     schedules,
     expireMs,
     config,
@@ -89,6 +91,7 @@ export function defineAgent<
   checkNoQueue(options, name);
   if (expireMs !== undefined && !(Number.isFinite(expireMs) && expireMs > 0))
     throw new AgentError("invalid_request", `the expireMs of agent ${name} must be a positive number`);
+  if (mailbox !== undefined) checkMailbox(mailbox, name);
   if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
   if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
   return markAgent({
@@ -100,6 +103,7 @@ export function defineAgent<
     effect: "idempotent",
     operations: all as Ops & ChatOperations,
     ...(messages && { messages }),
+    ...(mailbox && { mailbox: { ...mailbox } }),
     ...(schedules && { schedules: toSchedules(name, all, schedules) }),
     ...(expireMs !== undefined && { expireMs }),
     tools,
