@@ -107,7 +107,7 @@ export class LogRehearsal {
         telemetry,
       }),
       groupCommit: new GroupCommit(still),
-      textWindow: new TextWindow(still, 0),
+      textWindow: new TextWindow(still, readOnly, 0),
       queues: new SlotQueues(still),
       breakers: new Breakers(still),
       gate: new StartGate({ environment: still, telemetry }),

@@ -59,7 +59,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   telemetry.attached?.();
   const agents = new AgentDirectory(options);
   const readiness = createReadiness();
-  const textWindow = new TextWindow(environment, textWindowMs);
+  const textWindow = new TextWindow(environment, log, textWindowMs);
   const engines: Omit<HostContext, "mail"> = {
     log,
     router,

@@ -324,11 +324,10 @@ export class Recorder {
     const isFirst = this.#pending === undefined;
     const pending = this.#batch;
     pending.gathered += characters + TEXT_CHARACTERS;
-    if (gathers && isFirst) {
-      pending.window = { fullAt: 0, closesAt: 0, close: () => this.#closed(pending) };
-      textWindow.open(pending.window);
-    } else if (pending.gathered >= GATHERED_CHARACTERS) this.#dropWindow(pending);
-    else if (pending.window !== undefined) textWindow.take(pending.window);
+    if (gathers && isFirst) pending.window = textWindow.open(at, () => this.#closed(pending));
+    else if (pending.window === undefined) return;
+    else if (pending.gathered >= GATHERED_CHARACTERS || textWindow.take(pending.window, at))
+      this.#dropWindow(pending);
   }
 
   /**

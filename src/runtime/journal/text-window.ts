@@ -1,11 +1,14 @@
 import type { Environment } from "../../ports/environment.ts";
+import type { EventLog } from "../../ports/event-log.ts";
 
 /** A batch of texts that wait for those that follow. */
 export interface Gathering {
-  /** The tick of the window's clock from which the next text closes the window. */
-  fullAt: number;
-  /** The tick at which it closes at the latest; `CLOSED` afterwards. */
-  closesAt: number;
+  /** When it was opened, in milliseconds since 1970. */
+  openedAt: number;
+  /** When it closes at the latest, in milliseconds of `monotonic`; `CLOSED` afterwards. */
+  closesAtMs: number;
+  /** Whether it closes with the next commit of any run. */
+  isFull: boolean;
   /** Commits the batch, if it has not been committed before; must not throw. */
   close(): void;
 }
@@ -15,20 +18,22 @@ export interface Gathering {
  * so on a busy server texts that come at the pace of a model wait for those that follow. On an idle one none waits.
  *
  * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
- * the process to make 400 such commits a second, up to a maximum. The first text after that time closes it: a timer that
- * closes a window between two texts has kept those before waiting for nothing. It then closes with the next commit of any run,
- * at the latest at the next tick of a clock that runs while a window is open, so that one commit has what several runs say.
+ * the process to make 400 such commits a second, up to a maximum. With the first text after that time it is full: a timer that
+ * closes a window between two texts has kept those before waiting for nothing. A full window closes with the next commit of any
+ * run, or after 1.4 times its length, so that one commit has what several runs say. Where the texts of several runs share a row,
+ * a window is full earlier, because its texts cost the log hardly anything in a commit that is made anyway; where a commit costs
+ * nothing, a full window closes at once.
  */
 export class TextWindow {
   readonly #environment: Environment;
   readonly #maxMs: number;
-  readonly #tickMs: number;
+  readonly #closesAtOnce: boolean;
+  readonly #fullAfter: number;
   /** The current period of time, and the runs that have spoken in it and in the one before. */
   #period = 0;
   #speaking = 0;
   #spokeBefore = 0;
-  #tick = 0;
-  /** The open windows, and those that were closed since the newest tick. */
+  /** The windows in the order of their opening, open or closed. */
   #windows: Gathering[] = [];
   #open = 0;
   /** Those that close with the next commit. */
@@ -36,10 +41,15 @@ export class TextWindow {
   #stopTimer: (() => void) | undefined;
 
   /** `maxMs` is the longest window, in milliseconds; 0 for none. */
-  constructor(environment: Environment, maxMs: number) {
+  constructor(
+    environment: Environment,
+    { durability, sharesRows = false }: Pick<EventLog, "durability" | "sharesRows">,
+    maxMs: number,
+  ) {
     this.#environment = environment;
     this.#maxMs = maxMs;
-    this.#tickMs = Math.max(Math.floor(maxMs / TICKS), 1);
+    this.#closesAtOnce = durability === "memory";
+    this.#fullAfter = sharesRows ? FULL_SHARED : 1;
   }
 
   /**
@@ -61,21 +71,24 @@ export class TextWindow {
     return at - before < this.#ms;
   }
 
-  /** Opens a window for a batch. */
-  open(gathering: Gathering): void {
-    const ticks = this.#ms / this.#tickMs;
-    gathering.fullAt = this.#tick + Math.ceil(ticks);
-    gathering.closesAt = this.#tick + Math.ceil(ticks * LATEST);
+  /** Opens a window for a batch, whose first text is said at a time in milliseconds since 1970. */
+  open(at: number, close: () => void): Gathering {
+    const latestMs = this.#ms * LATEST;
+    const closesAtMs = this.#environment.monotonic() + latestMs;
+    const gathering: Gathering = { openedAt: at, closesAtMs, isFull: false, close };
     this.#windows.push(gathering);
     this.#open += 1;
-    if (this.#stopTimer === undefined) this.#wait();
+    if (this.#stopTimer === undefined) this.#wait(latestMs);
+    return gathering;
   }
 
-  /** Takes a text. The first one that comes after the length of the window closes it with the next commit. */
-  take(gathering: Gathering): void {
-    if (this.#tick < gathering.fullAt || gathering.closesAt === this.#tick) return;
-    gathering.closesAt = this.#tick;
+  /** Takes a text. Returns whether the window closes with it: it is full, and a commit costs nothing. */
+  take(gathering: Gathering, at: number): boolean {
+    if (gathering.isFull || at - gathering.openedAt < this.#ms * this.#fullAfter) return false;
+    gathering.isFull = true;
+    if (this.#closesAtOnce) return true;
     this.#full.push(gathering);
+    return false;
   }
 
   /** Closes the windows that wait for the next commit: a run is about to commit what does not wait. */
@@ -83,22 +96,18 @@ export class TextWindow {
     if (this.#full.length === 0) return;
     const full = this.#full;
     this.#full = [];
-    for (const gathering of full) {
-      if (gathering.closesAt === CLOSED) continue;
-      this.drop(gathering);
-      gathering.close();
-    }
+    this.#closeAll(full);
   }
 
   /** Closes a window before its time, without a commit. */
   drop(gathering: Gathering): void {
-    if (gathering.closesAt === CLOSED) return;
-    gathering.closesAt = CLOSED;
+    if (gathering.closesAtMs === CLOSED) return;
+    gathering.closesAtMs = CLOSED;
     this.#open -= 1;
     if (this.#open === 0) this.stop();
   }
 
-  /** Stops the clock; no more windows close. */
+  /** Stops the timer; no more windows close. */
   stop(): void {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
@@ -112,21 +121,34 @@ export class TextWindow {
     return Math.min(others * MS_FOR_EACH, this.#maxMs);
   }
 
-  #wait(): void {
-    this.#stopTimer = this.#environment.timer(this.#tickMs, this.#close);
+  /** Waits for the window that was opened first. */
+  #wait(ms: number): void {
+    this.#stopTimer = this.#environment.timer(ms, this.#close);
   }
 
+  /** Closes the windows whose time is over. The full ones close with their commit. */
   readonly #close = (): void => {
     this.#stopTimer = undefined;
-    this.#tick += 1;
-    this.#full = [];
-    const over = this.#windows.filter(({ closesAt }) => closesAt !== CLOSED && closesAt <= this.#tick);
-    this.#windows = this.#windows.filter(({ closesAt }) => closesAt > this.#tick);
-    this.#open = this.#windows.length;
-    if (this.#open > 0) this.#wait();
-    for (const gathering of over) gathering.closesAt = CLOSED;
-    for (const gathering of over) gathering.close();
+    const now = this.#environment.monotonic();
+    const over: Gathering[] = [];
+    const left: Gathering[] = [];
+    for (const gathering of this.#windows) {
+      if (gathering.closesAtMs > now) left.push(gathering);
+      else if (gathering.closesAtMs !== CLOSED) over.push(gathering);
+    }
+    this.#windows = left;
+    const [first] = left;
+    if (first !== undefined) this.#wait(first.closesAtMs - now);
+    this.#closeAll(over);
   };
+
+  #closeAll(gatherings: readonly Gathering[]): void {
+    for (const gathering of gatherings) {
+      if (gathering.closesAtMs === CLOSED) continue;
+      this.drop(gathering);
+      gathering.close();
+    }
+  }
 }
 
 /** Runs that speak are counted in periods of this length, in milliseconds. */
@@ -135,11 +157,11 @@ const PERIOD_MS = 100;
 /** How much each further run that speaks makes the window longer, in milliseconds. */
 const MS_FOR_EACH = 2.5;
 
-/** How often the clock ticks in the length of the longest window. */
-const TICKS = 6;
+/** After this many times its length a window is full where the texts of several runs share a row. */
+const FULL_SHARED = 0.75;
 
-/** A window closes after this many times its length if no more texts come. */
-const LATEST = 1.6;
+/** A window closes after this many times its length if no commit has taken its texts. */
+const LATEST = 1.4;
 
-/** The tick of a window that is closed. */
-const CLOSED = -1;
+/** The time of a window that is closed. */
+const CLOSED = -Infinity;

@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent, memoryLog } from "troupe";
-import type { CreateRuntimeOptions } from "troupe";
+import type { CreateRuntimeOptions, EventLog } from "troupe";
 import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
@@ -19,6 +19,7 @@ async function talk({
   content = "text ",
   paceMs = 20,
   last = "nothing",
+  engine = {},
   options = {},
 }: {
   readonly runs?: number;
@@ -26,6 +27,8 @@ async function talk({
   readonly content?: string;
   readonly paceMs?: number;
   readonly last?: "sleep" | "nothing";
+  /** What the log says of itself. */
+  readonly engine?: Partial<EventLog>;
   readonly options?: Partial<CreateRuntimeOptions>;
 } = {}) {
   const environment = manualEnvironment();
@@ -53,6 +56,7 @@ async function talk({
     environment,
     log: {
       ...log,
+      ...engine,
       append(cursor, batch) {
         first ??= cursor.runId;
         const types = toEncoded(batch.events).map((text) => (JSON.parse(text) as { type: string }).type);
@@ -101,9 +105,9 @@ test("on a busy server the first text is committed at once, and later ones gathe
   expect(commits).toEqual([
     "0 ms: RequestStarted",
     "0 ms: TextOutput",
-    // The window opens with the second text, and the fifth is the first that comes 50 ms later. The clock ticks every 8 ms.
-    "84 ms: TextOutput TextOutput TextOutput TextOutput",
-    "164 ms: TextOutput TextOutput TextOutput TextOutput",
+    // The window opens with the second text, and the fifth is the first that comes 50 ms later.
+    "80 ms: TextOutput TextOutput TextOutput TextOutput",
+    "160 ms: TextOutput TextOutput TextOutput TextOutput",
   ]);
   await close();
 });
@@ -117,22 +121,31 @@ test("a text that gathers lets the next one follow at once", async () => {
 
 test("a window closes by itself when no more texts come", async () => {
   const { environment, commits, close } = await talk({ texts: 3 });
-  await environment.advance(99);
+  await environment.advance(89);
   expect(commits.splice(0)).toEqual(["0 ms: RequestStarted", "0 ms: TextOutput"]);
   await environment.advance(1);
-  expect(commits).toEqual(["100 ms: TextOutput TextOutput"]);
+  expect(commits).toEqual(["90 ms: TextOutput TextOutput"]);
   await close();
 });
 
-test("the first text after the length of a window closes it at the next tick", async () => {
+test("the first text after the length of a window closes it at once, where a commit costs nothing", async () => {
   const { environment, commits, close } = await talk({ texts: 5, paceMs: 33 });
-  await environment.advance(105);
-  expect(commits.at(-1)).toBe("105 ms: TextOutput TextOutput TextOutput");
+  await environment.advance(99);
+  expect(commits.at(-1)).toBe("99 ms: TextOutput TextOutput TextOutput");
   await close();
 });
 
-test("a window that the next tick would close closes before it, with the commit of another run", async () => {
-  const { environment, commits, ask, close } = await talk({ texts: 5 });
+test("where a commit costs something, a full window waits for one, or until its time is over", async () => {
+  const { environment, commits, close } = await talk({ texts: 6, engine: { durability: "full" } });
+  await environment.advance(89);
+  expect(commits.at(-1)).toBe("0 ms: TextOutput");
+  await environment.advance(1);
+  expect(commits.at(-1)).toBe("90 ms: TextOutput TextOutput TextOutput TextOutput");
+  await close();
+});
+
+test("a full window closes with the commit of another run", async () => {
+  const { environment, commits, ask, close } = await talk({ texts: 5, engine: { durability: "full" } });
   await environment.advance(81);
   expect(commits.at(-1)).toBe("0 ms: TextOutput");
   await ask("another");
@@ -140,13 +153,20 @@ test("a window that the next tick would close closes before it, with the commit 
   await close();
 });
 
-test("a window that has not lasted its length does not close with the commit of another run", async () => {
-  const { environment, commits, ask, close } = await talk({ texts: 5 });
-  await environment.advance(61);
-  await ask("another");
-  expect(commits.at(-1)).toBe("0 ms: TextOutput");
-  await close();
-});
+test.each([
+  { sharesRows: false, last: "0 ms: TextOutput" },
+  { sharesRows: true, last: "61 ms: TextOutput TextOutput TextOutput" },
+])(
+  "a window is full earlier if the texts of several runs share a row: $sharesRows",
+  async ({ last, ...own }) => {
+    const engine = { durability: "full", ...own } as const;
+    const { environment, commits, ask, close } = await talk({ texts: 5, engine });
+    await environment.advance(61);
+    await ask("another");
+    expect(commits.at(-1)).toBe(last);
+    await close();
+  },
+);
 
 test("without a window each text is committed when it is said, on a busy server too", async () => {
   const { environment, commits, close } = await talk({ texts: 2, options: { textWindowMs: 0 } });
@@ -172,7 +192,7 @@ test("what is not a text commits the texts that have gathered, before it", async
   expect(environment.timers).toBe(0);
 });
 
-test("a closing runtime does not wait for texts, and stops the clock of the window", async () => {
+test("a closing runtime does not wait for texts, and stops the timer of the windows", async () => {
   const { environment, commits, close } = await talk({ texts: 3 });
   await environment.advance(50);
   await close();
