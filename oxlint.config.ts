@@ -30,6 +30,7 @@ const EDGES = [
   "../storage/**",
   "../cluster/**",
   "../http/**",
+  "../auth/**",
   "../adapters/**",
   "../client/**",
   "../llm/**",
@@ -49,6 +50,12 @@ const LAYERS: readonly Layer[] = [
   { folder: "storage", ours: RUNTIME, packages: ["eventemitter3"] },
   { folder: "cluster", ours: RUNTIME, packages: [] },
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
+  {
+    folder: "auth",
+    ours: [...RUNTIME, "../http/**"],
+    packages: ["jose"],
+    node: true,
+  },
   { folder: "client", ours: [...RUNTIME, "../view/**"], packages: [] },
   { folder: "react", ours: [...RUNTIME, "../view/**", "../client/**"], packages: ["react"] },
   {
@@ -70,7 +77,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "node",
-    ours: [...RUNTIME, "../cluster/**", "../http/**", "../adapters/**", "../client/**"],
+    ours: [...RUNTIME, "../cluster/**", "../http/**", "../auth/**", "../adapters/**", "../client/**"],
     packages: ["hono", "hono/**", "@hono/node-server", "ignore", "nanoid"],
     node: true,
   },

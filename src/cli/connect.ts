@@ -2,6 +2,8 @@ import { InvalidArgumentError } from "./vendor/commander.ts";
 import type { Command } from "./vendor/commander.ts";
 import { createClient } from "../client/client.ts";
 import type { Client } from "../client/client-api.ts";
+import { Wire } from "../client/wire/wire.ts";
+import type { WireOptions } from "../client/wire/wire.ts";
 import { AgentError, isInstance } from "../errors.ts";
 import { closest } from "./closest.ts";
 import { EXIT, Exit } from "./exit.ts";
@@ -28,14 +30,31 @@ export function connectToServer(
   options: ConnectionOptions,
   note: (text: string) => void = (text) => stderr.line(text),
 ): Client {
+  const { url, ...wire } = toConnection(options, note);
+  return createClient(url, wire);
+}
+
+/** The connection to the server of a command, for routes that no client needs. */
+export function connectWire(options: ConnectionOptions): Wire {
+  const { url, ...wire } = toConnection(options, (text) => stderr.line(text));
+  return new Wire(url, wire);
+}
+
+function toConnection(
+  options: ConnectionOptions,
+  note: (text: string) => void,
+): WireOptions & { readonly url: string } {
   stdout.onError(leave);
   const token = process.env["TROUPE_TOKEN"] ?? "";
   const { url } = findServerUrl(options.url);
-  return createClient(url, { fetch: createNotingFetch(url, note), ...(token !== "" && { token }) });
+  return { url, fetch: createNotingFetch(url, note), ...(token !== "" && { token }) };
 }
 
+/** A server that commands talk to. */
+type Talked = Pick<Client, "url">;
+
 /** Runs what talks to a server; what goes wrong becomes an exit code, a fact and a fix. */
-export async function talk<Result>(client: Client, run: () => Promise<Result>): Promise<Result> {
+export async function talk<Result>(client: Talked, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run();
   } catch (thrown) {
@@ -69,7 +88,7 @@ function leave({ code, message }: NodeJS.ErrnoException): void {
   if (!process.emit("SIGINT", "SIGINT")) process.exit(0);
 }
 
-function toExit(client: Client, { code, message, details }: AgentError): Exit {
+function toExit(client: Talked, { code, message, details }: AgentError): Exit {
   if (code === "unauthorized") {
     return new Exit(EXIT.token, `${client.url} refuses the token: ${message}`, "export TROUPE_TOKEN=…");
   }

@@ -16,6 +16,7 @@ import type { ServerOptions } from "./serve/server-options.ts";
  */
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const program = await createProgram(argv[2]);
+  for (const command of program.commands) for (const part of command.commands) part.exitOverride();
   for (const command of [program, ...program.commands]) command.exitOverride();
   // Before its options are parsed: the file may give some of them.
   program.hook("preSubcommand", (_, command) => {
@@ -76,6 +77,7 @@ export async function createProgram(name?: string): Promise<Command> {
   for (const command of await createCommands(name)) {
     const hint = `(troupe help ${command.name()} shows its arguments and an example)`;
     program.addCommand(command.copyInheritedSettings(program).showHelpAfterError(hint));
+    for (const part of command.commands) part.copyInheritedSettings(command).showHelpAfterError(hint);
   }
   program.addCommand(helpCommand(program));
   return program.addCommand(completeCommand(program), { hidden: true });
@@ -153,6 +155,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand(),
     migrate: async () => (await import("./migrate.ts")).migrateCommand(),
     copy: async () => (await import("./copy/copy.ts")).copyCommand(),
+    keys: async () => (await import("./keys.ts")).keysCommand(),
     nodes: async () => (await import("./nodes.ts")).nodesCommand(),
     conformance: async () => (await import("./conformance.ts")).conformanceCommand(),
     completion: async () => (await import("./completion/completion.ts")).completionCommand(),

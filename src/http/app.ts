@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { basePath } from "hono/route";
 import { AgentError, toAgentError } from "../errors.ts";
 import type { LogFigures } from "../ports/event-log.ts";
+import type { Authenticator } from "../ports/principal.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import { agentRoutes, endpoints, serverRoutes } from "../protocol/routes.ts";
@@ -68,6 +69,8 @@ export function createApp(
   }: AppOptions = {},
 ): Hono<AppEnv> {
   for (const adapter of adapters) checkRoots(adapter, runtime);
+  const { roots: signInRoots = [] }: Authenticator = guardOptions.authenticate ?? (() => undefined);
+  checkRoots({ name: "authenticate", roots: signInRoots }, runtime);
   const refuse = createRefuse(adapters);
   const guard = createGuard(guardOptions, adapters, refuse, {
     ...(console && { isPublic: isForConsole }),
@@ -147,7 +150,7 @@ async function unservedIn(
 }
 
 /** An agent with the name of a root would be hidden by the adapter's routes, or hide them. */
-function checkRoots({ name, roots }: Adapter, { agents }: Runtime): void {
+function checkRoots({ name, roots }: Pick<Adapter, "name" | "roots">, { agents }: Runtime): void {
   const taken = roots.find((root) => agents.includes(root));
   if (taken === undefined) return;
   throw new AgentError("invalid_request", `the agent ${taken} has the name of a path of the wire ${name}`, {

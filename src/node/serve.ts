@@ -59,7 +59,7 @@ export async function serve(
     ...options
   }: ServeOptions = {},
 ): Promise<Server> {
-  if (!isLoopback(hostname) && options.authenticate === undefined) checkToken(hostname, options.token);
+  if (options.authenticate === undefined) checkToken(hostname, options.token);
   // Node would take another text as the path of a socket file.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new AgentError(
@@ -125,8 +125,12 @@ function namesOf(hostname: string): string[] {
   return [hostname.includes(":") ? `[${hostname}]` : hostname];
 }
 
-/** Other machines can try many tokens: ten wrong ones a minute from each address. */
-function checkToken(hostname: string, token: string | undefined): void {
+/**
+ * Throws `forbidden` if other machines reach an address, and there is no token or a short one: they can try ten wrong ones a
+ * minute from each address.
+ */
+export function checkToken(hostname: string, token: string | undefined): void {
+  if (isLoopback(hostname)) return;
   if (token !== undefined && token.length >= TOKEN_CHARACTERS) return;
   const fact =
     token === undefined

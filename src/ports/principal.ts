@@ -40,7 +40,48 @@ export interface RequestSource {
 export type Authenticate = (
   request: Request,
   source: RequestSource,
-) => Principal | undefined | Promise<Principal | undefined>;
+) => Authenticated | undefined | Promise<Authenticated | undefined>;
+
+/** A principal, and for how long it may be believed without asking again. */
+export interface Authenticated extends Principal, Access {}
+
+/**
+ * How long a principal has access. A request is checked when it comes; an answer that goes on for longer, such as a stream of
+ * events, ends within 5 s when the access has ended.
+ */
+export interface Access {
+  /** When it ends, in milliseconds since 1970. Default: never by itself. */
+  readonly expiresAt?: number;
+  /** Whether it has not been revoked. Asked every two seconds while a stream is open. */
+  isValid?(): boolean | Promise<boolean>;
+}
+
+/** A check that also has paths of its own, for example to sign in. Every `Authenticate` is one without. */
+export interface Authenticator extends Authenticate {
+  /** The first segments of its paths at the root. The server does not start with an agent of such a name. */
+  readonly roots?: readonly string[];
+  /**
+   * Whether browsers may come to a path from another site, by a link for example. It is then only read, by GET. Default: none.
+   */
+  isVisited?(path: string): boolean;
+  /** Answers a request to a path of its own; `undefined` for other paths, and for nobody if it needs somebody. */
+  answer?(request: Request, visit: Visit): Promise<Response | undefined>;
+}
+
+/** A request to a path of an `Authenticator`. */
+export interface Visit {
+  /** The path below the mount of the server. */
+  readonly path: string;
+  /** What clients put before the path; empty at the root. */
+  readonly prefix: string;
+  /** Who makes the request, if it is somebody. */
+  readonly principal: Principal | undefined;
+}
+
+/** Whether a value can be the owner of a principal. */
+export function isOwner(value: unknown): value is string {
+  return typeof value === "string" && OWNER.test(value) && value !== SHARED_OWNER;
+}
 
 /**
  * A copy of a principal that code of an application has made, which it cannot change later. Throws `internal`, with the fact

@@ -7,6 +7,7 @@ import { loadAgents, toNoAgent } from "../load-agents.ts";
 import type { LoadedAgents } from "../load-agents.ts";
 import { createLog } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
+import { loadServerConfig } from "./server-config.ts";
 import { isServerCommand } from "./server-report.ts";
 import type { ServerReport } from "./server-report.ts";
 import { startServer } from "./start-server.ts";
@@ -72,10 +73,12 @@ const COMMAND_MS = 200;
 /** The exit code of a process that SIGTERM ended. */
 const SIGTERM_CODE = 143;
 
-async function load({ agents: directory }: ServerOptions): Promise<LoadedAgents> {
+async function load({ agents: directory, config }: ServerOptions): Promise<LoadedAgents> {
   const files = collectImportedFiles();
   try {
     const loaded = await loadAgents(directory);
+    // Loaded here too, so that its files are watched.
+    await loadServerConfig(config);
     await tell({ type: "loaded", files: files(), withoutAgent: loaded.withoutAgent });
     return loaded;
   } catch (thrown) {

@@ -20,6 +20,8 @@ export interface ServerOptions {
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
+  /** The configuration file; absent for `troupe.config.ts`, if there is one. */
+  readonly config?: string;
   /** Whether browsers get the console at the root. */
   readonly console: boolean;
   /** The protocols besides the native one. */
@@ -86,13 +88,8 @@ export function addServerOptions(command: Command): Command {
         .choices(["full", "relaxed"])
         .default("full"),
     )
-    .option(
-      "--allowed-host <name>",
-      "another host name of this server, or * for any; repeatable",
-      collect,
-      [],
-    )
-    .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", collect, [])
+    .option("--allowed-host <name>", "another host name of this server, or * for any; repeatable", gather, [])
+    .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", gather, [])
     .addOption(
       new Option("--wires <names>", "the protocols besides the native one, separated by commas, or none")
         .argParser(parseWires)
@@ -105,6 +102,10 @@ export function addServerOptions(command: Command): Command {
       "register the agents at this AIP gateway; they listen on the host of --aip",
     )
     .option("--aip-insecure", "let other machines use AIP, which has no authentication", false)
+    .option(
+      "--config <file>",
+      "who may use the server: a module that exports authenticate; default: troupe.config.ts, if there is one",
+    )
     .option("--trust-proxy", "trust the X-Forwarded headers of a proxy", false)
     .addOption(
       new Option("--log-format <format>", "how the server logs: lines for people, or one JSON object each")
@@ -150,6 +151,7 @@ function parseAmount(text: string): number {
   return amount;
 }
 
-function collect(value: string, before: readonly string[]): string[] {
+/** Gathers the values of an option that can be repeated. */
+export function gather(value: string, before: readonly string[]): string[] {
   return [...before, value];
 }

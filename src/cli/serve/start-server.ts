@@ -3,20 +3,27 @@ import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { toAgentError, AgentError } from "../../errors.ts";
+import { anyOf } from "../../auth/any-of.ts";
+import { apiKeys } from "../../auth/api-keys.ts";
+import { sharedToken } from "../../http/guards/shared-token.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
 import type { Metrics } from "../../http/metrics/metrics.ts";
 import { readConsole } from "../../node/console.ts";
 import { nodeEnvironment } from "../../node/environment.ts";
-import { serve } from "../../node/serve.ts";
+import { checkToken, serve } from "../../node/serve.ts";
 import type { Server, ServeOptions } from "../../node/serve.ts";
 import { superviseProcess } from "../../node/supervise.ts";
 import { keepCode } from "../../node/versions/keep-versions.ts";
+import type { Authenticate } from "../../ports/principal.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
 import type { LoadedAgents } from "../load-agents.ts";
 import type { Log } from "../print/log.ts";
 import { explained } from "../logs/explained.ts";
+import { loadServerConfig } from "./server-config.ts";
+import type { ServerConfig } from "./server-config.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
 import { PID_NOTE, URL_NOTE, writeNote } from "./write-note.ts";
@@ -51,6 +58,7 @@ export async function startServer(
     lines,
   );
   const openRouter = toOpenRouter(options, lines);
+  const config = await loadServerConfig(options.config);
   const { log, artifacts, secrets } = await openData(options);
   for (const warning of log.health().warnings ?? []) lines.fault(warning);
   const versions = await keepCode({
@@ -76,7 +84,8 @@ export async function startServer(
   const ready = explained(() => runtime.ready());
   ready.catch(() => {});
   try {
-    const server = await listen(runtime, options, metrics);
+    const authenticate = toAuthenticate(options, config, secrets);
+    const server = await listen(runtime, options, metrics, authenticate);
     noteUrl(options, server.url);
     await ready;
     return { runtime, server };
@@ -131,16 +140,38 @@ function withRequests(metrics: Metrics, { info }: Log): Metrics {
 const HELD_HINT =
   "serve the code before the change again, or code that takes the same path; end it with troupe runs end";
 
-async function listen(runtime: Runtime, options: ServerOptions, metrics: Metrics): Promise<Server> {
-  const { host, port, allowedHost, allowedOrigin, trustProxy } = options;
+/** Who may use the server; `undefined` for everyone, which only a server for this machine alone may allow. */
+function toAuthenticate(
+  { host }: ServerOptions,
+  { authenticate }: ServerConfig,
+  secrets: SecretStore,
+): Authenticate | undefined {
   const token = process.env["TROUPE_TOKEN"] ?? "";
+  try {
+    if (token !== "" || authenticate === undefined) checkToken(host, token === "" ? undefined : token);
+    if (token === "" && authenticate === undefined) return undefined;
+    const given = authenticate === undefined ? [] : [authenticate];
+    return anyOf(...(token === "" ? [] : [sharedToken(token)]), apiKeys(secrets), ...given);
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown;
+    throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
+  }
+}
+
+async function listen(
+  runtime: Runtime,
+  options: ServerOptions,
+  metrics: Metrics,
+  authenticate: Authenticate | undefined,
+): Promise<Server> {
+  const { host, port, allowedHost, allowedOrigin, trustProxy } = options;
   try {
     const common = {
       hostname: host,
       allowedHosts: allowedHost,
       allowedOrigins: allowedOrigin,
       trustProxy,
-      ...(token !== "" && { token }),
+      ...(authenticate && { authenticate }),
     };
     return await serve(runtime, {
       ...common,

@@ -23,7 +23,10 @@ export function createAuthentication(
   return async (c, token) => {
     const request = token === undefined ? c.req.raw : withToken(c, token);
     const principal = request && (await authenticate(request, { address: addressOf(c) }));
-    if (principal) return checkPrincipal(principal);
+    if (principal) {
+      if (principal.expiresAt !== undefined || principal.isValid !== undefined) c.set("access", principal);
+      return checkPrincipal(principal);
+    }
 
     const peer = peerOf(c, trustProxy);
     const failed = failures.get(peer);
@@ -65,7 +68,8 @@ function withToken(c: Context<AppEnv>, token: string): Request | undefined {
   }
 }
 
-function addressOf(c: Context<AppEnv>): string {
+/** The address of the other end of the connection of a request. */
+export function addressOf(c: Context<AppEnv>): string {
   return nodeOf(c)?.incoming.socket.remoteAddress ?? "";
 }
 

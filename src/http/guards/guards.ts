@@ -1,16 +1,16 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { AgentError } from "../../errors.ts";
-import { ANONYMOUS } from "../../ports/principal.ts";
-import type { Authenticate } from "../../ports/principal.ts";
+import { ANONYMOUS, checkPrincipal } from "../../ports/principal.ts";
+import type { Authenticate, Authenticator } from "../../ports/principal.ts";
 import type { AppEnv } from "../messages/app-env.ts";
-import { pathIn } from "../messages/mount.ts";
+import { createMount, pathIn } from "../messages/mount.ts";
 import type { Refuse } from "../messages/refusal.ts";
-import { replyEmpty } from "../messages/reply.ts";
+import { replyEmpty, withHeaders } from "../messages/reply.ts";
 import { createHostCheck, hostOf } from "./hosts.ts";
 import { createOriginCheck } from "./origins.ts";
 import type { CrossOriginHeaders } from "./origins.ts";
 import { quoted } from "./quoted.ts";
-import { createAuthentication } from "./authentication.ts";
+import { addressOf, createAuthentication } from "./authentication.ts";
 import type { Authentication } from "./authentication.ts";
 import { sharedToken } from "./shared-token.ts";
 
@@ -80,7 +80,8 @@ export function createGuard(
       hint: "leave the token away, and have authenticate accept it: sharedToken(token) is such a function",
     });
   }
-  const authenticator = token === undefined ? given : sharedToken(token);
+  const authenticator: Authenticator | undefined = token === undefined ? given : sharedToken(token);
+  const mount = createMount(trustProxy);
   const authenticate = authenticator && createAuthentication(authenticator, { trustProxy });
   const hosts = createHostCheck(allowedHosts, authenticate !== undefined);
   const origins = createOriginCheck(
@@ -88,7 +89,20 @@ export function createGuard(
     wires.flatMap(({ headers = {} }) => headers),
     isOwn,
     report,
+    (path) => authenticator?.isVisited?.(path) === true,
   );
+
+  /** What the check of who makes a request answers itself, at its own paths. */
+  async function answerOf(c: Context<AppEnv>): Promise<Response | undefined> {
+    if (authenticator?.answer === undefined) return undefined;
+    const path = pathIn(c);
+    if (authenticator.roots?.includes(path.split("/")[1] ?? "") !== true) return undefined;
+    const request = c.req.raw;
+    const known = await authenticator(request, { address: addressOf(c) });
+    const principal = known && checkPrincipal(known);
+    const response = await authenticator.answer(request, { path, prefix: mount.prefixOf(c), principal });
+    return response && withHeaders(response);
+  }
 
   /** Whether the path is one that its wire serves to everyone. */
   function isOpen(c: Context<AppEnv>): boolean {
@@ -104,6 +118,8 @@ export function createGuard(
     // Monitoring reads each instance by its address. DNS rebinding needs a name.
     if (!forHealth) hosts.check(c, host, () => path === "/metrics" || isOpen(c));
     if (origins.check(c, host) === "preflight") return replyEmpty(c, origins.preflight);
+    const answer = forHealth ? undefined : await answerOf(c);
+    if (answer !== undefined) return answer;
     if (authenticate === undefined) c.set("principal", ANONYMOUS);
     else if (!forHealth && !isOpen(c) && !isPublic(c)) c.set("principal", await authenticate(c));
     const expected = c.req.header("expect");

@@ -20,13 +20,14 @@ export interface CrossOriginHeaders {
 
 /**
  * Creates the check of the page that sent a request. Pages of allowed origins may also read the answer, except where
- * `isOwn` is true. Programs other than browsers send no origin and pass.
+ * `isOwn` is true. People may come from other sites to the paths of `isVisited`. Programs other than browsers send no origin and pass.
  */
 export function createOriginCheck(
   allowedOrigins: readonly string[],
   more: readonly CrossOriginHeaders[],
   isOwn: (c: Context<AppEnv>) => boolean,
   report: (line: string) => void = () => {},
+  isVisited: (path: string) => boolean = () => false,
 ): OriginCheck {
   const reported = new Set<string>();
 
@@ -42,7 +43,7 @@ export function createOriginCheck(
     const origin = c.req.header("origin");
     if (origin === undefined) {
       const site = c.req.header("sec-fetch-site");
-      if ((site === "cross-site" || site === "same-site") && !isVisit(c)) {
+      if ((site === "cross-site" || site === "same-site") && !isVisit(c, isVisited)) {
         throw new AgentError("forbidden", "pages of other sites may not use this server", { hint: HINT });
       }
       return "served";
@@ -99,11 +100,12 @@ function toOrigin(entry: string): string {
   });
 }
 
-/** A user who typed the address or followed a link to the front page. */
-function isVisit(c: Context<AppEnv>): boolean {
+/** A user who typed the address or followed a link to the front page, or to another page that is visited. */
+function isVisit(c: Context<AppEnv>, isVisited: (path: string) => boolean): boolean {
+  const path = pathIn(c);
   return (
     c.req.method === "GET" &&
-    pathIn(c) === "/" &&
+    (path === "/" || isVisited(path)) &&
     c.req.header("sec-fetch-mode") === "navigate" &&
     c.req.header("sec-fetch-dest") === "document"
   );

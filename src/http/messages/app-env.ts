@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
-import type { Principal } from "../../ports/principal.ts";
+import type { Access, Principal } from "../../ports/principal.ts";
 
 /** The types of the context of our handlers. */
 export interface AppEnv {
@@ -13,6 +13,8 @@ export interface AppEnv {
     json?: { readonly value: unknown };
     /** Who makes the request. Set by the guard, except on paths that are open to everyone. */
     principal?: Principal;
+    /** For how long it may be believed, if not forever. */
+    access?: Access;
     /** The name of the adapter that claimed the request. */
     wire?: string;
   };

@@ -41,6 +41,13 @@ export function replyEmpty(c: Context<AppEnv>, headers?: Readonly<Record<string,
   return new Response(null, { status: 204, headers: { ...API_HEADERS, ...corsOf(c), ...headers } });
 }
 
+/** An answer that another part has made, with the headers of all answers that it lacks. */
+export function withHeaders(response: Response): Response {
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(API_HEADERS)) if (!headers.has(name)) headers.set(name, value);
+  return new Response(response.body, { status: response.status, headers });
+}
+
 /** Forbids browsers to sniff, frame, cache or run anything in our answers. */
 export const API_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { components, schemas } from "../../protocol/schema/json-schema.ts";
 import { agentRoutes, serverRoutes } from "../../protocol/routes.ts";
 import {
-  anyOf,
+  oneOfSchemas,
   empty,
   flag,
   inQuery,
@@ -94,7 +94,7 @@ const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
 const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   agents: routeOperation({
     summary: "Lists the agents.",
-    responses: { "200": jsonResponse(anyOf(listOf(ref("AgentEntry")), listOf(pair)), "All agents.") },
+    responses: { "200": jsonResponse(oneOfSchemas(listOf(ref("AgentEntry")), listOf(pair)), "All agents.") },
     parameters: [
       inQuery("format", { type: "string", enum: ["pairs"] }, "Pairs of name and path instead of objects."),
     ],
@@ -241,7 +241,7 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
     content: body(ref("Request")),
     responses: {
       "200": jsonResponse(
-        anyOf(ref("Event"), ref("ConfigureCompleted")),
+        oneOfSchemas(ref("Event"), ref("ConfigureCompleted")),
         "The event that the request waited for.",
       ),
       "202": accepted,
@@ -264,7 +264,7 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       ...requestParameters.filter(({ name }) => name !== "wait" && name !== "wait_ms"),
       lastEventId,
     ],
-    content: body(anyOf(ref("ChatRequest"), ref("OperationRequest"), ref("ResumeWithInput"))),
+    content: body(oneOfSchemas(ref("ChatRequest"), ref("OperationRequest"), ref("ResumeWithInput"))),
     responses: {
       "200": {
         description: "One frame for each event: its id, and the event as data.",

@@ -74,7 +74,7 @@ export function listOf(items: JsonObject): JsonObject {
 }
 
 /** The schema of a value that fits one of several. */
-export function anyOf(...schemas: readonly JsonObject[]): JsonObject {
+export function oneOfSchemas(...schemas: readonly JsonObject[]): JsonObject {
   return { anyOf: schemas };
 }
 

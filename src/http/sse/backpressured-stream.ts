@@ -113,6 +113,12 @@ export class BackpressuredStream implements PageSink {
     this.#stop();
   }
 
+  /** Ends the stream because its reader may no longer read; one that accepts nothing is disconnected. */
+  shut(): void {
+    if (this.#isBehind) this.#writer.cut();
+    else this.leave();
+  }
+
   #toText(texts: Texts): string {
     const format = this.#format;
     if (format.texts !== undefined) return format.texts(texts);

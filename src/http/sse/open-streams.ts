@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { Access } from "../../ports/principal.ts";
 import type { BackpressuredStream, StreamTimes } from "./backpressured-stream.ts";
 
 /** Limits of streams. */
@@ -82,9 +83,9 @@ export class OpenStreams {
     return performance.now() + this.#lifeMs * (0.9 + Math.random() * 0.2);
   }
 
-  /** Supervises a stream until the returned function is called. */
-  add(stream: BackpressuredStream): () => void {
-    const slot: StreamSlot = { stream };
+  /** Supervises a stream until the returned function is called. It ends when the access of its reader ends. */
+  add(stream: BackpressuredStream, access?: Access): () => void {
+    const slot: StreamSlot = { stream, access, checkedAt: performance.now() };
     this.#open.add(slot);
     this.#timer ??= this.#startTimer();
     if (this.#fresh.length === 0) setTimeout(() => this.#openFresh(), FRESH_MS).unref();
@@ -101,6 +102,7 @@ export class OpenStreams {
 
   #remove(slot: StreamSlot): void {
     slot.stream = undefined;
+    slot.access = undefined;
     this.#open.delete(slot);
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
@@ -113,7 +115,10 @@ export class OpenStreams {
     const timer = setInterval(
       () => {
         const now = performance.now();
-        for (const { stream } of this.#open) stream?.tick(now);
+        for (const slot of this.#open) {
+          slot.stream?.tick(now);
+          if (slot.access !== undefined) checkAccess(slot, slot.access, now);
+        }
       },
       Math.min(TICK_MS, shortest / 4),
     );
@@ -136,7 +141,34 @@ export class OpenStreams {
  */
 interface StreamSlot {
   stream: BackpressuredStream | undefined;
+  access: Access | undefined;
+  /** When the access was checked, in milliseconds of `performance.now`. */
+  checkedAt: number;
 }
+
+/** Ends a stream whose reader has no access any more. */
+function checkAccess(slot: StreamSlot, access: Access, now: number): void {
+  if (access.expiresAt !== undefined && Date.now() >= access.expiresAt) {
+    slot.stream?.shut();
+    return;
+  }
+  if (access.isValid === undefined || now - slot.checkedAt < ACCESS_MS) return;
+  slot.checkedAt = now;
+  void isValid(access).then((valid) => {
+    if (!valid) slot.stream?.shut();
+  });
+}
+
+/** A check that fails says nothing about the reader, who was checked when the stream began. */
+async function isValid(access: Access): Promise<boolean> {
+  try {
+    return (await access.isValid?.()) !== false;
+  } catch {
+    return true;
+  }
+}
+
+const ACCESS_MS = 2_000;
 
 const TICK_MS = 1_000;
 const FRESH_MS = 20;

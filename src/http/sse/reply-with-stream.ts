@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { AgentError } from "../../errors.ts";
+import type { Access } from "../../ports/principal.ts";
 import type { Feed } from "../../runtime/feeds.ts";
 import { nodeOf } from "../messages/app-env.ts";
 import type { AppEnv } from "../messages/app-env.ts";
@@ -81,6 +82,7 @@ function start(
   const all = cors || headers ? { ...SSE_HEADERS, ...cors, ...headers } : SSE_HEADERS;
   const gone = (): void => stop.abort(GONE);
   const span = { after, endsAt: format.endless === true ? Infinity : streams.endOfLife(), format };
+  const access = c.get("access");
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
     run(
@@ -88,11 +90,12 @@ function start(
       feed,
       id,
       host,
+      access,
     );
     return ALREADY_SENT;
   }
   const { writer, body } = createWebWriter(gone);
-  run(new BackpressuredStream(writer, gone, streams.times, span), feed, id, host);
+  run(new BackpressuredStream(writer, gone, streams.times, span), feed, id, host, access);
   return new Response(body, { headers: all });
 }
 
@@ -101,8 +104,9 @@ function run(
   feed: Feed,
   id: string | undefined,
   { streams, report }: StreamHost,
+  access: Access | undefined,
 ): void {
-  const remove = streams.add(stream);
+  const remove = streams.add(stream, access);
   stream.start(feed, (error) => {
     if (error !== undefined) report("a stream of events failed", error);
     remove();

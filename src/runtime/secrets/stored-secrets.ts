@@ -8,6 +8,9 @@ import { secretNamesIn, withSecrets } from "./config-secrets.ts";
 /** How the names of the secrets of sign-ins begin. No run refers to them, so they are never swept. */
 export const SIGN_INS = "sign-in/";
 
+/** How the names of what the server keeps to know its clients begin: API keys, and keys to sign with. Never swept either. */
+export const AUTH = "auth/";
+
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
   readonly log: EventLog;
@@ -160,7 +163,7 @@ export class StoredSecrets {
   async #unusedOf(names: readonly string[]): Promise<readonly string[]> {
     const { log, agents } = this.#options;
     const used = new Set([...this.#storing, ...agents.secrets]);
-    const unused = names.filter((name) => !used.has(name) && !name.startsWith(SIGN_INS));
+    const unused = names.filter((name) => !used.has(name) && !isOfNoRun(name));
     if (unused.length === 0) return [];
     // A run created before its agent's configuration changed may refer to one of the values in a running
     // commit. No run created from now on does.
@@ -201,6 +204,11 @@ export class StoredSecrets {
     );
     return held.reading;
   }
+}
+
+/** Whether a name is that of a secret which no run refers to. */
+function isOfNoRun(name: string): boolean {
+  return name.startsWith(SIGN_INS) || name.startsWith(AUTH);
 }
 
 /** A secret value in memory. */

@@ -1,0 +1,38 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Authenticate } from "../../ports/principal.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { toThrownText } from "../thrown-text.ts";
+
+/** What a server takes from its configuration file, by the names of its exports. */
+export interface ServerConfig {
+  /** Who may use the server, besides those with TROUPE_TOKEN or an API key. */
+  readonly authenticate?: Authenticate;
+}
+
+/** The file that is read if the command line names none. */
+const USUAL = "troupe.config.ts";
+
+/** Imports the configuration file of a server; without one everything has its default. */
+export async function loadServerConfig(path: string | undefined): Promise<ServerConfig> {
+  if (path === undefined && !existsSync(USUAL)) return {};
+  const file = path ?? USUAL;
+  let exported: Readonly<Record<string, unknown>>;
+  try {
+    exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>;
+  } catch (thrown) {
+    throw new Exit(EXIT.refused, `${file} does not load`, toThrownText(thrown));
+  }
+  const { authenticate, ...rest } = exported;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    throw new Exit(EXIT.refused, `${file} exports ${unknown}, which a server does not know`, KNOWN);
+  }
+  if (authenticate !== undefined && typeof authenticate !== "function") {
+    throw new Exit(EXIT.refused, `${file} exports an authenticate that is no function`, KNOWN);
+  }
+  return { ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }) };
+}
+
+const KNOWN = 'the exports are: authenticate, for example jwt({ … }) of "troupe/auth"';
