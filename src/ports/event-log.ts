@@ -163,6 +163,13 @@ export interface EventLog {
    */
   remove(cursor: Cursor): Promise<readonly string[]>;
 
+  /**
+   * Overwrites what removed runs have left behind; appends may wait meanwhile. Resolves when nothing of a run that was removed before the
+   * call is in a file of the engine any more. An engine whose files belong to a database server does nothing: the server
+   * overwrites deleted rows when it needs their space. Fails with `Unavailable` if that cannot be done now; nothing is lost, and the call can be repeated.
+   */
+  scrub(): Promise<void>;
+
   /** Whether the log accepts appends, and if not, why. */
   health(): LogHealth;
 

@@ -232,6 +232,7 @@ function toEventLog(log: LogReader): EventLog {
     parked: unsettled,
     remove: unsettled,
     runIds: unsettled,
+    scrub: unsettled,
     size: unsettled,
     unreferenced: unsettled,
     waits: unsettled,

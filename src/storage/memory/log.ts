@@ -292,6 +292,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         checkOpen();
         return remove(cursor);
       },
+      scrub: async () => {},
       health: () => (isOpen() ? { writable: true } : { writable: false, reason: "the log is closed" }),
       nodes: () => nodes,
       artifacts: () => artifacts,

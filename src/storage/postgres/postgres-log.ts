@@ -271,6 +271,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     size: (runId) => readSize(database, runId),
     snapshot: (runId) => readSnapshot(database, runId),
     remove,
+    scrub: async () => {},
     health: () => health.report,
     figures: () => queue.figures,
     nodes: () => postgresNodes(database),

@@ -297,6 +297,7 @@ export function sqliteLog(
         return run && tables.snapshot(run.rid);
       }),
     remove,
+    scrub: () => writer.scrub(),
     health,
     artifacts: () => fsArtifacts(join(directory, "artifacts")),
     secrets: () => fsSecrets(join(directory, "secrets.json")),

@@ -31,6 +31,8 @@ export type ToWriter =
       readonly bodies?: SharedArrayBuffer;
     }
   | { readonly type: "remove"; readonly rid: number }
+  /** Gets a reply of its own, `scrubbed`, beside those of commits. */
+  | { readonly type: "scrub" }
   | { readonly type: "close" };
 
 /**
@@ -69,6 +71,8 @@ export type FromWriter =
   | { readonly type: "chunked"; readonly runs: readonly ChunkedRun[] }
   | { readonly type: "failed"; readonly reason: string }
   | { readonly type: "recovered" }
+  /** The end of a scrub, with the reason if it was not possible. */
+  | { readonly type: "scrubbed"; readonly reason?: string }
   | { readonly type: "closed" };
 
 /** A run whose recent events are in chunks now, up to this one. */

@@ -16,6 +16,7 @@ const SQL = {
   begin: "BEGIN IMMEDIATE",
   commit: "COMMIT",
   checkpoint: "PRAGMA wal_checkpoint(PASSIVE)",
+  truncate: "PRAGMA wal_checkpoint(TRUNCATE)",
 
   addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk, recent) VALUES (?, ?, ?, ?, ?)",
   forgetBatches: "DELETE FROM batch WHERE n <= ?",

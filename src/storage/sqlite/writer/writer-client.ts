@@ -37,6 +37,9 @@ export class WriterClient {
   /** Whether the thread has ended. */
   #ended = false;
   #closing: (() => void) | undefined;
+  /** The scrubs, one after the other, because each overwrites what was removed before it began. */
+  #scrubs: Promise<void> = Promise.resolve();
+  #onScrubbed: ((reason?: string) => void) | undefined;
 
   constructor(
     data: Omit<WriterData, "signal">,
@@ -80,6 +83,21 @@ export class WriterClient {
   post(job: Job): void {
     this.#queue.push(job);
     if (this.#sent === undefined) this.#schedule();
+  }
+
+  /** Overwrites what removed runs have left in the files; fails with `Unavailable`. */
+  scrub(): Promise<void> {
+    const scrub = async (): Promise<void> => {
+      if (this.#ended || this.#closing !== undefined) throw new Unavailable("the log is closed");
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      this.#onScrubbed = resolve;
+      this.#send({ type: "scrub" });
+      const reason = await promise;
+      if (reason !== undefined) throw new Unavailable(reason);
+    };
+    const scrubbed = this.#scrubs.then(scrub);
+    this.#scrubs = scrubbed.catch(() => {});
+    return scrubbed;
   }
 
   /** Commits all posted jobs, then ends the thread. */
@@ -185,6 +203,8 @@ export class WriterClient {
       case "recovered":
         this.#failure = undefined;
         return this.#onRecovered();
+      case "scrubbed":
+        return this.#onScrubbed?.(message.reason);
       case "closed":
         return this.#closing?.();
       default: {
@@ -233,6 +253,7 @@ export class WriterClient {
     // The first failure is the most informative one.
     if (this.#failure === undefined) this.#fail(reason, cause);
     this.#start.resolve();
+    this.#onScrubbed?.(reason);
     this.#closing?.();
   }
 }

@@ -34,6 +34,7 @@ let closed = false;
 let full = false;
 let purging = true;
 let unsyncedSince: number | undefined;
+let scrub: Generator<void, void> | undefined;
 let probedAt = 0;
 
 say({ type: "started" });
@@ -44,6 +45,7 @@ for (;;) {
   if (partBytes > 0) commitSmall(partBytes);
   else takeMessages();
   if (closed) break;
+  scrubNext();
   lookAfter(idle);
 }
 
@@ -73,6 +75,10 @@ function take(message: ToWriter): void {
       purging = true;
       checkpoints.count(REMOVAL_PAGES);
       return answer(writer.remove(message.rid));
+    case "scrub":
+      if (writer.hasRecent) moveRecent();
+      scrub = writer.scrub();
+      return;
     case "close":
       return close();
     default: {
@@ -88,9 +94,23 @@ function answer(reply: FromWriter): void {
   unsyncedSince ??= Date.now();
 }
 
+/** Does the next step of a scrub, also while the thread is busy with commits. */
+function scrubNext(): void {
+  if (scrub === undefined) return;
+  try {
+    checkpoints.count(REMOVAL_PAGES);
+    if (scrub.next().done !== true) return;
+    scrub = undefined;
+    say({ type: "scrubbed" });
+  } catch (error) {
+    scrub = undefined;
+    say({ type: "scrubbed", reason: `the scrub failed: ${(error as Error).message}` });
+  }
+}
+
 /** How long the thread can sleep if no message comes. */
 function pauseMs(): number {
-  if (purging) return 0;
+  if (purging || scrub !== undefined) return 0;
   const waiting = full || unsyncedSince !== undefined || checkpoints.waiting || writer.hasRecent;
   return waiting ? PAUSE_MS : Infinity;
 }
@@ -140,6 +160,7 @@ function close(): void {
   closed = true;
   try {
     checkpoints.end();
+    if (scrub !== undefined) say({ type: "scrubbed", reason: "the log was closed" });
     if (writer.hasRecent) writer.moveRecent();
     writer.checkpoint();
   } finally {

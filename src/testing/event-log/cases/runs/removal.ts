@@ -84,6 +84,19 @@ export function testRemoval(subject: EventLogSubject): void {
       expect(await log.lookup(asRequestId("request"))).toMatchObject({ runId: "run", removed: true });
     });
 
+    test("a scrub takes no other run along", async () => {
+      const log = await openFor(subject);
+      const removed = await startRun(log, "run", 2);
+      const other = await startRun(log, "other", 2);
+      await log.remove(removed);
+      await log.scrub();
+      await log.scrub();
+
+      expect(await log.run(asRunId("run"))).toMatchObject({ removed: true });
+      expect(await log.read(asRunId("other"), { after: 0 })).toMatchObject({ head: 2 });
+      expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 3 });
+    });
+
     test("only the owner can remove a run, and no other run is removed", async () => {
       const log = await openFor(subject);
       const old = await startRun(log, "run", 1);
