@@ -13,6 +13,7 @@ interface Options {
   readonly agents: string;
   readonly finished?: number;
   readonly limit: number;
+  readonly keepVersions: boolean;
   readonly json: boolean;
 }
 
@@ -38,6 +39,10 @@ export function checkCommand(): Command {
       parseCount,
       CHECK_LIMIT_MS / 1_000,
     )
+    .option(
+      "--no-keep-versions",
+      "leave out the versions that servers have kept, as theirs of this name does",
+    )
     .option("--json", "print the result as one line of JSON", false)
     .addHelpText("after", AFTER_HELP)
     .action(run);
@@ -51,7 +56,10 @@ Exit codes: 0 all turns fit, 1 some would be held or come to no end, 2 nothing c
 Example:
   troupe check postgres://reader@db.internal/agents --agents agents`;
 
-async function run(given: string | undefined, { agents, finished, limit, json }: Options): Promise<void> {
+async function run(
+  given: string | undefined,
+  { agents, finished, limit, keepVersions, json }: Options,
+): Promise<void> {
   const { TROUPE_LOG: variable = "" } = process.env;
   const place = given ?? (variable === "" ? ".troupe" : variable);
   const tally = new CheckTally();
@@ -60,6 +68,7 @@ async function run(given: string | undefined, { agents, finished, limit, json }:
     agents,
     place,
     limitMs: limit * 1_000,
+    keepVersions,
     threads: Math.min(availableParallelism(), MOST_THREADS),
   };
   try {

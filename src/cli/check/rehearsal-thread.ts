@@ -16,6 +16,8 @@ export interface ThreadData {
   /** An empty directory, for the files of kept versions that are loaded. */
   readonly directory: string;
   readonly limitMs: number;
+  /** Whether kept versions continue turns. */
+  readonly keepVersions: boolean;
   readonly finished?: number;
   /** The turns of the thread: those of runs whose number, modulo `of`, is `part`. */
   readonly part: number;
@@ -47,7 +49,7 @@ async function rehearseAll(): Promise<void> {
   const versions = await keepCode({
     files,
     folder: data.agents,
-    store: kept,
+    store: data.keepVersions ? kept : undefined,
     directory: data.directory,
     warn() {},
   });

@@ -10,7 +10,10 @@ import { stderr } from "../print/terminal.ts";
 import type { ThreadData, ThreadMessage } from "./rehearsal-thread.ts";
 
 /** What threads rehearse together. */
-export type ThreadsOptions = Pick<ThreadData, "agents" | "finished" | "limitMs" | "place"> & {
+export type ThreadsOptions = Pick<
+  ThreadData,
+  "agents" | "finished" | "keepVersions" | "limitMs" | "place"
+> & {
   readonly threads: number;
 };
 

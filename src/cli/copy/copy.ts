@@ -18,7 +18,7 @@ interface Options {
 export function copyCommand(): Command {
   return new Command("copy")
     .description(
-      "Copies all runs with their files and secrets from a data directory to a PostgreSQL database, or back.",
+      "Copies all runs with their files, their secrets and the kept versions of code from a data directory to a PostgreSQL database, or back.",
     )
     .requiredOption("--from <log>", "a data directory, or postgres://user@host:5432/database")
     .requiredOption("--to <log>", "the same for the target, which is created if needed")
@@ -31,7 +31,8 @@ const AFTER_HELP = `
 Both must be closed: stop the servers first, and start one on the target only when the copy is done.
 Each run and file is read again from both and compared by its SHA-256. After an interruption run the
 command again: it continues. A run that is in both and differs is an error, and stays as it is.
-Secrets in a database are encrypted with TROUPE_SECRETS_KEY.
+Secrets in a database are encrypted with TROUPE_SECRETS_KEY. Without the key a database keeps no versions
+of code, and none are copied.
 
 Example:
   troupe copy --from .troupe --to postgres://agents@db.internal/agents`;
@@ -97,6 +98,7 @@ class Counts {
   events = 0;
   artifacts = 0;
   secrets = 0;
+  versions = 0;
   bytes = 0;
 
   add({ kind, events, bytes }: CopiedItem): void {
@@ -106,7 +108,15 @@ class Counts {
   }
 }
 
-const KEYS = { run: "runs", "removed run": "removed", artifact: "artifacts", secret: "secrets" } as const;
+const KEYS = {
+  run: "runs",
+  "removed run": "removed",
+  artifact: "artifacts",
+  secret: "secrets",
+  version: "versions",
+} as const;
+
+const NUMBERS = ["runs", "removed", "events", "artifacts", "secrets", "versions", "bytes"] as const;
 
 /** The result of a copy. */
 class Summary {
@@ -125,12 +135,10 @@ class Summary {
       stdout.json({ copied: this.copied, present: this.present, duration_ms: ms });
       return;
     }
-    const heads = ["", "RUNS", "REMOVED", "EVENTS", "ARTIFACTS", "SECRETS", "BYTES"];
+    const heads = ["", "RUNS", "REMOVED", "EVENTS", "ARTIFACTS", "SECRETS", "VERSIONS", "BYTES"];
     const toRow = (name: string, counts: Counts): readonly string[] => [
       name,
-      ...[counts.runs, counts.removed, counts.events, counts.artifacts, counts.secrets, counts.bytes].map(
-        (count) => count.toLocaleString("en"),
-      ),
+      ...NUMBERS.map((name) => counts[name].toLocaleString("en")),
     ];
     printTable(heads, [toRow("copied", this.copied), toRow("there already", this.present)]);
     stdout.line(`The target has all of it, compared by SHA-256, in ${toDuration(ms)}.`);

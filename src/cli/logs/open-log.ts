@@ -61,5 +61,5 @@ export function openWithHints<Opened>(data: string, hints: DirectoryHints, open:
 
 /** A log together with the files and secrets that belong to it. */
 export function toStore(log: EventLog & Required<Pick<EventLog, "artifacts" | "secrets">>): Store {
-  return { log, artifacts: log.artifacts(), secrets: log.secrets() };
+  return { log, artifacts: log.artifacts(), secrets: log.secrets(), versions: log.versions?.() };
 }

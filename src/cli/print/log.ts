@@ -8,6 +8,8 @@ export type Facts = Readonly<Record<string, unknown>>;
 /** The log of a server. A line never contains control characters, so its content cannot steer a terminal. */
 export interface Log {
   info(message: string, facts?: Facts): void;
+  /** Logs what works less well than it could, and what to do about it. */
+  warn(message: string, facts?: Facts): void;
   /** Logs a fault and the value that was thrown, the place in the user's code first. */
   fault(message: string, thrown?: unknown, facts?: Facts): void;
 }
@@ -15,7 +17,7 @@ export interface Log {
 /** How lines are written: for people, or one JSON object each. */
 export type LogFormat = "text" | "json";
 
-/** A log on the console: faults on stderr, all else on stdout. */
+/** A log on the console: warnings and faults on stderr, all else on stdout. */
 export function createLog(format: LogFormat): Log {
   const info = createWriter((lines) => stdout.lines(lines));
   const error = createWriter((lines) => stderr.lines(lines));
@@ -23,12 +25,13 @@ export function createLog(format: LogFormat): Log {
 
   return {
     info: (message, facts = {}) => info(write({ level: "info", message, ...facts })),
+    warn: (message, facts = {}) => error(write({ level: "warn", message, ...facts })),
     fault: (message, thrown, facts = {}) => error(write(toFault(message, thrown, facts))),
   };
 }
 
 interface Line extends Facts {
-  readonly level: "info" | "error";
+  readonly level: "info" | "warn" | "error";
   readonly message: string;
   /** The place in the user's code. */
   readonly at?: string | undefined;

@@ -66,7 +66,7 @@ export async function startServer(
     folder: options.agents,
     store: options.keepVersions ? log.versions?.() : undefined,
     directory: options.data,
-    warn: (message) => lines.info(message),
+    warn: (message) => lines.warn(message),
   });
   const runtime = createRuntime({
     agents,

@@ -2,6 +2,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import type { VersionStore } from "../../ports/version-store.ts";
 import { copyRun } from "./copy-run.ts";
 import { createHash } from "node:crypto";
 import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
@@ -13,11 +14,13 @@ export interface Store {
   readonly log: EventLog;
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretStore;
+  /** The kept versions of the code of agents; absent if the log keeps none. */
+  readonly versions?: VersionStore | undefined;
 }
 
 /** Something that is in both stores now, and was compared. */
 export interface CopiedItem {
-  readonly kind: "run" | "removed run" | "artifact" | "secret";
+  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version";
   readonly id: string;
   /** False if it was in the target before. */
   readonly isNew: boolean;
@@ -30,12 +33,13 @@ export interface CopiedItem {
 /**
  * Copies everything from a store to another one and compares each thing by its SHA-256. What the target has already is
  * only compared, so an interrupted copy is continued by a new one. Fails with `conflict` at the first thing that differs.
- * No other process may have one of the stores open.
+ * No other process may have one of the stores open. A target that keeps no versions gets none.
  *
  * Runs are last, because they refer to the other things.
  */
 export async function* copyLog(from: Store, to: Store): AsyncGenerator<CopiedItem, void> {
   yield* copySecrets(from.secrets, to.secrets);
+  if (from.versions && to.versions) yield* copyVersions(from.versions, to.versions);
   yield* mapConcurrent(from.artifacts.list(), AT_ONCE, (artifact) =>
     named(`artifact ${artifact.artifactId}`, () => copyArtifact(artifact, from.artifacts, to.artifacts)),
   );
@@ -123,6 +127,22 @@ async function* copySecrets(from: SecretStore, to: SecretStore): AsyncGenerator<
 }
 
 const SECRETS_AT_ONCE = 200;
+
+/** Copies kept versions, the oldest first. A store compares each file with its digest when it is read. */
+async function* copyVersions(from: VersionStore, to: VersionStore): AsyncGenerator<CopiedItem, void> {
+  const known = new Set((await to.list()).map(({ id }) => id));
+  for (const version of (await from.list()).toReversed()) {
+    const { id, files } = version;
+    const isNew = !known.has(id);
+    const bytes = await named(`version ${id}`, async () => {
+      if (isNew) await to.keep(version, (path) => from.read(files[path] ?? ""));
+      let sum = 0;
+      for (const digest of new Set(Object.values(files))) sum += (await to.read(digest)).byteLength;
+      return sum;
+    });
+    yield { kind: "version", id, isNew, events: 0, bytes };
+  }
+}
 
 function differs(name: string): AgentError {
   return new AgentError("conflict", `secret ${name} is in both stores and differs`, {

@@ -61,7 +61,7 @@ export async function keepCode({
   directory,
   warn,
 }: CodeOptions): Promise<CodeVersions> {
-  const sources = new SourceFiles(folder, [resolve(directory), realpathOf(directory)]);
+  const sources = new SourceFiles(folder, [resolve(directory), realpathOf(directory)], warn);
   const codes = new Map<string, AgentCode>();
   for (const file of new Set(files.values())) {
     const code = codeOf(sources, file, warn);

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { AgentError } from "../../errors.ts";
+import { AgentError, fieldOf, messageOf } from "../../errors.ts";
 import { IgnoredFiles } from "./ignored-files.ts";
 
 /** The SHA-256 of files, by their paths below the folder of their project, with `/` between the parts. */
@@ -23,13 +23,18 @@ export class SourceFiles {
   readonly project: string;
   readonly #without: readonly string[];
   readonly #ignored: IgnoredFiles;
+  readonly #warn: (message: string) => void;
   /** What was read, by paths: a file that is written meanwhile, as an output of the server, stays the one that was digested. */
   readonly #contents = new Map<string, { readonly bytes: Buffer; readonly digest: string }>();
   /** The files that are not code, with their sizes; absent before they are looked for. */
   #others: readonly { readonly path: string; readonly size: number }[] | undefined;
 
-  /** Those of the project that a folder belongs to; `without` are folders whose files are not its own. */
-  constructor(folder: string, without: readonly string[]) {
+  /**
+   * Those of the project that a folder belongs to; `without` are folders whose files are not its own. `warn` gets what cannot
+   * be read and is left out.
+   */
+  constructor(folder: string, without: readonly string[], warn: (message: string) => void) {
+    this.#warn = warn;
     this.project = findProject(realpathSync(folder));
     this.#without = without;
     this.#ignored = new IgnoredFiles(this.project);
@@ -82,8 +87,10 @@ export class SourceFiles {
         leftOut += 1;
         continue;
       }
+      const read = this.#unlessUnreadable(path, () => this.#read(path));
+      if (read === undefined) continue;
       left -= size;
-      files[path] = this.#read(path).digest;
+      files[path] = read.digest;
     }
     return { files, leftOut };
   }
@@ -111,17 +118,34 @@ export class SourceFiles {
     const found: { readonly path: string; readonly size: number }[] = [];
     const folders = [this.project];
     for (let folder = folders.pop(); folder !== undefined && found.length < FILES; folder = folders.pop()) {
-      for (const item of readdirSync(folder, { withFileTypes: true })) {
+      const items = this.#unlessUnreadable(folder, () => readdirSync(folder, { withFileTypes: true })) ?? [];
+      for (const item of items) {
         const path = join(folder, item.name);
         const isFolder = item.isDirectory();
         if (item.name === PACKAGES || this.#without.includes(path) || this.#ignored.has(path, isFolder))
           continue;
         if (isFolder) folders.push(path);
-        else if (item.isFile() && !NOT_CARRIED.test(item.name))
-          found.push({ path: this.#toPath(path), size: statSync(path).size });
+        else if (item.isFile() && !NOT_CARRIED.test(item.name)) {
+          const facts = this.#unlessUnreadable(path, () => statSync(path));
+          if (facts) found.push({ path: this.#toPath(path), size: facts.size });
+        }
       }
     }
     return found;
+  }
+
+  /** What a reading returns; `undefined`, with a warning, if the place cannot be read: the others are kept without it. */
+  #unlessUnreadable<Read>(path: string, read: () => Read): Read | undefined {
+    try {
+      return read();
+    } catch (thrown) {
+      const code = fieldOf(thrown, "code");
+      const reason = typeof code === "string" ? code : messageOf(thrown);
+      this.#warn(
+        `${cutPath(resolve(this.project, path))} cannot be read (${reason}), so that it is not kept`,
+      );
+      return undefined;
+    }
   }
 
   /** Throws `unprocessable` for a file that must not be copied. */
@@ -149,6 +173,11 @@ const CODE = /\.[cm]?[jt]sx?$/;
 /** Code that is not reached, what a build writes, and the names of packages, of which those are used that are installed. */
 const NOT_CARRIED =
   /\.[cm]?[jt]sx?$|\.map$|\.tsbuildinfo$|^(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?)$/;
+
+/** A path as a warning shows it: the end of a very long one says little. */
+function cutPath(path: string): string {
+  return path.length > 300 ? `${path.slice(0, 300)}…` : path;
+}
 
 /** The folder of a project: the nearest one with a package.json, or the one above the agents. */
 function findProject(folder: string): string {

@@ -147,6 +147,9 @@ test("a version that a server has kept continues the turns that the new code doe
   const { code, output } = await check(cwd);
   expect(output).toMatch(/^order +0 +1 +0 +0$/m);
   expect(code).toBe(0);
+  const without = await check(cwd, "--no-keep-versions");
+  expect(without.output).toMatch(/^order +0 +0 +1 +0$/m);
+  expect(without.code).toBe(1);
   server.kill();
   await server.exited;
 });

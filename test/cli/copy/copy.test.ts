@@ -4,6 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { postgresLog } from "troupe/postgres";
 import type { EventLog } from "../../../src/ports/event-log.ts";
+import type { VersionStore } from "../../../src/ports/version-store.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { events, row, asRunId } from "../../../src/testing/event-log/subject.ts";
 import { ask, newDatabase } from "../../storage/postgres/databases.ts";
@@ -27,17 +28,32 @@ describe("troupe copy between directories", () => {
     });
     const first = copy(cwd, "old", "new");
     expect(await first.exited).toBe(0);
-    expect(first.output()).toMatch(/^ +RUNS +REMOVED +EVENTS +ARTIFACTS +SECRETS +BYTES$/m);
-    expect(first.output()).toMatch(/^copied +7 +2 +6,037 +3 +3 +[\d,]+$/m);
-    expect(first.output()).toMatch(/^there already +0 +0 +0 +0 +0 +0$/m);
+    expect(first.output()).toMatch(/^ +RUNS +REMOVED +EVENTS +ARTIFACTS +SECRETS +VERSIONS +BYTES$/m);
+    expect(first.output()).toMatch(/^copied +7 +2 +6,037 +3 +3 +2 +[\d,]+$/m);
+    expect(first.output()).toMatch(/^there already +0 +0 +0 +0 +0 +0 +0$/m);
     expect(first.output()).toMatch(/The target has all of it, compared by SHA-256, in .*\.$/m);
     expect(await withLog(sqliteLog(join(cwd, "new")), contentOf)).toEqual(content);
 
     const second = copy(cwd, "old", "new", ["--json"]);
     expect(await second.exited).toBe(0);
     const { copied, present } = JSON.parse(second.output()) as Record<string, object>;
-    expect(copied).toEqual({ runs: 0, removed: 0, events: 0, artifacts: 0, secrets: 0, bytes: 0 });
-    expect(present).toMatchObject({ runs: 7, removed: 2, events: 6_037, artifacts: 3, secrets: 3 });
+    expect(copied).toEqual({
+      runs: 0,
+      removed: 0,
+      events: 0,
+      artifacts: 0,
+      secrets: 0,
+      versions: 0,
+      bytes: 0,
+    });
+    expect(present).toMatchObject({
+      runs: 7,
+      removed: 2,
+      events: 6_037,
+      artifacts: 3,
+      secrets: 3,
+      versions: 2,
+    });
   });
 
   test("refuses what cannot be copied, each with a line that names the fix", async () => {
@@ -262,11 +278,12 @@ async function withLog<Result>(
     readonly log: EventLog;
     readonly artifacts: ReturnType<StoredLog["artifacts"]>;
     readonly secrets: ReturnType<StoredLog["secrets"]>;
+    readonly versions: VersionStore | undefined;
   }) => Promise<Result>,
 ): Promise<Result> {
   const artifacts = log.artifacts();
   try {
-    return await work({ log, artifacts, secrets: log.secrets() });
+    return await work({ log, artifacts, secrets: log.secrets(), versions: log.versions?.() });
   } finally {
     await artifacts.close();
     await log.close();

@@ -102,6 +102,34 @@ async function serve(cwd: string, ...args: readonly string[]): Promise<Served> {
   };
 }
 
+test("a folder that cannot be read is left out with a warning that names it, and the code is kept", async () => {
+  const cwd = await createProject({});
+  await write(cwd, filesSaying("old"));
+  // A path that is too long cannot be read, whoever runs the test.
+  const deep =
+    'const fs = require("fs"); for (let n = 0; n < 20; n += 1) { fs.mkdirSync(name); process.chdir(name); }';
+  await promisify(execFile)(process.execPath, ["-e", `const name = "deep${"x".repeat(240)}"; ${deep}`], {
+    cwd,
+  });
+  const server = await serve(cwd);
+  try {
+    const [warning] = await server.command.match(
+      /^\S+ warn .*deep.* cannot be read \(ENAMETOOLONG\), so that it is not kept$/m,
+    );
+    expect(warning).toContain(join(cwd, "deepx"));
+    const asked = await server.ask();
+    await server.stop();
+    await write(cwd, filesSaying("new"));
+    const next = await serve(cwd);
+    expect(await next.answer(asked)).toMatchObject({
+      result: "old lib-old alias-old prompt-old late-old kind",
+    });
+    await next.stop();
+  } finally {
+    await promisify(execFile)("sh", ["-c", "rm -rf deep*"], { cwd });
+  }
+});
+
 test("a program keeps the versions of the module of its agents", async () => {
   const program = `import { createRuntime } from "troupe";
 import { keepVersions } from "troupe/node";

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch, RequestMark, RunRow } from "../../../src/ports/log-batch.ts";
 import { reservationId } from "../../../src/ports/artifact-store.ts";
@@ -8,8 +9,22 @@ import { record, row, asRunId, texts } from "../../../src/testing/event-log/subj
 import type { Store } from "../../../src/node/copy/copy-log.ts";
 
 /** Fills an empty store with runs in all states, removed ones, files and secrets. */
-export async function fill({ log, artifacts, secrets }: Store): Promise<void> {
+export async function fill({ log, artifacts, secrets, versions }: Store): Promise<void> {
   await secrets.put({ "config-agent.key": "hidden", "run_1.token": "ünï\u0000code", unused: "" });
+  const sources = { "agents/a.ts": Buffer.from("export {};"), "notes é.md": Buffer.alloc(3, 255) };
+  for (const [index, id] of ["a".repeat(64), "b".repeat(64)].entries()) {
+    const files = Object.entries(sources).slice(0, 2 - index);
+    await versions?.keep(
+      {
+        id,
+        entry: "agents/a.ts",
+        keptAt: index,
+        agents: [{ name: "asker", version: String(index), compatible: ["0"] }],
+        files: Object.fromEntries(files.map(([path, bytes]) => [path, hash("sha256", bytes)])),
+      },
+      async (path) => sources[path as keyof typeof sources],
+    );
+  }
   const put = (id: string, body: Uint8Array, fields: object): Promise<StoredArtifact> =>
     artifacts.put({
       artifactId: id,
@@ -166,7 +181,7 @@ function mark(name: string, n: number): RequestMark {
 }
 
 /** All that queries return of a store, without the owners of runs. */
-export async function contentOf({ log, artifacts, secrets }: Store): Promise<object> {
+export async function contentOf({ log, artifacts, secrets, versions }: Store): Promise<object> {
   const runIds = [...(await log.runIds({ limit: 1_000 }))];
   const removed = [...(await log.runIds({ limit: 1_000, removed: true }))].toSorted();
   const runs: object[] = [];
@@ -188,6 +203,13 @@ export async function contentOf({ log, artifacts, secrets }: Store): Promise<obj
     for await (const chunk of artifacts.read(info.artifactId)) chunks.push(chunk);
     files.push({ ...info, bytes: Buffer.concat(chunks).toString("base64") });
   }
+  const kept: object[] = [];
+  for (const version of versions === undefined ? [] : await versions.list()) {
+    const contents: string[] = [];
+    for (const digest of Object.values(version.files))
+      contents.push(Buffer.from((await versions?.read(digest)) ?? []).toString("base64"));
+    kept.push({ ...version, contents });
+  }
   const names = [...(await secrets.names())].toSorted();
   const { runs: created } = await log.list({ byCreation: true, limit: 1_000 });
   const { runs: updated } = await log.list({ limit: 1_000 });
@@ -205,6 +227,7 @@ export async function contentOf({ log, artifacts, secrets }: Store): Promise<obj
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),
     unreferenced: await log.unreferenced(["a", "b", "c", "config-agent.key"]),
     files: files.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+    kept,
     secrets: await Promise.all(names.map(async (name) => [name, await secrets.get(name)])),
   };
 }

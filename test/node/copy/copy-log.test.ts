@@ -35,7 +35,9 @@ describe.each(pairs)("a copy from %s to %s", (source, target) => {
     expect(await contentOf(to)).toEqual(content);
     expect(await contentOf(from)).toEqual(content);
     expect(first.every(({ isNew }) => isNew)).toBe(true);
-    expect(countOf(first)).toEqual({ run: 7, "removed run": 2, artifact: 3, secret: 3 });
+    // A log in memory keeps no versions.
+    const versions = source === "memory" ? {} : { version: 2 };
+    expect(countOf(first)).toEqual({ run: 7, "removed run": 2, artifact: 3, secret: 3, ...versions });
     expect(first.find(({ id }) => id === "z-idle")).toMatchObject({ kind: "run", events: 31 });
 
     const second = await copyAll(from, to);

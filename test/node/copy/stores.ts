@@ -30,5 +30,5 @@ function storeOf(log: StoredLog): Store {
     await artifacts.close();
     await log.close();
   });
-  return { log, artifacts, secrets: log.secrets() };
+  return { log, artifacts, secrets: log.secrets(), versions: log.versions?.() };
 }
