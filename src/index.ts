@@ -1,6 +1,8 @@
 import { localRouter } from "./cluster/local-router.ts";
 import { AgentError } from "./errors.ts";
 import { nodeEnvironment } from "./node/environment.ts";
+import type { Agent, Collaborators } from "./runtime/agent/agent.ts";
+import type { FittingBind } from "./runtime/agent/bind.ts";
 import type { Runtime } from "./runtime/api.ts";
 import type { RuntimeOptions } from "./runtime/options.ts";
 import { createRuntime as createRuntimeOn } from "./runtime/runtime.ts";
@@ -11,12 +13,24 @@ import { memorySecrets } from "./storage/memory/secrets.ts";
 /** What `createRuntime` takes: the agents, and engines where those in memory do not suffice. */
 export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
 
+/** The same with the types of its agents, so that the names and the operations of `bind` are checked. */
+export type BoundRuntimeOptions<
+  Agents extends readonly Agent[],
+  Bind extends Collaborators,
+> = CreateRuntimeOptions & {
+  readonly agents: Agents;
+  readonly bind?: Bind & FittingBind<Agents, Bind>;
+};
+
 /**
  * Starts a runtime. By default its log, artifacts and secrets are in memory and are lost with the process.
  * With `log: sqliteLog(directory)` all three are in that directory.
  */
-export function createRuntime(options: CreateRuntimeOptions): Runtime {
-  const given = withoutUndefined(options);
+export function createRuntime<
+  const Agents extends readonly Agent[],
+  const Bind extends Collaborators = Collaborators,
+>(options: BoundRuntimeOptions<Agents, Bind>): Runtime {
+  const given: CreateRuntimeOptions = withoutUndefined(options);
   const { log = memoryLog() } = given;
   if (typeof log.append !== "function") {
     throw new AgentError(
@@ -77,9 +91,8 @@ export type { ClusterRouterOptions } from "./cluster/cluster-router.ts";
 export { localRouter } from "./cluster/local-router.ts";
 export type { Transport } from "./cluster/transport.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/definition/define.ts";
-export type { ChatOperations } from "./runtime/agent/definition/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
-export { agentActor, askActor, modelActor, toolActor } from "./runtime/machine/actors.ts";
+export { agentActor, askActor, modelActor, tellActor, toolActor } from "./runtime/machine/actors.ts";
 export type { AskInput } from "./runtime/machine/actors.ts";
 export type {
   EventOperations,
@@ -96,6 +109,7 @@ export type {
   AgentOptions,
   ChatAnswer,
   ChatInput,
+  ChatOperations,
   ChatOutput,
   Collaborators,
   DefineOperation,
@@ -144,6 +158,8 @@ export type {
   TimedWaitOptions,
   ScheduledTime,
   WaitOptions,
+  ToldBody,
+  ToldName,
   ToldRequest,
   ReadTurn,
   ToolTurn,

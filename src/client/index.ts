@@ -35,7 +35,7 @@ export type { HttpAgentOptions, HttpRequest } from "./exchange/http-agent.ts";
 export type { AnswerEvent, AnswerLimits } from "./exchange/answer-event.ts";
 export type { AskedExchange, ExchangeAgent, ExchangeOptions } from "./exchange/exchange-agent.ts";
 export { remoteAgent } from "./remote/agent.ts";
-export type { RemoteAgentOptions, RemoteOperations } from "./remote/agent.ts";
+export type { RemoteAgentOptions, RemoteOf, RemoteOperations } from "./remote/agent.ts";
 export type { RemoteLimits } from "./remote/settings.ts";
 export type { WireOptions } from "./wire/wire.ts";
 export { createConversation } from "./store/conversation.ts";

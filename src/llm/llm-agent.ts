@@ -2,11 +2,17 @@ import { AgentError } from "../errors.ts";
 import * as z from "zod";
 import type { LanguageModel, Model } from "../ports/model.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { Agent, ChatInput, Collaborators, Operation, Schema } from "../runtime/agent/agent.ts";
+import type {
+  Agent,
+  ChatInput,
+  Collaborators,
+  Operation,
+  Schema,
+  ChatOperations,
+} from "../runtime/agent/agent.ts";
 import { checkCompletionOptions } from "../runtime/agent/call-options.ts";
 import { markAgent, checkAgent } from "../runtime/agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../runtime/agent/definition/define.ts";
-import type { ChatOperations } from "../runtime/agent/definition/define.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import type { Instructions, ModelSettings } from "../runtime/model/prompt.ts";

@@ -4,7 +4,7 @@ import type { Readiness } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { Inspection } from "./inspection.ts";
-import type { GivenBody, OperationInput, OperationOutput } from "./agent/turn-api.ts";
+import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { HoldCode } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
@@ -182,17 +182,13 @@ export interface ActorHandle<Ops extends Operations = Operations, Accepted exten
     options?: ActorRequestOptions & { readonly timeoutMs?: number },
   ): Promise<OperationOutput<Ops[Name]>>;
 
-  /** Has an operation run as a turn of the actor. Resolves when the request is in its log. */
-  tell<Name extends keyof Ops & string>(
-    operation: Name,
-    input: OperationInput<Ops[Name]>,
-    options?: ActorRequestOptions,
-  ): Promise<Receipt>;
-
-  /** Sends a message to the actor, which its running turn or its next one reads. Resolves when it is in its log. */
-  tell<Name extends keyof Accepted & string>(
-    message: Name,
-    body: GivenBody<Accepted[Name]>,
+  /**
+   * Has an operation run as a turn of the actor, or sends it a message, which its running turn or its next one reads. Resolves
+   * when it is in its log.
+   */
+  tell<Name extends ToldName<Ops, Accepted>>(
+    name: Name,
+    body: ToldBody<Ops, Accepted, Name>,
     options?: ActorRequestOptions,
   ): Promise<Receipt>;
 

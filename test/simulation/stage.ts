@@ -46,7 +46,7 @@ async function createStage(): Promise<Stage> {
     });
     return key;
   });
-  const remote = remoteAgent<Performer["operations"]>("http://far/agents/remote", {
+  const remote = remoteAgent<Performer>("http://far/agents/remote", {
     fetch: (url, init) => current.fetch(url, init),
     // Its description is fetched once, because its age is measured by the system clock.
     refreshMs: Infinity,

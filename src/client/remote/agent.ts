@@ -31,6 +31,12 @@ export interface RemoteAgentOptions extends WireOptions {
   readonly limits?: Partial<RemoteLimits>;
 }
 
+/** An agent elsewhere that is defined like this; what it uses is unknown here. */
+export type RemoteOf<Definition extends Agent> = Agent<
+  Definition["operations"],
+  NonNullable<Definition["messages"]>
+>;
+
 /** The operations of an agent that is unknown at compile time. */
 export interface RemoteOperations extends Operations {
   readonly chat: Operation<ChatInput, ChatOutput>;
@@ -44,11 +50,14 @@ export interface RemoteOperations extends Operations {
  *
  * List the agent under `tools` or `uses` of the agent that calls it. Then a cancel reaches the other side
  * even if the process that made the call is gone.
+ *
+ * With the type of its definition, `remoteAgent<typeof shop>(url)`, its operations and messages are checked like those of a
+ * local agent.
  */
-export function remoteAgent<Ops extends Operations = RemoteOperations>(
+export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
   url: string,
   { name, purpose, memory = "own", refreshMs = 60_000, limits, ...options }: RemoteAgentOptions = {},
-): Agent<Ops> {
+): RemoteOf<Definition> {
   const local = defineAgent({
     name: name ?? nameOf(url),
     purpose: purpose ?? "A remote agent whose description is not loaded yet.",
@@ -85,9 +94,9 @@ export function remoteAgent<Ops extends Operations = RemoteOperations>(
       return description.purpose ?? local.purpose;
     },
     get operations() {
-      return description.operations as Ops;
+      return description.operations;
     },
-  });
+  }) as Agent;
 }
 
 function nameOf(url: string): string {

@@ -8,7 +8,7 @@ import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { MailboxOptions } from "./definition/mailbox.ts";
-import type { Schedule, ScheduleOptions } from "./definition/schedule.ts";
+import type { Schedule, ScheduledOperations } from "./definition/schedule.ts";
 import type { Memory, ReadTurn, ToolTurn, Turn } from "./turn-api.ts";
 
 /**
@@ -75,14 +75,30 @@ export interface DefineOperation<OwnTurn = Turn> {
 /** The operations of an agent by name. */
 export type Operations = { readonly [name: string]: Operation };
 
+declare const NONE: unique symbol;
+
+/**
+ * The constraint of the operations that `defineAgent` infers. If there are none, it infers this type with its mark: a default
+ * in its place would be taken before the operations of a function are inferred.
+ */
+export type DeclaredOperations = { readonly [name: string]: Operation & { readonly [NONE]?: never } };
+
+/** The operations that an agent declares; none if they have the mark. */
+export type OperationsOf<Ops extends DeclaredOperations> = typeof NONE extends keyof Ops[keyof Ops]
+  ? Record<never, never>
+  : Ops;
+
 /** The messages that the runs of an agent accept: the schema of the body by name. */
 export type Messages = { readonly [name: string]: Schema<unknown> };
 
-/** An operation without a handler, as of a machine or an endpoint: its input with fields, and the types of its callers. */
-export interface MachineOperation<Input = unknown, Output = unknown> {
+/**
+ * An operation without a handler, as of a machine or an endpoint: its input with fields, the types of its callers, and
+ * what the schema makes of an input.
+ */
+export interface MachineOperation<Input = unknown, Output = unknown, Parsed = unknown> {
   readonly description?: string;
   /** Default: an object, whose fields are ignored. */
-  readonly input?: Schema<unknown, Input>;
+  readonly input?: Schema<Parsed, Input>;
   readonly output?: Schema<Output>;
   /** Of the requests that wait for an actor, those with a higher priority come first. Default 0. */
   readonly priority?: number;
@@ -101,8 +117,18 @@ export interface ChatOutput {
   readonly output: string;
 }
 
+/** Every agent has a chat; without a handler of its own, a chat is passed to the agent's operations. */
+export type ChatOperations = {
+  // A type, because an interface would accept other names besides this one.
+  readonly chat: Operation<ChatInput, ChatOutput>;
+};
+
 /** The definition of an agent: its name, its operations and its handlers. */
-export interface Agent<Ops extends Operations = Operations, Accepted extends Messages = Messages> {
+export interface Agent<
+  Ops extends Operations = Operations,
+  Accepted extends Messages = Messages,
+  Uses extends Collaborators = Collaborators,
+> {
   readonly name: string;
   readonly purpose: string;
   readonly version?: string;
@@ -129,7 +155,7 @@ export interface Agent<Ops extends Operations = Operations, Accepted extends Mes
    */
   readonly tools: readonly Agent[];
   /** The agents it uses, by its own names for them. */
-  readonly uses: Collaborators;
+  readonly uses: Uses;
   readonly config?: Schema<unknown>;
   /** The memory that a call of this agent starts with. */
   readonly memory: "own" | "run";
@@ -173,6 +199,18 @@ export interface ToolHost {
 /** Agents by another agent's names for them. */
 export type Collaborators = { readonly [name: string]: Agent };
 
+/**
+ * What an agent uses, as far as its type says it: if its tools use others, or are not known, further names are possible.
+ */
+export type UsedBeside<Uses extends Collaborators, Tools extends readonly Agent[]> = [
+  UsedName<Tools[number]>,
+] extends [never]
+  ? Uses
+  : Uses & Collaborators;
+
+/** The names under which an agent uses others. */
+type UsedName<Used extends Agent> = Used extends Agent ? keyof Used["uses"] : never;
+
 /** What `defineAgent` takes. */
 export interface AgentOptions<
   Ops extends Operations,
@@ -181,6 +219,7 @@ export interface AgentOptions<
   Kept = Json,
   KeptGiven = Json,
   Accepted extends Messages = Messages,
+  Tools extends readonly Agent[] = readonly Agent[],
 > {
   /** Lower-case letters, digits and `-`, starting with a letter; at most 63 characters. */
   readonly name: string;
@@ -217,14 +256,14 @@ export interface AgentOptions<
    * Times at which an operation is called, by name. The requests go to the run with the key `schedule-` and the name. A
    * new or changed schedule makes up for nothing; of the times that pass while no server runs, the newest one is made up.
    */
-  readonly schedules?: { readonly [name: string]: ScheduleOptions };
+  readonly schedules?: ScheduledOperations;
   /**
    * How long an idle run of it is kept after its last change, in milliseconds; then it is removed with its memory and its
    * key. Default: an actor with a key is kept for ever; a run without a key as long as the runtime keeps histories.
    */
   readonly expireMs?: number;
   /** The tools and agents that it calls. */
-  readonly tools?: readonly Agent[];
+  readonly tools?: Tools;
   /**
    * The agents that it calls as `turn.uses.name`. The runtime option `bind` can replace each one by another
    * tool, agent or remote agent. Calls are logged under these names.
@@ -271,6 +310,8 @@ export interface ToolOptions<Given, Input, Returned, Output>
 }
 
 /** A tool: an agent with one operation that has the tool's name. */
-export type Tool<Input = unknown, Output = unknown> = Agent<{
-  readonly [name: string]: Operation<Input, Output>;
-}>;
+export type Tool<Input = unknown, Output = unknown> = Agent<
+  { readonly [name: string]: Operation<Input, Output> },
+  Messages,
+  Record<never, never>
+>;

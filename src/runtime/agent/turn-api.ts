@@ -96,38 +96,25 @@ export interface Turn<
   ): Promise<OperationOutput<Ops[Name]>>;
 
   /**
-   * Tells another actor something: its operation runs as a turn of its own, and this turn does not wait for it.
-   * Resolves when the request is in the log of the other actor. A handler that returns first waits for that.
+   * Tells another actor something: its operation runs as a turn of its own, and this turn does not wait for it; or sends it a
+   * message, which its running turn or its next one reads. Resolves when it is in the log of the other actor. A handler that
+   * returns first waits for that.
    */
-  tell<Ops extends Operations, Name extends keyof Ops & string>(
-    actor: ActorAddress<Ops>,
-    operation: Name,
-    input: OperationInput<Ops[Name]>,
-    options?: AskOptions,
-  ): Promise<ToldRequest>;
-  /** Sends a message to another actor, which its running turn or its next one reads. Resolves when it is in its log. */
-  tell<Theirs extends Messages, Name extends keyof Theirs & string>(
-    actor: ActorAddress<Operations, Theirs>,
-    message: Name,
-    body: GivenBody<Theirs[Name]>,
+  tell<Ops extends Operations, Theirs extends Messages, Name extends ToldName<Ops, Theirs>>(
+    actor: ActorAddress<Ops, Theirs>,
+    name: Name,
+    body: ToldBody<Ops, Theirs, Name>,
     options?: AskOptions,
   ): Promise<ToldRequest>;
 
   /**
-   * Tells another actor something at a time, also if this turn has ended by then. Resolves when that is in the log. A
-   * CancelRequest with the `requestId` cancels it.
+   * Tells another actor something at a time, also if this turn has ended by then: an operation or a message. Resolves when that
+   * is in the log. A CancelRequest with the `requestId` cancels it.
    */
-  schedule<Ops extends Operations, Name extends keyof Ops & string>(
-    actor: ActorAddress<Ops>,
-    operation: Name,
-    input: OperationInput<Ops[Name]>,
-    when: ScheduledTime,
-  ): Promise<{ readonly requestId: RequestId }>;
-  /** Sends a message to another actor at a time. */
-  schedule<Theirs extends Messages, Name extends keyof Theirs & string>(
-    actor: ActorAddress<Operations, Theirs>,
-    message: Name,
-    body: GivenBody<Theirs[Name]>,
+  schedule<Ops extends Operations, Theirs extends Messages, Name extends ToldName<Ops, Theirs>>(
+    actor: ActorAddress<Ops, Theirs>,
+    name: Name,
+    body: ToldBody<Ops, Theirs, Name>,
     when: ScheduledTime,
   ): Promise<{ readonly requestId: RequestId }>;
 
@@ -282,6 +269,21 @@ export type OperationInput<Op> = Op extends Operation<infer Input, infer _> ? In
 
 /** The output type for callers of an operation. */
 export type OperationOutput<Op> = Op extends Operation<infer _, infer Output> ? Output : never;
+
+/** What an actor can be told: its operations and its messages, which have no name in common. */
+export type ToldName<Ops extends Operations, Accepted extends Messages> = (keyof Ops | keyof Accepted) &
+  string;
+
+/** The input of an operation or the body of a message, as its sender gives it. */
+export type ToldBody<
+  Ops extends Operations,
+  Accepted extends Messages,
+  Name extends ToldName<Ops, Accepted>,
+> = Name extends keyof Ops
+  ? OperationInput<Ops[Name]>
+  : Name extends keyof Accepted
+    ? GivenBody<Accepted[Name]>
+    : never;
 
 /** The body of a message as its schema parses it. */
 export type MessageBody<Message> = Message extends Schema<infer Body> ? Body : never;

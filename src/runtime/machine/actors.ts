@@ -3,12 +3,12 @@ import type { AnyActorLogic, PromiseActorLogic } from "xstate";
 import { AgentError } from "../../errors.ts";
 import type { Model } from "../../ports/model.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { Agent, Operations, Tool } from "../agent/agent.ts";
+import type { Agent, Messages, Operations, Tool } from "../agent/agent.ts";
 import { checkCallOptions, checkTimeoutOption } from "../agent/call-options.ts";
 import type { CallOptions, TimeoutOption } from "../agent/call-options.ts";
 import type { ActorPlace } from "../agent/actor-address.ts";
 import { checkAgent } from "../agent/definition/check-definition.ts";
-import type { OperationInput, OperationOutput } from "../agent/turn-api.ts";
+import type { OperationInput, OperationOutput, ToldBody, ToldName, ToldRequest } from "../agent/turn-api.ts";
 
 /** The call that an actor of a machine stands for: of an agent, a tool, another run or a model. */
 export type ActorCall =
@@ -19,16 +19,16 @@ export type ActorCall =
       readonly options: CallOptions;
     }
   | {
-      readonly kind: "ask";
+      readonly kind: "ask" | "tell";
       readonly agent: Agent;
       readonly operation: string;
       readonly options: CallOptions;
     }
   | { readonly kind: "model"; readonly model: Model; readonly options: TimeoutOption };
 
-/** The input of an actor that asks another run. */
+/** The input of an actor that asks or tells another run. */
 export interface AskInput<Input> {
-  /** The run that is asked: a key, or the address of an actor of the same agent. */
+  /** The run that is asked or told: a key, or the address of an actor of the same agent. */
   readonly actor: ActorPlace;
   readonly input: Input;
 }
@@ -68,6 +68,24 @@ export function askActor<Ops extends Operations, Name extends keyof Ops & string
   checkAgent(agent, "the agent of askActor");
   checkCallOptions(options, `askActor of ${agent.name}`);
   return toLogic({ kind: "ask", agent, operation, options });
+}
+
+/**
+ * An actor of a machine that tells another run something: an operation or a message. It is done when the other has it in its
+ * log, with the request as its output, as `turn.tell` does with the same options.
+ */
+export function tellActor<
+  Ops extends Operations,
+  Accepted extends Messages,
+  Name extends ToldName<Ops, Accepted>,
+>(
+  agent: Agent<Ops, Accepted>,
+  name: Name,
+  options: CallOptions = {},
+): PromiseActorLogic<ToldRequest, AskInput<ToldBody<Ops, Accepted, Name>>> {
+  checkAgent(agent, "the agent of tellActor");
+  checkCallOptions(options, `tellActor of ${agent.name}`);
+  return toLogic({ kind: "tell", agent, operation: name, options });
 }
 
 /** An actor of a machine that asks a model; its input is the model's. The model's text is text of the agent. */

@@ -1,13 +1,29 @@
-import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine } from "xstate";
+import type {
+  AnyActorLogic,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  EventFromLogic,
+  SnapshotFrom,
+} from "xstate";
 import { AgentError } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { ReadHandle } from "../actor/read.ts";
-import type { Agent, ChatInput, Collaborators, Effect, MachineOperation, Operation } from "../agent/agent.ts";
+import type {
+  Agent,
+  AgentOptions,
+  ChatInput,
+  ChatOperations,
+  Collaborators,
+  Effect,
+  MachineOperation,
+  Operation,
+  Operations,
+} from "../agent/agent.ts";
 import { CHAT } from "../agent/agent.ts";
 import { markAgent } from "../agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../agent/definition/define.ts";
-import type { ChatOperations } from "../agent/definition/define.ts";
-import type { MailboxOptions } from "../agent/definition/mailbox.ts";
+import type { FittingSchedules, ScheduledOperations } from "../agent/definition/schedule.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import type { ReadTurn } from "../agent/turn-api.ts";
@@ -17,41 +33,48 @@ import { checkMachine } from "./copies.ts";
 import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
+import type { MachineRun } from "./machine-input.ts";
 import { shapeOf } from "./stored-state.ts";
 import type { MachineMigrations } from "./stored-state.ts";
 import { checkTakenWhenStopped, snapshotOf } from "./takes.ts";
 
-/** What `fromMachine` takes: a machine, and how it is called as an agent. */
+/**
+ * What `fromMachine` takes: a machine, how it is called as an agent, and what `defineAgent` takes besides handlers. What the
+ * agent keeps in a run is the state of the machine, so it has no `memorySchema`.
+ */
 export interface MachineOptions<
   Events extends MachineOperations = MachineOperations,
   Views extends MachineViews = MachineViews,
+  Machine extends AnyStateMachine = AnyStateMachine,
+  Config = JsonObject,
+> extends Omit<
+  AgentOptions<Operations, Collaborators, Config>,
+  "chat" | "operations" | "messages" | "memorySchema"
 > {
-  readonly name: string;
-  readonly purpose: string;
-  readonly version?: string;
-  readonly compatible?: readonly string[];
-  readonly machine: AnyStateMachine;
+  readonly machine: Machine;
   /**
    * Brings states that other versions of the machine have logged to this one, by their version. A function gets the snapshot as
    * `getPersistedSnapshot` has made it and returns the one to continue from. The turns of these versions are continued.
    */
   readonly migrate?: MachineMigrations;
-  /** Its operations besides chat; a call of one sends the event of that name with the input. */
+  /**
+   * Its operations besides chat; a call of one sends the event of that name with the input. If the machine declares the types
+   * of its events, each operation is one of them, and its schema gives the fields of that event; without a schema, callers give
+   * these fields.
+   */
   readonly operations?: Events;
   /**
    * Operations that only read, by name: each gets the machine's snapshot as it is committed, beside whatever the machine does
    * or waits for. They send no event and are not in the log.
    */
-  readonly reads?: { readonly [Name in keyof Views]: (snapshot: AnyMachineSnapshot) => Views[Name] };
+  readonly reads?: { readonly [Name in keyof Views]: (snapshot: SnapshotFrom<Machine>) => Views[Name] };
   /**
    * Actors that the machine invokes or spawns by these names, besides those of its own: `agentActor`, `toolActor`,
    * `askActor` and `modelActor`. Their calls are logged under these names; the runtime option `bind` can replace their agents.
    */
   readonly actors?: { readonly [src: string]: AnyActorLogic };
-  /** How requests wait for its actors, and for a machine that does not take them in its turn. */
-  readonly mailbox?: MailboxOptions;
   /** The result of a turn, from the snapshot at its end; default: the machine's output. */
-  readonly output?: (snapshot: AnyMachineSnapshot) => unknown;
+  readonly output?: (snapshot: SnapshotFrom<Machine>) => unknown;
   /**
    * Whether promise actors that the machine invokes may run again after a crash during the call. Default
    * `unsafe`: they end with an error, which the machine can handle in `onError`.
@@ -71,11 +94,52 @@ export type ViewOperations<Views extends MachineViews> = {
 };
 
 /** The operations of an agent, from those of its machine. */
-export type EventOperations<Events extends MachineOperations> = {
+export type EventOperations<
+  Events extends MachineOperations,
+  Machine extends AnyStateMachine = AnyStateMachine,
+> = {
   readonly [Name in keyof Events]: Events[Name] extends MachineOperation<infer Input, infer Output>
-    ? Operation<Input, Output>
+    ? Operation<[keyof Input] extends [never] ? EventFields<Machine, Name> : Input, Output>
     : never;
 };
+
+/** The fields of an event that callers give. */
+type EventFields<Machine extends AnyStateMachine, Name> = string extends EventFromLogic<Machine>["type"]
+  ? object
+  : Omit<Extract<EventFromLogic<Machine>, { readonly type: Name }>, "turn" | "type">;
+
+/** The same fields, of which those that can be absent can also be `undefined`, as most schemas have it. */
+type OptionalFields<Fields> = {
+  readonly [Key in keyof Fields]: Record<never, never> extends Pick<Fields, Key>
+    ? Fields[Key] | undefined
+    : Fields[Key];
+};
+
+/** What the operations of a machine must be, so that each is an event that the machine declares. */
+export type FittingEvents<Machine extends AnyStateMachine, Events extends MachineOperations> = {
+  readonly [Name in keyof Events]: string extends EventFromLogic<Machine>["type"]
+    ? unknown
+    : Name extends EventFromLogic<Machine>["type"]
+      ? Events[Name] extends MachineOperation<infer Input, infer _, infer Parsed>
+        ? [keyof Input] extends [never]
+          ? unknown
+          : Parsed extends OptionalFields<EventFields<Machine, Name>>
+            ? unknown
+            : { readonly input: FieldsOfEvent<Name, EventFields<Machine, Name>> }
+        : never
+      : NoSuchEvent<EventFromLogic<Machine>["type"]>;
+};
+
+/** What stands in the error of the compiler for an operation that is no event of the machine. */
+export interface NoSuchEvent<Known> {
+  readonly known: Known;
+}
+
+/** What stands in the error of the compiler for a schema that does not give the fields of its event. */
+export interface FieldsOfEvent<Name, Fields> {
+  readonly event: Name;
+  readonly fields: Fields;
+}
 
 /**
  * Makes an agent from an XState machine. An operation becomes the event `{type: <operation>, ...input, turn}`. A
@@ -91,6 +155,9 @@ export type EventOperations<Events extends MachineOperations> = {
 export function fromMachine<
   const Events extends MachineOperations = Record<never, never>,
   Views extends MachineViews = Record<never, never>,
+  Machine extends AnyStateMachine = AnyStateMachine,
+  Config = JsonObject,
+  const Schedules extends ScheduledOperations = Record<never, never>,
 >({
   machine: given,
   operations,
@@ -99,8 +166,15 @@ export function fromMachine<
   effect = "unsafe",
   output,
   migrate = {},
+  uses,
+  schedules,
   ...options
-}: MachineOptions<Events, Views>): Agent<EventOperations<Events> & ViewOperations<Views> & ChatOperations> {
+}: MachineOptions<Events, Views, Machine, Config> & {
+  readonly operations?: FittingEvents<Machine, Events>;
+  readonly schedules?: Schedules;
+} & {
+  readonly schedules?: FittingSchedules<MachineOwnOperations<Events, Views, Machine>, Schedules>;
+}): Agent<MachineOwnOperations<Events, Views, Machine> & ChatOperations, Record<never, never>> {
   checkMachine(options.name, given);
   checkMigrations(options, migrate);
   const machine = given.provide({ actors }) as AnyStateMachine;
@@ -112,7 +186,8 @@ export function fromMachine<
   const journaled = new JournaledMachine(machine);
   const shape = shapeOf(machine, statechart.hash);
   const { version, compatible = [] } = options;
-  const run = { machine, journaled, effect, output, charts, facts, shape, version, migrate };
+  const result = output as MachineRun["output"];
+  const run = { machine, journaled, effect, output: result, charts, facts, shape, version, migrate };
   const declared = Object.entries(events).map(([name, event]): [string, Operation] => [
     name,
     {
@@ -122,7 +197,9 @@ export function fromMachine<
       run: (input, turn) => runMachine(turn, { ...run, event: toMachineEvent(name, input, turn) }),
     },
   ]);
-  const readers: { readonly [name: string]: (snapshot: AnyMachineSnapshot) => unknown } = reads ?? {};
+  const readers = (reads ?? {}) as {
+    readonly [name: string]: (snapshot: AnyMachineSnapshot) => unknown;
+  };
   const views = Object.entries(readers).map(([name, view]): [string, Operation] => {
     if (name === CHAT || Object.hasOwn(events, name))
       throw new AgentError(
@@ -145,18 +222,28 @@ export function fromMachine<
       return runMachine(turn, { ...run, event });
     },
   };
+  const times: ScheduledOperations | undefined = schedules;
   const agent = defineAgent({
-    ...options,
+    ...(options as Omit<typeof options, "schedules">),
+    ...(times && { schedules: times }),
     compatible: [...new Set([...compatible, ...Object.keys(migrate)])],
     operations: { chat, ...Object.fromEntries(declared), ...Object.fromEntries(views) },
-    uses: agentsOf(machine),
+    uses: { ...uses, ...agentsOf(machine) },
   });
   const check: AgentMachine["check"] = (asked, kept) =>
     checkTakenWhenStopped(run, toOperationEvent(asked, asked.request.input), kept);
   return markAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
-    EventOperations<Events> & ViewOperations<Views> & ChatOperations
+    MachineOwnOperations<Events, Views, Machine> & ChatOperations,
+    Record<never, never>
   >;
 }
+
+/** The operations of a machine's agent besides chat. */
+type MachineOwnOperations<
+  Events extends MachineOperations,
+  Views extends MachineViews,
+  Machine extends AnyStateMachine,
+> = EventOperations<Events, Machine> & ViewOperations<Views>;
 
 function checkMigrations(
   { name, version }: { readonly name: string; readonly version?: string },

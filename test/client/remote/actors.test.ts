@@ -38,7 +38,7 @@ function asker(far: typeof counter): Agent {
 
 test("an actor of another server is asked and told by its key", async () => {
   await using far = await start({ agents: [counter] });
-  const remote = remoteAgent<typeof counter.operations>(`${far.url}/counter`);
+  const remote = remoteAgent<typeof counter>(`${far.url}/counter`);
   await using near = await start({ agents: [asker(remote)] });
   const chat = { type: "ChatRequest", input: "go" } as const;
   expect((await collect(near.runtime, "asker", chat)).at(-1)).toMatchObject({ result: "2" });
@@ -62,7 +62,7 @@ test("an actor of another server is asked and told by its key", async () => {
 
 test("a server that does not know keys is unavailable for asks by key", async () => {
   await using far = await start({ agents: [counter] });
-  const remote = remoteAgent<typeof counter.operations>(`${far.url}/counter`, {
+  const remote = remoteAgent<typeof counter>(`${far.url}/counter`, {
     async fetch(url, init) {
       const response = await fetch(url, init);
       if (!(url instanceof Request ? url.url : url.toString()).includes("/describe")) return response;

@@ -96,7 +96,7 @@ test("a replacement without a required operation is refused at the start", () =>
 });
 
 test("a binding of an unused name is refused at the start", () => {
-  expect(() => createRuntime({ agents: [reporter], bind: { serch: librarian } })).toThrow(
+  expect(() => createRuntime({ agents: [reporter], bind: { serch: librarian as never } })).toThrow(
     "bind names serch, but no agent uses it",
   );
 });

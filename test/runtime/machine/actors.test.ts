@@ -7,6 +7,7 @@ import {
   fromMachine,
   modelActor,
   operation,
+  tellActor,
   toolActor,
 } from "troupe";
 import type { Agent, Model } from "troupe";
@@ -15,7 +16,7 @@ import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { assign, createMachine, fromPromise, setup } from "xstate";
 import { z } from "zod";
-import { ofType } from "../../agents/events.ts";
+import { ofType, textsOf } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
 
 const purpose = "Calls others.";
@@ -410,4 +411,67 @@ test("a machine asks another run, and waits for its answer over a restart", asyn
   const wrong = await host.events("wrong");
   expect(ofType(wrong, "ToolCall")).toEqual([]);
   expect(JSON.stringify(wrong.at(-1))).toContain("the key of an actor must have");
+});
+
+test("a machine tells another run an operation and a message, once each, also over a crash at any commit", async () => {
+  const room = defineAgent({
+    name: "room",
+    purpose: "Says what it is told.",
+    messages: { note: z.string() },
+    operations: (own) => ({
+      say: own({
+        input: z.object({ text: z.string() }),
+        async run({ text }, turn) {
+          await turn.text(`${text} ${turn.received("note").join(" ")};`);
+          return null;
+        },
+      }),
+    }),
+  });
+  const telling = fromMachine({
+    name: "telling",
+    purpose,
+    machine: setup({
+      types: { context: {} as { readonly told: unknown } },
+      actors: { say: tellActor(room, "say"), note: tellActor(room, "note") },
+    }).createMachine({
+      context: { told: null },
+      initial: "open",
+      states: {
+        open: { on: { chat: "noting" } },
+        noting: { invoke: { src: "note", input: { actor: "room-7", input: "ada" }, onDone: "saying" } },
+        saying: {
+          invoke: {
+            src: "say",
+            input: { actor: "room-7", input: { text: "hello" } },
+            onDone: { target: "end", actions: assign({ told: ({ event }) => event.output }) },
+          },
+        },
+        end: { type: "final" },
+      },
+      output: ({ context }) => context,
+    }),
+  });
+  let commits = 1;
+  for (let commit = 0; commit < commits; commit += 1) {
+    for (const written of [false, true]) {
+      const host = new TestHost({
+        agents: [telling, room],
+        commitFaults: commit === 0 ? [] : [{ commit, kind: "crash", written }],
+      });
+      host.runtime.process("telling", chat).catch(() => {});
+      await host.environment.advance(5_000);
+      if (host.crashed) await host.restart();
+      await host.ask("telling", chat);
+      await host.environment.advance(5_000);
+      if (commit === 0) commits = host.commits;
+      const { runs } = await host.runtime.runs({ limit: 9, agent: "room" });
+      const [run] = runs;
+      const told = await host.events(run?.run_id ?? "");
+      expect(textsOf(told)).toEqual(["hello ada;"]);
+      expect((await host.events(asked)).at(-1)).toMatchObject({
+        output: { told: { runId: run?.run_id, requestId: ofType(told, "RequestStarted")[0]?.request_id } },
+      });
+    }
+  }
 });

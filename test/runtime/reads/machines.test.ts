@@ -41,7 +41,7 @@ const till = fromMachine({
   machine,
   operations: { add: operation({ input: z.object({ amount: z.number() }) }), close: operation({}) },
   reads: {
-    total: ({ context }) => (context as { readonly total: number }).total,
+    total: ({ context }) => context.total,
     where: ({ value }) => value as string,
   },
 });

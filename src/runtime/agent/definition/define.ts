@@ -6,36 +6,45 @@ import type {
   AgentOptions,
   ChatAnswer,
   ChatInput,
+  ChatOperations,
   ChatOutput,
   Collaborators,
+  DeclaredOperations,
   DefineOperation,
   MachineOperation,
   Messages,
   Operation,
   OperationOptions,
   Operations,
+  OperationsOf,
   ReadOperation,
   Schema,
   Tool,
   ToolOptions,
+  UsedBeside,
 } from "../agent.ts";
 import { checkCallOptions, checkNoQueue, toQueueOptions } from "../call-options.ts";
 import { markAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 import { checkMailbox } from "./mailbox.ts";
 import { toSchedules } from "./schedule.ts";
+import type { FittingSchedules, ScheduledOperations } from "./schedule.ts";
 
 /** Defines an agent. It starts nothing; a runtime runs the agent. */
 export function defineAgent<
-  const Ops extends Operations = Record<never, never>,
+  const Ops extends DeclaredOperations,
   const Uses extends Collaborators = Record<never, never>,
   Config = JsonObject,
   Kept = Json,
   KeptGiven = Json,
   const Accepted extends Messages = Record<never, never>,
+  const Tools extends readonly Agent[] = readonly [],
+  const Schedules extends ScheduledOperations = Record<never, never>,
 >(
-  options: AgentOptions<Ops, Uses, Config, Kept, KeptGiven, Accepted>,
-): Agent<Ops & ChatOperations, Accepted> {
+  options: AgentOptions<Ops, Uses, Config, Kept, KeptGiven, Accepted, Tools> & {
+    readonly schedules?: Schedules;
+  } & { readonly schedules?: FittingSchedules<Ops, Schedules> },
+): Agent<OperationsOf<Ops> & ChatOperations, Accepted, UsedBeside<Uses, Tools>> {
   const {
     name,
     purpose,
@@ -101,24 +110,18 @@ export function defineAgent<
     compatible,
     kind: "agent",
     effect: "idempotent",
-    operations: all as Ops & ChatOperations,
+    operations: all as OperationsOf<Ops> & ChatOperations,
     ...(messages && { messages }),
     ...(mailbox && { mailbox: { ...mailbox } }),
     ...(schedules && { schedules: toSchedules(name, all, schedules) }),
     ...(expireMs !== undefined && { expireMs }),
     tools,
-    uses,
+    uses: uses as UsedBeside<Uses, Tools>,
     ...(config && { config }),
     memory,
     ...(memorySchema && { memorySchema }),
   });
 }
-
-/** Every agent has a chat; without a handler of its own, a chat is passed to the agent's operations. */
-export type ChatOperations = {
-  // A type, because an interface would accept other names besides this one.
-  readonly chat: Operation<ChatInput, ChatOutput>;
-};
 
 /** Defines an operation of an agent that only reads. */
 export function operation<Given, Input, Returned, Output = Returned>(
@@ -131,9 +134,9 @@ export function operation<Given, Input, Returned, Output = Returned>(
   // expects.
 ): Operation<Given, NoInfer<Output>>;
 /** Defines one operation of an agent that is no function: a state machine gets it as an event, an endpoint as a request. */
-export function operation<Given = object, Output = unknown>(
-  options: MachineOperation<Given, Output> & { readonly run?: never },
-): MachineOperation<Given, Output>;
+export function operation<Given = object, Output = unknown, Parsed = Given>(
+  options: MachineOperation<Given, Output, Parsed> & { readonly run?: never },
+): MachineOperation<Given, Output, Parsed>;
 export function operation(options: object): object {
   return { description: "", ...options };
 }

@@ -2,7 +2,8 @@ import { Cron } from "croner";
 import { AgentError } from "../../../errors.ts";
 import { isKey } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
-import type { Operations } from "../agent.ts";
+import type { ChatInput, ChatOperations, Operations } from "../agent.ts";
+import type { OperationInput } from "../turn-api.ts";
 import { errorMessage } from "../error-message.ts";
 
 /** Calls an operation of an agent at fixed times. */
@@ -11,15 +12,43 @@ export interface ScheduleOptions {
   readonly cron: string;
   /** The IANA name of the time zone of the fields. Default `UTC`. */
   readonly timezone?: string;
+  /** The name of an operation of the agent. */
   readonly operation: string;
   /** The input of the operation. Default `{}`. */
-  readonly input?: Json;
+  readonly input?: unknown;
   /**
    * What happens when the turn of an earlier time is still open: `skip` (default) leaves this time out, `queue` starts
    * its turn afterwards.
    */
   readonly overlap?: "skip" | "queue";
 }
+
+/** The schedules of an agent by name. */
+export type ScheduledOperations = { readonly [name: string]: ScheduleOptions };
+
+/** What schedules must be, so that each calls an operation of the agent with an input that it takes. */
+export type FittingSchedules<Ops extends Operations, Schedules extends ScheduledOperations> = {
+  readonly [Name in keyof Schedules]: FittingSchedule<Ops, Schedules[Name]>;
+};
+
+type FittingSchedule<Ops extends Operations, Given extends ScheduleOptions> =
+  // A name that is known only at run time is checked then.
+  string extends Given["operation"]
+    ? unknown
+    : Given["operation"] extends keyof ChatOperations
+      ? FittingInput<ChatInput>
+      : Given["operation"] extends keyof Ops
+        ? FittingInput<OperationInput<Ops[Given["operation"]]>>
+        : { readonly operation: NoSuchOperation<keyof Ops | keyof ChatOperations> };
+
+/** What stands in the error of the compiler for a name that is none of the known ones. */
+export interface NoSuchOperation<Known> {
+  readonly known: Known;
+}
+
+/** The input can be left out if `{}` is one. */
+type FittingInput<Input> =
+  Record<never, never> extends Input ? { readonly input?: Input } : { readonly input: Input };
 
 /** A schedule of an agent. */
 export interface Schedule {
@@ -40,7 +69,7 @@ export interface Schedule {
 export function toSchedules(
   agent: string,
   operations: Operations,
-  schedules: { readonly [name: string]: ScheduleOptions },
+  schedules: ScheduledOperations,
 ): { readonly [name: string]: Schedule } {
   const entries = Object.entries(schedules).map(([name, options]) => {
     const refuse = (fact: string): AgentError =>
@@ -72,7 +101,7 @@ function toSchedule(
     throw refuse(`has an input that does not fit: ${checked.issues[0]?.message ?? "unknown issue"}`);
   return {
     operation,
-    input,
+    input: input as Json,
     overlap,
     key,
     text: `${fields} ${timezone}`,

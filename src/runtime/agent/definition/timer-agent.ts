@@ -38,7 +38,7 @@ export function createTimerAgent(find: (name: string) => Agent | undefined): Tim
       const served = find(agent);
       if (served === undefined) throw new AgentError("not_found", `there is no agent ${agent}`);
       const place = key ?? { agent, run_id: runId ?? "" };
-      await turn.tell(turn.actor(served, place), operation, input as never);
+      await turn.tell(turn.actor(served, place), operation, input);
       return null;
     },
   };

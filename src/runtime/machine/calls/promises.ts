@@ -4,7 +4,7 @@ import type { Actor } from "../../actor/actor.ts";
 import { toCallFailure } from "../../actor/call-failure.ts";
 import { callAgent, callName, performEffect } from "../../actor/call.ts";
 import { complete } from "../../actor/completion.ts";
-import { requestActor, toActorCallee } from "../../actor/ask.ts";
+import { requestActor, toActorCallee, toToldRequest } from "../../actor/ask.ts";
 import { ONLY, RetriedCall, agentAttempts, askAttempts, branchOf } from "../../actor/retry.ts";
 import type { MakeAttempt } from "../../actor/retry.ts";
 import { toActorAddress } from "../../agent/actor-address.ts";
@@ -58,6 +58,7 @@ export class MachinePromises {
         this.#open.set(path, callId);
         const isFirst = known === undefined;
         const step = { callId, logged: !isFirst, settled: false };
+        const resolveWith = (value: Json): void => resolve(prepared.toOutput?.(value) ?? value);
         let drop = (): void => calls.drop(callId);
         const close = (): boolean => this.#open.get(path) === callId && this.#open.delete(path);
         signal.addEventListener("abort", () => close() && drop(), { once: true });
@@ -66,13 +67,13 @@ export class MachinePromises {
         if (retry && (isFirst || turn.journal.scopes.get(branchOf(step))?.items)) {
           const retried = new RetriedCall(calls.actor, step, retry.policy, retry.make);
           drop = (): void => retried.drop();
-          retried.result.finally(close).then(resolve, reject);
+          retried.result.finally(close).then(resolveWith, reject);
           return;
         }
         turn.deliveries.expect(callId, (outcome) => {
           close();
           if (turn.isRehearsed) return;
-          if (outcome.ok) resolve(outcome.value);
+          if (outcome.ok) resolveWith(outcome.value);
           else reject(toCallFailure(outcome, { agent: src, callId }));
         });
         if (turn.journal.calls.get(callId)?.outcome === undefined) prepared.once(step);
@@ -107,6 +108,8 @@ interface PreparedCall {
   once(step: MachineStep): void;
   /** How the call is retried; absent for a call that is made once. */
   readonly retry?: { readonly policy: RetryPolicy; readonly make: MakeAttempt };
+  /** The output of the actor, if it is not the value of the outcome. */
+  toOutput?(value: Json): Json;
 }
 
 /** Checks the call of a machine's actor. The check comes before the call takes its place in the journal. */
@@ -120,6 +123,7 @@ function prepareCall(actor: Actor, asked: MachineCall): PreparedCall {
     case "agent":
       return prepareAgent(actor, asked, call);
     case "ask":
+    case "tell":
       return prepareAsk(actor, asked, call);
     case "model": {
       const made = { model: call.model, input, timeoutMs: call.options.timeoutMs };
@@ -159,18 +163,19 @@ function prepareAgent(
 function prepareAsk(
   actor: Actor,
   { src, input }: MachineCall,
-  { agent, operation, options }: ActorCall & { readonly kind: "ask" },
+  { kind: mode, agent, operation, options }: ActorCall & { readonly kind: "ask" | "tell" },
 ): PreparedCall {
   const { actor: place = "", input: given } = input as unknown as Partial<AskInput<Json>>;
   const address = toActorAddress(agent, place);
   const callee = toActorCallee(address);
   const name = actorCallName(agent.name, operation);
   const args = toJson(given, `the input of ${agent.name}`, INPUT_LIMIT_BYTES);
-  const made = { mode: "ask", address, callee, name, args, timeoutMs: options.timeoutMs } as const;
-  const signature = actorSignature("ask", callee, callSignature(name, args));
+  const made = { mode, address, callee, name, args, timeoutMs: options.timeoutMs } as const;
+  const signature = actorSignature(mode, callee, callSignature(name, args));
   const policy = toRetryPolicy(options.retry, "unsafe");
   return {
     once: (step) => requestActor(actor, { ...step, retryOf: undefined, ...made }),
     ...(policy && { retry: { policy, make: askAttempts(signature, made, { agent: src }) } }),
+    ...(mode === "tell" && { toOutput: toToldRequest }),
   };
 }
