@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from "vitest";
 
 const folder = import.meta.dirname;
 const root = join(folder, "../..");
-const source = readFileSync(join(folder, "mistakes.ts"), "utf8");
+const source = readFileSync(join(folder, "mistakes.test-d.ts"), "utf8");
 /** A copy without the comments that suppress the errors; beside the file, so that its imports are found. */
 const copy = join(folder, "mistakes.gen.ts");
 const project = join(folder, "tsconfig.gen.json");
@@ -31,7 +31,7 @@ describe("the deliberate mistakes", () => {
 
   test("are all refused by the compiler, with an error that names what is wrong, and nothing else is", async () => {
     writeFileSync(copy, source.replaceAll("// @ts-expect-error ", "// "));
-    const all = await errorsOf(["mistakes.ts", "mistakes.gen.ts"]);
+    const all = await errorsOf(["mistakes.test-d.ts", "mistakes.gen.ts"]);
     expect(all.filter(({ text }) => !text.includes("mistakes.gen.ts"))).toEqual([]);
     const errors = all.filter(({ text }) => text.includes("mistakes.gen.ts"));
     const lines = new Set(mistakes.map(({ line }) => line + 1));
