@@ -52,8 +52,8 @@ const LAYERS: readonly Layer[] = [
   { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
   {
     folder: "auth",
-    ours: [...RUNTIME, "../http/**"],
-    packages: ["jose"],
+    ours: [...RUNTIME, "../storage/memory/**", "../http/**"],
+    packages: ["jose", "openid-client"],
     node: true,
   },
   { folder: "client", ours: [...RUNTIME, "../view/**"], packages: [] },

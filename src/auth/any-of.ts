@@ -1,5 +1,6 @@
 import { AgentError, isInstance } from "../errors.ts";
 import type { Authenticate, Authenticator } from "../ports/principal.ts";
+import type { SecretStore } from "../ports/secret-store.ts";
 
 /**
  * Combines several checks: a request is that of the first one that knows it, in the order given. A check that cannot tell at
@@ -29,6 +30,10 @@ export function anyOf(...checks: readonly Authenticate[]): Authenticator {
         if (response !== undefined) return response;
       }
       return undefined;
+    },
+    signIn: parts.find(({ signIn }) => signIn !== undefined)?.signIn,
+    keepIn: (secrets: SecretStore) => {
+      for (const part of parts) part.keepIn?.(secrets);
     },
     isVisited: (path: string) => parts.some((part) => part.isVisited?.(path) === true),
   });

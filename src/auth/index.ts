@@ -14,5 +14,7 @@ export type { ApiKey, ApiKeys, ApiKeysOptions, NewApiKey } from "./api-keys.ts";
 export type { IdentityOptions } from "./identity.ts";
 export { jwt } from "./jwt.ts";
 export type { JwtOptions } from "./jwt.ts";
+export { oidc } from "./oidc.ts";
+export type { OidcOptions } from "./oidc.ts";
 export { trustedHeader } from "./trusted-header.ts";
 export type { TrustedHeaderOptions } from "./trusted-header.ts";

@@ -5,6 +5,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import { bearerOf } from "../http/guards/bearer.ts";
 import { toIdentity } from "./identity.ts";
 import type { IdentityOptions } from "./identity.ts";
+import { checkIssuerAddress } from "./issuer-address.ts";
 
 /** Whose tokens are accepted, and what their claims mean. */
 export interface JwtOptions extends IdentityOptions {
@@ -150,11 +151,3 @@ function checkAlgorithm(algorithm: string): void {
 
 /** Three parts of base64url. An API key and a plain token look different, and need no package to be told apart. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-
-/** Throws unless an address is https, or http on this machine: keys that others could replace prove nothing. */
-function checkIssuerAddress(address: string, what: string): void {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url?.hostname ?? "");
-  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return;
-  throw new AgentError("invalid_request", `${what} must start with https://: ${JSON.stringify(address)}`);
-}

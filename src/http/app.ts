@@ -69,8 +69,8 @@ export function createApp(
   }: AppOptions = {},
 ): Hono<AppEnv> {
   for (const adapter of adapters) checkRoots(adapter, runtime);
-  const { roots: signInRoots = [] }: Authenticator = guardOptions.authenticate ?? (() => undefined);
-  checkRoots({ name: "authenticate", roots: signInRoots }, runtime);
+  const { roots = [], signIn }: Authenticator = guardOptions.authenticate ?? (() => undefined);
+  checkRoots({ name: "authenticate", roots }, runtime);
   const refuse = createRefuse(adapters);
   const guard = createGuard(guardOptions, adapters, refuse, {
     ...(console && { isPublic: isForConsole }),
@@ -98,7 +98,7 @@ export function createApp(
   app.use(limitStalledReaders(host.streams.times.stallMs));
   app.use(guard.handler);
   if (console) {
-    addConsole(app, console, host.mount);
+    addConsole(app, console, host.mount, signIn);
     addInspection(app, runtime, console.version);
   }
   const cursors = new PollCursors();
@@ -110,17 +110,17 @@ export function createApp(
   const state = { metrics, isStopping: (): boolean => signal?.aborted === true };
   addPlaces(app, placesOf(runtime));
   if (native) addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...oneRunHandlers(host) });
-  const roots = adapters.flatMap((adapter) => adapter.roots);
+  const wireRoots = adapters.flatMap((adapter) => adapter.roots);
   const toError = (thrown: unknown, c: Context<AppEnv>): Response => {
     if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
     return refuse(c, thrown);
   };
   const toNoRoute = (c: Context<AppEnv>): Response => {
-    const { error, headers } = explainNoRoute(c, app, runtime, roots);
+    const { error, headers } = explainNoRoute(c, app, runtime, wireRoots);
     return refuse(c, error, { headers });
   };
   app.all("*", async (c, next) => {
-    const agent = await unservedIn(pathIn(c), runtime, roots);
+    const agent = await unservedIn(pathIn(c), runtime, wireRoots);
     if (agent === undefined) return next();
     const unserved = new Hono<AppEnv>({ getPath: pathOf });
     unserved.use((inner, proceed) => {

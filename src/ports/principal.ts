@@ -1,4 +1,5 @@
 import { AgentError } from "../errors.ts";
+import type { SecretStore } from "./secret-store.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
 /** Who makes a request: a person or a program that an application knows. */
@@ -64,6 +65,10 @@ export interface Authenticator extends Authenticate {
    * Whether browsers may come to a path from another site, by a link for example. It is then only read, by GET. Default: none.
    */
   isVisited?(path: string): boolean;
+  /** Where people sign in, below the address of the server. The console then offers it. */
+  readonly signIn?: string | undefined;
+  /** Gives it the secret store of the server, unless it has been created with one. */
+  keepIn?(secrets: SecretStore): void;
   /** Answers a request to a path of its own; `undefined` for other paths, and for nobody if it needs somebody. */
   answer?(request: Request, visit: Visit): Promise<Response | undefined>;
 }

@@ -151,7 +151,9 @@ function toAuthenticate(
     if (token !== "" || authenticate === undefined) checkToken(host, token === "" ? undefined : token);
     if (token === "" && authenticate === undefined) return undefined;
     const given = authenticate === undefined ? [] : [authenticate];
-    return anyOf(...(token === "" ? [] : [sharedToken(token)]), apiKeys(secrets), ...given);
+    const all = anyOf(...(token === "" ? [] : [sharedToken(token)]), apiKeys(secrets), ...given);
+    all.keepIn?.(secrets);
+    return all;
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);

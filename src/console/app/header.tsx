@@ -1,6 +1,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import icon from "../icon.svg";
+import { endSession, useSignedIn } from "../data/signed-in.ts";
 import type { ConsolePlace } from "../places/place.ts";
 import { useConsole } from "./context.ts";
 
@@ -37,9 +38,39 @@ export function Header({ isLost, inboxCount }: HeaderProps): VNode {
           <span aria-hidden="true">{isLost ? "✕ " : "● "}</span>
           <span class="word">{isLost ? "No connection" : "connected"}</span>
         </span>
+        <SessionPart />
         <ThemeButton />
       </div>
     </header>
+  );
+}
+
+/** Who has signed in, and the way out. */
+function SessionPart(): VNode | null {
+  const { server, say } = useConsole();
+  const session = useSignedIn(server);
+  if (session === undefined) return null;
+  const { name, owner, canEnd } = session;
+  return (
+    <details class="session">
+      <summary aria-label={`Signed in as ${name}`}>{name}</summary>
+      <div class="more-list">
+        <p class="second">
+          Signed in as {name}, for {owner}
+        </p>
+        {canEnd && (
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              endSession(server).catch(() => say("The server did not end the session; try again."));
+            }}
+          >
+            Sign out
+          </button>
+        )}
+      </div>
+    </details>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { signInAddress } from "../data/signed-in.ts";
 import { ActButton } from "../parts/act-button.tsx";
 
 interface TokenGateProps {
@@ -7,10 +8,11 @@ interface TokenGateProps {
   onToken(token: string): void;
 }
 
-/** Asks for the token of the server. */
+/** Asks for the token of the server, or to sign in. */
 export function TokenGate({ isWrong, onToken }: TokenGateProps): VNode {
   const [token, setToken] = useState("");
   const field = useRef<HTMLInputElement>(null);
+  const signIn = signInAddress();
   useEffect(() => field.current?.focus(), []);
   return (
     <main>
@@ -21,8 +23,19 @@ export function TokenGate({ isWrong, onToken }: TokenGateProps): VNode {
           if (token.trim() !== "") onToken(token.trim());
         }}
       >
-        <h1>This server needs a token</h1>
-        <p class="second">It is the TROUPE_TOKEN of the server. This tab forgets it when it is closed.</p>
+        <h1>{signIn === undefined ? "This server needs a token" : "Sign in"}</h1>
+        {signIn !== undefined && (
+          <p>
+            <a class="button primary" href={signIn}>
+              Sign in
+            </a>
+          </p>
+        )}
+        <p class="second">
+          {signIn === undefined
+            ? "It is the TROUPE_TOKEN of the server. This tab forgets it when it is closed."
+            : "Or use a token of the server, which this tab forgets when it is closed."}
+        </p>
         <div class="field">
           <label for="token">Token</label>
           <input
@@ -42,7 +55,7 @@ export function TokenGate({ isWrong, onToken }: TokenGateProps): VNode {
           )}
         </div>
         <div class="actions">
-          <ActButton class="button primary">Open</ActButton>
+          <ActButton class={signIn === undefined ? "button primary" : "button"}>Open</ActButton>
         </div>
       </form>
     </main>

@@ -11,9 +11,15 @@ const ROOT = "console";
 
 /**
  * Adds the console: its page at the root, for browsers, and its files below `/console/`. All its places are in the
- * fragment of the address, so no other route is needed.
+ * fragment of the address, so no other route is needed. It offers to sign in at the path of `signIn`.
  */
-export function addConsole(app: Hono<AppEnv>, { page, files }: ConsolePages, mount: Mount): void {
+export function addConsole(
+  app: Hono<AppEnv>,
+  { page: plain, files }: ConsolePages,
+  mount: Mount,
+  signIn: string | undefined,
+): void {
+  const page = signIn === undefined ? plain : plain.replace("<head>", `<head>\n${toMark(signIn)}`);
   app.get("/", (c, next) => {
     if (!wantsPage(c)) return next();
     const prefix = mount.prefixOf(c);
@@ -31,6 +37,11 @@ export function addConsole(app: Hono<AppEnv>, { page, files }: ConsolePages, mou
     }
     return reply(c, file.text, { type: file.type, headers: FILE_HEADERS });
   });
+}
+
+/** Tells the page where people sign in. */
+function toMark(signIn: string): string {
+  return `    <meta name="troupe-sign-in" content="${signIn.replace(/[^\w/.-]/g, "")}" />`;
 }
 
 /** Whether a request is for the console's page or one of its files, which hold no secret and need no token. */

@@ -1,0 +1,88 @@
+import type { SecretStore } from "../../ports/secret-store.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { Fields, JsonObject } from "../../protocol/json.ts";
+import { fromBase64url, toBase64url } from "../../shared/base64url.ts";
+import { LruMap } from "../../shared/lru-map.ts";
+import { AUTH } from "./stored-secrets.ts";
+
+/**
+ * Signs what the server gives away and believes when it comes back: sessions, links. The keys are in the secret store, so a
+ * text is valid on every node and after a restart.
+ */
+export class TextSigner {
+  readonly #secrets: SecretStore;
+  readonly #newId: () => string;
+  readonly #keys = new LruMap<string, SigningKey>(KEYS_LIMIT);
+  #own: Promise<string> | undefined;
+
+  /** `newId` makes unpredictable ids of 16 or more letters, digits, `-` and `_`. */
+  constructor(secrets: SecretStore, newId: () => string) {
+    this.#secrets = secrets;
+    this.#newId = newId;
+  }
+
+  /** A text with the fields, which are not hidden in it, and a signature for a purpose. */
+  async sign(purpose: string, fields: JsonObject): Promise<string> {
+    const own = (this.#own ??= this.#findOwn());
+    const id = await own.catch((thrown: unknown) => {
+      this.#own = undefined;
+      throw thrown;
+    });
+    const key = await this.#key(id);
+    // Someone has removed the keys: what they have signed is not valid any more, and there is a new one.
+    if (key === undefined) {
+      if (this.#own === own) this.#own = undefined;
+      return this.sign(purpose, fields);
+    }
+    const body = `${id}.${toBase64url(ENCODER.encode(JSON.stringify(fields)))}`;
+    const mac = await crypto.subtle.sign("HMAC", key, toInput(purpose, body));
+    return `${body}.${toBase64url(new Uint8Array(mac))}`;
+  }
+
+  /** The fields of a text that was signed for a purpose; `undefined` for any other text. */
+  async read(purpose: string, text: string): Promise<Fields | undefined> {
+    const [, id, payload, given] = SIGNED.exec(text) ?? [];
+    if (id === undefined || payload === undefined || given === undefined) return undefined;
+    const [bytes, mac] = [fromBase64url(payload), fromBase64url(given)];
+    const key = await this.#key(id);
+    if (bytes === undefined || mac === undefined || key === undefined) return undefined;
+    // Compares in constant time.
+    const isOurs = await crypto.subtle.verify("HMAC", key, mac, toInput(purpose, `${id}.${payload}`));
+    if (!isOurs) return undefined;
+    const fields: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return isObject(fields) ? fields : undefined;
+  }
+
+  /** The id of the key to sign with. Two nodes that start at once may make two; both are then valid everywhere. */
+  async #findOwn(): Promise<string> {
+    const [first] = (await this.#secrets.names()).filter((name) => name.startsWith(SIGNING)).toSorted();
+    if (first !== undefined) return first.slice(SIGNING.length);
+    const id = this.#newId().replaceAll(/[^\w]/g, "0").slice(0, ID_LENGTH);
+    await this.#secrets.put({ [SIGNING + id]: this.#newId() + this.#newId() });
+    return id;
+  }
+
+  async #key(id: string): Promise<SigningKey | undefined> {
+    const known = this.#keys.get(id);
+    if (known !== undefined) return known;
+    const secret = await this.#secrets.get(SIGNING + id);
+    if (secret === undefined) return undefined;
+    const key = await crypto.subtle.importKey("raw", ENCODER.encode(secret), ALGORITHM, false, USES);
+    this.#keys.set(id, key);
+    return key;
+  }
+}
+
+const SIGNING = `${AUTH}sign/`;
+const ENCODER = new TextEncoder();
+const ALGORITHM = { name: "HMAC", hash: "SHA-256" };
+const USES: ("sign" | "verify")[] = ["sign", "verify"];
+
+type SigningKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+const KEYS_LIMIT = 100;
+const ID_LENGTH = 12;
+const SIGNED = /^(\w{12})\.([\w-]{1,8192})\.([\w-]{43})$/;
+
+function toInput(purpose: string, body: string): Uint8Array<ArrayBuffer> {
+  return ENCODER.encode(`troupe ${purpose}\n${body}`);
+}
