@@ -44,7 +44,7 @@ export class Placement {
 
   /** The owner of a run in the log, alive or not. */
   async ownerOf(runId: RunId): Promise<string | undefined> {
-    return (await this.#log.run(runId))?.owner;
+    return (await this.#log.run(runId))?.node;
   }
 
   /** The living owner of a run, if that is another node. */

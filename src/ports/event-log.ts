@@ -104,14 +104,18 @@ export interface EventLog {
    */
   watch(wake: (runId: RunId) => void): () => void;
 
-  /** Finds a request, also one of a removed run, so that its id is never accepted as new. */
-  lookup(requestId: RequestId): Promise<RequestEntry | undefined>;
+  /**
+   * Finds a request, also one of a removed run, so that its id is never accepted as new. Each owner has its own ids: without
+   * an owner it is that of `default`, otherwise that of the first other one, in alphabetical order, that has the id. An id
+   * that the runtime has made is that of one request only.
+   */
+  lookup(requestId: RequestId, owner?: string): Promise<RequestEntry | undefined>;
 
   /** Lists the requests of a run, by default the one that was accepted last first. */
   requests(query: RequestQuery): Promise<readonly RequestEntry[]>;
 
-  /** Finds the row of a run. */
-  run(runId: RunId): Promise<RunEntry | undefined>;
+  /** Finds the row of a run; with an owner, only if it is its run. */
+  run(runId: RunId, owner?: string): Promise<RunEntry | undefined>;
 
   /** Finds the run that has an alias. */
   find(alias: RunAlias): Promise<RunId | undefined>;

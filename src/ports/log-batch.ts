@@ -42,6 +42,8 @@ export interface Batch {
 /** The data of a run for the list of runs. */
 export interface RunRow {
   readonly agent: string;
+  /** Whose run it is; absent for the owner `default`. It never changes. */
+  readonly owner?: string;
   readonly status: RunPhase;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -57,7 +59,7 @@ export interface RunRow {
   readonly usage?: Usage;
 }
 
-/** A change of a request's entry. Absent fields stay unchanged. */
+/** A change of a request's entry. Absent fields stay unchanged. Each owner has its own ids of requests. */
 export interface RequestMark {
   readonly requestId: RequestId;
   readonly phase: RequestPhase;
@@ -113,8 +115,10 @@ export interface OutboxMark {
 
 export type OutboxKind = "reply" | "cancel";
 
-/** A name that a client gives to a run. Each agent has its own aliases. */
+/** A name that a client gives to a run. Each agent of each owner has its own aliases. */
 export interface RunAlias {
+  /** Absent for the owner `default`. */
+  readonly owner?: string;
   readonly agent: string;
   readonly name: string;
 }

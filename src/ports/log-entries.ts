@@ -23,8 +23,8 @@ export interface RunEntry extends RunRow {
   /** When its started request, which is parked, must continue, in milliseconds since 1970. */
   readonly wakeAt?: number;
   /** The node that claimed it last and has not released it. */
-  readonly owner?: string;
-  /** True for a run that was removed; the rest of the row is then empty. */
+  readonly node?: string;
+  /** True for a run that was removed; the rest of the row is then empty, except for its owner. */
   readonly removed?: boolean;
 }
 
@@ -49,6 +49,8 @@ export interface OutboxEntry extends Omit<OutboxMark, "done"> {
 /** The entry of a request in the index. */
 export interface RequestEntry {
   readonly requestId: RequestId;
+  /** The owner of its run; absent for `default`. */
+  readonly owner?: string;
   readonly runId: RunId;
   readonly phase: RequestPhase;
   readonly createdAt: number;

@@ -7,7 +7,7 @@ export interface ClaimOptions {
   readonly unlessOwnedBy?: readonly string[];
 }
 
-/** Selects by the owners of runs. */
+/** Selects by the nodes that own runs. */
 export interface OwnerQuery {
   /** Leaves out the runs that one of these nodes owns. */
   readonly notOwnedBy?: readonly string[];
@@ -53,6 +53,8 @@ export interface ParkedQuery {
 
 /** Selects open waits. */
 export interface WaitEntryQuery {
+  /** Only those in runs of this owner. */
+  readonly owner?: string;
   /** Only those in runs of this agent. */
   readonly agent?: string;
   readonly runId?: RunId;
@@ -87,6 +89,8 @@ export interface ReadOptions {
 
 /** Selects runs. */
 export interface RunEntryQuery {
+  /** Only those of this owner. */
+  readonly owner?: string;
   readonly agent?: string;
   readonly status?: RunPhase;
   /** Lists the least recently updated run first. */

@@ -108,6 +108,16 @@ export function checkPrincipal(given: Principal): Principal {
   };
 }
 
+/** Whose something is; without a mark it belongs to the default owner. */
+export function ownerOf({ owner = DEFAULT_OWNER }: { readonly owner?: string | undefined }): string {
+  return owner;
+}
+
+/** How an owner is marked: the default owner not at all, so that what was there before there were owners is its. */
+export function toOwned(owner: string): { readonly owner?: string } {
+  return owner === DEFAULT_OWNER ? {} : { owner };
+}
+
 /** No control characters: ids and names are shown in logs and terminals. */
 const PLAIN = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]{1,128}$/u;
 const OWNER = /^[\x21-\x7e]{1,128}$/;

@@ -123,7 +123,7 @@ test("the runs of a node that leaves continue at once, also on nodes that have j
   await host.settle(a.runtime.close());
   await host.pass(3_000);
 
-  const owners = await Promise.all(runIds.map(async (runId) => (await host.log.run(runId))?.owner));
+  const owners = await Promise.all(runIds.map(async (runId) => (await host.log.run(runId))?.node));
   expect(new Set(owners)).toEqual(new Set([b.id, c.id]));
   for (const runId of runIds) {
     const events = await host.events(runId);
@@ -150,7 +150,7 @@ test("a node that starts continues the runs that another one releases meanwhile"
   await host.pass(500);
   await host.settle(a.runtime.close());
   await host.pass(100);
-  expect((await host.log.run(runId))?.owner).toBeUndefined();
+  expect((await host.log.run(runId))?.node).toBeUndefined();
   proceed();
   const b = await starting;
   await host.pass(100);
@@ -403,7 +403,7 @@ test.for(DEPARTURES)(
     expect(messages).toBe(1);
     const comeBack = leave(a);
     await host.pass(70_000);
-    expect((await host.log.run(runId))?.owner).not.toBe(a.id);
+    expect((await host.log.run(runId))?.node).not.toBe(a.id);
     expect(await host.events(runId)).toContainEqual(
       expect.objectContaining({ type: "ToolError", code: "overloaded" }),
     );

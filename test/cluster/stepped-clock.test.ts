@@ -17,7 +17,7 @@ test.for([1_300, 2_000, 10_000, 7_200_000])(
     const host = new ClusterHost();
     const [a, b] = await startTwo(host);
     const runIds = [await host.ask(a, "ticker", tick), await host.ask(b, "ticker", tick)];
-    const owners = await Promise.all(runIds.map(async (runId) => (await host.log.run(runId))?.owner));
+    const owners = await Promise.all(runIds.map(async (runId) => (await host.log.run(runId))?.node));
     for (let passedMs = 0; passedMs < 2_000; passedMs += 10) {
       if (passedMs === 1_000) host.steppedMs += stepMs;
       await host.pass(10);

@@ -88,7 +88,7 @@ async function* marksOf(log: EventLog, runId: RunId): AsyncGenerator<Partial<Bat
   for await (const page of requestsOf(log, runId)) yield { requests: page.map(toMark) };
 }
 
-function toMark({ runId: _runId, removed: _removed, ...mark }: RequestEntry): RequestMark {
+function toMark({ runId: _runId, owner: _owner, removed: _removed, ...mark }: RequestEntry): RequestMark {
   return mark;
 }
 
@@ -100,7 +100,7 @@ function toRow({
   openWaits: _openWaits,
   queued: _queued,
   wakeAt: _wakeAt,
-  owner: _owner,
+  node: _node,
   removed: _removed,
   ...row
 }: RunEntry): RunRow {

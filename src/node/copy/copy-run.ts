@@ -28,7 +28,7 @@ export async function copyRun(runId: RunId, from: EventLog, to: EventLog, place:
     throw differs(source, target, own.events, copy.events);
   }
   // A process that died did not release it.
-  if (!isNew && target.owner !== undefined) to.release((await to.claim(runId)).cursor);
+  if (!isNew && target.node !== undefined) to.release((await to.claim(runId)).cursor);
   const kind = source.removed === true ? "removed run" : "run";
   return { kind, id: runId, isNew, events: own.events, bytes: own.bytes };
 }
@@ -39,7 +39,7 @@ async function copyStored(source: RunEntry, from: EventLog, to: EventLog, place:
   let { cursor } = claim;
   try {
     if (cursor.head > source.head) throw differs(source, claim.run, source.head, cursor.head);
-    let row: RunRow | undefined = claim.run === undefined ? INCOMPLETE : undefined;
+    let row: RunRow | undefined = claim.run === undefined ? incompleteOf(source) : undefined;
     for await (const batch of batchesOf(from, source, cursor)) {
       if (row !== undefined) await place.isNext;
       cursor = await to.append(cursor, { ...(row && { run: row }), ...batch });
@@ -52,11 +52,12 @@ async function copyStored(source: RunEntry, from: EventLog, to: EventLog, place:
 }
 
 /** Makes the ids of a removed run and of its requests unusable: a run with only these is written, and removed. */
-async function copyRemoved({ runId }: RunEntry, from: EventLog, to: EventLog): Promise<void> {
+async function copyRemoved(source: RunEntry, from: EventLog, to: EventLog): Promise<void> {
+  const { runId } = source;
   let { cursor } = await to.claim(runId);
   try {
     for await (const batch of removedBatchesOf(from, runId))
-      cursor = await to.append(cursor, { ...batch, run: INCOMPLETE });
+      cursor = await to.append(cursor, { ...batch, run: incompleteOf(source) });
     await to.remove(cursor);
   } finally {
     to.release(cursor);
@@ -73,6 +74,10 @@ const INCOMPLETE: RunRow = {
   initialInput: null,
   metadata: { copying: true },
 };
+
+function incompleteOf({ owner }: RunEntry): RunRow {
+  return { ...INCOMPLETE, ...(owner !== undefined && { owner }) };
+}
 
 /** Whether a copy of the run was interrupted. */
 function isIncomplete({ agent, metadata, removed }: RunEntry): boolean {
@@ -113,7 +118,7 @@ async function digestRun(log: EventLog, runId: RunId): Promise<RunDigest> {
   };
   const { events, bytes, hash } = await digestEntries(log, runId);
   add("entries", { events, bytes, hash });
-  const { owner: _owner, ...entry } = (await log.run(runId)) ?? {};
+  const { node: _node, ...entry } = (await log.run(runId)) ?? {};
   add("run", entry);
   for await (const page of requestsOf(log, runId)) {
     for (const { accepted, ...request } of page)

@@ -104,7 +104,7 @@ export class Recovery {
     }
     // An engine may report a loss by mistake; no other node continues a run that this one still owns.
     log.run(runId).then((run) => {
-      if (run?.owner === log.node) recover();
+      if (run?.node === log.node) recover();
     }, recover);
   }
 

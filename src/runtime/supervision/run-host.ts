@@ -115,7 +115,7 @@ export class RunHost implements RouterHandler, RunListener {
     const { head } = run.commits.cursor;
     const entry = await log.run(run.runId);
     const isWhole = (entry?.head ?? 0) >= head;
-    if (entry?.removed === true || (isWhole && (entry === undefined || entry.owner === log.node))) return;
+    if (entry?.removed === true || (isWhole && (entry === undefined || entry.node === log.node))) return;
     const cause = new Fenced(
       isWhole ? `run ${run.runId} has another owner` : `the log has lost events of run ${run.runId}`,
     );

@@ -6,6 +6,8 @@ import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entrie
 import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { toRemovedEntry } from "../shared/entries.ts";
 import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
@@ -40,9 +42,10 @@ interface MemoryLogOptions {
 /** A log in memory, for tests and for agents whose history may be lost with the process. */
 export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}): MemoryLog {
   const runs = new Map<RunId, MemoryRun>();
-  const removed = new Set<RunId>();
+  // The removed runs and their owners.
+  const removed = new Map<RunId, string>();
   const requests = new RequestTable();
-  // By agent and name; the names of agents have no spaces.
+  // By agent, owner and name; the first two have no spaces.
   const aliases = new Map<string, RunId>();
   // For each thing outside the log the runs that refer to it.
   const referrers = new Map<string, Set<RunId>>();
@@ -74,7 +77,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (row === undefined) throw new TypeError("the first batch of a run needs its row");
 
     if (batch.alias) checkAlias(cursor.runId, batch.alias);
-    const marked = batch.requests && requests.mark(cursor.runId, batch.requests);
+    const marked = batch.requests && requests.mark(cursor.runId, ownerOf(row), batch.requests);
 
     // Nothing below fails.
     if (run.row === undefined) {
@@ -89,13 +92,13 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     const records = run.records.length;
     if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
     if (batch.alias) giveAlias(cursor.runId, run, batch.alias);
-    for (const [requestId, entry] of marked ?? []) {
-      requests.store(requestId, entry);
-      run.requests.add(requestId);
+    for (const [key, entry] of marked ?? []) {
+      requests.store(key, entry);
+      run.requests.add(key);
     }
     for (const mark of batch.references ?? []) applyReference(cursor.runId, run, mark);
     if (batch.waits) waits.apply(cursor.runId, run, batch.waits);
-    for (const [requestId, { phase }] of run.waits === undefined ? [] : (marked ?? []))
+    for (const { requestId, phase } of run.waits === undefined ? [] : (marked?.values() ?? []))
       if (phase === "completed") waits.close(cursor.runId, run, requestId);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
@@ -156,14 +159,15 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     const all =
       query.removed === true && removed.has(runId) ? requests.removedOf(runId) : runs.get(runId)?.requests;
     const ordered = oldestFirst ? [...(all ?? [])] : [...(all ?? [])].toReversed();
-    const page = behind(ordered, after).slice(0, limit);
+    const owner = removed.get(runId) ?? ownerOf(runs.get(runId)?.row ?? {});
+    const page = behind(ordered, after && toOwnedKey(after, owner)).slice(0, limit);
     return page.map(requests.lookup).filter((entry) => entry !== undefined);
   }
 
   function runIds({ removed: isRemoved = false, after, limit }: RunIdQuery): readonly RunId[] {
     const stored = (): readonly RunId[] =>
       [...runs].filter(([, { row }]) => row !== undefined).map(([runId]) => runId);
-    return behind(isRemoved ? [...removed] : stored(), after).slice(0, limit);
+    return behind(isRemoved ? [...removed.keys()] : stored(), after).slice(0, limit);
   }
 
   function holdings(runId: RunId): Holdings {
@@ -172,7 +176,8 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   }
 
   function find(runId: RunId): RunEntry | undefined {
-    if (removed.has(runId)) return toRemovedEntry(runId);
+    const removedOwner = removed.get(runId);
+    if (removedOwner !== undefined) return toRemovedEntry(runId, removedOwner);
     const run = runs.get(runId);
     return run?.row && { ...run.row, ...toEntry(runId, run, requests.lookup) };
   }
@@ -183,7 +188,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
     waits.remove(cursor.runId);
-    if (run.row !== undefined) removed.add(cursor.runId);
+    if (run.row !== undefined) removed.set(cursor.runId, ownerOf(run.row));
     for (const alias of run.aliases ?? []) aliases.delete(alias);
     senders.delete(cursor.runId);
     requests.remove(cursor.runId, run.requests);
@@ -191,10 +196,10 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return things.filter((thing) => !referrers.has(thing));
   }
 
-  function isOwnedBy(runId: RunId, owners: readonly string[] | undefined): boolean {
-    if (owners === undefined) return false;
-    const owner = runs.get(runId)?.owner;
-    return owner !== undefined && owners.includes(owner);
+  function isOwnedBy(runId: RunId, nodes: readonly string[] | undefined): boolean {
+    if (nodes === undefined) return false;
+    const node = runs.get(runId)?.node;
+    return node !== undefined && nodes.includes(node);
   }
 
   /** Opens the data for a node. Of its openings, one after the other, only the `current` one accepts appends. */
@@ -212,11 +217,11 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       async claim(runId, { unlessOwnedBy } = {}) {
         checkOpen();
         const run = runs.get(runId) ?? newRun();
-        if (run.owner !== undefined && isOwnedBy(runId, unlessOwnedBy)) throw new Owned(runId, run.owner);
+        if (run.node !== undefined && isOwnedBy(runId, unlessOwnedBy)) throw new Owned(runId, run.node);
         runs.set(runId, run);
         epochs += 1;
         run.epoch = epochs;
-        run.owner = node;
+        run.node = node;
         const entry = find(runId);
         return {
           cursor: { runId, epoch: epochs, head: run.events.head, records: run.records.length },
@@ -236,7 +241,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         const run = runs.get(runId);
         if (run?.epoch !== epoch) return;
         run.epoch = 0;
-        run.owner = undefined;
+        run.node = undefined;
         if (run.row === undefined) runs.delete(runId);
       },
       read(runId, options) {
@@ -245,9 +250,12 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       },
       tail: (runId, wake) => tails.add(runId, wake),
       watch: (wake) => tails.addToAll(wake),
-      lookup: async (requestId) => requests.lookup(requestId),
+      lookup: async (requestId, owner) => requests.find(requestId, owner),
       requests: async (query) => requestsOf(query),
-      run: async (runId) => find(runId),
+      async run(runId, owner) {
+        const run = find(runId);
+        return owner === undefined || (run && ownerOf(run) === owner) ? run : undefined;
+      },
       find: async (alias) => aliases.get(toKey(alias)),
       list: async (query) => listRuns(runs, query, requests.lookup),
       runIds: async (query) => runIds(query),
@@ -302,7 +310,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       },
       reopen() {
         // Fences the cursors of the opening before. Those of other nodes stay valid.
-        for (const run of runs.values()) if (run.owner === node) run.epoch = 0;
+        for (const run of runs.values()) if (run.node === node) run.epoch = 0;
         return open(node, openings);
       },
       openNode: (other) => open(other, { current: 0 }),
@@ -312,13 +320,14 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   return open(first, { current: 0 });
 }
 
-function toKey({ agent, name }: RunAlias): string {
-  return `${agent} ${name}`;
+function toKey({ owner, agent, name }: RunAlias): string {
+  return `${toOwnedKey(agent, owner)} ${name}`;
 }
 
 function fromKey(key: string): RunAlias {
   const end = key.indexOf(" ");
-  return { agent: key.slice(0, end), name: key.slice(end + 1) };
+  const { name: agent, ...owned } = fromOwnedKey(key.slice(0, end));
+  return { agent, name: key.slice(end + 1), ...owned };
 }
 
 /** The ids behind one of them. */

@@ -9,9 +9,11 @@ import type {
 } from "../../ports/log-entries.ts";
 import type { LogRecord, RunRow } from "../../ports/log-batch.ts";
 import type { ReadOptions, RunEntryQuery } from "../../ports/log-queries.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import { EventList } from "../shared/event-list.ts";
+import { toOwnedKey } from "../shared/owned-keys.ts";
 import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
 
@@ -20,10 +22,11 @@ export interface MemoryRun {
   /** The current claim; 0 if there is none. */
   epoch: number;
   /** The node with the current claim, if it has an id. */
-  owner?: string | undefined;
+  node?: string | undefined;
   readonly events: EventList;
   readonly records: LogRecord[];
-  readonly requests: Set<RequestId>;
+  /** Their ids, with the owner. */
+  readonly requests: Set<string>;
   /** Created with the first. */
   aliases?: Set<string>;
   /** The things outside the log that it refers to; created with the first. */
@@ -48,8 +51,8 @@ export function newRun(): MemoryRun {
 /** What the list of runs shows of a run besides its row. */
 export function toEntry(
   runId: RunId,
-  { events, aliases = NO_ALIASES, row, requests, waits, owner }: MemoryRun,
-  lookup: (requestId: RequestId) => RequestEntry | undefined,
+  { events, aliases = NO_ALIASES, row, requests, waits, node }: MemoryRun,
+  lookup: Lookup,
 ): Omit<RunEntry, keyof RunRow> {
   const [first] = aliases.size > 1 ? [...aliases].sort() : aliases;
   // The names of agents have no spaces.
@@ -58,12 +61,12 @@ export function toEntry(
     runId,
     head: events.head,
     ...(alias !== undefined && { alias }),
-    ...(owner !== undefined && { owner }),
+    ...(node !== undefined && { node }),
   };
   if (row === undefined || row.status === "idle") return entry;
   let queued = 0;
-  for (const requestId of requests) if (lookup(requestId)?.phase === "queued") queued += 1;
-  const wakeAt = row.started === undefined ? undefined : lookup(row.started)?.wakeAt;
+  for (const key of requests) if (lookup(key)?.phase === "queued") queued += 1;
+  const wakeAt = row.started === undefined ? undefined : lookup(toOwnedKey(row.started, row.owner))?.wakeAt;
   return {
     ...entry,
     ...(waits !== undefined && waits.size > 0 && { openWaits: waits.size }),
@@ -117,14 +120,14 @@ function firstFrom(records: readonly LogRecord[], id: number): number {
   return low;
 }
 
-type Lookup = (requestId: RequestId) => RequestEntry | undefined;
+type Lookup = (key: string) => RequestEntry | undefined;
 
 type Runs = ReadonlyMap<RunId, MemoryRun>;
 
 /** Lists the runs of a log in memory. */
 export function listRuns(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   if (query.byCreation === true) return listByCreation(runs, query, lookup);
-  const { agent, status, limit, oldestFirst = false, offset = 0 } = query;
+  const { agent, owner, status, limit, oldestFirst = false, offset = 0 } = query;
   const compare = (a: ListPosition, b: ListPosition): number =>
     oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
   const position = positionOf(query);
@@ -134,6 +137,7 @@ export function listRuns(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunE
     const { row } = run;
     if (row === undefined) continue;
     if (agent !== undefined && row.agent !== agent) continue;
+    if (owner !== undefined && ownerOf(row) !== owner) continue;
     if (status !== undefined && row.status !== status) continue;
     total += 1;
     const entry = { ...row, ...toEntry(runId, run, lookup) };
@@ -150,13 +154,14 @@ export function listRuns(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunE
 
 function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   checkNoCursor(query);
-  const { agent, status, limit, offset = 0 } = query;
+  const { agent, owner, status, limit, offset = 0 } = query;
   const page: RunEntry[] = [];
   let total = 0;
   for (const [runId, run] of runs) {
     const { row } = run;
     if (row === undefined || row.agent === "") continue;
     if (agent !== undefined && row.agent !== agent) continue;
+    if (owner !== undefined && ownerOf(row) !== owner) continue;
     if (status !== undefined && row.status !== status) continue;
     if (total >= offset && page.length < limit) page.push({ ...row, ...toEntry(runId, run, lookup) });
     total += 1;

@@ -1,6 +1,8 @@
 import type { RequestMark, WaitMark } from "../../ports/log-batch.ts";
 import type { RequestEntry, WaitEntry, WaitEntryPage } from "../../ports/log-entries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
+import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { applyMark, toRemovedRequest } from "../shared/entries.ts";
 import type { WaitEntryQuery } from "../../ports/log-queries.ts";
 import { compareWaits, toWaitPage, waitPositionOf } from "../shared/lists.ts";
@@ -8,51 +10,67 @@ import type { MemoryRun } from "./memory-run.ts";
 
 /** The requests of all runs. Of the requests of removed runs only the ids are kept. */
 export class RequestTable {
-  readonly #entries = new Map<RequestId, RequestEntry>();
-  readonly #removed = new Map<RequestId, RunId>();
-  readonly #open = new Set<RequestId>();
+  /** By their ids with their owners. */
+  readonly #entries = new Map<string, RequestEntry>();
+  readonly #removed = new Map<string, RunId>();
+  readonly #open = new Set<string>();
+  /** The keys that other owners than `default` have for an id, in alphabetical order. */
+  readonly #others = new Map<RequestId, string[]>();
 
-  readonly lookup = (requestId: RequestId): RequestEntry | undefined => {
-    const removedFrom = this.#removed.get(requestId);
-    return removedFrom === undefined
-      ? this.#entries.get(requestId)
-      : toRemovedRequest(requestId, removedFrom);
+  readonly lookup = (key: string): RequestEntry | undefined => {
+    const removedFrom = this.#removed.get(key);
+    if (removedFrom === undefined) return this.#entries.get(key);
+    const { name, owner } = fromOwnedKey(key);
+    return toRemovedRequest(name, removedFrom, owner ?? DEFAULT_OWNER);
   };
 
+  /** Finds a request; without an owner, that of `default` or the first other one. */
+  find(requestId: RequestId, owner?: string): RequestEntry | undefined {
+    const found = this.lookup(toOwnedKey(requestId, owner));
+    const [other] = found === undefined && owner === undefined ? (this.#others.get(requestId) ?? []) : [];
+    return other === undefined ? found : this.lookup(other);
+  }
+
   /** Computes the new entries of requests without storing them. */
-  mark(runId: RunId, marks: readonly RequestMark[]): ReadonlyMap<RequestId, RequestEntry> {
-    const marked = new Map<RequestId, RequestEntry>();
+  mark(runId: RunId, owner: string, marks: readonly RequestMark[]): ReadonlyMap<string, RequestEntry> {
+    const marked = new Map<string, RequestEntry>();
     for (const mark of marks) {
-      const entry = marked.get(mark.requestId) ?? this.lookup(mark.requestId);
-      marked.set(mark.requestId, applyMark(entry, runId, mark));
+      const key = toOwnedKey(mark.requestId, owner);
+      const entry = marked.get(key) ?? this.lookup(key);
+      const next = applyMark(entry, runId, mark);
+      marked.set(key, owner === DEFAULT_OWNER ? next : { ...next, owner });
     }
     return marked;
   }
 
-  store(requestId: RequestId, entry: RequestEntry): void {
-    this.#entries.set(requestId, entry);
-    if (entry.phase === "completed") this.#open.delete(requestId);
-    else this.#open.add(requestId);
+  store(key: string, entry: RequestEntry): void {
+    if (entry.owner !== undefined && !this.#entries.has(key)) {
+      const keys = this.#others.get(entry.requestId) ?? [];
+      this.#others.set(entry.requestId, [...keys, key].sort());
+    }
+    this.#entries.set(key, entry);
+    if (entry.phase === "completed") this.#open.delete(key);
+    else this.#open.add(key);
   }
 
   /** The entries that are not completed. */
   open(): readonly RequestEntry[] {
-    const entries = [...this.#open].map((requestId) => this.#entries.get(requestId));
+    const entries = [...this.#open].map((key) => this.#entries.get(key));
     return entries.filter((entry) => entry !== undefined);
   }
 
   /** Keeps only the ids of the requests of a run. */
-  remove(runId: RunId, requestIds: Iterable<RequestId>): void {
-    for (const requestId of requestIds) {
-      this.#entries.delete(requestId);
-      this.#removed.set(requestId, runId);
-      this.#open.delete(requestId);
+  remove(runId: RunId, keys: Iterable<string>): void {
+    for (const key of keys) {
+      this.#entries.delete(key);
+      this.#removed.set(key, runId);
+      this.#open.delete(key);
     }
   }
 
-  /** The ids of the requests of a removed run. */
-  removedOf(runId: RunId): readonly RequestId[] {
-    return [...this.#removed].filter(([, owner]) => owner === runId).map(([requestId]) => requestId);
+  /** The ids of the requests of a removed run, with their owner. */
+  removedOf(runId: RunId): readonly string[] {
+    return [...this.#removed].filter(([, from]) => from === runId).map(([key]) => key);
   }
 }
 
@@ -85,12 +103,13 @@ export class WaitTable {
   }
 
   list(query: WaitEntryQuery): WaitEntryPage {
-    const { agent, runId, requestId } = query;
+    const { agent, owner, runId, requestId } = query;
     const after = waitPositionOf(query);
     const found: WaitEntry[] = [];
     for (const id of runId === undefined ? this.#waiting : [runId]) {
       const run = this.#runs.get(id);
       if (agent !== undefined && run?.row?.agent !== agent) continue;
+      if (owner !== undefined && ownerOf(run?.row ?? {}) !== owner) continue;
       for (const wait of run?.waits?.values() ?? []) {
         const isOther = requestId !== undefined && wait.requestId !== requestId;
         if (!isOther && (after === undefined || compareWaits(wait, after) > 0)) found.push(wait);

@@ -1,3 +1,4 @@
+import { WAIT_IS_OWNED, WAIT_OWNER } from "./schema/owners.ts";
 import type { SqlDialect } from "../sql/dialect.ts";
 
 /** The tables of schema/tables.ts. */
@@ -5,7 +6,8 @@ export const POSTGRES: SqlDialect = {
   run: {
     from: "troupe.run",
     id: "run.id",
-    owner: "owner",
+    node: "owner",
+    owner: "belongs_to",
     createdAt: "created_at",
     updatedAt: "updated_at",
     head: "head",
@@ -36,7 +38,8 @@ export const POSTGRES: SqlDialect = {
       "EXISTS (SELECT FROM troupe.request AS other WHERE other.run = request.run AND other.phase IN (1, 2, 4))",
     runOrder: "run",
     followsRun: "run > ?",
-    placeOf: "SELECT accepted_n, accepted_after, id FROM troupe.request WHERE id = ?",
+    placeOf: `SELECT accepted_n, accepted_after, id FROM troupe.request
+      WHERE run = ? AND (id = ? OR id > ? AND id < ?)`,
   },
   wait: {
     from: "troupe.wait",
@@ -44,6 +47,8 @@ export const POSTGRES: SqlDialect = {
     request: "request",
     openedAt: "opened_at",
     agent: "(SELECT agent FROM troupe.run WHERE run.id = wait.run)",
+    owner: WAIT_OWNER,
+    isOwned: WAIT_IS_OWNED,
     live: "true",
     ofRun: "run = ?",
   },

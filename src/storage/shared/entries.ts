@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type { RequestMark } from "../../ports/log-batch.ts";
+import { toOwned } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 
 /** Applies a mark to a request's entry; `conflict` if the request belongs to another run. */
@@ -25,10 +26,11 @@ export function applyMark(entry: RequestEntry | undefined, runId: RunId, mark: R
 const NEW: Pick<RequestEntry, "createdAt" | "accepted"> = { createdAt: 0, accepted: { n: 0, after: 0 } };
 
 /** The entry of a request whose run was removed. */
-export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEntry {
+export function toRemovedRequest(requestId: RequestId, runId: RunId, owner: string): RequestEntry {
   return {
     requestId,
     runId,
+    ...toOwned(owner),
     phase: "completed",
     createdAt: 0,
     accepted: { n: 0, after: 0 },
@@ -37,9 +39,10 @@ export function toRemovedRequest(requestId: RequestId, runId: RunId): RequestEnt
 }
 
 /** The row of a removed run. */
-export function toRemovedEntry(runId: RunId): RunEntry {
+export function toRemovedEntry(runId: RunId, owner: string): RunEntry {
   return {
     runId,
+    ...toOwned(owner),
     head: 0,
     agent: "",
     status: "idle",

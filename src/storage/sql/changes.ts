@@ -1,5 +1,7 @@
 import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { toOwnedKey } from "../shared/owned-keys.ts";
 import type { OwnedRun } from "./claims.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 
@@ -12,12 +14,7 @@ export interface Changes {
   /** One for each request. */
   readonly requests?: readonly RequestChange[];
   readonly references?: readonly (readonly [thing: string, dropped: boolean])[];
-  readonly waits?: readonly (readonly [
-    waitId: number,
-    requestId: RequestId,
-    openedAt: number,
-    closed: boolean,
-  ])[];
+  readonly waits?: readonly (readonly [waitId: number, request: string, openedAt: number, closed: boolean])[];
   readonly outbox?: readonly (readonly [requestId: RequestId, kind: number, event: number, done: boolean])[];
   readonly alias?: readonly [agent: string, name: string, from: RunId | null];
   readonly snapshot?: string;
@@ -29,7 +26,8 @@ export type RowChange = readonly [
   createdAt: number,
   updatedAt: number,
   turns: number,
-  started: RequestId | null,
+  /** With its owner. */
+  started: string | null,
   metadata: string | null,
   initialInput: string | null,
   /** `null` as a text for none. */
@@ -37,10 +35,12 @@ export type RowChange = readonly [
   usage: string | null,
   /** Whether the run has no row yet. */
   isNew: boolean,
+  owner: string,
 ];
 
 export type RequestChange = readonly [
-  requestId: RequestId,
+  /** With its owner. */
+  request: string,
   phase: number,
   createdAt: number | null,
   acceptedN: number | null,
@@ -71,15 +71,17 @@ export function encodeChanges(
     snapshot === undefined
   )
     return null;
+  const owner = ownerOf(run ?? known.row);
   return {
-    ...(run && { run: encodeRow(known, run) }),
-    ...(requests && { requests: mergeMarks(requests).map(encodeMark) }),
+    ...(run && { run: encodeRow(known, run, owner) }),
+    ...(requests && { requests: mergeMarks(requests).map((mark) => encodeMark(mark, owner)) }),
     ...(references && {
       references: references.map(({ thing, dropped = false }) => [thing, dropped] as const),
     }),
     ...(waits && {
       waits: waits.map(
-        ({ waitId, requestId, openedAt, closed = false }) => [waitId, requestId, openedAt, closed] as const,
+        ({ waitId, requestId, openedAt, closed = false }) =>
+          [waitId, toOwnedKey(requestId, owner), openedAt, closed] as const,
       ),
     }),
     ...(outbox && {
@@ -88,13 +90,13 @@ export function encodeChanges(
           [requestId, OUTBOX_KINDS.indexOf(kind), event, done] as const,
       ),
     }),
-    ...(alias && { alias: [alias.agent, alias.name, alias.from ?? null] as const }),
+    ...(alias && { alias: [toOwnedKey(alias.agent, alias.owner), alias.name, alias.from ?? null] as const }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
   };
 }
 
 /** The JSON values are immutable, so the same object means the same JSON. */
-function encodeRow({ row, stored }: OwnedRun, next: RunRow): RowChange {
+function encodeRow({ row, stored }: OwnedRun, next: RunRow, owner: string): RowChange {
   const isNew = !stored;
   const json = (name: "metadata" | "initialInput" | "lastTurn" | "usage"): string | null =>
     isNew || next[name] !== row[name] ? JSON.stringify(next[name] ?? null) : null;
@@ -104,12 +106,13 @@ function encodeRow({ row, stored }: OwnedRun, next: RunRow): RowChange {
     next.createdAt,
     next.updatedAt,
     next.turns,
-    next.started ?? null,
+    next.started === undefined ? null : toOwnedKey(next.started, owner),
     json("metadata"),
     json("initialInput"),
     json("lastTurn"),
     json("usage"),
     isNew,
+    owner,
   ];
 }
 
@@ -125,11 +128,11 @@ function mergeMarks(marks: readonly RequestMark[]): readonly RequestMark[] {
 }
 
 /** A completed request has no wake time, is parked on nothing and waits for nothing. */
-function encodeMark(mark: RequestMark): RequestChange {
+function encodeMark(mark: RequestMark, owner: string): RequestChange {
   const isOver = mark.phase === "completed";
   const { wakeAt, parkedOn, waitingFor } = mark;
   return [
-    mark.requestId,
+    toOwnedKey(mark.requestId, owner),
     REQUEST_PHASES.indexOf(mark.phase),
     mark.createdAt ?? null,
     mark.accepted?.n ?? null,

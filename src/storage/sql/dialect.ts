@@ -22,6 +22,9 @@ export interface SqlDialect {
 interface RunTable {
   readonly from: string;
   readonly id: string;
+  /** The node that owns it. */
+  readonly node: string;
+  /** Whose run it is. */
   readonly owner: string;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -64,7 +67,7 @@ interface RequestTable {
   /** A fixed order of the runs, and the condition that a run follows one, which is a value. */
   readonly runOrder: string;
   readonly followsRun: string;
-  /** The place of a request, which is a value, among those of its run. */
+  /** The place of a request, by its id and its run, which are values, among those of its run. */
   readonly placeOf: string;
 }
 
@@ -76,6 +79,10 @@ interface WaitTable {
   readonly openedAt: string;
   /** The agent of its run. */
   readonly agent: string;
+  /** The owner behind the slash of its request, as in the index of the waits of owners. */
+  readonly owner: string;
+  /** The condition of that index. */
+  readonly isOwned: string;
   /** The condition that its run is not removed. */
   readonly live: string;
   /** The condition that it is of a run, which is a value. */

@@ -17,6 +17,8 @@ import type {
   WaitEntryQuery,
 } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { DEFAULT_OWNER } from "../../ports/principal.ts";
+import { fromOwnedKey, otherOwners, toOwnedKey } from "../shared/owned-keys.ts";
 import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
 import { RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
@@ -35,7 +37,7 @@ export interface SqlQuery<Answer> {
 
 /** The questions to the index of runs and requests of an SQL engine. */
 export interface IndexQueries {
-  run(runId: RunId): SqlQuery<RunEntry | undefined>;
+  run(runId: RunId, owner?: string): SqlQuery<RunEntry | undefined>;
   find(alias: RunAlias): SqlQuery<RunId | undefined>;
   list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
   /** The number of runs of a list from its start. */
@@ -43,7 +45,9 @@ export interface IndexQueries {
   runIds(query: RunIdQuery): SqlQuery<readonly RunId[]>;
   aliases(runId: RunId): SqlQuery<readonly RunAlias[]>;
   references(runId: RunId): SqlQuery<readonly string[]>;
-  lookup(requestId: RequestId): SqlQuery<RequestEntry | undefined>;
+  lookup(requestId: RequestId, owner: string): SqlQuery<RequestEntry | undefined>;
+  /** A request of any other owner than `default`. */
+  lookupOther(requestId: RequestId): SqlQuery<RequestEntry | undefined>;
   requests(query: RequestQuery): SqlQuery<readonly RequestEntry[]>;
   open(query: OwnerQuery): SqlQuery<readonly RequestEntry[]>;
   waking(query: WakeQuery): SqlQuery<readonly RequestEntry[]>;
@@ -61,7 +65,7 @@ export interface IndexQueries {
 export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   const { run, request, wait, outbox, alias, reference, finish } = dialect;
 
-  const runs = `SELECT ${run.id} AS id, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
+  const runs = `SELECT ${run.id} AS id, ${run.node} AS node, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
     ${run.updatedAt} AS updated_at, turns, metadata, initial_input, run.started AS started, last_turn, usage,
     ${run.head} AS head, CASE WHEN status > 0 THEN ${run.openWaits} END AS open_waits,
     CASE WHEN status > 0 THEN ${run.queued} END AS queued, CASE WHEN status > 0 THEN ${run.wakeAt} END AS wake_at,
@@ -73,6 +77,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
 
   const oneRun = finish(`${runs} FROM ${run.from} WHERE ${run.id} = ? AND ${run.stored}`);
+  const oneOwnRun = finish(
+    `${runs} FROM ${run.from} WHERE ${run.id} = ? AND ${run.stored} AND ${run.owner} = ?`,
+  );
   const oneAlias = finish(
     `SELECT ${alias.run} AS run FROM ${alias.from} WHERE ${alias.agent} = ? AND ${alias.name} = ?`,
   );
@@ -85,6 +92,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   );
   const referenced = finish(`SELECT DISTINCT thing FROM ${reference.things} WHERE ${dialect.anyOf("thing")}`);
   const oneRequest = finish(`${requests} WHERE ${request.id} = ?`);
+  const otherRequest = finish(
+    `${requests} WHERE ${request.id} > ? AND ${request.id} < ? ORDER BY ${request.id} LIMIT 1`,
+  );
   const parked = finish(
     `${requests} WHERE rests IS NOT NULL AND ${request.followsRun} ORDER BY ${request.runOrder} LIMIT ?`,
   );
@@ -99,11 +109,14 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
 
   /** The conditions of a list of runs. */
   function selected(query: RunEntryQuery): Conditions {
-    const { agent, status, oldestFirst = false, byCreation = false } = query;
+    const { agent, owner, status, oldestFirst = false, byCreation = false } = query;
     if (byCreation) checkNoCursor(query);
     const position = positionOf(query);
     const where = new Conditions(run.live);
     if (byCreation) where.add("agent <> ''");
+    // As in the indexes of the runs of owners, which do not have those of `default`.
+    if (owner === DEFAULT_OWNER) where.add(`${run.owner} = '${DEFAULT_OWNER}'`);
+    else if (owner !== undefined) where.add(`${run.owner} <> '${DEFAULT_OWNER}' AND ${run.owner} = ?`, owner);
     if (agent !== undefined) where.add("agent = ?", agent);
     if (status !== undefined) {
       where.add(status === "idle" ? "status = ?" : "status > 0 AND status = ?", RUN_PHASES.indexOf(status));
@@ -123,8 +136,10 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   }
 
   return {
-    run: (runId) => one(oneRun, [runId], toRun),
-    find: ({ agent, name }) => one(oneAlias, [agent, name], (row: { readonly run: RunId }) => row.run),
+    run: (runId, owner) =>
+      owner === undefined ? one(oneRun, [runId], toRun) : one(oneOwnRun, [runId, owner], toRun),
+    find: ({ owner, agent, name }) =>
+      one(oneAlias, [toOwnedKey(agent, owner), name], (row: { readonly run: RunId }) => row.run),
     list(query) {
       const { limit, offset = 0, oldestFirst = false, byCreation = false } = query;
       const where = selected(query);
@@ -147,15 +162,22 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     },
     runIds: ({ removed = false, after = "", limit }) =>
       all(removed ? removedIds : ids, [after, limit], (row: { readonly id: RunId }) => row.id),
-    aliases: (runId) => all(aliasesOfRun, [runId], ({ agent, name }: RunAlias) => ({ agent, name })),
+    aliases: (runId) =>
+      all(aliasesOfRun, [runId], ({ agent: key, name }: RunAlias) => {
+        const { name: agent, ...owned } = fromOwnedKey(key);
+        return { agent, name, ...owned };
+      }),
     references: (runId) => all(referencesOfRun, [runId], ({ thing }: Thing) => thing),
-    lookup: (requestId) => one(oneRequest, [requestId], toRequest),
+    lookup: (requestId, owner) => one(oneRequest, [toOwnedKey(requestId, owner)], toRequest),
+    lookupOther: (requestId) => one(otherRequest, otherOwners(requestId), toRequest),
     requests({ runId, limit, oldestFirst = false, after, removed = false }) {
       const [direction, behind] = oldestFirst ? ["ASC", ">"] : ["DESC", "<"];
       const place = ["accepted_n", "accepted_after", request.id];
       const where = new Conditions(`${request.run} = ?`, runId);
       if (!removed) where.add(request.live);
-      if (after !== undefined) where.add(`(${place.join()}) ${behind} (${request.placeOf})`, after);
+      if (after !== undefined) {
+        where.add(`(${place.join()}) ${behind} (${request.placeOf})`, runId, after, ...otherOwners(after));
+      }
       const order = place.map((column) => `${column} ${direction}`).join();
       const text = finish(`${requests} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
       return all(text, [...where.values, limit], toRequest);
@@ -178,12 +200,19 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     },
     parked: ({ after = "", limit }) => all(parked, [after, limit], toRequest),
     waits(query) {
-      const { agent, runId, requestId, limit } = query;
+      const { agent, owner, runId, requestId, limit } = query;
       const after = waitPositionOf(query);
       const where = new Conditions(wait.live);
       if (agent !== undefined) where.add(`${wait.agent} = ?`, agent);
       if (runId !== undefined) where.add(wait.ofRun, runId);
-      if (requestId !== undefined) where.add(`${wait.request} = ?`, requestId);
+      if (owner === DEFAULT_OWNER) where.add(`NOT ${wait.isOwned}`);
+      else if (owner !== undefined) where.add(`${wait.isOwned} AND ${wait.owner} = ?`, owner);
+      if (requestId !== undefined)
+        where.add(
+          `(${wait.request} = ? OR ${wait.request} > ? AND ${wait.request} < ?)`,
+          requestId,
+          ...otherOwners(requestId),
+        );
       const order = `${wait.openedAt}, ${wait.run}, id`;
       if (after !== undefined) {
         const { openedAt, runId: last, waitId } = after;
@@ -208,7 +237,19 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         return things.filter((thing) => !used.has(thing));
       }),
     place: run.byCreation.place === undefined ? undefined : toQuery(run.byCreation.place, [], () => {}),
-    texts: [oneRun, oneAlias, aliasesOfRun, referencesOfRun, referenced, oneRequest, parked, ids, removedIds],
+    texts: [
+      oneRun,
+      oneOwnRun,
+      oneAlias,
+      otherRequest,
+      aliasesOfRun,
+      referencesOfRun,
+      referenced,
+      oneRequest,
+      parked,
+      ids,
+      removedIds,
+    ],
   };
 }
 

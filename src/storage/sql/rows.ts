@@ -4,6 +4,8 @@ import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toRemovedEntry, toRemovedRequest } from "../shared/entries.ts";
+import { DEFAULT_OWNER, toOwned } from "../../ports/principal.ts";
+import { fromOwnedKey, toRequestId } from "../shared/owned-keys.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 
 /**
@@ -12,7 +14,9 @@ import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
  */
 export interface RunColumns {
   readonly id: RunId;
-  readonly owner: string | null;
+  /** The node that owns it. */
+  readonly node: string | null;
+  readonly owner: string;
   readonly removed: boolean | number;
   readonly agent: string;
   readonly status: number;
@@ -21,7 +25,7 @@ export interface RunColumns {
   readonly turns: number;
   readonly metadata: string;
   readonly initial_input: string;
-  readonly started: RequestId | null;
+  readonly started: string | null;
   readonly last_turn: string | null;
   readonly usage: string | null;
   readonly head: number | null;
@@ -32,15 +36,16 @@ export interface RunColumns {
 }
 
 export function toRun(row: RunColumns): RunEntry {
-  if (row.removed) return toRemovedEntry(row.id);
+  if (row.removed) return toRemovedEntry(row.id, row.owner);
   return {
     runId: row.id,
     head: row.head ?? 0,
     agent: row.agent,
+    ...toOwned(row.owner),
     turns: row.turns,
     initialInput: JSON.parse(row.initial_input) as Json,
     metadata: JSON.parse(row.metadata) as JsonObject,
-    ...(row.started !== null && { started: row.started }),
+    ...(row.started !== null && { started: toRequestId(row.started) }),
     ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
     ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
     ...(row.alias !== null && { alias: row.alias }),
@@ -50,13 +55,14 @@ export function toRun(row: RunColumns): RunEntry {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     ...(row.wake_at !== null && { wakeAt: Math.ceil(row.wake_at) }),
-    ...(row.owner !== null && { owner: row.owner }),
+    ...(row.node !== null && { node: row.node }),
   };
 }
 
 /** A request as a statement returns it. */
 export interface RequestColumns {
-  readonly id: RequestId;
+  /** With its owner. */
+  readonly id: string;
   readonly run: RunId;
   readonly removed: boolean | number;
   readonly phase: number;
@@ -72,10 +78,12 @@ export interface RequestColumns {
 }
 
 export function toRequest(row: RequestColumns): RequestEntry {
-  if (row.removed) return toRemovedRequest(row.id, row.run);
+  const { name: requestId, owner } = fromOwnedKey(row.id);
+  if (row.removed) return toRemovedRequest(requestId, row.run, owner ?? DEFAULT_OWNER);
   return {
-    requestId: row.id,
+    requestId,
     runId: row.run,
+    ...(owner !== undefined && { owner }),
     phase: REQUEST_PHASES[row.phase] ?? "queued",
     createdAt: row.created_at,
     accepted: { n: row.accepted_n, after: row.accepted_after },
@@ -92,12 +100,13 @@ export function toRequest(row: RequestColumns): RequestEntry {
 export interface WaitColumns {
   readonly run: RunId;
   readonly id: number;
-  readonly request: RequestId;
+  /** With its owner. */
+  readonly request: string;
   readonly opened_at: number;
 }
 
 export function toWait({ run, id, request, opened_at: openedAt }: WaitColumns): WaitEntry {
-  return { runId: run, waitId: id, requestId: request, openedAt };
+  return { runId: run, waitId: id, requestId: toRequestId(request), openedAt };
 }
 
 /** An entry of an outbox as a statement returns it. */

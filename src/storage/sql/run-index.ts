@@ -1,6 +1,7 @@
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RunEntry } from "../../ports/log-entries.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
+import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
 import type { IndexQueries, SqlQuery } from "./queries.ts";
 
@@ -43,25 +44,32 @@ export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions):
 
   /** The row of an own run with the number of acknowledged events. */
   function acknowledged(entry: RunEntry): RunEntry {
-    if (entry.owner !== node || entry.removed === true) return entry;
+    if (entry.node !== node || entry.removed === true) return entry;
     const head = claims.get(entry.runId)?.head ?? entry.head;
     return head === entry.head ? entry : { ...entry, head };
   }
 
+  async function find(requestId: RequestId, owner: string | undefined): Promise<RequestEntry | undefined> {
+    const entry = await ask(queries.lookup(requestId, owner ?? DEFAULT_OWNER));
+    return entry === undefined && owner === undefined ? ask(queries.lookupOther(requestId)) : entry;
+  }
+
   return {
-    async lookup(requestId) {
-      const entry = await ask(queries.lookup(requestId));
+    async lookup(requestId, owner) {
+      const entry = await find(requestId, owner);
       if (entry === undefined || claims.get(entry.runId)?.pending === undefined) return entry;
       await settled(entry.runId);
-      return ask(queries.lookup(requestId));
+      return find(requestId, owner);
     },
     async requests(query) {
       await settled(query.runId);
       return ask(queries.requests(query));
     },
-    async run(runId) {
-      await settled(runId);
-      const entry = await ask(queries.run(runId));
+    async run(runId, owner) {
+      const known = claims.get(runId);
+      // A run of another owner takes as long as one that does not exist.
+      if (owner === undefined || known === undefined || ownerOf(known.row) === owner) await settled(runId);
+      const entry = await ask(queries.run(runId, owner));
       return entry && acknowledged(entry);
     },
     find: async (alias) => ask(queries.find(alias)),

@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { testRunOwners } from "./cases/runs/run-owners.ts";
 import { testAliases } from "./cases/runs/aliases.ts";
 import { testAppending } from "./cases/appending.ts";
 import { testFollowing } from "./cases/following.ts";
@@ -32,6 +33,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testWaits(subject);
     testOutbox(subject);
     testAliases(subject);
+    testRunOwners(subject);
     testRuns(subject);
     testRunList(subject);
     testRemoval(subject);

@@ -368,8 +368,54 @@ test("a log of format 15 finds the queued requests of a run without its others",
   expect(JSON.stringify(plan)).toContain("request_queued");
 });
 
+test("what a log of format 16 has belongs to the owner default", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  const { cursor } = await before.claim("run");
+  await before.append(cursor, {
+    events: [],
+    records: [],
+    run: { ...ROW, status: "waiting" },
+    requests: [{ requestId: "req", phase: "waiting", createdAt: 1, accepted: { n: 1, after: 0 } }],
+    waits: [{ waitId: 1, requestId: "req", openedAt: 1 }],
+    alias: { agent: "echo", name: "key" },
+  });
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toSixteenthForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  onTestFinished(() => log.close());
+  const query = { owner: "default", limit: 10 };
+  expect((await log.list(query)).runs.map(({ runId }) => runId)).toEqual(["run"]);
+  expect((await log.waits(query)).waits).toHaveLength(1);
+  expect(await log.find({ agent: "echo", name: "key" })).toBe("run");
+  expect(await log.lookup("req", "default")).toMatchObject({ runId: "run" });
+  expect(await log.run("run", "other")).toBeUndefined();
+});
+
+const ROW = {
+  agent: "echo",
+  status: "idle",
+  createdAt: 1,
+  updatedAt: 1,
+  turns: 1,
+  initialInput: null,
+  metadata: {},
+} as const;
+
+/** Converts a database to format 16. */
+function toSixteenthForm(database: DatabaseSync): void {
+  database.exec(`
+    DROP INDEX run_owner; DROP INDEX run_owner_agent; DROP INDEX wait_owner;
+    ALTER TABLE run DROP COLUMN owner;
+    PRAGMA user_version = 16`);
+}
+
 /** Converts a database to format 15. */
 function toFifteenthForm(database: DatabaseSync): void {
+  toSixteenthForm(database);
   database.exec("DROP INDEX request_queued; PRAGMA user_version = 15");
 }
 

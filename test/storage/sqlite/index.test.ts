@@ -116,7 +116,9 @@ test("a run that lacks its newest events is damaged", async () => {
 
 test("a log with foreign tables is damaged", async () => {
   const directory = changed(await threeRuns(), (file) => {
-    file.write("metadatb TEXT", file.indexOf("metadata TEXT"));
+    // A page of the schema that was divided has an old copy of its texts.
+    for (let at = file.indexOf("metadata TEXT"); at !== -1; at = file.indexOf("metadata TEXT"))
+      file.write("metadatb TEXT", at);
   });
   expect(() => sqliteLog(directory)).toThrow(DamagedLog);
 });

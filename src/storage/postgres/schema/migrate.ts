@@ -3,10 +3,17 @@ import type { Database, Transaction } from "../connection/database.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
+import { OWNERS } from "./owners.ts";
 import { QUEUED, TABLES } from "./tables.ts";
 
 /** The changes of the schema, by their number from 1. A change that is released never changes again. */
-export const MIGRATIONS: readonly string[] = [TABLES + FUNCTIONS, GROUP_APPEND, KEPT_VERSIONS, QUEUED];
+export const MIGRATIONS: readonly string[] = [
+  TABLES + FUNCTIONS,
+  GROUP_APPEND,
+  KEPT_VERSIONS,
+  QUEUED,
+  OWNERS,
+];
 
 /** The number of the schema that this version needs. */
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

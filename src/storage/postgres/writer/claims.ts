@@ -57,7 +57,7 @@ export async function claimRun(
     holder: string | null;
     claim: number | null;
     claimed: ClaimColumns | null;
-  }>("SELECT * FROM troupe.claim_2($1, $2, $3, $4)", [runId, node, spared, channel]);
+  }>("SELECT * FROM troupe.claim_3($1, $2, $3, $4)", [runId, node, spared, channel]);
   if (row === undefined || row.holder !== null) return { holder: row?.holder ?? "" };
   const { claim: epoch, claimed } = row;
   // Another node has released the run without an append during the claim, which deletes its row.

@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 16;
+export const VERSION = 17;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -61,7 +61,16 @@ const BY_TIME = `
   CREATE INDEX run_agent ON run (agent, updated, run_id DESC) WHERE removed = 0;
   CREATE INDEX run_busy ON run (status, updated, run_id DESC) WHERE removed = 0 AND status > 0`;
 
-// Each agent has its own aliases.
+// The runs of each owner but `default`, whose runs are in the others: a server without owners writes no more indexes. The owner
+// of a wait is behind the slash of its request.
+export const WAIT_IS_OWNED: string = "instr(request_id, '/') > 0";
+export const WAIT_OWNER: string = "substr(request_id, instr(request_id, '/') + 1)";
+const BY_OWNER = `
+  CREATE INDEX run_owner ON run (owner, updated, run_id DESC) WHERE removed = 0 AND owner <> 'default';
+  CREATE INDEX run_owner_agent ON run (owner, agent, updated, run_id DESC) WHERE removed = 0 AND owner <> 'default'`;
+const WAITS_BY_OWNER = `CREATE INDEX wait_owner ON wait (${WAIT_OWNER}, opened) WHERE ${WAIT_IS_OWNED}`;
+
+// Each agent of each owner has its own aliases.
 const ALIASES = `
   CREATE TABLE alias (agent TEXT NOT NULL, alias TEXT NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY (agent, alias))
     WITHOUT ROWID;
@@ -131,9 +140,11 @@ const SCHEMA = `
     initial_input TEXT NOT NULL,
     started TEXT,
     last_turn TEXT,
-    usage TEXT
+    usage TEXT,
+    owner TEXT NOT NULL DEFAULT 'default'
   );
   ${BY_TIME};
+  ${BY_OWNER};
   CREATE INDEX run_removed ON run (rid) WHERE removed = 1;
   ${BY_CREATION};
 
@@ -160,6 +171,7 @@ const SCHEMA = `
   ${OUTBOX};
 
   ${WAITS};
+  ${WAITS_BY_OWNER};
 
   ${ALIASES};
   ${REFERENCES};
@@ -231,4 +243,6 @@ const FROM = [
   `DROP INDEX run_updated; DROP INDEX run_agent; DROP INDEX run_busy; ${BY_TIME}`,
   // In format 15 the queued requests of a run were found among all of its requests.
   QUEUED,
+  // In format 16 everything belongs to the owner `default`.
+  `ALTER TABLE run ADD COLUMN owner TEXT NOT NULL DEFAULT 'default'; ${BY_OWNER}; ${WAITS_BY_OWNER}`,
 ] as const;

@@ -1,3 +1,4 @@
+import { WAIT_IS_OWNED, WAIT_OWNER } from "../format/schema.ts";
 import type { SqlDialect } from "../../sql/dialect.ts";
 
 /** The tables of ../format/schema.ts, whose rows have the number of their run. */
@@ -5,7 +6,8 @@ export const SQLITE: SqlDialect = {
   run: {
     from: "run",
     id: "run_id",
-    owner: "NULL",
+    node: "NULL",
+    owner: "owner",
     createdAt: "created",
     updatedAt: "updated",
     head: "(SELECT last FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC LIMIT 1)",
@@ -34,7 +36,8 @@ export const SQLITE: SqlDialect = {
       "EXISTS (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2, 4))",
     runOrder: "request.rid",
     followsRun: "request.rid > coalesce((SELECT rid FROM run WHERE run_id = ?), 0)",
-    placeOf: "SELECT accepted_n, accepted_after, request_id FROM request WHERE request_id = ?",
+    placeOf: `SELECT accepted_n, accepted_after, request_id FROM request
+      WHERE rid = (SELECT rid FROM run WHERE run_id = ?) AND (request_id = ? OR request_id > ? AND request_id < ?)`,
   },
   wait: {
     from: "wait JOIN run ON run.rid = wait.rid",
@@ -42,6 +45,8 @@ export const SQLITE: SqlDialect = {
     request: "request_id",
     openedAt: "opened",
     agent: "agent",
+    owner: WAIT_OWNER,
+    isOwned: WAIT_IS_OWNED,
     live: "removed = 0",
     ofRun: "wait.rid = (SELECT rid FROM run WHERE run_id = ?)",
   },

@@ -4,6 +4,7 @@ import { encodeBody } from "../../sql/body.ts";
 import { encodeChanges } from "../../sql/changes.ts";
 import type { OwnedRun } from "../../sql/claims.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
+import { toRequestId } from "../../shared/owned-keys.ts";
 import type { EventList } from "../../shared/event-list.ts";
 import type { KnownChanges } from "./message.ts";
 
@@ -63,6 +64,8 @@ function encodeKnown(run: ClaimedRun, batch: Batch): KnownChanges | null {
     ...changes,
     ...(!run.stored && { runId: run.runId }),
     ...(batch.run && { isGiven: agent !== row.agent || createdAt !== row.createdAt }),
-    ...(changes.requests && { known: changes.requests.map(([requestId]) => requests.has(requestId)) }),
+    ...(changes.requests && {
+      known: changes.requests.map(([request]) => requests.has(toRequestId(request))),
+    }),
   };
 }

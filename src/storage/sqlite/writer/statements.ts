@@ -27,8 +27,8 @@ const SQL = {
 
   addRun: `INSERT INTO run
     (rid, run_id, head, agent, status, created, updated, turns, metadata, initial_input, started,
-      last_turn, usage)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 'null'), nullif(?, 'null'))`,
+      last_turn, usage, owner)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 'null'), nullif(?, 'null'), ?)`,
   changeRun: `UPDATE run SET head = ?, status = ?, updated = ?, turns = ?, started = ?,
     metadata = coalesce(?, metadata), initial_input = coalesce(?, initial_input),
     last_turn = nullif(coalesce(?, last_turn), 'null'), usage = nullif(coalesce(?, usage), 'null')
@@ -124,18 +124,32 @@ export function applyChanges(
 ): void {
   const { rid, last: head, records } = position;
   if (run !== undefined) {
-    const [agent, status, created, updated, turns, started, metadata, initialInput, lastTurn, usage] = run;
+    const [
+      agent,
+      status,
+      created,
+      updated,
+      turns,
+      started,
+      metadata,
+      initialInput,
+      lastTurn,
+      usage,
+      ,
+      owner,
+    ] = run;
     const json = [metadata, initialInput] as const;
     if (runId !== undefined) {
-      addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json, started, lastTurn, usage);
+      const ends = [started, lastTurn, usage, owner] as const;
+      addRun.run(rid, runId, head, agent, status, created, updated, turns, ...json, ...ends);
     } else {
       changeRun.run(head, status, updated, turns, started, ...json, lastTurn, usage, rid);
       if (isGiven) giveRun.run(agent, created, rid);
     }
   }
-  for (const [waitId, requestId, openedAt, isClosed] of waits) {
+  for (const [waitId, request, openedAt, isClosed] of waits) {
     if (isClosed) dropWait.run(rid, waitId);
-    else addWait.run(rid, waitId, requestId, openedAt);
+    else addWait.run(rid, waitId, request, openedAt);
   }
   for (const [index, [requestId, phase, created, n, after, ...events]] of requests.entries()) {
     // One that is not known can be of an earlier process.

@@ -13,15 +13,15 @@ export function testOwners(subject: EventLogSubject): void {
     test("a claim writes the owner, and a release of the newest claim clears it", async () => {
       const [a, b] = await openTwo(subject);
       const first = await startRun(a, "run", 1);
-      expect(await b.run(asRunId("run"))).toMatchObject({ owner: a.node });
+      expect(await b.run(asRunId("run"))).toMatchObject({ node: a.node });
       const { cursor, run } = await b.claim(asRunId("run"));
-      expect(run).toMatchObject({ owner: b.node });
-      expect((await a.list({ limit: 1 })).runs).toMatchObject([{ owner: b.node }]);
+      expect(run).toMatchObject({ node: b.node });
+      expect((await a.list({ limit: 1 })).runs).toMatchObject([{ node: b.node }]);
       a.release(first);
       await settle(a);
-      expect(await a.run(asRunId("run"))).toMatchObject({ owner: b.node });
+      expect(await a.run(asRunId("run"))).toMatchObject({ node: b.node });
       b.release(await b.append(cursor, nextEvents(cursor, 1)));
-      await expect.poll(async () => (await a.run(asRunId("run")))?.owner).toBeUndefined();
+      await expect.poll(async () => (await a.run(asRunId("run")))?.node).toBeUndefined();
     });
 
     test("a claim is refused while a node owns the run that it names", async () => {
@@ -31,13 +31,13 @@ export function testOwners(subject: EventLogSubject): void {
       await expect(refused).rejects.toBeInstanceOf(Owned);
       await expect(refused).rejects.toMatchObject({ owner: a.node });
       const next = await a.append(first, nextEvents(first, 1));
-      expect(await b.run(asRunId("run"))).toMatchObject({ owner: a.node, head: 2 });
+      expect(await b.run(asRunId("run"))).toMatchObject({ node: a.node, head: 2 });
 
       const { cursor } = await b.claim(asRunId("run"), { unlessOwnedBy: ["other"] });
       await expect(async () => a.append(next, nextEvents(next, 1))).rejects.toBeInstanceOf(Fenced);
       b.release(cursor);
-      await expect.poll(async () => (await a.run(asRunId("run")))?.owner).toBeUndefined();
-      expect((await a.claim(asRunId("run"), { unlessOwnedBy: [b.node] })).run?.owner).toBe(a.node);
+      await expect.poll(async () => (await a.run(asRunId("run")))?.node).toBeUndefined();
+      expect((await a.claim(asRunId("run"), { unlessOwnedBy: [b.node] })).run?.node).toBe(a.node);
     });
 
     test("of two claims of a run without an owner that spare each other, one gets it", async () => {
@@ -46,13 +46,13 @@ export function testOwners(subject: EventLogSubject): void {
         const id = asRunId(`run-${round}`);
         const first = await startRun(nodes[0], id, 1);
         nodes[0].release(first);
-        await expect.poll(async () => (await nodes[1].run(id))?.owner).toBeUndefined();
+        await expect.poll(async () => (await nodes[1].run(id))?.node).toBeUndefined();
         const unlessOwnedBy = nodes.map(({ node }) => node);
         const claims = await Promise.allSettled(nodes.map((node) => node.claim(id, { unlessOwnedBy })));
         const claimed = claims.findIndex(({ status }) => status === "fulfilled");
         const owner = nodes[claimed]?.node;
         expect(claims[1 - claimed]).toMatchObject({ reason: { name: "Owned", owner } });
-        expect((await nodes[1].run(id))?.owner).toBe(owner);
+        expect((await nodes[1].run(id))?.node).toBe(owner);
       }
     });
 
@@ -78,7 +78,7 @@ export function testOwners(subject: EventLogSubject): void {
       await start(a, "a");
       await start(b, "b");
       await start(a, "released");
-      await expect.poll(async () => (await b.run(asRunId("released")))?.owner).toBeUndefined();
+      await expect.poll(async () => (await b.run(asRunId("released")))?.node).toBeUndefined();
       const ids = (entries: readonly { readonly runId: string }[]): readonly string[] =>
         entries.map((entry) => entry.runId).toSorted();
       for (const log of [a, b]) {

@@ -99,7 +99,7 @@ export function testRuns(subject: EventLogSubject): void {
   });
 }
 
-/** The field of a row that names the node of a log as the owner, if nodes can share the log. */
-function ownedBy({ node }: EventLog): { readonly owner?: string } {
-  return node === undefined ? {} : { owner: node };
+/** The field of a row that names the node that owns it, if nodes can share the log. */
+function ownedBy({ node }: EventLog): { readonly node?: string } {
+  return node === undefined ? {} : { node };
 }
