@@ -1,5 +1,6 @@
 import type { Environment } from "../ports/environment.ts";
 import { createRandom } from "./event-log/random.ts";
+import { TimerQueue } from "./timer-queue.ts";
 
 /** How a manual environment begins. */
 export interface ManualEnvironmentOptions {
@@ -37,7 +38,7 @@ export function manualEnvironment({
   seed = 0,
   startMs = Date.UTC(2026, 0, 1),
 }: ManualEnvironmentOptions = {}): ManualEnvironment {
-  const timers = new Set<Timer>();
+  const timers = new TimerQueue();
   const tasks: (() => void)[] = [];
   const order = createRandom(seed);
   const numbers = createRandom(seed + 1);
@@ -68,12 +69,6 @@ export function manualEnvironment({
     task();
   }
 
-  function next(): Timer | undefined {
-    let first: Timer | undefined;
-    for (const timer of timers) if (first === undefined || timer.atMs < first.atMs) first = timer;
-    return first;
-  }
-
   function idle(): Promise<void> {
     return new Promise((resolve) => {
       whenIdle.push(resolve);
@@ -85,14 +80,10 @@ export function manualEnvironment({
     now: () => nowMs + steppedMs,
     monotonic: () => nowMs - startMs,
     timer(ms, fire) {
-      const timer = { atMs: nowMs + Math.max(ms, 0), fire, isAlarm: false };
-      timers.add(timer);
-      return () => timers.delete(timer);
+      return timers.add({ atMs: nowMs + Math.max(ms, 0), fire, isAlarm: false });
     },
     alarm(atMs, fire) {
-      const timer = { atMs: Math.max(atMs - steppedMs, nowMs), fire, isAlarm: true };
-      timers.add(timer);
-      return () => timers.delete(timer);
+      return timers.add({ atMs: Math.max(atMs - steppedMs, nowMs), fire, isAlarm: true });
     },
     macrotask(run) {
       tasks.push(run);
@@ -108,15 +99,15 @@ export function manualEnvironment({
       return timers.size;
     },
     get nextTimerMs() {
-      const timer = next();
+      const timer = timers.first();
       return timer && timer.atMs - nowMs;
     },
     idle,
     async advance(ms) {
       await idle();
       const endMs = nowMs + ms;
-      for (let timer = next(); timer !== undefined && timer.atMs <= endMs; timer = next()) {
-        timers.delete(timer);
+      for (let timer = timers.first(); timer !== undefined && timer.atMs <= endMs; timer = timers.first()) {
+        timers.takeFirst();
         nowMs = Math.max(nowMs, timer.atMs);
         timer.fire();
         await idle();
@@ -127,16 +118,10 @@ export function manualEnvironment({
       steppedMs += ms;
       // After a step back the alarms keep the duration that was left.
       if (ms <= 0) return;
-      for (const timer of timers) if (timer.isAlarm) timer.atMs = Math.max(timer.atMs - ms, nowMs);
+      timers.move((timer) => (timer.isAlarm ? Math.max(timer.atMs - ms, nowMs) : timer.atMs));
     },
   };
 }
 
 const ID_LENGTH = 21;
 const RANGE = 2 ** 32;
-
-interface Timer {
-  atMs: number;
-  readonly fire: () => void;
-  readonly isAlarm: boolean;
-}

@@ -276,12 +276,12 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
           .sort((a, b) => a.createdAt - b.createdAt);
       },
       async waking({ after = -Infinity, notAfter = Infinity, limit, notOwnedBy }) {
-        return requests
-          .open()
-          .filter(({ wakeAt = -Infinity }) => wakeAt > after && wakeAt <= notAfter)
-          .filter(({ runId }) => !isOwnedBy(runId, notOwnedBy))
-          .sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0))
-          .slice(0, limit);
+        const found: RequestEntry[] = [];
+        for (const entry of requests.waking(after, notAfter)) {
+          if (found.length === limit) break;
+          if (!isOwnedBy(entry.runId, notOwnedBy)) found.push(entry);
+        }
+        return found;
       },
       async parked({ after = "", limit }) {
         const entries = requests

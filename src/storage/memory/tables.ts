@@ -16,6 +16,8 @@ export class RequestTable {
   readonly #open = new Set<string>();
   /** The keys that other owners than `default` have for an id, in alphabetical order. */
   readonly #others = new Map<RequestId, string[]>();
+  /** Those with a wake time, by that time. */
+  readonly #waking: RequestEntry[] = [];
 
   readonly lookup = (key: string): RequestEntry | undefined => {
     const removedFrom = this.#removed.get(key);
@@ -48,7 +50,9 @@ export class RequestTable {
       const keys = this.#others.get(entry.requestId) ?? [];
       this.#others.set(entry.requestId, [...keys, key].sort());
     }
+    this.#forget(this.#entries.get(key));
     this.#entries.set(key, entry);
+    if (isWaking(entry)) this.#waking.splice(this.#placeOf(entry.wakeAt), 0, entry);
     if (entry.phase === "completed") this.#open.delete(key);
     else this.#open.add(key);
   }
@@ -59,9 +63,34 @@ export class RequestTable {
     return entries.filter((entry) => entry !== undefined);
   }
 
+  /** The entries that are not completed whose wake time is after one time and not after another, by that time. */
+  *waking(afterMs: number, notAfterMs: number): Iterable<RequestEntry> {
+    const end = this.#placeOf(notAfterMs);
+    for (let at = this.#placeOf(afterMs); at < end; at += 1) yield this.#waking[at] as RequestEntry;
+  }
+
+  /** How many entries have a wake time up to this one. */
+  #placeOf(wakeMs: number): number {
+    let [low, high] = [0, this.#waking.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#waking[middle]?.wakeAt ?? 0) <= wakeMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #forget(entry: RequestEntry | undefined): void {
+    if (entry === undefined || !isWaking(entry)) return;
+    // Of those with one wake time, the first ones go first.
+    const at = this.#waking.indexOf(entry, this.#placeOf(entry.wakeAt - 1));
+    if (at >= 0) this.#waking.splice(at, 1);
+  }
+
   /** Keeps only the ids of the requests of a run. */
   remove(runId: RunId, keys: Iterable<string>): void {
     for (const key of keys) {
+      this.#forget(this.#entries.get(key));
       this.#entries.delete(key);
       this.#removed.set(key, runId);
       this.#open.delete(key);
@@ -72,6 +101,10 @@ export class RequestTable {
   removedOf(runId: RunId): readonly string[] {
     return [...this.#removed].filter(([, from]) => from === runId).map(([key]) => key);
   }
+}
+
+function isWaking(entry: RequestEntry): entry is RequestEntry & { readonly wakeAt: number } {
+  return entry.wakeAt !== undefined && entry.phase !== "completed";
 }
 
 /** The open waits of all runs. */

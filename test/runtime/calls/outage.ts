@@ -20,11 +20,13 @@ export interface OutageReport {
 export const MODEL_LIMITS = { concurrency: 100, rate: { limit: 50, perMs: 1_000 } } as const;
 
 const SECOND_MS = 1_000;
+/** The time in which the turns begin. */
+const ARRIVALS_MS = 600 * SECOND_MS;
 const HOUR_MS = 3_600 * SECOND_MS;
 
 /**
- * Lets many turns begin while their model is away for hours, by a manual clock, on a log in memory. The process dies in the
- * middle. Garbage is collected for the measurement if the process can (`--expose-gc`).
+ * Lets many turns begin in the first minutes in which their model is away for hours, by a manual clock, on a log in memory, which
+ * counts as memory too. The process dies in the middle. Garbage is collected for the measurement if the process can (`--expose-gc`).
  */
 export async function runOutage(turns: number, hours: number): Promise<OutageReport> {
   let isAway = true;
@@ -63,7 +65,11 @@ export async function runOutage(turns: number, hours: number): Promise<OutageRep
     heapBytes = Math.max(heapBytes, usedBytes() - before);
   };
   const ids = Array.from({ length: turns }, (_, index) => `turn-${index}` as RequestId);
-  for (const request_id of ids) await host.ask("clerk", { type: "ChatRequest", input: "?", request_id });
+  for (const [index, request_id] of ids.entries()) {
+    await host.ask("clerk", { type: "ChatRequest", input: "?", request_id });
+    await host.environment.advance(ARRIVALS_MS / turns);
+    if (index % Math.ceil(turns / 10) === 0) measure();
+  }
   measure();
   for (let hour = 0; hour < hours; hour += 1) {
     if (hour === Math.floor(hours / 2)) {
