@@ -1,5 +1,5 @@
-import { defineAgent, ModelError } from "troupe";
-import type { Model } from "troupe";
+import { createRuntime, defineAgent, memoryLog, ModelError } from "troupe";
+import type { Agent, Model } from "troupe";
 import { expect, test } from "vitest";
 import { beginTurn, createClerk } from "../agents/clerk.ts";
 import type { Clerk, LeftTurn } from "../agents/clerk.ts";
@@ -91,11 +91,44 @@ test("a held turn is forked into the code that is served", async ({ skip }) => {
   const { server, runId } = held;
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
   const { page } = tab;
-  await press(page.getByRole("region", { name: "Held turn" }).getByRole("button", { name: "Fork" }));
+  await press(
+    page.getByRole("region", { name: "Held turn" }).getByRole("button", { name: "Fork before it" }),
+  );
   await page.getByText("Nothing was said yet.").waitFor();
   await expect.poll(() => page.getByLabel("Message to clerk").inputValue()).toBe("go");
   await press(page.getByRole("button", { name: "Send" }));
   await page.getByRole("log").getByText("One moment.").waitFor();
+  expect(page.url()).not.toContain(runId);
+  expect((await server.runtime.run(runId)).status).toBe("held");
+});
+
+test("a held turn is forked at its question, which the code that is served asks anew", async ({ skip }) => {
+  const asker = (question: string, version: string): Agent =>
+    defineAgent({
+      name: "asker",
+      purpose: "Asks.",
+      version,
+      async chat(_input, turn) {
+        await turn.text("Before the question.");
+        const { ok } = await turn.waitForInput({ ok: question });
+        return `You said ${JSON.stringify(ok)}.`;
+      },
+    });
+  const log = { ...memoryLog(), close: async () => {} };
+  const first = createRuntime({ agents: [asker("Is it so?", "1")], log });
+  const receipt = await first.process("asker", { type: "ChatRequest", input: "go" });
+  await first.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  await first.close();
+  await using server = await startConsole([asker("Is it really so?", "2")], { log });
+  const { requestId: request_id } = receipt;
+  const runId = receipt.runId ?? "";
+  await server.runtime.process("asker", { type: "ResumeWithInput", request_id, request_keys: { ok: "yes" } });
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  const { page } = tab;
+  const box = page.getByRole("region", { name: "Held turn" });
+  await press(box.getByRole("button", { name: "Fork at its question" }));
+  await page.getByText("Is it really so?").first().waitFor();
+  await page.getByRole("log").getByText("Before the question.").waitFor();
   expect(page.url()).not.toContain(runId);
   expect((await server.runtime.run(runId)).status).toBe("held");
 });

@@ -30,3 +30,10 @@ export async function forkBefore(
   keepDraft(`run ${forked}`, typeof turn.input === "string" ? turn.input : JSON.stringify(turn.input));
   return forked;
 }
+
+/** Creates a run that goes on from a question of an open turn, which the code that is served asks anew. */
+export async function forkAt(server: PageServer, runId: string, waitId: number): Promise<RunId> {
+  const body = { wait_id: waitId };
+  const { json } = await server.ask("POST", `/runs/${encodeURIComponent(runId)}/fork`, { body });
+  return (json as { readonly run_id: RunId }).run_id;
+}

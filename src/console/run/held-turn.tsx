@@ -8,7 +8,7 @@ import { sendEnd, sendRetry } from "../data/requests.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { refusalText } from "../parts/refusal.tsx";
 import { clockTime, exactTime, momentTime } from "../parts/time.ts";
-import { forkBefore, forkPointOf } from "./fork.ts";
+import { forkAt, forkBefore, forkPointOf } from "./fork.ts";
 
 interface HeldTurnProps {
   readonly turn: TurnView;
@@ -73,6 +73,7 @@ function HeldActions({ turn, view }: { readonly turn: TurnView; readonly view: R
   const { runId } = view;
   const { requestId } = turn;
   const point = forkPointOf(view);
+  const wait = view.waits.findLast((asked) => asked.requestId === requestId);
 
   const act = async (send: () => Promise<string | undefined>): Promise<void> => {
     setBusy(true);
@@ -91,10 +92,12 @@ function HeldActions({ turn, view }: { readonly turn: TurnView; readonly view: R
   const end = async (): Promise<undefined> => {
     await sendEnd(server, runId);
   };
+  const show = (forked: string): void => go({ name: "run", runId: forked, tab: "chat", query: {} });
+  const forkAtWait = async (): Promise<undefined> => {
+    if (wait !== undefined) show(await forkAt(server, runId, wait.waitId));
+  };
   const fork = async (): Promise<undefined> => {
-    if (point === undefined) return;
-    const forked = await forkBefore(server, runId, point);
-    go({ name: "run", runId: forked, tab: "chat", query: {} });
+    if (point !== undefined) show(await forkBefore(server, runId, point));
   };
   return (
     <>
@@ -120,6 +123,17 @@ function HeldActions({ turn, view }: { readonly turn: TurnView; readonly view: R
         >
           End with its error
         </ActButton>
+        {wait !== undefined && (
+          <ActButton
+            key={`fork at ${requestId}`}
+            class="button"
+            disabled={isBusy}
+            title="Creates a run with what this turn has done before its newest question, which the code that is served asks anew"
+            onAct={() => void act(forkAtWait)}
+          >
+            Fork at its question
+          </ActButton>
+        )}
         {point !== undefined && (
           <ActButton
             key={`fork ${requestId}`}
@@ -128,7 +142,7 @@ function HeldActions({ turn, view }: { readonly turn: TurnView; readonly view: R
             title="Creates a run with the history before this turn, and its input to be sent to the new code"
             onAct={() => void act(fork)}
           >
-            Fork
+            Fork before it
           </ActButton>
         )}
       </div>

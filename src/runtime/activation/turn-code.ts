@@ -47,11 +47,13 @@ export function toMissing(name: string): HoldReason {
 function toMisfit(
   name: string,
   candidate: Candidate,
-  { agentVersion: before, calls, scopes }: TurnJournal,
+  { agentVersion: before, calls, scopes, isForked }: TurnJournal,
 ): HoldReason | undefined {
-  if (mayContinue(candidate, before)) return undefined;
+  // Who forks a run at a question wants the code of that time to ask it, and none from before.
+  const isOther = isForked && candidate.from !== "served" && candidate.version !== before;
+  if (!isOther && mayContinue(candidate, before)) return undefined;
   // Each version can begin a turn that has done nothing.
-  if (calls.size === 0 && scopes.size === 0) return undefined;
+  if (!isOther && calls.size === 0 && scopes.size === 0) return undefined;
   const versions = `from version ${before ?? "(none)"} to ${candidate.version ?? "(none)"}`;
   return {
     code: "version_mismatch",

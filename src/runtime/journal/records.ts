@@ -114,6 +114,8 @@ export interface ContinuedRecord {
   readonly agent_version?: string;
   /** The usage of the turns before. */
   readonly usage?: Usage;
+  /** The run was forked in the next turn. */
+  readonly forked?: boolean;
 }
 
 /** What a turn waits for: a message with one name, or with one of several, or what comes first of some entries. */

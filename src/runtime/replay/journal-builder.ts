@@ -70,6 +70,7 @@ export class JournalBuilder {
   #lastResume = 0;
   #usage: Usage = {};
   #agentVersion: string | undefined;
+  #isForked: boolean;
   readonly #bodies: MessageBodies;
 
   /** `root` is the scope of the turn's own handler. */
@@ -82,6 +83,7 @@ export class JournalBuilder {
     this.#root = root;
     this.#bodies = bodies;
     this.#agentVersion = base?.agentVersion;
+    this.#isForked = base?.isForked ?? false;
     this.#usage = base?.usage ?? {};
     if (kept) this.#restore(kept);
   }
@@ -222,6 +224,7 @@ export class JournalBuilder {
       lastResume: this.#lastResume,
       usage: this.#usage,
       ...(this.#agentVersion !== undefined && { agentVersion: this.#agentVersion }),
+      ...(this.#isForked && { isForked: true }),
     };
   }
 
@@ -249,6 +252,7 @@ export class JournalBuilder {
     this.#lastResume = kept.lastResume;
     this.#usage = kept.usage;
     this.#agentVersion = kept.agentVersion;
+    this.#isForked = kept.isForked ?? false;
   }
 
   journal(): TurnJournal {
@@ -269,6 +273,7 @@ export class JournalBuilder {
       lastResume: this.#lastResume,
       resumeIds: this.#resumeIds,
       agentVersion: this.#agentVersion,
+      isForked: this.#isForked,
     };
   }
 
@@ -353,6 +358,7 @@ export class JournalBuilder {
         return;
       case "RequestStarted":
         this.#agentVersion = event.agent_version;
+        this.#isForked = event.forked_from !== undefined;
         return;
       default:
         return;

@@ -20,6 +20,7 @@ export interface KeptJournal {
   readonly lastResume: number;
   readonly usage: Usage;
   readonly agentVersion?: string;
+  readonly isForked?: boolean;
 }
 
 /** A sequence of steps, with its transcript as plain data. */

@@ -67,6 +67,8 @@ export interface TurnBase {
   readonly kept?: RecordPosition;
   /** The version of the agent at the start of the turn. */
   readonly agentVersion?: string;
+  /** Whether the turn was begun in a run that this one was forked from. */
+  readonly isForked?: boolean;
   /** The usage of the turns before. */
   readonly usage?: Usage;
 }
@@ -221,7 +223,7 @@ export function fromSnapshot(data: Json): RunState {
 /** The state in which the next turn of a request begins: its request is that of the turn from then on. */
 function continued(
   state: RunState,
-  { request_id: requestId, operation, input, agent_version: agentVersion, usage }: ContinuedRecord,
+  { request_id: requestId, operation, input, agent_version: agentVersion, usage, forked }: ContinuedRecord,
   at: RecordPosition,
 ): RunState {
   const before = state.open.find(({ accepted }) => accepted.requestId === requestId);
@@ -232,7 +234,12 @@ function continued(
     ...before.accepted,
     request: { ...request, type: "OperationRequest", operation, input },
   };
-  const base = { at, ...(agentVersion !== undefined && { agentVersion }), ...(usage && { usage }) };
+  const base = {
+    at,
+    ...(agentVersion !== undefined && { agentVersion }),
+    ...(usage && { usage }),
+    ...(forked && { isForked: true }),
+  };
   const { config } = state;
   return {
     ...state,

@@ -164,6 +164,8 @@ export interface TurnJournal {
   readonly resumeIds: ReadonlySet<string>;
   /** The version of the agent at the start of the turn. */
   readonly agentVersion: string | undefined;
+  /** Whether the turn was begun in a run that this one was forked from. */
+  readonly isForked: boolean;
 }
 
 /** The journal of a new turn. */
@@ -181,6 +183,7 @@ export const NEW_TURN: TurnJournal = {
   lastResume: 0,
   resumeIds: new Set(),
   agentVersion: undefined,
+  isForked: false,
 };
 
 /** The open waits of a turn that is only in the log, oldest first. */

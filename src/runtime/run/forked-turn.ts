@@ -3,6 +3,7 @@ import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { encodeTexts, toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
 import { forEachEntry } from "../replay/entries.ts";
@@ -48,27 +49,32 @@ export async function readForkedTurn(
     throw refuse("its turn is not open");
   const { open } = await stateAt(log, runId, waitId - 1);
   const request = open.find(({ accepted }) => accepted.requestId === requestId);
-  if (request?.turn === undefined || request.base !== undefined)
-    throw refuse("its turn continues an earlier one of its request, or has a checkpoint");
-  const builder = new JournalBuilder(rootOf(request.turn));
+  if (request?.turn === undefined) throw refuse("its turn is not open");
+  const root = rootOf(request.turn);
+  // A checkpoint is not needed: all that it was made of is copied.
+  let builder = new JournalBuilder(root);
   const entries: (string | PlacedRecord)[] = [];
   let isAlone = true;
+  const add = (entry: string | PlacedRecord): void => {
+    if (entries.push(entry) > ENTRIES) throw refuse(`its turn has more than ${ENTRIES} events and records`);
+  };
   const range = { head: started - 1, records: 0, end: waitId - 1 };
   await forEachEntry(log, runId, range, {
     event(event) {
       isAlone &&= (JSON.parse(event) as Event).request_id === requestId;
       builder.event(event);
-      entries.push(event);
+      add(event);
     },
     texts(texts) {
       builder.texts(texts);
-      entries.push(...encodeTexts(texts));
+      for (const text of encodeTexts(texts)) add(text);
     },
     record(record) {
       if (record.after < started || !OF_TURN.has(record.type)) return;
-      if (record.type === "MemoryCommitted" && record.call_id === undefined) return;
-      builder.record(record);
-      entries.push(record);
+      // The request goes on in a next turn: what was before is history.
+      if (record.type === "Continued") builder = new JournalBuilder(root);
+      else builder.record(record);
+      add(record);
     },
   });
   if (!isAlone) throw refuse("messages or other requests have come since its turn began");
@@ -76,11 +82,16 @@ export async function readForkedTurn(
   if (isBusy) throw refuse("a call of its turn is open there");
   // The state at the start has also what came between it and the event before.
   const state = await stateAt(log, runId, started);
-  return { accepted: request.accepted, started, before: { ...state, turns: state.turns - 1 }, entries };
+  const { accepted } = state.open.find(({ accepted: { requestId: id } }) => id === requestId) ?? request;
+  return { accepted, started, before: { ...state, turns: state.turns - 1 }, entries };
 }
+
+/** The most of a turn that is copied, since that is one commit. */
+const ENTRIES = 10_000;
 
 /** The records that a turn is replayed from. What models were asked is kept for people alone, and stays with the other run. */
 const OF_TURN: ReadonlySet<RecordBody["type"]> = new Set([
+  "Continued",
   "Sleep",
   "Woke",
   "Receive",
@@ -141,10 +152,18 @@ export async function copyTurn(
         continue;
       }
       const { n: _n, after: _after, ...record } = entry;
-      ledger.recorder.record(record);
+      if (record.type === "Continued") {
+        const { agent_version: _, ...next } = record;
+        const own = { ...next, request_id: requestId, forked: true };
+        ledger.continueTurn({ ...own, ...(version !== undefined && { agent_version: version }) }, NO_MEMORY);
+      } else if (record.type === "MemoryCommitted" && record.call_id === undefined) ledger.change(record);
+      else ledger.recorder.record(record);
     }
     // The next start is its first.
     ledger.change({ type: "Released", request_id: requestId });
     ledger.save();
   });
 }
+
+/** What a turn has left in memory is in records of its own. */
+const NO_MEMORY: ReadonlyMap<string, Json> = new Map();

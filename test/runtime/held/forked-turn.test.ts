@@ -1,7 +1,8 @@
-import { defineAgent, defineTool } from "troupe";
+import { defineAgent, defineTool, fromMachine } from "troupe";
 import type { Agent, Turn } from "troupe";
 import type { Event, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { assign, setup } from "xstate";
 import * as z from "zod";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
@@ -116,6 +117,134 @@ test("a fork at a question has the turns before and their memory, and may be for
     const ends = ofType(await host.events(runId), "RequestCompleted").map(({ result }) => result);
     expect(ends).toEqual(["first", `1 "${runId}"`]);
   }
+});
+
+test("a turn that continues an earlier one of its request is forked at its question, with what the earlier one has kept", async () => {
+  const loop = (key: string, version: string): Agent =>
+    defineAgent({
+      name: "order",
+      purpose: "Asks in a turn after the first.",
+      version,
+      chat: async (_input, turn) => {
+        turn.memory.set("kept");
+        await turn.text("First.");
+        return turn.continueAs("ask", { from: "the first" });
+      },
+      operations: {
+        ask: {
+          description: "Asks.",
+          input: z.object({ from: z.string() }),
+          async run({ from }, turn) {
+            const seat = await turn.tool(book, { seat: "3C" });
+            const { [key]: ok } = await turn.waitForInput({ [key]: "Is it right?" });
+            return JSON.stringify([turn.memory.get(), from, seat, ok]);
+          },
+        },
+      },
+    });
+  done.length = 0;
+  const host = new TestHost({ agents: [loop("ok", "1")] });
+  await host.ask("order", chat);
+  await host.restart([loop("fine", "2")]);
+  const { forked } = await forkAtWait(host);
+  const events = await host.events(forked);
+  expect(ofType(events, "WaitForInput")).toMatchObject([{ request_keys: { fine: "Is it right?" } }]);
+  expect(ofType(events, "TextOutput")).toMatchObject([{ content: "First." }]);
+  expect(await host.runtime.run(forked)).toMatchObject({ last_turn: { agent_version: "2" } });
+  await host.restart();
+  await host.ask("order", { type: "ResumeWithInput", run_id: forked, request_keys: { fine: "yes" } });
+  const [end] = ofType(await host.events(forked), "RequestCompleted");
+  expect(end).toMatchObject({ finish_reason: "success", result: '["kept","the first","booked 3C","yes"]' });
+  expect(done).toEqual(["3C"]);
+  expect(host.faults).toEqual([]);
+});
+
+const TYPES = {
+  context: {} as { readonly count: number },
+  events: {} as { readonly type: "chat" } | { readonly type: "resume"; readonly ok: string },
+};
+
+test("a machine that has checkpoints is forked at a question, and the new chart asks it", async () => {
+  const chart = (question: string, version: string): Agent =>
+    fromMachine({
+      name: "order",
+      purpose: "Asks again and again.",
+      version,
+      machine: setup({ types: TYPES }).createMachine({
+        initial: "idle",
+        context: { count: 0 },
+        states: {
+          idle: { on: { chat: "asking" } },
+          asking: {
+            tags: ["wait"],
+            meta: { request_keys: { ok: question } },
+            on: {
+              resume: [
+                { guard: ({ event }) => event.ok === "end", target: "done" },
+                {
+                  target: "asking",
+                  reenter: true,
+                  actions: assign({ count: ({ context }) => context.count + 1 }),
+                },
+              ],
+            },
+          },
+          done: { type: "final" },
+        },
+        output: ({ context }) => context.count,
+      }),
+    });
+  const host = new TestHost({ agents: [chart("More?", "1")], limits: { checkpointEvents: 1 } });
+  await host.ask("order", chat);
+  const { run_id: runId } = await host.runtime.status(asked);
+  const answer = async (run_id: RunId, ok: string): Promise<void> =>
+    host.ask("order", { type: "ResumeWithInput", run_id, request_keys: { ok } });
+  for (const ok of ["a", "b", "c"]) await answer(runId, ok);
+  const { records } = await host.log.read(runId, { after: 0, records: true });
+  expect(records.map(({ type }) => type)).toContain("Checkpoint");
+
+  await host.restart([chart("Still more?", "2")]);
+  const last = ofType(await host.events(asked), "WaitForInput").at(-1);
+  const forking = host.runtime.fork(runId, { waitId: last?.id ?? 0 });
+  await host.environment.idle();
+  const forked = await forking;
+  await host.restart();
+  const waits = ofType(await host.events(forked), "WaitForInput");
+  expect(waits.at(-1)).toMatchObject({ request_keys: { ok: "Still more?" } });
+  expect(waits).toHaveLength(4);
+  await answer(forked, "d");
+  await answer(forked, "end");
+  expect(ofType(await host.events(forked), "RequestCompleted")).toMatchObject([{ result: "4" }]);
+  expect(host.faults).toEqual([]);
+});
+
+test("a fork at a question is continued by the code of its time or later, and by none from before", async () => {
+  const one = defineAgent({
+    name: "order",
+    purpose: "Takes an order.",
+    version: "1",
+    compatible: ["2"],
+    chat: async (_input, turn) => asking("ok")(turn),
+  });
+  const other = order(async (turn) => {
+    await turn.text("This is not in the log.");
+    return asking("fine")(turn);
+  }, "2");
+  const host = new TestHost({ agents: [one] });
+  await host.ask("order", chat);
+  await host.restart([other, one]);
+  const { runId, forked } = await forkAtWait(host);
+  expect(await host.runtime.run(forked)).toMatchObject({
+    status: "held",
+    last_turn: { held: { code: "nondeterministic", found: 'text "This is not in the log."' } },
+  });
+  await host.ask("order", { type: "ResumeWithInput", run_id: runId, request_keys: { ok: "yes" } });
+  expect(await host.runtime.status(asked)).toMatchObject({ finish_reason: "success" });
+  await host.restart([after]);
+  expect(await host.runtime.run(forked)).toMatchObject({
+    status: "waiting",
+    last_turn: { agent_version: "2" },
+  });
 });
 
 test("a process that dies while a turn is forked leaves the whole fork, or none", async () => {
