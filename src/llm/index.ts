@@ -24,6 +24,7 @@ export type {
   ModelToolCall,
   Prompt,
   ProviderOptions,
+  ProviderTool,
   ToolDescription,
 } from "../runtime/model/prompt.ts";
 export { scriptedModel } from "./scripted-model.ts";

@@ -79,6 +79,16 @@ export type ModelPart =
   | { readonly type: "progress" }
   /** Reasoning before the answer. */
   | { readonly type: "reasoning"; readonly text: string }
+  /** The provider runs a tool itself, as a search of the web. `id` is the provider's. */
+  | { readonly type: "tool-call"; readonly id: string; readonly name: string; readonly input: Json }
+  /** What it has found. */
+  | {
+      readonly type: "tool-result";
+      readonly id: string;
+      readonly name: string;
+      readonly result: Json;
+      readonly isError?: boolean;
+    }
   /** The end of the stream: the complete answer and its token usage. */
   | { readonly type: "result"; readonly result: Json; readonly usage: Usage };
 

@@ -92,8 +92,25 @@ export function failTool(draft: ViewDraft, event: SentEventOf<"ToolError">): voi
 export function beginModelCall(draft: ViewDraft, event: SentEventOf<"CompletionCall">): void {
   const { model = "", call_id: callId = `?${event.id}`, attempt = 1 } = event;
   const key = keyIn(event, callId);
-  if (isRepeated(draft, event, key, attempt)) dropTexts(draft, eventPlace(event), callId, attempt);
-  else beginCall(draft, event, key, callId, { kind: "model", name: model, attempt });
+  if (isRepeated(draft, event, key, attempt)) {
+    dropTexts(draft, eventPlace(event), callId, attempt);
+    endParts(draft, event, key);
+  } else beginCall(draft, event, key, callId, { kind: "model", name: model, attempt });
+}
+
+/** Ends the calls that a provider has made itself in an attempt of a completion, which has left them open. */
+function endParts(draft: ViewDraft, event: SentEvent, completion: string): void {
+  for (const { key, outcome } of draft.view.calls.values()) {
+    if (outcome !== undefined || !/^[.:]/.test(key.slice(completion.length)) || !key.startsWith(completion))
+      continue;
+    const end = {
+      outcome: "canceled",
+      errorCode: "interrupted",
+      error: "the model was asked again",
+    } as const;
+    const call = closeCall(draft, key, end, momentOf(event));
+    if (call !== undefined) draft.changes?.push({ type: "result", call });
+  }
 }
 
 /** A model is away: its completion rests until the next attempt. */

@@ -129,6 +129,8 @@ export type EventBody =
       readonly expires_at?: string;
       /** The first of several attempts, if this call is a later one of them. */
       readonly retry_of?: CallId;
+      /** Set if the provider of a model has made the call itself, as a part of a completion: nothing here runs it. */
+      readonly provider_executed?: true;
     }
   | {
       readonly type: "ToolResult";
@@ -138,6 +140,7 @@ export type EventBody =
       readonly tool_call_id: CallId;
       /** The files that the callee has published; absent if there are none. */
       readonly files?: readonly ResultFile[];
+      readonly provider_executed?: true;
     }
   | {
       readonly type: "ToolError";
@@ -145,6 +148,7 @@ export type EventBody =
       readonly content: string;
       readonly code: ToolErrorCode;
       readonly tool_call_id: CallId;
+      readonly provider_executed?: true;
     }
   | {
       readonly type: "ToolTextOutput";
@@ -295,6 +299,10 @@ const sender: z.ZodType<SenderRef> = z.object({
 const deadline = timestamp
   .exactOptional()
   .describe("The time at which the call fails with timeout, if it has not ended before.");
+const providerExecuted = z
+  .literal(true)
+  .exactOptional()
+  .describe("Set if the provider of a model has made the call itself, as a part of a completion.");
 const artifact = { name: text, artifact_id: artifactId, url: text, mime_type: text, size_bytes: count };
 const resultFile = z.object(artifact satisfies Shape<ResultFile>);
 
@@ -392,6 +400,7 @@ export const bodies: {
       retry_of: callId
         .exactOptional()
         .describe("The tool_call_id of the first attempt, if this call is a later attempt of it."),
+      provider_executed: providerExecuted,
     },
   ],
   ToolResult: [
@@ -402,6 +411,7 @@ export const bodies: {
       result: json,
       tool_call_id: callId,
       files: z.array(resultFile).exactOptional().describe("The files that the callee has published."),
+      provider_executed: providerExecuted,
     },
   ],
   ToolError: [
@@ -411,6 +421,7 @@ export const bodies: {
       content: text,
       code: z.enum(TOOL_ERROR_CODES),
       tool_call_id: callId,
+      provider_executed: providerExecuted,
     },
   ],
   ToolTextOutput: [

@@ -6,6 +6,7 @@ import type { Usage, CompletionErrorCode } from "../../protocol/events/outcome-c
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
+import { ProviderTools } from "./provider-tools.ts";
 import type { Sequence } from "./sequence.ts";
 import { checkCompletionOptions, checkQueueOptions } from "../agent/call-options.ts";
 import type { CompletionOptions, ReviewedAnswer } from "../agent/turn-api.ts";
@@ -221,6 +222,7 @@ async function stream(
   const think = (content: string): void => {
     recorder.event(speaker, { type: "ReasoningOutput", content, ...about });
   };
+  const tools = new ProviderTools(turn.recorder, speaker, about);
   let withheld = "";
   try {
     for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
@@ -234,6 +236,12 @@ async function stream(
         return { result: reviewed.result, usage };
       }
       if (part.type === "progress") continue;
+      if (part.type === "tool-call" || part.type === "tool-result") {
+        // What a guard has not judged is not shown.
+        if (review === undefined) tools.add(part);
+        await turn.room(speaker);
+        continue;
+      }
       checkText(part.text);
       const isText = part.type === "text" && !asReasoning;
       if (review !== undefined) {
@@ -247,6 +255,7 @@ async function stream(
     }
   } finally {
     parts.close();
+    if (open.open) tools.close();
   }
   throw new ModelError("the model ended without a result", { code: "model_unavailable" });
 }

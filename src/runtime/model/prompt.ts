@@ -32,12 +32,26 @@ export interface ModelSettings {
   /** Whether it calls tools: as it likes (`auto`, the default), not, at least one, or this one. */
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
   /**
+   * Tools that the provider runs itself, as a search of the web, in the words of its own API. Their calls are events; nothing
+   * here runs them.
+   */
+  readonly providerTools?: readonly ProviderTool[];
+  /**
    * Options that mark where the cache of a provider may end. They are set on the last part of the instructions and on the
    * newest message, so that a conversation is read from the cache as it grows.
    */
   readonly cache?: ProviderOptions;
   /** Options of the call that only the provider knows, by its name. */
   readonly providerOptions?: ProviderOptions;
+}
+
+/** A tool that a provider runs, for example `{ id: "anthropic.web_search_20250305", name: "web_search", args: { maxUses: 3 } }`. */
+export interface ProviderTool {
+  /** The provider and its name for the tool, with a dot between. */
+  readonly id: `${string}.${string}`;
+  /** What calls of it are named. No tool of the agent may have this name. */
+  readonly name: string;
+  readonly args?: JsonObject;
 }
 
 /** Options that only a provider knows, by its name, for example `{ anthropic: { cacheControl: { type: "ephemeral" } } }`. */

@@ -2,7 +2,7 @@ import { messageOf } from "../../errors.ts";
 import type { ModelPart } from "../../ports/model.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
-import { cut } from "../journal/json-limits.ts";
+import { byteLength, cut } from "../journal/json-limits.ts";
 import type { Completion, ModelToolCall, ProviderOptions } from "./prompt.ts";
 
 /** A part of the stream of a provider's model, as far as it is read. The versions of the specification have these in common. */
@@ -45,8 +45,8 @@ interface ContentPart {
   readonly [field: string]: unknown;
 }
 
-/** Above this size, a message is rebuilt from its text and calls. */
-const ORIGINAL_LIMIT = 64 * 1024;
+/** Above this size, a message is rebuilt from its text and calls. The results of a few searches are below it. */
+const ORIGINAL_LIMIT_BYTES = 128 * 1024;
 
 /** An answer of a provider's model, put together from the parts of its stream. */
 export class ProviderAnswer {
@@ -79,14 +79,15 @@ export class ProviderAnswer {
         // A call that the provider makes itself has its result in the same stream.
         if (providerExecuted !== true) this.#toolCalls.push(call);
         this.#add(part, { type: "tool-call", toolCallId, toolName, input: call.input, providerExecuted });
-        return PROGRESS;
+        if (providerExecuted !== true) return PROGRESS;
+        return { type: "tool-call", id: toolCallId, name: toolName, input: call.input };
       }
       case "tool-result": {
         const { toolCallId, toolName, result: value, isError = false, preliminary } = part;
         if (preliminary === true) return PROGRESS;
         const type = isError ? "error-json" : typeof value === "string" ? "text" : "json";
         this.#add(part, { type: "tool-result", toolCallId, toolName, output: { type, value } });
-        return PROGRESS;
+        return { type: "tool-result", id: toolCallId, name: toolName, result: value, isError };
       }
       case "file":
       case "reasoning-file": {
@@ -130,7 +131,7 @@ export class ProviderAnswer {
     );
     if (!saysMore) return undefined;
     const json = JSON.stringify(parts);
-    return json.length > ORIGINAL_LIMIT ? undefined : (JSON.parse(json) as Json);
+    return byteLength(json) > ORIGINAL_LIMIT_BYTES ? undefined : (JSON.parse(json) as Json);
   }
 
   #say(type: "text" | "reasoning", part: BlockPart & { readonly delta: string }): ModelPart {

@@ -24,7 +24,12 @@ export interface ProviderCallOptions {
 /** Converts a prompt to the options of `doStream`, including the bytes of its files. */
 export async function toProviderCall(prompt: Prompt, options: ProviderCallOptions): Promise<object> {
   const { instructions, messages, tools, output } = prompt;
-  const { toolChoice = "auto", cache, ...settings } = withSettings(options.settings, prompt.settings ?? {});
+  const {
+    toolChoice = "auto",
+    cache,
+    providerTools = [],
+    ...settings
+  } = withSettings(options.settings, prompt.settings ?? {});
   const said = await Promise.all(
     afterResults(messages, options)
       .filter(saysAnything)
@@ -33,10 +38,15 @@ export async function toProviderCall(prompt: Prompt, options: ProviderCallOption
   return {
     ...settings,
     prompt: [...withMark(toSystemMessages(instructions), cache), ...withMark(joinResults(said), cache)],
-    ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, input }) => {
-        return { type: "function", name, description, inputSchema: input };
-      }),
+    ...(tools.length + providerTools.length > 0 && {
+      tools: [
+        ...tools.map(({ name, description, input }) => {
+          return { type: "function", name, description, inputSchema: input };
+        }),
+        ...providerTools.map(({ id, name, args = {} }) => {
+          return { type: options.version === "v2" ? "provider-defined" : "provider", id, name, args };
+        }),
+      ],
       toolChoice:
         typeof toolChoice === "string" ? { type: toolChoice } : { type: "tool", toolName: toolChoice.tool },
     }),

@@ -294,6 +294,8 @@ export class JournalBuilder {
         return;
       }
       case "ToolCall": {
+        // It is a part of its completion, whose result has all that code gets.
+        if (event.provider_executed) return;
         const call = this.#try(event.tool_call_id, event.attempt ?? 1, event.expires_at);
         if ((event.attempt ?? 1) > 1) return;
         call.made = toLoggedCall(event);
@@ -321,6 +323,7 @@ export class JournalBuilder {
         return;
       }
       case "ToolResult":
+        if (event.provider_executed) return;
         this.#settle(event.tool_call_id, {
           ok: true,
           value: event.result,
@@ -329,6 +332,7 @@ export class JournalBuilder {
         });
         return;
       case "ToolError":
+        if (event.provider_executed) return;
         this.#settle(event.tool_call_id, { ok: false, code: event.code, message: event.content });
         return;
       case "CompletionResult":

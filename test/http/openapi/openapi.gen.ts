@@ -753,6 +753,8 @@ export interface components {
             /** Format: date-time */
             expires_at?: string;
             retry_of?: string;
+            /** @constant */
+            provider_executed?: true;
         };
         ToolResult: {
             id: number;
@@ -782,6 +784,8 @@ export interface components {
                 mime_type: string;
                 size_bytes: number;
             }[];
+            /** @constant */
+            provider_executed?: true;
         };
         ToolError: {
             id: number;
@@ -805,6 +809,8 @@ export interface components {
             /** @enum {string} */
             code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock" | "not_accepted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
             tool_call_id: string;
+            /** @constant */
+            provider_executed?: true;
         };
         ToolTextOutput: {
             id: number;

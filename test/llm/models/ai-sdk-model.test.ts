@@ -183,7 +183,7 @@ describe("a model of the AI SDK", () => {
   });
 
   test("gets no results for calls that its provider makes itself, and gets these calls back", async () => {
-    const call = { toolCallId: "s", toolName: "temperature", providerExecuted: true };
+    const search = { toolCallId: "s", toolName: "temperature", providerExecuted: true };
     const prompts: unknown[] = [];
     const model = {
       specificationVersion: "v4" as const,
@@ -195,8 +195,8 @@ describe("a model of the AI SDK", () => {
         return {
           stream: ReadableStream.from([
             { type: "stream-start", warnings: [] },
-            { type: "tool-call", ...call, input: '{"city":"Oslo"}', dynamic: true },
-            { type: "tool-result", ...call, result: { degrees: 4 }, dynamic: true },
+            { type: "tool-call", ...search, input: '{"city":"Oslo"}', dynamic: true },
+            { type: "tool-result", ...search, result: { degrees: 4 }, dynamic: true },
             { type: "text-start", id: "t" },
             { type: "text-delta", id: "t", delta: "Four." },
             { type: "text-end", id: "t" },
@@ -221,7 +221,12 @@ describe("a model of the AI SDK", () => {
     const run_id = events[0]?.run_id ?? "";
     await collect(runtime, "clerk", { type: "ChatRequest", input: "two", run_id });
     await runtime.close();
-    expect(ofType(events, "ToolCall")).toEqual([]);
+    const known = { function_name: "temperature", provider_executed: true };
+    const [call, ...none] = ofType(events, "ToolCall");
+    expect(none).toEqual([]);
+    expect(call).toMatchObject({ ...known, args: { city: "Oslo" } });
+    const { tool_call_id } = call ?? {};
+    expect(ofType(events, "ToolResult")).toMatchObject([{ ...known, tool_call_id, result: { degrees: 4 } }]);
     expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Four." });
     expect(prompts).toMatchObject([
       {

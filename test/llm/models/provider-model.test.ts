@@ -12,6 +12,7 @@ import { asked, chat as asking, TestHost } from "../../runtime/test-host.ts";
 import { chat } from "../chat.ts";
 import { calling, ending, saying, specifiedModel, VERSIONS } from "./specified-model.ts";
 import type { SpecifiedPart } from "./specified-model.ts";
+import { RunFold } from "../../../src/view/fold.ts";
 
 const temperature = defineTool({
   name: "temperature",
@@ -34,6 +35,104 @@ test("the types of all versions fit", () => {
 });
 
 describe.each(VERSIONS)("a model of a provider in version %s of the specification", (version) => {
+  test("has its provider search: the search is shown, is run by nothing here, and is in the next prompt", async () => {
+    const search = { toolCallId: "s", toolName: "web_search", providerExecuted: true };
+    const found = [{ url: "https://a.test", text: "Four degrees." }];
+    const model = specifiedModel(
+      version,
+      [
+        { type: "tool-call", ...search, input: '{"query":"Oslo"}' },
+        { type: "tool-result", ...search, result: found, providerMetadata: { far: { mark: 1 } } },
+        ...saying("Four, I read."),
+        calling("temperature", { city: "Oslo" }),
+      ],
+      [
+        { type: "tool-call", ...search, input: '{"query":"more"}' },
+        { type: "tool-result", ...search, result: { errorCode: "down" }, isError: true },
+        { type: "tool-call", ...search, toolCallId: "t", input: '{"query":"again"}' },
+        ...saying("So it is."),
+      ],
+      saying("Yes."),
+    );
+    const providerTools = [{ id: "far.web_search", name: "web_search", args: { maxUses: 2 } }] as const;
+    const clerk = llmAgent({ ...plain, model, tools: [temperature], settings: { providerTools } });
+    const host = new TestHost({ agents: [clerk] });
+    await host.ask("clerk", asking);
+    const events = await host.events(asked);
+    const own = { function_name: "web_search", provider_executed: true };
+    expect(ofType(events, "ToolCall")).toMatchObject([
+      { ...own, args: { query: "Oslo" } },
+      { function_name: "temperature" },
+      { ...own, args: { query: "more" } },
+      { ...own, args: { query: "again" } },
+    ]);
+    const [first, , ...others] = ofType(events, "ToolCall").map(({ tool_call_id: id }) => id);
+    expect(ofType(events, "ToolResult")).toMatchObject([
+      { ...own, tool_call_id: first, result: found },
+      { function_name: "temperature" },
+    ]);
+    expect(ofType(events, "ToolError")).toMatchObject([
+      { ...own, tool_call_id: others[0], content: '{"errorCode":"down"}' },
+      { ...own, tool_call_id: others[1], content: "the answer ended before its result" },
+    ]);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Four, I read.\n\nSo it is." });
+
+    const [asks, next] = model.calls;
+    expect(asks?.["tools"]).toMatchObject([
+      { type: "function", name: "temperature" },
+      {
+        type: version === "v2" ? "provider-defined" : "provider",
+        id: "far.web_search",
+        name: "web_search",
+        args: { maxUses: 2 },
+      },
+    ]);
+    expect(next?.prompt.slice(2)).toMatchObject([
+      {
+        role: "assistant",
+        content: [
+          { type: "tool-call", toolCallId: "s", providerExecuted: true, input: { query: "Oslo" } },
+          {
+            type: "tool-result",
+            toolCallId: "s",
+            output: { type: "json", value: found },
+            providerOptions: { far: { mark: 1 } },
+          },
+          { type: "text", text: "Four, I read." },
+          { type: "tool-call", toolCallId: "a" },
+        ],
+      },
+      { role: "tool", content: [{ type: "tool-result", toolCallId: "a" }] },
+    ]);
+    // A process that starts again reads these calls, and makes none of them.
+    const { run_id } = await host.runtime.status(asked);
+    await host.restart();
+    await host.ask("clerk", { ...asking, request_id: "later", run_id });
+    expect(await host.runtime.status("later")).toMatchObject({ result: "Yes." });
+    expect(host.faults).toEqual([]);
+  });
+
+  test("is asked again after a crash in the middle of a search, which does not hold up the turn", async () => {
+    const search = { toolCallId: "s", toolName: "web_search", providerExecuted: true };
+    const endless = new ReadableStream<SpecifiedPart>({
+      start: (stream) => stream.enqueue({ type: "tool-call", ...search, input: "{}" }),
+    });
+    const model = specifiedModel(version, endless, saying("Found."));
+    const host = new TestHost({ agents: [llmAgent({ ...plain, model })] });
+    await host.ask("clerk", asking);
+    await host.environment.advance(100);
+    expect(ofType(await host.events(asked), "ToolCall")).toHaveLength(1);
+    await host.restartUntilContinued(asked);
+    await host.environment.idle();
+    const events = await host.events(asked);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "Found." });
+    const fold = new RunFold();
+    for (const event of events) fold.add(event);
+    const calls = [...fold.view.calls.values()].filter(({ kind }) => kind === "call");
+    expect(calls).toMatchObject([{ name: "web_search", outcome: "canceled" }]);
+    expect(host.faults).toEqual([]);
+  });
+
   test("thinks, speaks, calls a tool and gets its result", async () => {
     const model = specifiedModel(
       version,

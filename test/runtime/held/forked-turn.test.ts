@@ -197,7 +197,7 @@ test("a machine that has checkpoints is forked at a question, and the new chart 
   const host = new TestHost({ agents: [chart("More?", "1")], limits: { checkpointEvents: 1 } });
   await host.ask("order", chat);
   const { run_id: runId } = await host.runtime.status(asked);
-  const answer = async (run_id: RunId, ok: string): Promise<void> =>
+  const answer = async (run_id: RunId, ok: string): Promise<unknown> =>
     host.ask("order", { type: "ResumeWithInput", run_id, request_keys: { ok } });
   for (const ok of ["a", "b", "c"]) await answer(runId, ok);
   const { records } = await host.log.read(runId, { after: 0, records: true });
