@@ -207,6 +207,8 @@ export type {
   InspectedServer,
   Inspection,
 } from "./runtime/inspection.ts";
+export type { LiveActors, RunEvent, RunRef } from "./runtime/system/actor-system.ts";
+export type { RunFacts, RunSnapshot } from "./runtime/system/run-snapshot.ts";
 export type { Limits } from "./runtime/limits.ts";
 export { memoryArtifacts } from "./storage/memory/artifacts.ts";
 export { memoryLog } from "./storage/memory/log.ts";

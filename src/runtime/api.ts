@@ -4,6 +4,7 @@ import type { Readiness } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { Inspection } from "./inspection.ts";
+import type { LiveActors } from "./system/actor-system.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { HoldCode } from "../protocol/events/outcome-codes.ts";
@@ -151,6 +152,13 @@ export interface Runtime {
 
   /** The runs in memory with what is open in them, at most 1,000; for operators. */
   actors(): readonly LoadedActor[];
+
+  /**
+   * The actors in memory as a system of XState. `get(runId)` is the actor of a run: its snapshot is the state of the run, and
+   * `send({ type: name, body })` gives its agent a message, as `process` does. `inspect` attaches an inspector, which is told
+   * of all actors that are there and of those that come: runs, their turns, the tools and agents that these call, machines.
+   */
+  readonly system: LiveActors;
 
   /** What operators see besides that: agents, states of runs, prompts. */
   readonly inspection: Inspection;

@@ -26,6 +26,7 @@ import type { RehearsalLimit, RehearsedTurn } from "./run/rehearsal.ts";
 import type { RunContext } from "./run-context.ts";
 import { SlotQueues } from "./scheduler/slot-queue.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
+import { ActorSystem } from "./system/actor-system.ts";
 
 /** The agents that are to be served, and the log of those that are. */
 export interface LogRehearsalOptions {
@@ -112,7 +113,7 @@ export class LogRehearsal {
       breakers: new Breakers(still),
       gate: new StartGate({ environment: still, telemetry }),
       readiness: createReadiness(),
-      inspect: undefined,
+      system: new ActorSystem({ telemetry }),
       prompts: false,
       isRehearsal: true,
       mail: NO_MAIL,

@@ -1,5 +1,5 @@
 import type { Limits } from "./limits.ts";
-import type { Inspector } from "./scheduler/run-system.ts";
+import type { Inspector } from "./system/actor-system.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";

@@ -12,7 +12,7 @@ import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommit } from "./journal/group-commit.ts";
 import type { TextWindow } from "./journal/text-window.ts";
 import type { Limits } from "./limits.ts";
-import type { Inspector } from "./scheduler/run-system.ts";
+import type { ActorSystem } from "./system/actor-system.ts";
 import type { Mail } from "./replay/mail-port.ts";
 
 /** The shared objects of all runs of a runtime, created once. */
@@ -38,8 +38,8 @@ export interface RunContext {
   readonly gate: StartGate;
   /** The parts of the process that decide whether it gets requests. */
   readonly readiness: Readiness;
-  /** Gets the inspection events of all actors, if the runtime has an inspector. */
-  readonly inspect: Inspector | undefined;
+  /** All actors in memory. */
+  readonly system: ActorSystem;
   /** Whether the log has what completions are asked. */
   readonly prompts: boolean;
   /** Whether logs are only replayed, as `LogRehearsal` does: code goes no further than its log, and nothing is written. */

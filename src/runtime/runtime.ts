@@ -7,6 +7,7 @@ import { AgentDirectory } from "./agent/agent-directory.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { RequestId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import { sendMessage } from "./run/messages.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
@@ -34,6 +35,7 @@ import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
 import type { LogHealth } from "../ports/event-log.ts";
 import { RunCommands } from "./commands/run-commands.ts";
+import { ActorSystem } from "./system/actor-system.ts";
 import { Uploads } from "./commands/uploads.ts";
 
 /** How old a count of held turns may be, in milliseconds. */
@@ -57,6 +59,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     textWindowMs = 50,
   } = options;
   telemetry.attached?.();
+  const system = new ActorSystem({ telemetry });
+  if (options.inspect) system.shared.inspect(options.inspect);
   const agents = new AgentDirectory(options);
   const readiness = createReadiness();
   const textWindow = new TextWindow(environment, log, textWindowMs);
@@ -73,7 +77,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     textWindow,
     queues: new SlotQueues(environment),
     breakers: new Breakers(environment),
-    inspect: options.inspect,
+    system,
     prompts: options.prompts ?? true,
     isRehearsal: false,
     gate: new StartGate({ environment, telemetry }),
@@ -86,6 +90,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const runs = new RunCommands(context, queries, keyed);
   const recovery = new Recovery(context, runs);
   const runHost = new RunHost(context, recovery);
+  system.runs = runHost;
   let ready = false;
   let closing = false;
   let hasFailed = false;
@@ -207,6 +212,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });
+    system.stop();
     await Promise.allSettled(closeSources.map((closeSource) => closeSource()));
     textWindow.stop();
     await stopServing();
@@ -222,6 +228,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await open();
     return commands.process(agent, copy);
   }
+
+  // What a program sends to the actor of a run is a message for the agent of the run.
+  system.shared.sent = (runId, { type: name, body }) => {
+    const send = async (): Promise<void> => {
+      const { agent } = await queries.run(runId);
+      await process(agent, { type: "Message", run_id: runId, name, body: body as Json });
+    };
+    send().catch((error: unknown) =>
+      telemetry.failed(`run ${runId} does not take the event ${name}`, error, { run_id: runId }),
+    );
+  };
 
   const parts = { queries, keyed, timer: environment.timer, process };
 
@@ -306,6 +323,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       activeTurns: runHost.busy,
     }),
     readiness,
+    system: system.shared,
     actors: () => runHost.actors(SHOWN_ACTORS),
     inspection: createInspection(context, queries, (runId) => runHost.peek(runId) !== undefined),
     crash({ runId, requestId }, reason) {

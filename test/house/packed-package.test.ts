@@ -45,6 +45,10 @@ test("every TypeScript block of the documentation compiles in a project made by 
   // A page about models uses a provider, which a reader installs.
   await mkdir(join(project, "documentation/node_modules"), { recursive: true });
   await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
+  await symlink(
+    join(root, "node_modules/@statelyai"),
+    join(project, "documentation/node_modules/@statelyai"),
+  );
   const own = { "agents/booking.ts": booking, "providers.d.ts": PROVIDERS };
   await compile("documentation", { ...Object.fromEntries(blocks), ...own });
 });

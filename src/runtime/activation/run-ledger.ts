@@ -26,7 +26,9 @@ import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
 import type { OpenRequest, RunStateChange, RunState } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
-import { RunSystem } from "../scheduler/run-system.ts";
+import { RunActor, TRANSITIONS } from "../system/run-actor.ts";
+import type { LifecycleEvent, RunStateOwner } from "../system/run-actor.ts";
+import type { LifecycleState, RunFacts } from "../system/run-snapshot.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 
 /** A message for the agent of a run. */
@@ -48,11 +50,11 @@ export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", res
 const SNAPSHOT_EVERY = 256;
 
 /** Keeps a run's state, its phase, its row in the list of runs and its log consistent. */
-export class RunLedger {
+export class RunLedger implements RunStateOwner {
   readonly runId: RunId;
   readonly recorder: Recorder;
-  /** The actors of the run for the inspector of the runtime, if there is one. */
-  readonly system: RunSystem | undefined;
+  /** The actor of the run. */
+  readonly actor: RunActor;
   readonly #now: () => number;
   #lifecycle: LifecycleState = "idle";
   #state: RunState;
@@ -68,7 +70,7 @@ export class RunLedger {
   #isLeaving = false;
 
   constructor(
-    { environment, inspect, telemetry }: RunContext,
+    { environment, system }: RunContext,
     recorder: Recorder,
     state: RunState,
     { cursor, run, snapshot }: Claim,
@@ -76,7 +78,6 @@ export class RunLedger {
     const { runId } = cursor;
     this.runId = runId;
     this.recorder = recorder;
-    this.system = inspect && new RunSystem(runId, TRANSITIONS, { inspect, telemetry });
     this.#state = state;
     this.#started = startedOf(state);
     this.#row = run;
@@ -85,6 +86,24 @@ export class RunLedger {
     this.#key = run?.alias;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
+    this.actor = new RunActor(system, runId, this);
+  }
+
+  get lifecycle(): LifecycleState {
+    return this.#lifecycle;
+  }
+
+  /** What an inspector sees of the run. */
+  get facts(): RunFacts {
+    const { turns, open } = this.#state;
+    const started = this.#started;
+    return {
+      agent: this.agent,
+      key: this.#key,
+      request_id: started?.accepted.requestId,
+      turns,
+      queued: open.length - (started === undefined ? 0 : 1),
+    };
   }
 
   /** What the run is doing. The rows of the run and of its request are derived from this. */
@@ -95,7 +114,7 @@ export class RunLedger {
   /** Changes the phase. */
   enter(event: LifecycleEvent): void {
     this.#lifecycle = TRANSITIONS[this.#lifecycle][event] ?? this.#lifecycle;
-    this.system?.enter(event);
+    this.actor.entered(event);
   }
 
   /** Milliseconds since 1970. */
@@ -463,21 +482,3 @@ export function notWritten(cause: unknown): AgentError {
   if (cause instanceof AgentError) return cause;
   return new AgentError("unavailable", "the log cannot be written at present", { retryAfterS: 1, cause });
 }
-
-/**
- * What changes the phase of a run: a turn starts, waits for input, is held, continues or ends; the run is passivated.
- */
-type LifecycleEvent = "start" | "wait" | "hold" | "continue" | "end" | "close";
-
-/** The state of a run: its phase, or `closed` when it is no longer in memory. */
-type LifecycleState = RunPhase | "closed";
-
-/** The next state for each event in each state. Other events change nothing. */
-const TRANSITIONS: Readonly<Record<LifecycleState, { readonly [Event in LifecycleEvent]?: LifecycleState }>> =
-  {
-    idle: { start: "running", close: "closed" },
-    running: { wait: "waiting", hold: "held", end: "idle", close: "closed" },
-    waiting: { continue: "running", hold: "held", end: "idle", close: "closed" },
-    held: { continue: "running", end: "idle", close: "closed" },
-    closed: {},
-  };

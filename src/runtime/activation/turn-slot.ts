@@ -557,7 +557,7 @@ interface OpenTurnOptions {
 /** Creates the turn of the started request of a run; `undefined` if none has started. */
 export function openTurn(
   context: RunContext,
-  { runId, key, recorder, started, state, system }: RunLedger,
+  { runId, key, recorder, started, state, actor }: RunLedger,
   { agent, speaker, journal, inbox, listener }: OpenTurnOptions,
 ): ActiveTurn | undefined {
   if (started?.turn === undefined) return undefined;
@@ -574,7 +574,7 @@ export function openTurn(
     prompt: state.prompts?.[agent.name],
     recorder,
     inbox,
-    system,
+    run: actor,
     listener,
   });
 }

@@ -1,5 +1,3 @@
-import { createActor, fromPromise } from "xstate";
-import type { AnyActorRef } from "xstate";
 import { isInstance } from "../../errors.ts";
 import { createSpeaker } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
@@ -19,6 +17,9 @@ import { performRemotely } from "../remote/remote-session.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { Transcript } from "../replay/transcript.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
+import { stopActor } from "../system/actor-system.ts";
+import { HandlerActor } from "../system/handler-actor.ts";
+import type { HandlerParent } from "../system/handler-actor.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
 import { ResultWithFiles, toHandlerResult, toRemoteAnswer } from "./answer.ts";
@@ -56,14 +57,12 @@ export class Actor implements ActorContext {
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
   readonly files: Artifact[] = [];
-  /** Its actor in the system of the run, if the runtime has an inspector. */
-  ref: AnyActorRef | undefined;
   /** The actor on another server that the agent is asked or told as. */
   remoteActor: RemoteActor | undefined;
   /** The tells that the handler has sent. The actor ends when all of them have arrived. */
   readonly tells: Promise<unknown>[] = [];
   #unawaited: Set<AskedInput> | undefined;
-  #signal: AbortSignal = NEVER;
+  #handler: HandlerActor | undefined;
 
   readonly #caller: Actor | undefined;
 
@@ -93,7 +92,12 @@ export class Actor implements ActorContext {
 
   /** Aborts when the actor is stopped. */
   get signal(): AbortSignal {
-    return this.#signal;
+    return this.#handler?.signal ?? NEVER;
+  }
+
+  /** Its actor of XState; before the handler starts, that of what starts it. */
+  get node(): HandlerParent {
+    return this.#handler ?? this.#caller?.node ?? this.turn.run;
   }
 
   /** Its open waits for input that its code has not awaited. */
@@ -123,43 +127,43 @@ export class Actor implements ActorContext {
   }
 
   /**
-   * Runs a handler of the agent as an XState actor. Returns a function that stops it; after that `end` is not
-   * called.
+   * Runs a handler of the agent as an XState actor, a child of the one that called it. Returns a function that stops it;
+   * after that `end` is not called.
    */
   start(asked: Invocation, end: HandlerEnd): () => void {
-    const { runId, accepted } = this.turn;
-    const { environment } = this.turn.context;
-    const address = { runId, requestId: accepted.requestId };
-    let over = false;
+    const { runId, accepted, context } = this.turn;
+    const { environment, system } = context;
+    const { name: operation, input } = asked;
+    const { callId: id } = this.call;
     this.turn.activity.begin(this.scope.path);
-    const answer = async (signal: AbortSignal): Promise<void> => {
-      this.#signal = signal;
-      const { tell, thrown } = await this.#perform(asked, end);
-      if (signal.aborted) return;
-      over = true;
+    const handler = new HandlerActor(system, {
+      parent: this.node,
+      id,
+      agent: this.agent.name,
+      input: { operation, input },
+    });
+    this.#handler = handler;
+    let over = false;
+    const run = async (): Promise<void> => {
+      const { tell, thrown, output } = await this.#perform(asked, end);
+      if (handler.isStopped) return;
       const divergence = this.scope.end();
-      if (divergence) this.turn.diverge(divergence, thrown);
-      else tell();
+      if (divergence) {
+        this.turn.diverge(divergence, thrown);
+        stopActor(handler);
+        return;
+      }
+      over = true;
+      // Its end comes before what follows from it, which may be the end of its caller.
+      if (thrown === undefined) handler.done(output);
+      else handler.failed(thrown);
+      tell();
     };
-    const { system } = this.turn;
-    if (system) {
-      const { name: operation, input } = asked;
-      const { callId: id } = this.call;
-      const about = { id, agent: this.agent.name, operation, input };
-      const failed = (thrown: unknown): void => end.failed(thrown, false);
-      const { ref, stop } = system.start(about, this.#caller?.ref, answer, failed);
-      this.ref = ref;
-      return () => {
-        if (!over) environment.attribute(address, stop);
-      };
-    }
-    const actor = createActor(handler, { input: answer });
-    // Without an error observer, XState would throw the error in the process.
-    actor.subscribe({ error: (thrown) => end.failed(thrown, false) });
-    actor.start();
+    run().catch((thrown: unknown) => end.failed(thrown, false));
     return () => {
-      // An ended handler lets its actor end by itself; aborting its signal would cost 20 µs.
-      if (!over) environment.attribute(address, () => actor.stop());
+      // An ended handler lets its actor end by itself.
+      if (over) return;
+      environment.attribute({ runId, requestId: accepted.requestId }, () => stopActor(handler));
     };
   }
 
@@ -209,7 +213,7 @@ export class Actor implements ActorContext {
   async #perform(
     { name, operation, input }: Invocation,
     { done, continued, failed }: HandlerEnd,
-  ): Promise<{ readonly tell: () => void; readonly thrown?: unknown }> {
+  ): Promise<PerformedHandler> {
     const { runId, accepted } = this.turn;
     const { environment } = this.turn.context;
     let parsed: unknown;
@@ -228,7 +232,8 @@ export class Actor implements ActorContext {
     try {
       if (remote) {
         const result = await performRemotely(this, remote, { name, input });
-        return { tell: () => done(toRemoteAnswer(result, { operation: name, transcript: this.transcript })) };
+        const answer = toRemoteAnswer(result, { operation: name, transcript: this.transcript });
+        return { tell: () => done(answer), output: answer.output };
       }
       const turn = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const handle = operation.read === true ? (new ReadHandle(turn, undefined) as unknown as Turn) : turn;
@@ -254,7 +259,7 @@ export class Actor implements ActorContext {
         for (const file of stored) this.#publish(file);
         done(answer);
       };
-      return { tell };
+      return { tell, output: answer.output };
     } catch (thrown) {
       return { tell: () => failed(thrown, false), thrown };
     }
@@ -288,9 +293,12 @@ export class Actor implements ActorContext {
 
 const NEVER: AbortSignal = new AbortController().signal;
 
-const handler = fromPromise<void, (signal: AbortSignal) => Promise<void>>(({ input, signal }) =>
-  input(signal),
-);
+/** A handler that has ended: a function that reports its end, and what it returned or threw. */
+interface PerformedHandler {
+  readonly tell: () => void;
+  readonly output?: Json;
+  readonly thrown?: unknown;
+}
 
 /** An actor's memory, including the changes of this actor. */
 interface ActorMemory extends Memory {

@@ -10,6 +10,8 @@ import type {
 } from "xstate";
 import type { MachineStatus } from "../../protocol/events/event-body.ts";
 import type { Json } from "../../protocol/json.ts";
+import { inMachineSystem } from "../system/machine-system.ts";
+import type { OwnParts } from "../system/machine-system.ts";
 import { callOf } from "./actors.ts";
 import type { ActorCall } from "./actors.ts";
 import { isMachine } from "./chart/chart.ts";
@@ -26,6 +28,12 @@ export interface StartedPromise {
   readonly start: () => unknown;
   /** What it calls; absent for a promise of the machine itself. */
   readonly call: ActorCall | undefined;
+}
+
+/** What a machine is created with. */
+export interface ChildMachineOptions extends ActorOptions<AnyStateMachine>, OwnParts {
+  readonly parent: AnyActorRef;
+  readonly inspect: OwnParts["inspect"];
 }
 
 /** The owner of a machine's actors. */
@@ -85,9 +93,12 @@ export class JournaledMachine {
     this.#machine = journaled;
   }
 
-  /** Creates an actor of the machine, to be started by the host. */
-  create(host: LogicHost, options: ActorOptions<AnyStateMachine>): Actor<AnyStateMachine> {
-    const actor = createActor(this.#machine, options);
+  /** Creates an actor of the machine below that of its handler, to be started by the host. */
+  create(host: LogicHost, { parent, ...options }: ChildMachineOptions): Actor<AnyStateMachine> {
+    const { scheduler, inspect, ...more } = options;
+    const actor = inMachineSystem(parent, { scheduler, inspect }, () =>
+      createActor(this.#machine, { ...more, parent }),
+    );
     this.#hosts.add(actor, host);
     return actor;
   }

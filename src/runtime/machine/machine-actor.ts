@@ -1,5 +1,6 @@
 import type {
   Actor as MachineRef,
+  ActorRefLike,
   AnyActorRef,
   AnyMachineSnapshot,
   AnyStateMachine,
@@ -19,6 +20,8 @@ import { toJson } from "../journal/json-limits.ts";
 import { copyPlain } from "../journal/plain-copy.ts";
 import type { MachineState } from "../journal/records.ts";
 import type { ReplayScope } from "../replay/scope.ts";
+import { machineTree, stopActor } from "../system/actor-system.ts";
+import type { ActorTree } from "../system/actor-system.ts";
 import { toActorPath } from "./calls/actor-path.ts";
 import type { MachineCalls } from "./calls/machine-calls.ts";
 import { MachinePromises } from "./calls/promises.ts";
@@ -84,6 +87,9 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   readonly #transitions: Transitions;
   readonly #restored: MachineState | undefined;
   readonly #machine: MachineRef<AnyStateMachine>;
+  readonly #tree: ActorTree;
+  /** The machine, as it was announced: it makes its first steps before its constructor ends. */
+  #first: ActorRefLike | undefined;
   #restoring = false;
   /** The newest event that the machine has processed. */
   #event: EventObject | undefined;
@@ -109,18 +115,18 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#promises = new MachinePromises(this, run.effect);
     this.#restored = run.restored;
     const kept = run.restored?.snapshot ?? run.kept;
-    const passOn = actor.turn.system?.inspectorOf(actor.ref);
     this.#machine = run.journaled.create(this, {
-      clock: this.#timers,
+      parent: actor.node.ref,
+      scheduler: this.#timers,
       id: `${scope.path}/machine`,
-      inspect: (event) => {
-        passOn?.(event);
-        this.#inspect(event);
-      },
+      src: actor.agent.name,
+      inspect: (event) => this.#inspect(event),
       input: run.event,
       ...(kept !== undefined && { snapshot: kept as unknown as Snapshot<unknown> }),
     });
     this.#timers.follow(this.#machine);
+    this.#tree = machineTree(this.#machine);
+    actor.node.started(this.#tree);
   }
 
   get isRehearsed(): boolean {
@@ -228,7 +234,9 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
 
   /** Collects the steps of the machine, and records the changes of the machines inside it. */
   #inspect(event: InspectionEvent): void {
-    const isRoot = event.rootId === (event.actorRef as AnyActorRef).sessionId;
+    const { actorRef: seen } = event;
+    if (event.type === "@xstate.actor") this.#first ??= seen;
+    const isRoot = seen === this.#first;
     if (event.type === "@xstate.event") {
       if (isRoot && event.event.type !== INIT) this.#transitions.sent();
     } else if (event.type === "@xstate.microstep") {
@@ -338,7 +346,8 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     if (this.#ended) return;
     this.#ended = true;
     this.#transitions.stop();
-    this.#machine.stop();
+    this.actor.node.ended(this.#tree);
+    stopActor(this.#machine);
   }
 }
 

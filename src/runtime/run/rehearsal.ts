@@ -16,6 +16,7 @@ import type { LoadedRun, PassivatedTurn } from "../replay/load-run.ts";
 import { startedOf } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { Inbox } from "../scheduler/inbox.ts";
+import { ActorSystem } from "../system/actor-system.ts";
 import { secretsOf } from "./run.ts";
 
 /** Whether a code continues a turn. */
@@ -138,12 +139,14 @@ interface LoadedTurn {
 }
 
 async function rehearseWith(
-  context: RunContext,
+  shared: RunContext,
   agent: Agent,
   { claim, loaded, passivated: { journal }, accepted }: LoadedTurn,
   limit: RehearsalLimit,
 ): Promise<Rehearsed> {
   const { state, bodies } = loaded;
+  // Several turns of a run can be rehearsed at once, and a system has one actor for a run.
+  const context = { ...shared, system: new ActorSystem(shared) };
   const recorder = new Recorder(context, claim.cursor, NO_LISTENER);
   const ledger = new RunLedger(context, recorder, state, claim);
   const secrets = secretsOf(loaded);

@@ -20,6 +20,7 @@ import type { LoadedRun } from "../replay/load-run.ts";
 import { startedOf } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
+import type { RunActor } from "../system/run-actor.ts";
 import { findEffect } from "./find-effect.ts";
 import { Reads } from "./reads.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
@@ -166,6 +167,11 @@ export class Run implements RecorderListener {
     await this.#ledger.committed();
   }
 
+  /** The run as an actor of XState. */
+  get actor(): RunActor {
+    return this.#ledger.actor;
+  }
+
   /** What the run has open, as operators see it. */
   get open(): LoadedActor | undefined {
     return this.#requests.open;
@@ -187,8 +193,12 @@ export class Run implements RecorderListener {
     this.#listener.failed(this, error);
   }
 
-  /** Processes a message and answers it when the result is committed. */
-  async deliver(message: RunMessage, isRepeated = false): Promise<RunReceipt> {
+  /** Puts a message into the mailbox of the run's actor, and answers it when the result is committed. */
+  deliver(message: RunMessage, isRepeated = false): Promise<RunReceipt> {
+    return this.#ledger.actor.deliver(message.kind, () => this.#process(message, isRepeated));
+  }
+
+  async #process(message: RunMessage, isRepeated: boolean): Promise<RunReceipt> {
     this.#messages += 1;
     try {
       const reply = await this.#answer(message, isRepeated);

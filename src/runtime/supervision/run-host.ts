@@ -13,11 +13,13 @@ import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import { Run } from "../run/run.ts";
 import type { RunListener } from "../run/run.ts";
 import type { HostContext } from "../run-context.ts";
+import type { LoadedRuns } from "../system/actor-system.ts";
+import type { RunActor } from "../system/run-actor.ts";
 import { livingOthers } from "./own-runs.ts";
 import type { Recovery } from "./recovery.ts";
 
 /** Loaded runs. The least recently used idle run is passivated first. */
-export class RunHost implements RouterHandler, RunListener {
+export class RunHost implements RouterHandler, RunListener, LoadedRuns {
   readonly #context: HostContext;
   readonly #recovery: Recovery;
   readonly #entries = new Map<RunId, Entry>();
@@ -200,6 +202,14 @@ export class RunHost implements RouterHandler, RunListener {
     await Promise.allSettled([...this.#entries.values()].map(async ({ loading }) => loading));
     await Promise.allSettled(this.#loaded.map((run) => run.flush({ isFailure })));
     for (const run of this.#loaded) this.drop(run);
+  }
+
+  find(runId: RunId): RunActor | undefined {
+    return this.peek(runId)?.actor;
+  }
+
+  all(): readonly RunActor[] {
+    return this.#loaded.map(({ actor }) => actor);
   }
 
   /** The run, if it is in memory. */

@@ -28,13 +28,13 @@ import type { Inbox } from "../scheduler/inbox.ts";
 import { ParkedCalls } from "../scheduler/parked-calls.ts";
 import { Quiescence } from "../scheduler/quiescence.ts";
 import type { QuiescenceListener } from "../scheduler/quiescence.ts";
-import type { RunSystem } from "../scheduler/run-system.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { newCounts } from "../scheduler/turn-counts.ts";
 import type { TurnCounts } from "../scheduler/turn-counts.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { placeOf } from "./place-of.ts";
+import type { RunActor } from "../system/run-actor.ts";
 import type { TurnEnd } from "./turn-end.ts";
 import { TurnPrompts } from "./turn-prompts.ts";
 
@@ -85,7 +85,8 @@ export interface TurnOptions {
   /** The unread messages of the run. */
   readonly inbox: Inbox;
   /** The actors of the run for an inspector, if there is one. */
-  readonly system: RunSystem | undefined;
+  /** The actor of the run. */
+  readonly run: RunActor;
   readonly listener: TurnListener;
 }
 
@@ -99,8 +100,8 @@ export class ActiveTurn implements QuiescenceListener {
   /** The memory of the run's agents when the turn started. */
   readonly memory: JsonObject;
   readonly recorder: Recorder;
-  /** The actors of the run for an inspector, if there is one. */
-  readonly system: RunSystem | undefined;
+  /** The actor of the run. */
+  readonly run: RunActor;
   /** The depth of the requested agent among its callers on other servers. */
   readonly depth: number;
   readonly root: OpenCall;
@@ -148,7 +149,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.journal = journal;
     this.memory = memory;
     this.recorder = recorder;
-    this.system = options.system;
+    this.run = options.run;
     this.#prompt = options.prompt;
     this.listener = listener;
     this.inbox = inbox;

@@ -90,17 +90,18 @@ test("an inspector sees a run, its turn, its calls and their machines as one tre
   const asked = runtime.process("team", { type: "ChatRequest", input: "go", request_id: "asked" });
   await environment.idle();
   const { runId } = await asked;
+  const run = `troupe > ${runId}`;
   const open = [
-    `${runId}`,
-    `${runId} > c1`,
-    `${runId} > c1 > c1.1`,
-    `${runId} > c1 > c1.1 > c1.1/machine`,
-    `${runId} > c1 > c1.1 > c1.1/machine > help`,
-    `${runId} > c1 > c1.1 > c1.1.1`,
+    run,
+    `${run} > c1`,
+    `${run} > c1 > c1.1`,
+    `${run} > c1 > c1.1 > c1.1/machine`,
+    `${run} > c1 > c1.1 > c1.1/machine > help`,
+    `${run} > c1 > c1.1 > c1.1.1`,
   ];
-  expect(tree.paths.filter((path) => path.startsWith(String(runId)))).toEqual([
+  expect(tree.paths.filter((path) => path.startsWith(run))).toEqual([
     ...open,
-    `${runId} > c1 > c1.1 > c1.1.1 > c1.1.1.1`,
+    `${run} > c1 > c1.1 > c1.1.1 > c1.1.1.1`,
   ]);
   const states = tree.events
     .filter((event) => event.type === "@xstate.snapshot")
@@ -125,7 +126,7 @@ test("an inspector sees a run, its turn, its calls and their machines as one tre
   await environment.idle();
   await answer;
   await environment.idle();
-  expect(revived.paths.filter((path) => path.startsWith(String(runId)))).toEqual(open);
+  expect(revived.paths.filter((path) => path.startsWith(run))).toEqual(open);
   expect(await again.status("asked")).toMatchObject({ finish_reason: "success" });
   const closed = again.close();
   await environment.idle();
