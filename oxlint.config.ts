@@ -112,7 +112,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["api", "feeds", "inspection", "lazy", "limits", "lists", "run-context"],
+    shared: ["answer-links", "api", "feeds", "inspection", "lazy", "limits", "lists", "run-context"],
     rooms: {
       system: [],
       secrets: [],

@@ -6,7 +6,7 @@ import type { Authenticate, Authenticator, Principal } from "../ports/principal.
 import type { SecretStore } from "../ports/secret-store.ts";
 import { isObject } from "../protocol/json.ts";
 import { LruMap } from "../shared/lru-map.ts";
-import { AUTH } from "../runtime/secrets/stored-secrets.ts";
+import { AUTH } from "../runtime/secrets/secret-prefixes.ts";
 import { answerKeys } from "./key-routes.ts";
 
 /** What a new key gives. */

@@ -3,7 +3,7 @@ import type { Authenticated, Principal } from "../ports/principal.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Fields, JsonObject } from "../protocol/json.ts";
 import { TextSigner } from "../runtime/secrets/text-signer.ts";
-import { AUTH } from "../runtime/secrets/stored-secrets.ts";
+import { AUTH } from "../runtime/secrets/secret-prefixes.ts";
 import { memorySecrets } from "../storage/memory/secrets.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { cookieOf, toCookie } from "./cookies.ts";

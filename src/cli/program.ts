@@ -145,6 +145,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     events: async () => (await import("./lists/events.ts")).eventsCommand(),
     waits: async () => (await import("./lists/waits.ts")).waitsCommand(),
     resume: async () => (await import("./requests/resume.ts")).resumeCommand(),
+    "answer-link": async () => (await import("./requests/answer-link.ts")).answerLinkCommand(),
     cancel: async () => (await import("./requests/cancel.ts")).cancelCommand(),
     fork: async () => (await import("./lists/run-changes.ts")).forkCommand(),
     remove: async () => (await import("./lists/run-changes.ts")).removeCommand(),

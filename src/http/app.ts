@@ -8,6 +8,7 @@ import type { ReadinessPart } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import { agentRoutes, endpoints, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
+import { ANSWER_LINKS } from "../runtime/agent/answer-link.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
 import { addInspection, isInspection } from "./console/add-inspection.ts";
@@ -23,6 +24,7 @@ import { createMetrics } from "./metrics/metrics.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
+import { addAnswerPages, isAnswerLink, isAnswerPath } from "./routes/answer-pages.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import type { Host, Place } from "./routes/host.ts";
@@ -73,7 +75,8 @@ export function createApp(
   checkRoots({ name: "authenticate", roots }, runtime);
   const refuse = createRefuse(adapters);
   const guard = createGuard(guardOptions, adapters, refuse, {
-    ...(console && { isPublic: isForConsole }),
+    isPublic: (c) => (console !== undefined && isForConsole(c)) || (native && isAnswerLink(c)),
+    isVisited: native ? isAnswerPath : undefined,
     isOwn: isInspection,
     report: metrics.refused,
   });
@@ -100,6 +103,10 @@ export function createApp(
   if (console) {
     addConsole(app, console, host.mount, signIn);
     addInspection(app, runtime, console.version);
+  }
+  if (native) {
+    checkRoots({ name: "native", roots: [ANSWER_LINKS] }, runtime);
+    addAnswerPages(app, host);
   }
   const cursors = new PollCursors();
   const addPlaces = (to: Hono<AppEnv>, places: readonly Place[]): void => {

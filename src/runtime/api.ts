@@ -3,6 +3,7 @@ import type { LogFigures, LogHealth } from "../ports/event-log.ts";
 import type { Readiness } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
+import type { AnswerLinks } from "./answer-links.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
@@ -107,6 +108,9 @@ export interface Runtime {
 
   /** Lists the open waits for input of all runs, oldest first. */
   waits(query: WaitsQuery): Promise<WaitsPage>;
+
+  /** Addresses at which one wait can be answered by whoever has them, for example from a mail. */
+  readonly answerLinks: AnswerLinks;
 
   /** Creates a run without a turn, or finds the run that has the key. */
   createRun(agent: string, options: CreateRunOptions): Promise<RunId>;

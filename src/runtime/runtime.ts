@@ -25,6 +25,7 @@ import { createReadiness } from "./readiness.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
+import { createAnswerLinks } from "./queries/answer-links.ts";
 import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { startSchedules } from "./supervision/schedules.ts";
@@ -240,6 +241,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     );
   };
 
+  const answerLinks = createAnswerLinks({
+    log,
+    environment,
+    queries,
+    signer: context.secrets.signer,
+    async answer(agent, { requestId, waitId, values, resumeId }) {
+      await process(agent, {
+        type: "ResumeWithInput",
+        request_id: requestId,
+        wait_id: waitId,
+        request_keys: values,
+        resume_id: resumeId,
+      });
+    },
+  });
   const parts = { queries, keyed, timer: environment.timer, process };
 
   return {
@@ -275,6 +291,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     find: (agent, key) => keyed.find(agent, key),
     run: (runId) => queries.details(runId),
     requests: (runId) => queries.requests(runId),
+    answerLinks,
     runs: (query) => queries.runs(query),
     watchRuns: (watched) => queries.watchRuns(watched),
     waits: (query) => queries.waits(query),

@@ -50,6 +50,8 @@ export interface PathRules {
   readonly isPublic?: (c: Context<AppEnv>) => boolean;
   /** Whether a request is only for the pages of the server itself, also if other origins are allowed. */
   readonly isOwn?: (c: Context<AppEnv>) => boolean;
+  /** Whether people may come to a path from pages of other sites, by a link. */
+  readonly isVisited?: ((path: string) => boolean) | undefined;
   /** Gets a line for each origin whose pages are refused. */
   readonly report?: ((line: string) => void) | undefined;
 }
@@ -73,7 +75,7 @@ export function createGuard(
   { allowedHosts = [], allowedOrigins = [], token, authenticate: given, trustProxy = false }: GuardOptions,
   wires: readonly GuardedWire[],
   refuse: Refuse,
-  { isPublic = NOTHING, isOwn = NOTHING, report }: PathRules = {},
+  { isPublic = NOTHING, isOwn = NOTHING, isVisited = () => false, report }: PathRules = {},
 ): Guard {
   if (token !== undefined && given !== undefined) {
     throw new AgentError("invalid_request", "the server has both a token and authenticate", {
@@ -89,7 +91,7 @@ export function createGuard(
     wires.flatMap(({ headers = {} }) => headers),
     isOwn,
     report,
-    (path) => authenticator?.isVisited?.(path) === true,
+    (path) => isVisited(path) || authenticator?.isVisited?.(path) === true,
   );
 
   /** What the check of who makes a request answers itself, at its own paths. */

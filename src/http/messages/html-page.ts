@@ -39,12 +39,14 @@ ${body}
       "frame-ancestors 'none'",
     ].join("; "),
     "cross-origin-opener-policy": "same-origin",
+    // A form of a page without a referrer has no origin either, and would be refused.
+    "referrer-policy": "same-origin",
   };
   return new Response(html, { status, headers });
 }
 
 /** A text as HTML shows it, also between quotes. */
-function toHtml(text: string): string {
+export function toHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 

@@ -4,6 +4,7 @@ import type { RequestId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { unsettled } from "../../shared/deferred.ts";
+import { toAnswerLink } from "../agent/answer-link.ts";
 import { toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress, ActorPlace } from "../agent/actor-address.ts";
 import type { Agent, Collaborators, Messages, Operations, Schema, Tool } from "../agent/agent.ts";
@@ -12,6 +13,7 @@ import { checkAgent } from "../agent/definition/check-definition.ts";
 import { noChat, toInvocation } from "../agent/resolve-operation.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
 import type {
+  AnswerLinkOptions,
   Artifact,
   ArtifactOptions,
   AskOptions,
@@ -47,7 +49,7 @@ import { call, effect, usedAs } from "./calls.ts";
 import { ask, schedule, tell } from "./requests.ts";
 import { SelectedMessages, receiveMessage, receivedMessages, select } from "./receive.ts";
 import type { MessageWait } from "./receive.ts";
-import { askForInput, sleepFor } from "./waits.ts";
+import { AskedInput, askForInput, sleepFor } from "./waits.ts";
 
 /** The turn object of a handler: one sequence of an actor's steps. */
 export class TurnHandle implements ToolTurn {
@@ -204,6 +206,15 @@ export class TurnHandle implements ToolTurn {
     options: Partial<TimedWaitOptions> = {},
   ): Promise<unknown> {
     return askForInput(this.#sequence, asked, options);
+  }
+
+  answerLink(wait: Promise<unknown>, options: AnswerLinkOptions = {}): Promise<string> {
+    const { turn } = this.#actor;
+    if (!(wait instanceof AskedInput) || wait.callId === undefined)
+      throw new TypeError("turn.answerLink needs what turn.waitForInput has returned");
+    const linked = { runId: turn.runId, requestId: turn.accepted.requestId, callId: wait.callId };
+    // The time is journaled, so the link is the same on a replay. Signing it has no effect.
+    return handled(toAnswerLink(turn.context.secrets.signer, linked, options, this.now()));
   }
 
   get receive(): Receive<Messages> {

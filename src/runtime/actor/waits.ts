@@ -21,6 +21,8 @@ import type { Sequence } from "./sequence.ts";
 
 /** The result of `turn.waitForInput`: a promise that knows whether the code of the agent awaits it. */
 export class AskedInput extends Promise<unknown> {
+  /** The call that is answered, once it has its place in the log. */
+  callId: CallId | undefined;
   /** What it asks for. */
   keys: readonly string[] = [];
   /** Called when it is awaited for the first time. */
@@ -56,7 +58,10 @@ export function askForInput(
   };
   const awaited = (): boolean => actor.unawaited.delete(input);
   input.whenAwaited = awaited;
-  waitForInput(sequence, asked, { ...options, note })
+  const place = (callId: CallId): void => {
+    input.callId = callId;
+  };
+  waitForInput(sequence, asked, { ...options, note, place })
     .then(resolve, reject)
     .finally(awaited);
   // A refused wait must not end the process, so its rejection is handled here, without counting as the await of the
@@ -65,11 +70,17 @@ export function askForInput(
   return input;
 }
 
-/** Resolves with the values; with `undefined` if no answer came in time. `note` gets what is asked. */
+/** What the result of a wait learns of it at once: what is asked, and its call. */
+interface AskedOptions {
+  readonly note: (asked: Questions) => void;
+  readonly place: (callId: CallId) => void;
+}
+
+/** Resolves with the values; with `undefined` if no answer came in time. */
 async function waitForInput(
   sequence: Sequence,
   asked: Schema<unknown> | { readonly [key: string]: string },
-  { timeoutMs, approval, note }: Partial<TimedWaitOptions> & { readonly note: (asked: Questions) => void },
+  { timeoutMs, approval, note, place }: Partial<TimedWaitOptions> & AskedOptions,
 ): Promise<unknown> {
   const { actor } = sequence;
   checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, actor.describe("turn.waitForInput"));
@@ -84,7 +95,7 @@ async function waitForInput(
   note(questions);
   const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
   let isLogged = true;
-  const values = await sequence.issue(
+  const issued = sequence.issue(
     waitSignature(questions),
     (step) => {
       isLogged = false;
@@ -99,6 +110,9 @@ async function waitForInput(
     },
     { isChecked: true },
   );
+  // The position is taken before anything is awaited.
+  place(sequence.scope.callId);
+  const values = await issued;
   let given: unknown = values ?? undefined;
   try {
     if (values !== null && schema !== undefined)

@@ -118,6 +118,13 @@ export interface Turn<
     when: ScheduledTime,
   ): Promise<{ readonly requestId: RequestId }>;
 
+  /**
+   * The address, below that of the server, at which whoever has it can answer a question of this turn without an account:
+   * `const answer = turn.waitForInput(…); const link = await turn.answerLink(answer)`. It shows the form, works without
+   * scripts, and ends with the question or when its time is over. It is equal on replay.
+   */
+  answerLink(wait: Promise<unknown>, options?: AnswerLinkOptions): Promise<string>;
+
   /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
   waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;
   /** Asks the caller for values that fit a schema, and waits as long as needed. */
@@ -287,6 +294,16 @@ export type ToldBody<
 
 /** The body of a message as its schema parses it. */
 export type MessageBody<Message> = Message extends Schema<infer Body> ? Body : never;
+
+/** Who gets an address to answer one wait at, and for how long. */
+export interface AnswerLinkOptions {
+  /** How long the address works, in milliseconds; it ends with the wait in any case. Default seven days. */
+  readonly expiresMs?: number;
+  /** The person it is for, at most 48 bytes. Others who come later read the name of who has answered. */
+  readonly name?: string;
+  /** The roles that its holder has for this answer. Default: none. */
+  readonly roles?: readonly string[];
+}
 
 /** Options of `turn.waitForInput`. */
 export interface WaitOptions {

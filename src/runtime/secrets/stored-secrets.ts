@@ -3,13 +3,12 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { AUTH } from "./secret-prefixes.ts";
+import { TextSigner } from "./text-signer.ts";
 import { secretNamesIn, withSecrets } from "./config-secrets.ts";
 
 /** How the names of the secrets of sign-ins begin. No run refers to them, so they are never swept. */
 export const SIGN_INS = "sign-in/";
-
-/** How the names of what the server keeps to know its clients begin: API keys, and keys to sign with. Never swept either. */
-export const AUTH = "auth/";
 
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
@@ -40,10 +39,14 @@ export class StoredSecrets {
 
   readonly #delay: RemovalDelay | undefined;
 
+  /** Signs what the runtime gives away, with keys of this store. */
+  readonly signer: TextSigner;
+
   constructor(options: StoredSecretsOptions) {
     this.#options = options;
     const remove = (names: readonly string[]): Promise<void> =>
       this.#removeUnused(names).catch((error: unknown) => this.#notCollected(error));
+    this.signer = new TextSigner(options.secrets, () => options.environment.newId());
     if (options.log.node !== undefined) this.#delay = new RemovalDelay(options.environment, remove);
   }
 

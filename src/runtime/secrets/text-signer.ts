@@ -3,7 +3,7 @@ import { isObject } from "../../protocol/json.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";
 import { fromBase64url, toBase64url } from "../../shared/base64url.ts";
 import { LruMap } from "../../shared/lru-map.ts";
-import { AUTH } from "./stored-secrets.ts";
+import { AUTH } from "./secret-prefixes.ts";
 
 /**
  * Signs what the server gives away and believes when it comes back: sessions, links. The keys are in the secret store, so a

@@ -13,6 +13,8 @@ export interface TabOptions {
   readonly others?: readonly string[];
   /** How many pixels of the screen a pixel of the page has; 2 is a page at 200 %. */
   readonly zoom?: number;
+  /** Whether pages can run scripts. Default true. */
+  readonly scripts?: boolean;
   /** Shares cookies and storage with another tab. */
   readonly beside?: Tab;
 }
@@ -37,7 +39,16 @@ let browser: Promise<Browser> | undefined;
 /** A function that opens tabs in the browser of this process. */
 export function useBrowser(): OpenTab {
   return async (skip, url, options = {}) => {
-    const { theme = "light", width = 1280, height = 800, zoom = 1, expected, beside, others = [] } = options;
+    const {
+      theme = "light",
+      width = 1280,
+      height = 800,
+      zoom = 1,
+      expected,
+      beside,
+      others = [],
+      scripts = true,
+    } = options;
     const executablePath = findBrowser();
     if (executablePath === undefined) {
       return skipWithout(skip, "needs Chromium or Chrome: install one (apt-get install chromium)");
@@ -51,6 +62,7 @@ export function useBrowser(): OpenTab {
         viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
         deviceScaleFactor: zoom,
         colorScheme: theme,
+        javaScriptEnabled: scripts,
       }));
     const page = await context.newPage();
     page.setDefaultTimeout(TIMEOUT_MS);
