@@ -269,7 +269,6 @@ export function sqliteLog(
     ...index,
     durability,
     reliableTail: true,
-    sharesRows: true,
     claim,
     append(cursor, batch) {
       try {
