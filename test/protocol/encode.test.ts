@@ -118,3 +118,18 @@ test("texts encode as the events that they are, also when they were joined or di
     }),
   );
 });
+
+test("a time is formatted as a date formats it", () => {
+  const time = fc.oneof(
+    fc.integer({ min: -8.64e15, max: 8.64e15 }),
+    fc.double({ min: 0, max: 4e12, noNaN: true }),
+    fc.constantFrom(0, 999, 1_000, 999.9, 1_764_000_000_000, 253_402_300_800_000),
+  );
+  fc.assert(
+    fc.property(fc.array(time, { minLength: 1 }), (times) => {
+      for (const ms of times) expect(toTimestamp(ms)).toBe(new Date(ms).toISOString());
+    }),
+  );
+  expect(() => toTimestamp(Number.NaN)).toThrow(RangeError);
+  expect(() => toTimestamp(9e15)).toThrow(RangeError);
+});

@@ -103,19 +103,25 @@ export function toEnding({ branch, call_id, attempt }: TextFields): string {
 export type TextFields = Omit<EventBody & { readonly type: "TextOutput" }, "type" | "content">;
 
 /**
- * Formats a time in milliseconds since 1970 as in events. The last text is cached, because many events of all runs
- * share a millisecond, and formatting the time costs more than an event.
+ * Formats a time in milliseconds since 1970 as in events. The text of the last second is cached up to its milliseconds, because
+ * formatting a date costs more than an event.
  */
 export function toTimestamp(ms: number): string {
-  if (ms !== lastMs) {
-    lastText = new Date(ms).toISOString();
-    lastMs = ms;
+  const second = Math.floor(ms / 1_000);
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
+    lastSecond = second;
   }
-  return lastText;
+  return `${lastText}${MILLISECONDS[Math.floor(ms - second * 1_000)]}`;
 }
 
-let lastMs = Number.NaN;
+let lastSecond = Number.NaN;
 let lastText = "";
+
+const MILLISECONDS: readonly string[] = Array.from(
+  { length: 1_000 },
+  (_, ms) => `${String(ms).padStart(3, "0")}Z`,
+);
 
 export function idOf(text: string): number {
   let id = 0;
