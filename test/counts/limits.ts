@@ -27,9 +27,9 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       commits: 4,
       events: 4,
       hops: 6,
-      rows: 10.1,
+      rows: 8.1,
       statements: 0,
-      writtenBytes: 118_000,
+      writtenBytes: 102_000,
       allocatedBytes: 168_000,
     },
     postgres: {
@@ -49,7 +49,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       hops: 105,
       rows: 106.1,
       statements: 0,
-      writtenBytes: 1_100_000,
+      writtenBytes: 680_000,
       allocatedBytes: 1_230_000,
     },
     postgres: {
@@ -68,7 +68,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       events: 102,
       hops: 44,
       statements: 0,
-      writtenBytes: 450_000,
+      writtenBytes: 350_000,
       allocatedBytes: 700_000,
     },
     postgres: {
@@ -87,7 +87,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       hops: 4,
       rows: 6.1,
       statements: 0,
-      writtenBytes: 130_000,
+      writtenBytes: 124_000,
       allocatedBytes: 310_000,
     },
     postgres: {

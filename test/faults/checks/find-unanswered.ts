@@ -4,7 +4,7 @@ import { readHeadFile } from "../../../src/storage/sqlite/format/head-file.ts";
 
 /**
  * Finds the first event of each run that may be lost: its transaction was committed, but not named by the head file when
- * the process died, so no client got an answer. Recent events whose rows that transaction deleted count as well.
+ * the process died, so no client got an answer. Recent events whose rows that transaction emptied count as well.
  */
 export function findUnanswered(directory: string): ReadonlyMap<string, number> {
   const head = readHeadFile(join(directory, "head"));
@@ -45,16 +45,13 @@ function readChunks(database: DatabaseSync, batch: number): readonly Append[] {
 }
 
 function readRecent(database: DatabaseSync, batch: number): readonly Append[] {
-  const named = database.prepare("SELECT recent FROM batch WHERE n = ?").get(batch)?.["recent"];
-  // "oldest newest checksum" of its rows; without it the events of all rows until then are in chunks too.
-  const newest = typeof named === "string" ? Number(named.split(" ")[1]) : 0;
-  const rows = database.prepare("SELECT seq, parts FROM recent").all();
-  return rows.flatMap(({ seq, parts }) => {
+  const rows = database.prepare("SELECT n, parts FROM batch WHERE parts IS NOT NULL").all();
+  return rows.flatMap(({ n, parts }) => {
     const numbers = JSON.parse(String(parts)) as number[];
     const appends: Append[] = [];
     for (let at = 0; at < numbers.length; at += PART_NUMBERS) {
       const [rid = 0, , last = 0] = numbers.slice(at, at + PART_NUMBERS);
-      appends.push({ rid, last, answered: Number(seq) <= newest });
+      appends.push({ rid, last, answered: Number(n) <= batch });
     }
     return appends;
   });

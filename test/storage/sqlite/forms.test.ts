@@ -405,8 +405,18 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 17. */
+function toSeventeenthForm(database: DatabaseSync): void {
+  for (const column of ["checksum", "parts", "body"])
+    database.exec(`ALTER TABLE batch DROP COLUMN ${column}`);
+  database.exec(`
+    CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL);
+    PRAGMA user_version = 17`);
+}
+
 /** Converts a database to format 16. */
 function toSixteenthForm(database: DatabaseSync): void {
+  toSeventeenthForm(database);
   database.exec(`
     DROP INDEX run_owner; DROP INDEX run_owner_agent; DROP INDEX wait_owner;
     ALTER TABLE run DROP COLUMN owner;

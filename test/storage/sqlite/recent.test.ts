@@ -27,9 +27,11 @@ async function appendToAll(log: EventLog, cursors: Cursor[], times: number): Pro
   return next;
 }
 
-function countRows(database: DatabaseSync, table: "chunk" | "recent"): number {
-  return Number(database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.["count"]);
+function countRows(database: DatabaseSync, what: keyof typeof ROWS): number {
+  return Number(database.prepare(`SELECT count(*) AS count FROM ${ROWS[what]}`).get()?.["count"]);
 }
+
+const ROWS = { chunk: "chunk", recent: "batch WHERE parts IS NOT NULL" } as const;
 
 function openReading(directory: string): DatabaseSync {
   const database = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
@@ -37,7 +39,7 @@ function openReading(directory: string): DatabaseSync {
   return database;
 }
 
-test("small appends of many runs are one row per commit, and later one chunk per run", async () => {
+test("small appends of many runs are in the row of their commit, and later one chunk per run", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const names = Array.from({ length: 20 }, (_, index) => `run-${index}`);
@@ -61,7 +63,7 @@ test("small appends of many runs are one row per commit, and later one chunk per
   await log.close();
 });
 
-test("when nothing is appended for a moment, all events are in chunks and no other row is left", async () => {
+test("when nothing is appended for a moment, all events are in chunks and in no other row", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const cursor = await startRun(log, "run", 1);
@@ -132,16 +134,53 @@ test("a process that is killed leaves recent events, which the next one moves in
   await log.close();
 });
 
-test("rows that a killed process had no time to delete are deleted by the next one", async () => {
+test.each([17, 18])(
+  "recent events that a killed process of an older version has left are moved into chunks (an upgrade %i)",
+  async (format) => {
+    const directory = temporaryDirectory();
+    const child = startLogChild("append", directory);
+    const heads = new Map<string, number>();
+    for await (const line of child.lines) {
+      const { run, head } = JSON.parse(line) as { readonly run: string; readonly head: number };
+      heads.set(run, head);
+      if (head > 20) child.process.kill("SIGKILL");
+    }
+    const database = new DatabaseSync(join(directory, "log.db"));
+    // Format 17 had them in a table of their own. The upgrade of its tables may have been the last thing before another kill.
+    database.exec(`
+      CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL);
+      INSERT INTO recent SELECT n, checksum, parts, body FROM batch WHERE parts IS NOT NULL;
+      UPDATE batch SET checksum = NULL, parts = NULL, body = NULL;
+      PRAGMA user_version = ${format}`);
+    if (format === 17)
+      for (const column of ["checksum", "parts", "body"])
+        database.exec(`ALTER TABLE batch DROP COLUMN ${column}`);
+    database.close();
+
+    const log = sqliteLog(directory);
+    for (const [run, head] of heads) {
+      const page = await log.read(asRunId(run), { after: 0 });
+      expect(page.head).toBeGreaterThanOrEqual(head);
+      expect(page.events).toEqual(events(1, page.head));
+    }
+    expect(openReading(directory).prepare("SELECT 1 FROM sqlite_schema WHERE name = 'recent'").get()).toBe(
+      undefined,
+    );
+    await log.close();
+  },
+);
+
+test("rows that a killed process had no time to empty are emptied by the next one", async () => {
   const directory = temporaryDirectory();
   const log = sqliteLog(directory);
   const { runId } = await startRun(log, "run", 1);
   await log.close();
   const database = new DatabaseSync(join(directory, "log.db"));
   onTestFinished(() => database.close());
-  for (const seq of [1, 2, 3]) {
-    database.prepare("INSERT INTO recent (seq, checksum, parts, body) VALUES (?, 0, '[]', '')").run(seq);
-  }
+  database.exec(
+    "UPDATE batch SET checksum = 0, parts = '[]', body = '' WHERE n > (SELECT max(n) FROM batch) - 2",
+  );
+  expect(countRows(database, "recent")).toBe(2);
 
   const again = sqliteLog(directory);
   const { cursor } = await again.claim(runId);
@@ -151,27 +190,31 @@ test("rows that a killed process had no time to delete are deleted by the next o
   await again.close();
 });
 
-test.each(["DELETE FROM recent WHERE seq = (SELECT max(seq) FROM recent)", "UPDATE recent SET parts = '[]'"])(
-  "a log whose recent events are not as they were written is refused (%s)",
-  async (change) => {
-    const directory = temporaryDirectory();
-    const child = startLogChild("append", directory);
-    let lines = 0;
-    for await (const _ of child.lines) {
-      lines += 1;
-      if (lines === 100) child.process.kill("SIGKILL");
-    }
-    const database = new DatabaseSync(join(directory, "log.db"));
-    database.exec(change);
-    database.close();
+const NEWEST = "(SELECT max(n) FROM batch WHERE parts IS NOT NULL)";
 
-    expect(() => sqliteLog(directory)).toThrow(DamagedLog);
-    const log = sqliteLog(directory, { acceptLoss: true });
-    const page = await log.read(asRunId("run-0"), { after: 0 });
-    expect(page.events).toEqual(events(1, page.head));
-    await log.close();
-  },
-);
+test.each([
+  `checksum = NULL, parts = NULL, body = NULL WHERE n = ${NEWEST}`,
+  `checksum = NULL, parts = NULL, body = NULL WHERE n = ${NEWEST} - 1`,
+  "parts = '[]' WHERE parts IS NOT NULL",
+  `parts = NULL WHERE n = ${NEWEST} - 1`,
+])("a log whose recent events are not as they were written is refused (%s)", async (change) => {
+  const directory = temporaryDirectory();
+  const child = startLogChild("append", directory);
+  let lines = 0;
+  for await (const _ of child.lines) {
+    lines += 1;
+    if (lines === 100) child.process.kill("SIGKILL");
+  }
+  const database = new DatabaseSync(join(directory, "log.db"));
+  database.exec(`UPDATE batch SET ${change}`);
+  database.close();
+
+  expect(() => sqliteLog(directory)).toThrow(DamagedLog);
+  const log = sqliteLog(directory, { acceptLoss: true });
+  const page = await log.read(asRunId("run-0"), { after: 0 });
+  expect(page.events).toEqual(events(1, page.head));
+  await log.close();
+});
 
 test.each([1, 2, 3])(
   "any mix of small and other appends reads like a log in memory (seed %i)",

@@ -78,6 +78,8 @@ function openLocked(directory: string, acceptLoss: boolean) {
       checkNames(database);
     }
     const head = raiseHead(database, known, join(directory, "head"));
+    // What an earlier format had in it is in chunks now.
+    database.exec("DROP TABLE IF EXISTS recent");
     indexWaits(database);
     syncDirectoryNow(directory);
     database.exec("PRAGMA query_only = ON; PRAGMA cache_size = -16384");

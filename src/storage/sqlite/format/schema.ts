@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 17;
+export const VERSION = 18;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -81,9 +81,7 @@ const REFERENCES = `
   CREATE TABLE reference (thing TEXT NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY (thing, rid)) WITHOUT ROWID;
   CREATE INDEX reference_run ON reference (rid)`;
 
-// Small appends of many runs, as one row per commit until each run's events become a chunk. `parts` has the run, the
-// first and the last event, the number of records and the bytes of each append; `body` has a line break after each
-// line.
+// In formats 8 to 17 the small appends of a commit were a row of their own.
 const RECENT = `
   CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL)`;
 
@@ -103,6 +101,8 @@ const WAITS = `
     WITHOUT ROWID;
   CREATE INDEX wait_opened ON wait (opened)`;
 
+// A batch is a commit. It has the small appends of all its runs until the events of each run become a chunk: `parts` has the run,
+// the first and the last event, the number of records and the bytes of each append, and `body` a line break after each line.
 // A chunk contains successive events of a run as lines (see body.ts): one row for many events costs much less than
 // one row per event. Tables with a rowid and a narrow index are about 1.4 times as fast as clustered ones.
 const SCHEMA = `
@@ -111,7 +111,10 @@ const SCHEMA = `
     epoch INTEGER NOT NULL,
     hash TEXT NOT NULL,
     first_chunk INTEGER,
-    recent TEXT
+    recent TEXT,
+    checksum INTEGER,
+    parts TEXT,
+    body TEXT
   );
 
   CREATE TABLE chunk (
@@ -175,7 +178,6 @@ const SCHEMA = `
 
   ${ALIASES};
   ${REFERENCES};
-  ${RECENT};
 
   CREATE TABLE snapshot (
     rid INTEGER PRIMARY KEY,
@@ -245,4 +247,9 @@ const FROM = [
   QUEUED,
   // In format 16 everything belongs to the owner `default`.
   `ALTER TABLE run ADD COLUMN owner TEXT NOT NULL DEFAULT 'default'; ${BY_OWNER}; ${WAITS_BY_OWNER}`,
+  // In format 17 the small appends of a commit were a row of their own. Those that a killed process has left become chunks when
+  // the log is opened, and then that table is dropped.
+  `ALTER TABLE batch ADD COLUMN checksum INTEGER;
+  ALTER TABLE batch ADD COLUMN parts TEXT;
+  ALTER TABLE batch ADD COLUMN body TEXT`,
 ] as const;

@@ -4,8 +4,8 @@ import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
 import type { ChunkedRun, FromWriter, AppendItem, RefusedItem } from "./message.ts";
-import { RecentEvents } from "./recent-events.ts";
-import type { PendingChunk, RecentParts } from "./recent-events.ts";
+import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
+import type { PendingChunk, RecentColumns, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
 
@@ -23,6 +23,8 @@ export class DiskWriter {
   #chunked: ChunkedRun[] = [];
   #firstChunk: number | bigint | null = null;
   #checksums: number[] = [];
+  /** The small appends of the running transaction. */
+  #small: RecentColumns = NO_COLUMNS;
   /** The failure because of which nothing more is committed. */
   #trouble: FromWriter | undefined;
 
@@ -43,7 +45,8 @@ export class DiskWriter {
   /** Commits appends; leaves out those that conflict with stored data. */
   commit(recent: RecentParts, items: readonly AppendItem[], bodies: Uint8Array): FromWriter {
     return this.#transact(() => {
-      this.#recent.write(recent, bodies);
+      const batch = this.#head.batch + 1;
+      this.#small = this.#recent.add(recent, bodies, batch);
       let at = recent.bytes;
       for (const [index, item] of items.entries()) {
         const body = bodies.subarray(at, at + item[4]);
@@ -52,8 +55,8 @@ export class DiskWriter {
         if (clash !== undefined) this.#refused.push([index, clash]);
         else this.#apply(item, body);
       }
-      for (const gathered of this.#recent.takeOld()) this.#addGathered(gathered);
-      this.#recent.trim();
+      for (const gathered of this.#recent.takeOld(batch)) this.#addGathered(gathered);
+      this.#recent.trim(batch);
     });
   }
 
@@ -166,6 +169,7 @@ export class DiskWriter {
     this.#chunked = [];
     this.#firstChunk = null;
     this.#checksums = [];
+    this.#small = NO_COLUMNS;
     try {
       begin.run();
       change();
@@ -173,7 +177,7 @@ export class DiskWriter {
       const { range } = this.#recent;
       const hash = toHash(this.#head.hash, batch, this.#checksums, range);
       // The number of the transaction is unique: if another process wrote to the directory, this fails.
-      addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk, range);
+      addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk, range, ...this.#small);
       if (batch % FORGET_EVERY === 0) forgetBatches.run(batch - KEPT_BATCHES);
       commit.run();
       this.#range = range;
@@ -221,7 +225,7 @@ export class DiskWriter {
 
   #chunkAll(): void {
     for (const gathered of this.#recent.takeAll()) this.#addGathered(gathered);
-    this.#recent.trim(1);
+    this.#recent.trim(this.#head.batch + 1, 1);
   }
 
   #addGathered({ rid, first, last, recordsEnd, body }: PendingChunk): void {

@@ -12,6 +12,9 @@ export interface RecentParts {
   readonly bytes: number;
 }
 
+/** The small appends of a commit as its row has them; all are `null` without any. */
+export type RecentColumns = readonly [checksum: number | null, parts: string | null, body: Uint8Array | null];
+
 /** An append that has only events. */
 interface Part {
   readonly rid: number;
@@ -28,67 +31,72 @@ export interface PendingChunk extends Part {
 }
 
 /**
- * The newest events of all runs. A commit writes its small appends as one row of the table `recent`, because a row with
- * an index entry for each append costs more than the events. Later the events of a run become one chunk, and rows
- * whose events are all in chunks are deleted.
+ * The newest events of all runs. The row of a commit has its small appends, because a row with an index entry for each append
+ * costs more than the events. Later the events of a run become one chunk, and rows whose events are all in chunks lose them.
  */
 export class RecentEvents {
-  readonly #insert: StatementSync;
   readonly #select: StatementSync;
-  readonly #delete: StatementSync;
+  readonly #empty: StatementSync;
   readonly #newestChunk: StatementSync;
   /** The runs with events that are not in a chunk, in the order of their oldest rows. */
   readonly #runs = new Map<number, Waiting>();
-  /** The newest row. */
-  #row: { readonly seq: number; readonly checksum: number };
-  /** Rows before this one are deleted. */
-  #start = 0;
+  /** The newest row with events: its batch and its checksum. */
+  #row: { readonly batch: number; readonly checksum: number };
+  /** Rows before this one have no events any more. */
+  #start: number;
   /** The end of the newest row's body. */
   #end = 0;
   /** The bodies of all rows with events that are not in a chunk. */
   readonly #bodies = new ByteQueue();
 
   constructor(database: DatabaseSync) {
-    this.#insert = database.prepare(
-      "INSERT INTO recent (seq, checksum, parts, body) VALUES (?, ?, ?, CAST(? AS TEXT))",
-    );
+    const isOld = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'recent'").get() !== undefined;
     // As for chunks, a value whose type was changed becomes a text with a wrong checksum.
+    const columns = `checksum, CAST(parts AS TEXT) AS parts, CAST(coalesce(body, '') AS BLOB) AS body`;
     this.#select = database.prepare(
-      `SELECT seq, checksum, CAST(parts AS TEXT) AS parts, CAST(coalesce(body, '') AS BLOB) AS body
-       FROM recent WHERE seq BETWEEN ? AND ? ORDER BY seq`,
+      isOld
+        ? `SELECT seq AS batch, ${columns} FROM recent WHERE seq BETWEEN ? AND ? ORDER BY seq`
+        : `SELECT n AS batch, ${columns}, coalesce(checksum, parts, body) IS NULL AS isEmpty
+          FROM batch WHERE n BETWEEN ? AND ? ORDER BY n`,
     );
-    this.#delete = database.prepare("DELETE FROM recent WHERE seq < ?");
+    this.#empty = database.prepare(
+      `UPDATE batch SET checksum = NULL, parts = NULL, body = NULL
+        WHERE n >= ? AND n < ? AND coalesce(checksum, parts, body) IS NOT NULL`,
+    );
     this.#newestChunk = database.prepare(
       `SELECT removed, coalesce((SELECT max(last) FROM chunk WHERE chunk.rid = run.rid), 0) AS last
        FROM run WHERE rid = ?`,
     );
-    // A killed process leaves rows that it had no time to delete.
-    const newest = database.prepare("SELECT coalesce(max(seq), 0) AS seq FROM recent").get();
-    this.#row = { seq: Number(newest?.["seq"]), checksum: 0 };
-    if (this.#row.seq === 0) this.#start = 1;
+    // A killed process leaves rows that it had no time to empty.
+    const newest = database
+      .prepare(
+        "SELECT max(n) AS batch FROM batch WHERE parts IS NOT NULL AND n > (SELECT max(n) FROM batch) - ?",
+      )
+      .get(LEFT);
+    this.#row = { batch: Number(newest?.["batch"] ?? 0), checksum: 0 };
+    this.#start = Math.max(this.#row.batch - LEFT, 1);
   }
 
-  /** Whether there are rows. */
+  /** Whether there are rows with events. */
   get exist(): boolean {
-    return this.#start <= this.#row.seq;
+    return this.#start <= this.#row.batch;
   }
 
   /** The rows that are needed, as the transaction stores it; `null` if all events are in chunks. */
   get range(): string | null {
     const [oldest] = this.#runs.values();
-    return oldest === undefined ? null : `${oldest.row} ${this.#row.seq} ${this.#row.checksum}`;
+    return oldest === undefined ? null : `${oldest.row} ${this.#row.batch} ${this.#row.checksum}`;
   }
 
-  /** Writes small appends as one row; the bytes begin with their bodies. */
-  write({ parts, bytes }: RecentParts, bodies: Uint8Array): void {
-    if (parts === "") return;
-    const seq = this.#row.seq + 1;
+  /** Takes the small appends of a commit, with whose bodies the bytes begin. Returns what its row must have of them. */
+  add({ parts, bytes }: RecentParts, bodies: Uint8Array, batch: number): RecentColumns {
+    if (parts === "") return NO_COLUMNS;
     const body = bodies.subarray(0, bytes);
-    const checksum = toRowChecksum(seq, body, parts);
-    this.#insert.run(seq, checksum, parts, body);
-    this.#row = { seq, checksum };
+    const checksum = toRowChecksum(batch, body, parts);
+    this.#row = { batch, checksum };
     this.#bodies.push(body);
-    this.#keep(seq, JSON.parse(parts) as number[]);
+    this.#keep(batch, JSON.parse(parts) as number[]);
+    return [checksum, parts, body];
   }
 
   /** Takes the events of a run; they must become a chunk in the same transaction. */
@@ -99,11 +107,11 @@ export class RecentEvents {
     return this.#toGathered(waiting);
   }
 
-  /** Takes the events of the runs whose oldest row is too old. */
-  takeOld(): readonly PendingChunk[] {
+  /** Takes the events of the runs whose oldest row is too old when a batch is committed. */
+  takeOld(batch: number): readonly PendingChunk[] {
     const old: PendingChunk[] = [];
     for (const waiting of this.#runs.values()) {
-      if (this.#row.seq - waiting.row < ROWS && this.#end - waiting.rowStart < BYTES) break;
+      if (batch - waiting.row < ROWS && this.#end - waiting.rowStart < BYTES) break;
       old.push(this.#toGathered(waiting));
     }
     for (const { rid } of old) this.#runs.delete(rid);
@@ -117,13 +125,13 @@ export class RecentEvents {
     return all;
   }
 
-  /** Deletes rows that are not needed: at least so many at once. */
-  trim(least: number = TRIMMED): void {
+  /** Empties the rows before a batch, which is about to be committed, whose events are not needed: at least so many at once. */
+  trim(batch: number, least: number = TRIMMED): void {
     const [oldest] = this.#runs.values();
-    const start = oldest?.row ?? this.#row.seq + 1;
+    const start = oldest?.row ?? batch;
     this.#bodies.dropBefore(oldest?.rowStart ?? this.#end);
     if (start - this.#start < least) return;
-    this.#delete.run(start);
+    this.#empty.run(this.#start, start);
     this.#start = start;
   }
 
@@ -137,27 +145,35 @@ export class RecentEvents {
     this.#bodies.dropBefore(this.#end);
     if (range === null) return true;
     const [start = 0, end = 0, checksum = 0] = range.split(" ").map(Number);
-    this.#row = { seq: end, checksum };
+    this.#row = { batch: end, checksum };
     this.#start = start;
     let next = start;
     for (const found of this.#select.iterate(start, end)) {
       const row = found as unknown as StoredRow;
-      const isNewest = row.seq === end;
-      if (row.seq !== next || toRowChecksum(row.seq, row.body, row.parts) !== row.checksum) break;
-      if (isNewest && row.checksum !== checksum) break;
-      this.#keepStored(row);
+      const isNewest = row.batch === end;
+      if (row.batch !== next || (isNewest && row.checksum !== checksum)) break;
+      // A commit between them can have no small appends.
+      if (row.isEmpty !== 1 || isNewest) {
+        if (toRowChecksum(row.batch, row.body, row.parts) !== row.checksum) break;
+        if (!this.#keepStored(row)) break;
+      }
       next += 1;
     }
     return next === end + 1;
   }
 
-  /** Keeps the events of a stored row that are not in a chunk. */
-  #keepStored({ seq, parts, body }: StoredRow): void {
+  /** Keeps the events of a stored row that are not in a chunk. Returns whether they follow those before them. */
+  #keepStored({ batch, parts, body }: StoredRow): boolean {
+    let follow = true;
     this.#bodies.push(body);
-    this.#keep(seq, JSON.parse(parts) as number[], ({ rid, last }) => {
+    this.#keep(batch, JSON.parse(parts) as number[], ({ rid, first, last }) => {
       const newest = this.#newestChunk.get(rid);
-      return newest?.["removed"] === 0 && Number(newest["last"]) < last;
+      if (newest?.["removed"] !== 0 || Number(newest["last"]) >= last) return false;
+      const before = this.#runs.get(rid)?.last ?? Number(newest["last"]);
+      if (first !== before + 1) follow = false;
+      return follow;
     });
+    return follow;
   }
 
   /** Keeps the appends of a row, whose body is the newest. */
@@ -197,22 +213,28 @@ interface Waiting extends Part {
 }
 
 interface StoredRow {
-  readonly seq: number;
+  readonly batch: number;
   readonly checksum: number;
   readonly parts: string;
   readonly body: Uint8Array;
+  readonly isEmpty?: number;
 }
 
-function toRowChecksum(seq: number, body: Uint8Array, parts: string): number {
-  return toChecksum({ rid: 0, first: seq, last: seq, records: 0 }, body, parts);
+function toRowChecksum(batch: number, body: Uint8Array, parts: string): number {
+  return toChecksum({ rid: 0, first: batch, last: batch, records: 0 }, body, parts);
 }
+
+export const NO_COLUMNS: RecentColumns = [null, null, null];
 
 /** How many rows, and bytes of them, are written before the events of a run become a chunk. */
 const ROWS = 1_024;
 const BYTES = 4 * 1024 * 1024;
 
-/** How many rows are deleted at once. */
+/** How many rows are emptied at once. */
 const TRIMMED = 256;
+
+/** All rows with events that a killed process has left are among so many of the newest. */
+const LEFT = 2 * (ROWS + TRIMMED);
 
 /**
  * Bytes in order of arrival, at positions that never change. All of them are in one buffer, because thousands of small

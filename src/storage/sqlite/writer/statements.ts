@@ -18,7 +18,8 @@ const SQL = {
   checkpoint: "PRAGMA wal_checkpoint(PASSIVE)",
   truncate: "PRAGMA wal_checkpoint(TRUNCATE)",
 
-  addBatch: "INSERT INTO batch (n, epoch, hash, first_chunk, recent) VALUES (?, ?, ?, ?, ?)",
+  addBatch: `INSERT INTO batch (n, epoch, hash, first_chunk, recent, checksum, parts, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT))`,
   forgetBatches: "DELETE FROM batch WHERE n <= ?",
 
   // The body arrives as UTF-8 bytes and is stored as text, so that it is readable with any SQLite tool.

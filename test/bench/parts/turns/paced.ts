@@ -212,15 +212,9 @@ async function warmUpAtOnce(server: ServerProcess, turns: number): Promise<void>
 /** The rows of events and the transactions so far. */
 function countSqlite(database: DatabaseSync): Readonly<Record<string, number>> {
   const numberOf = (query: string): number => Number(Object.values(database.prepare(query).get() ?? {})[0]);
-  // The rows of `recent` may all be deleted, but a transaction names the newest one that it knows.
-  const newest = database.prepare(
-    "SELECT recent FROM batch WHERE recent IS NOT NULL ORDER BY n DESC LIMIT 1",
-  );
-  const [, recent = 0] = String(newest.get()?.["recent"] ?? "").split(" ");
-  return {
-    rows: Number(recent) + numberOf("SELECT coalesce(max(seq), 0) FROM chunk"),
-    commits: numberOf("SELECT coalesce(max(n), 0) FROM batch"),
-  };
+  const commits = numberOf("SELECT coalesce(max(n), 0) FROM batch");
+  // The row of each transaction has its small appends.
+  return { rows: commits + numberOf("SELECT coalesce(max(seq), 0) FROM chunk"), commits };
 }
 
 /** The rows of events, the transactions, the bytes of the write-ahead log and the CPU time of the database so far. */

@@ -101,7 +101,7 @@ test("a newest transaction that differs from the committed one is refused", asyn
   await appendAndKill(directory, 50);
   const database = new DatabaseSync(join(directory, "log.db"));
   database.exec("UPDATE chunk SET body = replace(body, 'Text', 'Tixt')");
-  database.exec("UPDATE recent SET body = replace(body, 'Text', 'Tixt')");
+  database.exec("UPDATE batch SET body = replace(body, 'Text', 'Tixt')");
   database.close();
 
   expect(() => sqliteLog(directory)).toThrow(/newest transaction, \d+, is not as it was committed/);
