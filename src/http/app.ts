@@ -11,7 +11,7 @@ import type { Runtime } from "../runtime/api.ts";
 import { ANSWER_LINKS } from "../runtime/agent/answer-link.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
-import { addInspection, isInspection } from "./console/add-inspection.ts";
+import { addInspection, addOpenTurns, isInspection } from "./console/add-inspection.ts";
 import type { ConsolePages } from "./console/pages.ts";
 import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
@@ -107,6 +107,7 @@ export function createApp(
   if (native) {
     checkRoots({ name: "native", roots: [ANSWER_LINKS] }, runtime);
     addAnswerPages(app, host);
+    addOpenTurns(app, runtime);
   }
   const cursors = new PollCursors();
   const addPlaces = (to: Hono<AppEnv>, places: readonly Place[]): void => {

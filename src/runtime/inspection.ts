@@ -3,6 +3,7 @@ import type { Statechart } from "../protocol/answers/statechart.ts";
 import type { CalleeKind } from "../protocol/actors.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
+import type { CopyPart } from "./queries/log-copy.ts";
 
 /** What people who operate a server may see of it. The answers are as the routes of the console send them. */
 export interface Inspection {
@@ -16,6 +17,12 @@ export interface Inspection {
    * the log of the run from its beginning.
    */
   run(runId: RunId, at?: number): Promise<InspectedRun>;
+
+  /**
+   * A copy of all runs with an open turn, to replay these turns elsewhere with other code: their events and records, and the kept
+   * versions of code, but no secret value and no file of a run.
+   */
+  openTurns(): AsyncIterable<CopyPart>;
 
   /** What a completion was asked; `not_found` if the log does not have it. */
   completion(requestId: RequestId, callId: CallId): Promise<InspectedCompletion>;

@@ -25,7 +25,7 @@ export function checkCommand(): Command {
     )
     .argument(
       "[log]",
-      "a data directory, or postgres://user@host:5432/database; default: TROUPE_LOG, or else .troupe",
+      "a data directory, postgres://user@host:5432/database, or the http(s):// address of a server; default: TROUPE_LOG, or else .troupe",
     )
     .option("--agents <directory>", "directory of the agent files", "agents")
     .option(
@@ -50,6 +50,7 @@ export function checkCommand(): Command {
 
 const AFTER_HELP = `
 Nothing is written, called or sent: code runs only as far as its log. A server may be working on the log.
+A server sends a copy of its open turns to an admin (TROUPE_TOKEN), without secret values and files of runs.
 
 Exit codes: 0 all turns fit, 1 some would be held or come to no end, 2 nothing could be checked.
 
@@ -71,12 +72,19 @@ async function run(
     keepVersions,
     threads: Math.min(availableParallelism(), MOST_THREADS),
   };
+  if (finished !== undefined && /^https?:\/\//.test(place))
+    throw new Exit(
+      EXIT.usage,
+      "a server gives its open turns alone",
+      "leave out --finished, or name its log",
+    );
   try {
     await rehearseInThreads({ ...options, ...(finished !== undefined && { finished }) }, (turn) =>
       tally.add(turn),
     );
   } catch (thrown) {
     if (!(thrown instanceof Exit)) throw thrown;
+    // Nothing could be checked: a pipeline sees one status for that.
     throw new Exit(EXIT.usage, thrown.message, thrown.hint);
   }
   const ms = Math.round(performance.now() - started);

@@ -1,5 +1,11 @@
-import { existsSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { AgentError, messageOf } from "../../errors.ts";
+import { LogCopy } from "../../runtime/queries/log-copy.ts";
+import type { CopyPart } from "../../runtime/queries/log-copy.ts";
 import type { ArtifactReader } from "../../ports/artifact-store.ts";
 import type { LogReader } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
@@ -26,6 +32,7 @@ export interface OpenPlace {
 /** Opens a log to read it, also while servers write it: a data directory, or a database. */
 export async function openPlace(place: string): Promise<OpenPlace> {
   if (isDatabase(place)) return openDatabase(place);
+  if (place.endsWith(COPY)) return openCopy(place);
   if (!existsSync(join(place, "log.db")))
     throw new Exit(
       EXIT.unknown,
@@ -43,6 +50,58 @@ export async function openPlace(place: string): Promise<OpenPlace> {
       close: async () => close(),
     };
   });
+}
+
+/** How the name of a file with the copy of the open turns of a server ends. */
+const COPY = ".ndjson";
+
+/** Reads a copy of the open turns of a server. It has no secret values, so that code sees others, and no files of runs. */
+async function openCopy(file: string): Promise<OpenPlace> {
+  const copy = new LogCopy();
+  let isWhole = false;
+  for await (const line of createInterface(createReadStream(file))) {
+    const part = JSON.parse(line) as CopyPart | { readonly type: "end" };
+    if (part.type === "end") isWhole = true;
+    else copy.add(part);
+  }
+  if (!isWhole) throw new Exit(EXIT.unavailable, "the copy of the open turns ends too early", "run it again");
+  return {
+    log: copy.log,
+    artifacts: {
+      get: async () => undefined,
+      // oxlint-disable-next-line require-yield -- It has none.
+      async *read(artifactId) {
+        throw new AgentError("not_found", `file ${artifactId} is not in a copy of open turns`);
+      },
+    },
+    secrets: { get: async () => "hidden", names: async () => [], async put() {}, async remove() {} },
+    versions: copy.versions,
+    async close() {},
+  };
+}
+
+/** Has a running server write a copy of its open turns to a file; returns the path of the file. */
+export async function fetchCopy(url: string, directory: string): Promise<string> {
+  const token = process.env["TROUPE_TOKEN"] ?? "";
+  const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
+  let response: Response;
+  try {
+    response = await fetch(`${url.replace(/\/+$/, "")}/inspect/open-turns`, { headers });
+  } catch (thrown) {
+    throw new Exit(EXIT.unavailable, `no server answers at ${url}: ${messageOf(thrown)}`);
+  }
+  if (!response.ok || response.body === null) {
+    const { detail = "" } = (await response.json().catch(() => ({}))) as { readonly detail?: string };
+    const isTokens = response.status === 401 || response.status === 403;
+    throw new Exit(
+      isTokens ? EXIT.token : EXIT.unavailable,
+      `${url} gives no copy of its open turns (${response.status}): ${detail}`,
+      isTokens ? "export TROUPE_TOKEN=…, that of an admin" : "it must be a server of this version",
+    );
+  }
+  const path = join(directory, `open-turns${COPY}`);
+  await pipeline(Readable.fromWeb(response.body as never), createWriteStream(path, { mode: 0o600 }));
+  return path;
 }
 
 async function openDatabase(url: string): Promise<OpenPlace> {

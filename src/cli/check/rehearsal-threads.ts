@@ -6,6 +6,7 @@ import type { TurnToRehearse } from "../../runtime/log-rehearsal.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { RehearsedTurn } from "../../runtime/run/rehearsal.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { fetchCopy } from "./places.ts";
 import { stderr } from "../print/terminal.ts";
 import type { ThreadData, ThreadMessage } from "./rehearsal-thread.ts";
 
@@ -29,11 +30,12 @@ export async function rehearseInThreads(
   take: (turn: RehearsedTurn) => void,
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "troupe-check-"));
-  const parts = Array.from(
-    { length: options.threads },
-    (_, part) => new Part(options, part, directory, take),
-  );
+  const parts: Part[] = [];
   try {
+    const { place, threads } = options;
+    const readable = /^https?:\/\//.test(place) ? await fetchCopy(place, directory) : place;
+    for (let part = 0; part < threads; part += 1)
+      parts.push(new Part({ ...options, place: readable }, part, directory, take));
     await Promise.all(parts.map((part) => part.run()));
   } finally {
     await Promise.all(parts.map((part) => part.stop()));

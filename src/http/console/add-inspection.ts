@@ -1,4 +1,5 @@
 import type { Context, Hono } from "hono";
+import { AgentError } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { LoadedActor, Runtime } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
@@ -34,10 +35,27 @@ export function addInspection(app: Hono<AppEnv>, runtime: Runtime, version: stri
   });
 }
 
+/** Adds the copy of all open turns, from which `troupe check` learns before a deploy whether other code continues them. */
+export function addOpenTurns(app: Hono<AppEnv>, { inspection }: Runtime): void {
+  app.get(`/${ROOT}/open-turns`, (c) => {
+    if (c.get("principal")?.roles.includes("admin") !== true)
+      throw new AgentError("forbidden", "a copy of the open turns is for admins of the server");
+    const lines = toLines(inspection.openTurns());
+    return new Response(ReadableStream.from(lines), { headers: { "content-type": "application/x-ndjson" } });
+  });
+}
+
 /** Whether a request is for one of these routes, which pages of other origins never read. */
 export function isInspection(c: Context<AppEnv>): boolean {
   const path = pathIn(c);
   return path === `/${ROOT}` || path.startsWith(`/${ROOT}/`);
+}
+
+/** One JSON object a line. The last line says that nothing is missing. */
+async function* toLines(parts: AsyncIterable<object>): AsyncGenerator<Uint8Array, void> {
+  const encoder = new TextEncoder();
+  for await (const part of parts) yield encoder.encode(`${JSON.stringify(part)}\n`);
+  yield encoder.encode('{"type":"end"}\n');
 }
 
 function toActor({ runId, agent, key, status, queued, unread, requestId, calls }: LoadedActor): object {

@@ -22,6 +22,7 @@ import type {
   InspectedRun,
   Inspection,
 } from "../inspection.ts";
+import { copyOpenTurns } from "./log-copy.ts";
 import { isRoot, rootOf } from "../journal/call-id.ts";
 import type { AcceptedRequest, MachineState } from "../journal/records.ts";
 import { toHeading, withEvent, withProgress, withRecord } from "../replay/heading.ts";
@@ -54,6 +55,7 @@ export function createInspection(
       const run = await queries.run(runId);
       return inspectRun(log, run, { at, isInMemory: isInMemory(runId) });
     },
+    openTurns: () => copyOpenTurns(log),
     completion: async (requestId, callId) => inspectCompletion(log, await queries.request(requestId), callId),
   };
 }

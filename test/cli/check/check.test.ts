@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Agent, Turn } from "troupe";
 import { createRuntime, defineAgent } from "troupe";
 import { postgresLog } from "troupe/postgres";
+import { serve } from "troupe/node";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import type { EventLog } from "../../../src/ports/event-log.ts";
@@ -111,7 +112,37 @@ test("code that loops without end is stopped, and the other turns are checked", 
   expect(code).toBe(1);
 });
 
+test("the open turns of a running server are checked by its address, for an admin alone", async () => {
+  const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+  const runtime = createRuntime({ agents: [asks], log: sqliteLog(join(cwd, "elsewhere")) });
+  for (const request_id of ["a", "b", "c"])
+    await collect(runtime, "order", { type: "ChatRequest", input: "", request_id });
+  await collect(runtime, "order", { type: "ResumeWithInput", request_id: "a", request_keys: { ok: 1 } });
+  const { url, close } = await serve(runtime, {
+    port: 0,
+    drain: false,
+    token: "token-of-the-server",
+  });
+  const refused = await check(cwd, url);
+  expect(refused.output).toMatch(/gives no copy of its open turns \(401\)/);
+  expect(refused.code).toBe(2);
+  const env = { TROUPE_TOKEN: "token-of-the-server" };
+  const { exited, output } = startCommand(["check", url], { cwd, env });
+  expect(await exited).toBe(0);
+  expect(output()).toMatch(/^order +2 +0 +0 +0$/m);
+  expect(output()).toContain(`2 open turns of ${url} in`);
+  await close();
+  await runtime.close();
+});
+
 test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
+  ["no server answers", ["http://127.0.0.1:1"], {}, /^troupe: no server answers at http:\/\/127\.0\.0\.1:1/m],
+  [
+    "a server gives no ended turns",
+    ["http://127.0.0.1:1", "--finished=1"],
+    {},
+    /a server gives its open turns alone/,
+  ],
   ["there is no log", ["none"], { "agents/order.ts": toFile(ASKS) }, /^troupe: there is no log in none$/m],
   ["an agent ends its thread", [], { "agents/order.ts": "process.exit(0)" }, /has ended its thread/],
 ])("the status is 2 when %s", async (_what, args, files, message) => {
@@ -150,6 +181,15 @@ test("a version that a server has kept continues the turns that the new code doe
   const without = await check(cwd, "--no-keep-versions");
   expect(without.output).toMatch(/^order +0 +0 +1 +0$/m);
   expect(without.code).toBe(1);
+  // The server itself is asked in place of its log.
+  const remote = await check(cwd, url);
+  expect(remote.output).toMatch(/^order +0 +1 +0 +0$/m);
+  expect(remote.code).toBe(0);
+  const remoteWithout = await check(cwd, url, "--no-keep-versions", "--json");
+  expect(JSON.parse(remoteWithout.output)).toMatchObject({
+    agents: [{ agent: "order", fits: 0, older: 0, held: 1, undecided: 0 }],
+    misfits: [{ code: "nondeterministic", at: "agents/order.ts:4" }],
+  });
   server.kill();
   await server.exited;
 });
