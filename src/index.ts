@@ -90,6 +90,10 @@ export { clusterRouter } from "./cluster/cluster-router.ts";
 export type { ClusterRouterOptions } from "./cluster/cluster-router.ts";
 export { localRouter } from "./cluster/local-router.ts";
 export type { Transport } from "./cluster/transport.ts";
+export { ended } from "./runtime/agent/ended.ts";
+export type { Ended } from "./runtime/agent/ended.ts";
+export { topic } from "./runtime/agent/topic.ts";
+export type { Topic } from "./runtime/agent/topic.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/definition/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export { agentActor, askActor, modelActor, tellActor, toolActor } from "./runtime/machine/actors.ts";
@@ -156,6 +160,7 @@ export type {
   Selected,
   SelectEntries,
   TimedWaitOptions,
+  WatchOptions,
   ScheduledTime,
   WaitOptions,
   ToldBody,

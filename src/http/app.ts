@@ -32,6 +32,7 @@ import { PendingReplies } from "./routes/pending-replies.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
 import { serverHandlers } from "./routes/server-routes.ts";
+import { TOPIC_AGENT } from "../runtime/agent/topic.ts";
 import { hasUnservedRuns } from "./routes/unserved.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
@@ -239,7 +240,8 @@ function watchLog(metrics: Metrics, runtime: Runtime): void {
  */
 function placesOf(runtime: Runtime): Place[] {
   const own = runtime.agents.map((agent) => ({ path: `/${agent}`, agent }));
-  return [{ path: "", agent: undefined }, ...own];
+  // Topics are published to and followed like runs of an agent, which is not in the list of agents.
+  return [{ path: "", agent: undefined }, ...own, { path: `/${TOPIC_AGENT}`, agent: TOPIC_AGENT }];
 }
 
 /** The path of a URL, without doubled slashes and without a slash at the end. */

@@ -105,15 +105,18 @@ export interface WaitMark {
 export interface OutboxMark {
   /** The request that the message is about. */
   readonly requestId: RequestId;
-  /** `reply`: the request has ended; `cancel`: its sender no longer wants it. */
+  /**
+   * `reply`: the request has ended; `cancel`: its sender no longer wants it; `notice`: those that watch the run are told of an
+   * event. A `dead` one is not sent: it is a dead letter, which is kept until someone sends it again or dismisses it.
+   */
   readonly kind: OutboxKind;
-  /** The id of the event that the message is made from: RequestCompleted or ToolCall. */
+  /** The id of the event that the message is made from: RequestCompleted, ToolCall, ToolError or MessageReceived. */
   readonly event: number;
   /** True if the message has arrived; the entry is then removed. */
   readonly done?: boolean;
 }
 
-export type OutboxKind = "reply" | "cancel";
+export type OutboxKind = "reply" | "cancel" | "notice" | "dead";
 
 /** A name that a client gives to a run. Each agent of each owner has its own aliases. */
 export interface RunAlias {

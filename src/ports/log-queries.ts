@@ -66,6 +66,8 @@ export interface WaitEntryQuery {
 
 /** Selects entries of outboxes. */
 export interface OutboxQuery extends OwnerQuery {
+  /** Only dead letters. Default: only what is to be sent. */
+  readonly kind?: "dead";
   /** Only those of one run. */
   readonly runId?: RunId;
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Hops } from "./actors.ts";
 import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -62,3 +63,6 @@ export const timestamp: z.ZodType<string> = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
   .meta({ format: "date-time" });
+
+/** @internal The schema of how many requests led to another one. */
+export const hops: z.ZodType<Hops> = z.object({ n: count, since: timestamp } satisfies Shape<Hops>);

@@ -6,6 +6,7 @@ import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { AnswerLinks } from "./answer-links.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
+import type { Topic } from "./agent/topic.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { HoldCode } from "../protocol/events/outcome-codes.ts";
@@ -78,6 +79,12 @@ export interface Runtime {
     input: OperationInput<Ops[Name]>,
     options?: RuntimeAskOptions,
   ): Promise<OperationOutput<Ops[Name]>>;
+
+  /**
+   * Publishes something to a topic, under a name, for code outside of turns. Resolves when it is in the log of the topic; then
+   * each subscriber is told it. The topic is a run of the agent `troupe-topic` with the name of the topic as its key.
+   */
+  publish(to: Topic, name: string, body: Json, options?: ActorRequestOptions): Promise<Receipt>;
 
   /** Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. */
   find(agent: string, key: string): Promise<RunId | undefined>;

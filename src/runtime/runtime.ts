@@ -4,6 +4,7 @@ import { Breakers } from "./calls/breaker.ts";
 import { SlotQueues } from "./scheduler/slot-queue.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
+import { TOPIC_AGENT, topic } from "./agent/topic.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { RequestId } from "../protocol/ids.ts";
@@ -270,6 +271,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     actor(agent, key) {
       agents.get(agent.name);
       return toActorHandle(parts, agent, key);
+    },
+    async publish(to, name, body, { requestId } = {}) {
+      const id = requestId === undefined ? {} : { request_id: requestId };
+      return process(TOPIC_AGENT, { type: "Message", name, body, key: topic(to.name).name, ...id });
     },
     async ask(agent, operation, input, askOptions) {
       agents.get(agent.name);

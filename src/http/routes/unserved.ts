@@ -1,4 +1,5 @@
 import { TIMER_AGENT } from "../../runtime/agent/definition/timer-agent.ts";
+import { TOPIC_AGENT } from "../../runtime/agent/topic.ts";
 import type { Runtime } from "../../runtime/api.ts";
 
 /**
@@ -13,5 +14,5 @@ export async function hasUnservedRuns(runtime: Runtime, agent: string): Promise<
 
 /** Whether nothing is served under the name of an agent, which may have runs from before. */
 export function isUnserved(runtime: Runtime, agent: string): boolean {
-  return agent !== "" && agent !== TIMER_AGENT && !runtime.agents.includes(agent);
+  return agent !== "" && agent !== TIMER_AGENT && agent !== TOPIC_AGENT && !runtime.agents.includes(agent);
 }

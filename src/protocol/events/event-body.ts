@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { CALL_MODES, CALLEE_KINDS } from "../actors.ts";
-import type { Callee, CallMode, SenderRef } from "../actors.ts";
+import type { Callee, CallMode, Hops, SenderRef } from "../actors.ts";
 import {
   artifactId,
   callId,
   clientId,
   count,
+  hops,
   json,
   jsonObject,
   ordinal,
@@ -107,6 +108,8 @@ export type EventBody =
       readonly body: Json;
       /** The actor that sent the message; absent for a client. */
       readonly sender?: SenderRef;
+      /** How many requests led to a publication without a caller that waits. */
+      readonly hops?: Hops;
     }
   | {
       readonly type: "TextOutput";
@@ -371,6 +374,9 @@ export const bodies: {
       name: text,
       body: json,
       sender: sender.exactOptional().describe("The actor that sent the message."),
+      hops: hops
+        .exactOptional()
+        .describe("How many requests led to a publication without a caller that waits."),
     },
   ],
   TextOutput: [

@@ -5,6 +5,7 @@ import {
   artifactId,
   clientId,
   count,
+  hops,
   json,
   jsonObject,
   key,
@@ -12,7 +13,6 @@ import {
   ordinal,
   requestId,
   runId,
-  timestamp,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 import type { ArtifactId, RequestId, RunId } from "../ids.ts";
@@ -153,7 +153,6 @@ const caller: z.ZodType<Caller> = z.object({
   waits: optional(z.boolean()),
 } satisfies Shape<Caller>);
 
-const hops: z.ZodType<Hops> = z.object({ n: count, since: timestamp } satisfies Shape<Hops>);
 const ownId = optional(requestId).describe(
   "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
 );

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
 import type { RecordPosition, RunRow } from "../../ports/log-batch.ts";
-import type { SenderRef } from "../../protocol/actors.ts";
+import type { Hops, SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn, LastTurn, RunPhase } from "../../protocol/answers/status.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
@@ -10,6 +10,9 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
+import { wantsEnd } from "../agent/watchers.ts";
+import { isNoticed, toNotice } from "../replay/heading.ts";
+import type { NoticedMessage } from "../replay/heading.ts";
 import { addUsage } from "../replay/turn-journal.ts";
 import type { HoldReason, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
@@ -23,7 +26,7 @@ import type {
 import { toPromptMark } from "../replay/prompts.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
-import type { OpenRequest, RunStateChange, RunState } from "../replay/run-state.ts";
+import type { OpenRequest, RunStateChange, RunState, UnreadMessage } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
 import { RunActor, TRANSITIONS } from "../system/run-actor.ts";
@@ -36,6 +39,14 @@ export interface GivenMessage {
   readonly name: string;
   readonly body: Json;
   readonly sender?: SenderRef;
+  /** How many requests led to it without a caller that waits; only for a publication. */
+  readonly hops?: Hops;
+}
+
+/** A message in the log, and what it changes. */
+export interface ReceivedMessage extends InboxMessage {
+  readonly text: string;
+  readonly change: NoticedMessage | (UnreadMessage & { readonly type: "MessageReceived" });
 }
 
 /** The end of a request; one that joined the turn of another has no memory of its own. */
@@ -154,7 +165,7 @@ export class RunLedger implements RunStateOwner {
 
   /** Whether the run has anything but what its actor needs. */
   get hasHistory(): boolean {
-    return this.#state.turns > 0;
+    return this.#state.turns > 0 || (this.#state.newest ?? []).length > 0;
   }
 
   /** Writes that the actor of the run continues in another run, to which the run then loses its key. */
@@ -164,10 +175,10 @@ export class RunLedger implements RunStateOwner {
     this.save(undefined, updatedAt);
   }
 
-  /** Writes an unread message of the run before. Its request stays with that run. */
-  carry(speaker: Speaker, messageId: RequestId, given: GivenMessage): InboxMessage {
-    const { text: _, ...message } = this.#message(speaker, messageId, given);
-    this.#evolve({ type: "MessageReceived", ...message });
+  /** Writes a message of the run before that is still needed: its request stays with that run. */
+  carry(speaker: Speaker, messageId: RequestId, given: GivenMessage): ReceivedMessage {
+    const message = this.#message(speaker, messageId, given);
+    this.#evolve(message.change);
     return message;
   }
 
@@ -232,15 +243,11 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Writes a message. Its request is accepted and completed in one commit, that of its event. */
-  receive(
-    speaker: Speaker,
-    messageId: RequestId,
-    given: GivenMessage,
-  ): InboxMessage & { readonly text: string } {
+  receive(speaker: Speaker, messageId: RequestId, given: GivenMessage): ReceivedMessage {
     const { recorder } = this;
     const message = this.#message(speaker, messageId, given);
-    const { id } = message;
-    this.#evolve({ type: "MessageReceived", ...message });
+    const { id, change } = message;
+    this.#evolve(change);
     const accepted = { n: recorder.records, after: id - 1 };
     const createdAt = this.#now();
     recorder.mark({
@@ -251,7 +258,21 @@ export class RunLedger implements RunStateOwner {
       started: id,
       completed: id,
     });
+    if (change.type === "Published" || (change.type === "WatchReceived" && this.#isRetained(id)))
+      this.#tell(messageId, id);
     return message;
+  }
+
+  /** Whether the newest watcher, which began with this event, gets what was published before. */
+  #isRetained(id: number): boolean {
+    return this.#state.watchers?.some(({ since, retain }) => since === id && retain === true) === true;
+  }
+
+  /** Has those that watch the run told of an event. */
+  #tell(requestId: RequestId, event: number): void {
+    const { watchers } = this.#state;
+    if (watchers !== undefined && watchers.length > 0)
+      this.recorder.outbox({ requestId, kind: "notice", event });
   }
 
   /** Writes a message that the running turn has read at once, at the step with this id. */
@@ -374,6 +395,8 @@ export class RunLedger implements RunStateOwner {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
+    if (this.#state.watchers?.some((watcher) => wantsEnd(watcher, finishReason)) === true)
+      this.#tell(requestId, id);
     this.#showHold(undefined);
     this.#lastTurn &&= {
       ...this.#lastTurn,
@@ -456,16 +479,22 @@ export class RunLedger implements RunStateOwner {
   #message(
     speaker: Speaker,
     messageId: RequestId,
-    { name, body, sender }: GivenMessage,
-  ): InboxMessage & { readonly text: string } {
+    { name, body, sender, hops }: GivenMessage,
+  ): ReceivedMessage {
     const { id, text } = this.recorder.event(speaker, {
       type: "MessageReceived",
       message_id: messageId,
       name,
       body,
       ...(sender && { sender }),
+      ...(hops && { hops }),
     });
-    return { id, name, body, bytes: byteLength(text), text };
+    const message = { id, name, body, bytes: byteLength(text), text };
+    const fields = { ...message, sender, agent: speaker.address.agent };
+    const change: ReceivedMessage["change"] = isNoticed(fields)
+      ? toNotice(fields)
+      : { type: "MessageReceived", id, name, bytes: message.bytes };
+    return { ...message, change };
   }
 
   #evolve(change: RunStateChange): void {

@@ -120,10 +120,10 @@ function toTime({ at, afterMs }: ScheduledTime, now: () => number): number {
 const PLACE_BYTES = 1_024;
 
 /**
- * Throws `not_found` unless an agent has an operation or a message with this name. Without this check, the timer agent
- * would find out only at the time of the request.
+ * Throws `not_found` unless an agent has an operation or a message with this name. Without this check, it would be found out
+ * only when the request is sent: at a time, or when something is published.
  */
-function checkTold(agent: Agent, name: string): void {
+export function checkTold(agent: Agent, name: string): void {
   const isKnown = name === CHAT || Object.hasOwn(agent.operations, name) || isMessageName(agent, name);
   if (isKnown || agent.remote) return;
   const names = [...operationNames(agent), ...Object.keys(agent.messages ?? {})];

@@ -33,7 +33,9 @@ import type {
   Turn,
   TurnRequestInfo,
   WaitOptions,
+  WatchOptions,
 } from "../agent/turn-api.ts";
+import type { Topic } from "../agent/topic.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
@@ -47,6 +49,7 @@ import { parsedConfig } from "./own-values.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
 import { ask, schedule, tell } from "./requests.ts";
+import { publish, subscribe, unsubscribe, watch } from "./watches.ts";
 import { SelectedMessages, receiveMessage, receivedMessages, select } from "./receive.ts";
 import type { MessageWait } from "./receive.ts";
 import { AskedInput, askForInput, sleepFor } from "./waits.ts";
@@ -192,6 +195,26 @@ export class TurnHandle implements ToolTurn {
     when: ScheduledTime,
   ): Promise<{ readonly requestId: RequestId }> {
     return handled(schedule(this.#sequence, address, operation, input, when));
+  }
+
+  watch(address: ActorAddress, { failed = false }: WatchOptions = {}): Promise<void> {
+    return handled(watch(this.#sequence, address, { on: true, ...(failed && { failed }) }));
+  }
+
+  unwatch(address: ActorAddress): Promise<void> {
+    return handled(watch(this.#sequence, address, { on: false }));
+  }
+
+  publish(to: Topic, name: string, body: Json): Promise<ToldRequest> {
+    return handled(publish(this.#sequence, to, name, body));
+  }
+
+  subscribe(to: Topic, names: string | readonly string[]): Promise<void> {
+    return handled(subscribe(this.#sequence, to, typeof names === "string" ? [names] : names));
+  }
+
+  unsubscribe(from: Topic): Promise<void> {
+    return handled(unsubscribe(this.#sequence, from));
   }
 
   waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;

@@ -12,6 +12,7 @@ import { checkNotRoute } from "./definition/define.ts";
 import { toDescriptor } from "./definition/describe.ts";
 import { TIMER_AGENT, createTimerAgent } from "./definition/timer-agent.ts";
 import type { TimerAgent } from "./definition/timer-agent.ts";
+import { TOPIC_AGENT, createTopicAgent } from "./topic.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 
 export interface AgentDirectoryOptions {
@@ -33,6 +34,8 @@ export class AgentDirectory {
   readonly defaultAgent: string;
   /** The agent that sends requests at a time. */
   readonly timer: TimerAgent = createTimerAgent((name) => this.#agents.get(name));
+  /** The agent whose actors are topics. */
+  readonly topics: Agent = createTopicAgent();
   readonly #agents = new Map<string, Agent>();
   /** The other versions of agents, by name, in the order in which they were given. */
   readonly #beside = new Map<string, readonly Agent[]>();
@@ -73,14 +76,16 @@ export class AgentDirectory {
     const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name ?? "";
     this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
     this.get(this.defaultAgent);
-    if (this.#agents.has(TIMER_AGENT))
-      throw new AgentError("invalid_request", `${TIMER_AGENT} is the name of an agent of the runtime`);
-    this.#agents.set(TIMER_AGENT, this.timer);
+    for (const own of [this.timer as Agent, this.topics]) {
+      if (this.#agents.has(own.name))
+        throw new AgentError("invalid_request", `${own.name} is the name of an agent of the runtime`);
+      this.#agents.set(own.name, own);
+    }
   }
 
-  /** The names of the agents that were given; the runtime's own is not among them. */
+  /** The names of the agents that were given; the runtime's own are not among them. */
   get names(): readonly string[] {
-    return [...this.#agents.keys()].filter((name) => name !== TIMER_AGENT);
+    return [...this.#agents.keys()].filter((name) => name !== TIMER_AGENT && name !== TOPIC_AGENT);
   }
 
   /** The versions of the agents that were given, by name. */

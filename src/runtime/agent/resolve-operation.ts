@@ -5,6 +5,7 @@ import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent, Operation } from "./agent.ts";
 import { CHAT } from "./agent.ts";
 import { anyValue } from "./definition/handwritten-schema.ts";
+import { TOPIC_AGENT, isPublishable } from "./topic.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 import { toJsonSchema } from "./definition/schema.ts";
 
@@ -35,8 +36,8 @@ export function isRead({ operations, remote }: Agent, request: TurnRequest): boo
 }
 
 /** Whether a name is that of a message of the agent. Messages and operations have different names. */
-export function isMessageName({ messages = {} }: Agent, name: string): boolean {
-  return Object.hasOwn(messages, name);
+export function isMessageName({ name: agent, messages = {} }: Agent, name: string): boolean {
+  return agent === TOPIC_AGENT ? isPublishable(name) : Object.hasOwn(messages, name);
 }
 
 /** The operation that a call names; `undefined` for a chat that fits none of the agent's operations. */

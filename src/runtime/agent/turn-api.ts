@@ -8,6 +8,7 @@ import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { ActorAddress, ActorPlace } from "./actor-address.ts";
 import type { Agent, Collaborators, Messages, Operation, Operations, Schema, Tool } from "./agent.ts";
+import type { Topic } from "./topic.ts";
 import type { CallOptions, EffectOptions, ModelRetryOptions, TimeoutOption } from "./call-options.ts";
 
 /**
@@ -125,6 +126,32 @@ export interface Turn<
    */
   answerLink(wait: Promise<unknown>, options?: AnswerLinkOptions): Promise<string>;
 
+  /**
+   * Has this actor told of the end of each turn of another one, or with `failed` only of those that fail: it gets the message or
+   * the request `ended`, which its agent declares, for example with `messages: { ended }`. Resolves when that is in the log of
+   * the other actor. It lasts until `unwatch`, over restarts and renewals of both.
+   */
+  watch(actor: ActorAddress, options?: WatchOptions): Promise<void>;
+
+  /** Ends `watch`. What was under way may still arrive. */
+  unwatch(actor: ActorAddress): Promise<void>;
+
+  /**
+   * Publishes something to a topic, under a name. Resolves when it is in the log of the topic; then each subscriber is told it
+   * as if by `tell`: exactly once, and in the order of the topic.
+   */
+  publish(to: Topic, name: string, body: Json): Promise<ToldRequest>;
+
+  /**
+   * Subscribes this actor to a topic: it is told what is published under these names, which are operations or messages of its
+   * agent. Resolves when that is in the log of the topic. A further call replaces the names. It lasts until `unsubscribe`, over
+   * restarts and renewals. A topic with `retain: 1` gives the newest publication of each name first.
+   */
+  subscribe(to: Topic, names: string | readonly string[]): Promise<void>;
+
+  /** Ends `subscribe`. What was under way may still arrive. */
+  unsubscribe(from: Topic): Promise<void>;
+
   /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
   waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;
   /** Asks the caller for values that fit a schema, and waits as long as needed. */
@@ -225,6 +252,12 @@ export type ReadTurn<OwnTurn = Turn> = Pick<
  * request of its own; by default it is asked again only after `overloaded`, when the other actor surely did nothing.
  */
 export type AskOptions = CallOptions;
+
+/** Options of `turn.watch`. */
+export interface WatchOptions {
+  /** Whether only turns that end with an error count. Default false. */
+  readonly failed?: boolean;
+}
 
 /** The request of a tell. */
 export interface ToldRequest {

@@ -3,6 +3,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Agent } from "../agent/agent.ts";
 import { HOPS_LIMIT, waitingCallers } from "../replay/actor-request.ts";
+import { TOPIC_AGENT, checkPublishable } from "../agent/topic.ts";
 import { toAsked } from "../agent/resolve-operation.ts";
 import { checkWith } from "../agent/definition/schema.ts";
 import { checkInput } from "../journal/json-limits.ts";
@@ -29,6 +30,11 @@ export async function checkMessage(
   { name: agent, messages = {} }: Agent,
   { name, body }: MessageRequest,
 ): Promise<void> {
+  if (agent === TOPIC_AGENT) {
+    checkPublishable(name);
+    checkInput(body, "the body");
+    return;
+  }
   const schema = Object.hasOwn(messages, name) ? messages[name] : undefined;
   if (schema === undefined) {
     const declared = Object.keys(messages);

@@ -13,6 +13,7 @@ import { sendMessage } from "../run/messages.ts";
 import type { PostMessage } from "../run/messages.ts";
 import { checkMessage, checkTurnRequest } from "./check-request.ts";
 import type { Agent } from "../agent/agent.ts";
+import { WATCH } from "../agent/watchers.ts";
 import { isMessageName, isRead } from "../agent/resolve-operation.ts";
 import { readNew } from "../run/reads.ts";
 import { isRenewed } from "../run/renewal.ts";
@@ -32,6 +33,9 @@ export const SEND_RETRY = { firstMs: 20, mostMs: 1_000 };
 /** How long a request without a deadline waits for room in a full mailbox, in milliseconds. */
 export const FULL_MS = 60_000;
 
+/** How many requests of one actor to another are sent in one message. */
+const TOGETHER = 100;
+
 /** Carries requests and answers between the actors of a log, through the router. */
 export class ActorMail implements Mail {
   readonly #context: Omit<HostContext, "mail">;
@@ -40,6 +44,8 @@ export class ActorMail implements Mail {
   readonly #deadlocks: Deadlocks;
   readonly #ownSteps: StepRate;
   readonly #posting = new KeyedMutex();
+  /** The requests that no one sends yet, by sender and receiver. */
+  readonly #waiting = new Map<string, Posting[]>();
 
   constructor(context: Omit<HostContext, "mail">, keyed: KeyedRuns) {
     this.#context = context;
@@ -50,11 +56,20 @@ export class ActorMail implements Mail {
   }
 
   post(letter: Letter): Promise<PostReceipt | undefined> {
-    return this.#posting.run(receiverOf(letter), async () => {
-      const waitMs = letter.isOwnStep ? this.#ownSteps.take(actorOf(letter.accepted)) : 0;
-      if (waitMs > 0) await this.#pauses.wait(waitMs);
-      return this.#post(letter);
-    });
+    const receiver = receiverOf(letter);
+    const { promise, resolve, reject } = Promise.withResolvers<PostReceipt | undefined>();
+    const posting: Posting = {
+      letter,
+      isRepeated: letter.isRepeated,
+      fullUntil: letter.expiresAt,
+      resolve,
+      reject,
+    };
+    const waiting = this.#waiting.get(receiver);
+    if (waiting) waiting.push(posting);
+    else this.#waiting.set(receiver, [posting]);
+    void this.#posting.run(receiver, () => this.#postWaiting(receiver));
+    return promise;
   }
 
   cancel(letter: Pick<Letter, "from" | "accepted">): Promise<void> {
@@ -81,26 +96,147 @@ export class ActorMail implements Mail {
     this.#deadlocks.stop();
   }
 
-  /** Sends a request until it is accepted or refused. */
-  async #post(letter: Letter): Promise<PostReceipt | undefined> {
-    const { environment, log } = this.#context;
-    let { isRepeated } = letter;
-    let fullUntil = letter.expiresAt;
-    for (let failures = 0; letter.isWanted(); failures += 1) {
-      try {
-        return await this.#send(letter.accepted, { isRepeated, from: letter.from });
-      } catch (thrown) {
-        const { cause, code, details } = toAgentError(thrown);
-        // Another node has taken over the sending run, and sends the request.
-        if (cause instanceof Fenced && log.node !== undefined) return undefined;
-        if (details.facts?.["full"] === "refuse") throw thrown;
-        fullUntil ??= environment.now() + FULL_MS;
-        if (!AGAIN.has(code) || (code === "overloaded" && environment.now() >= fullUntil)) throw thrown;
-        isRepeated ||= code !== "overloaded";
+  /** Sends what waits for an actor, together, until each request is accepted or refused. */
+  async #postWaiting(receiver: string): Promise<void> {
+    const waiting = this.#waiting.get(receiver);
+    if (waiting === undefined) return;
+    const postings = waiting.splice(0, TOGETHER);
+    if (waiting.length === 0) this.#waiting.delete(receiver);
+    let left: readonly Posting[] = postings;
+    let waitMs = this.#ownStepsOf(postings);
+    for (let failures = 0; left.length > 0;) {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      if (waitMs > 0) await this.#pauses.wait(waitMs);
+      const wanted: Posting[] = [];
+      for (const posting of left) {
+        if (posting.letter.isWanted()) wanted.push(posting);
+        else posting.resolve(undefined);
       }
-      await this.#pauses.wait(backoffMs(SEND_RETRY, failures));
+      if (wanted.length === 0) return;
+      left = this.#settle(wanted, await this.#try(wanted, failures === 0));
+      const isFirstLeft = left[0] === wanted[0];
+      waitMs = isFirstLeft ? backoffMs(SEND_RETRY, failures) : 0;
+      failures = isFirstLeft ? failures + 1 : 0;
     }
-    return undefined;
+  }
+
+  /** How long requests have to wait that are steps of an actor of its own, in milliseconds. */
+  #ownStepsOf(postings: readonly Posting[]): number {
+    let waitMs = 0;
+    for (const { letter } of postings)
+      if (letter.isOwnStep) waitMs = this.#ownSteps.take(actorOf(letter.accepted));
+    return waitMs;
+  }
+
+  /** Tries to send requests in their order. The answers are those of the first of them, as far as they were tried. */
+  async #try(postings: readonly Posting[], areNew: boolean): Promise<readonly Answer[]> {
+    const together = areNew && postings.length > 1 ? await this.#tryTogether(postings) : undefined;
+    if (together !== undefined) return together;
+    const [{ letter, isRepeated } = never()] = postings;
+    try {
+      return [{ receipt: await this.#send(letter.accepted, { isRepeated, from: letter.from }) }];
+    } catch (error) {
+      return [{ error: toAgentError(error) }];
+    }
+  }
+
+  /** Sends requests in one message, so that their acceptance is one commit; `undefined` if that is not possible. */
+  async #tryTogether(postings: readonly Posting[]): Promise<readonly Answer[] | undefined> {
+    const { agents, environment } = this.#context;
+    const [{ letter: first } = never()] = postings;
+    const { agent: name, request } = first.accepted;
+    const agent = agents.find(name);
+    const isPlain = ({ letter, isRepeated }: Posting): boolean =>
+      !isRepeated && agent !== undefined && !isRead(agent, letter.accepted.request);
+    if (agent === undefined || !postings.every(isPlain)) return undefined;
+    const answers = new Map<Posting, Answer>();
+    const good: Posting[] = [];
+    for (const posting of postings) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- a check rarely waits
+        await this.#check(agent, posting.letter.accepted);
+        good.push(posting);
+      } catch (error) {
+        answers.set(posting, { error: toAgentError(error) });
+      }
+    }
+    const acceptedAt = environment.now();
+    const send = async (runId: RunId): Promise<void> => {
+      const sent: Posting[] = [];
+      for (const posting of good) {
+        const { accepted } = posting.letter;
+        try {
+          if (accepted.callId !== undefined) checkNoCycle(runId, accepted.request);
+          sent.push(posting);
+        } catch (error) {
+          answers.set(posting, { error: toAgentError(error) });
+        }
+      }
+      if (sent.length === 0) return;
+      const items = sent.map(({ letter }) => ({ ...letter.accepted, acceptedAt }));
+      const options = { from: first.from };
+      const { results = [] } = await sendMessage(
+        this.#context.router,
+        runId,
+        { kind: "posts", items },
+        options,
+      );
+      for (const [index, refusal] of results.entries()) {
+        const posting = sent[index];
+        if (posting === undefined) continue;
+        answers.set(
+          posting,
+          refusal === null
+            ? { receipt: { runId } }
+            : { error: new AgentError(refusal.code, refusal.message, refusal.details) },
+        );
+      }
+    };
+    try {
+      if (request.key === undefined) {
+        await this.#checkRun(name, request.run_id);
+        await send(request.run_id as RunId);
+      } else {
+        const newId = (): RunId => newRunId(environment);
+        await this.#keyed.send({ agent: name, key: request.key }, newId, send);
+      }
+    } catch (error) {
+      // Each is sent alone, and may have arrived with the others.
+      for (const posting of good) posting.isRepeated = true;
+      if (toAgentError(error).cause instanceof Fenced) return [{ error: toAgentError(error) }];
+      return undefined;
+    }
+    const tried: Answer[] = [];
+    for (const posting of postings) {
+      const answer = answers.get(posting);
+      if (answer === undefined) break;
+      tried.push(answer);
+    }
+    return tried;
+  }
+
+  /** Ends the requests that were accepted or refused. Returns those that are to be sent again. */
+  #settle(postings: readonly Posting[], answers: readonly Answer[]): readonly Posting[] {
+    const { environment, log } = this.#context;
+    for (const [index, { receipt, error }] of answers.entries()) {
+      const posting = postings[index];
+      if (posting === undefined) break;
+      if (error === undefined) posting.resolve(receipt);
+      // Another node has taken over the sending run, and sends the request.
+      else if (error.cause instanceof Fenced && log.node !== undefined) posting.resolve(undefined);
+      else {
+        const { code, details } = error;
+        posting.fullUntil ??= environment.now() + FULL_MS;
+        const isFull = code === "overloaded" && environment.now() < posting.fullUntil;
+        const isAgain = code === "overloaded" ? isFull : AGAIN.has(code);
+        if (isAgain && details.facts?.["full"] !== "refuse") {
+          posting.isRepeated ||= code !== "overloaded";
+          return postings.slice(index);
+        }
+        posting.reject(error);
+      }
+    }
+    return postings.slice(answers.length);
   }
 
   async #send(
@@ -161,6 +297,8 @@ export class ActorMail implements Mail {
   /** Throws unless the actor can take what it is sent: a request, or for a tell also a message. */
   #check(agent: Agent, { callId, request }: AcceptedRequest): Promise<void> {
     const { operation: name, input: body } = request as OperationRequest;
+    // Only the runtime makes such a request.
+    if (name === WATCH) return Promise.resolve();
     if (callId !== undefined || !isMessageName(agent, name))
       return checkTurnRequest(this.#context, agent, request);
     return checkMessage(this.#context, agent, { type: "Message", name, body });
@@ -179,6 +317,27 @@ export class ActorMail implements Mail {
     if (run?.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
     if (run?.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
+}
+
+/** A request that is being sent. */
+interface Posting {
+  readonly letter: Letter;
+  /** Whether it may have been sent before. */
+  isRepeated: boolean;
+  /** Until when it waits for room, in milliseconds since 1970; absent until there was none. */
+  fullUntil: number | undefined;
+  readonly resolve: (receipt: PostReceipt | undefined) => void;
+  readonly reject: (error: AgentError) => void;
+}
+
+/** What became of a request when it was sent. */
+interface Answer {
+  readonly receipt?: PostReceipt;
+  readonly error?: AgentError;
+}
+
+function never(): never {
+  throw new Error("nothing is to be sent");
 }
 
 /** How a request is sent to its actor. */

@@ -25,6 +25,7 @@ export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set([
   "Begun",
   "Checkpoint",
   "ConfigRecorded",
+  "Dropped",
   "Forked",
   "Held",
   "MemoryCommitted",
@@ -33,6 +34,7 @@ export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set([
   "RecoveryStarted",
   "Released",
   "Scheduled",
+  "Watchers",
 ]);
 
 /** Whether a turn has made progress since it was continued: it did something that it had not done before. */

@@ -1,4 +1,6 @@
 import { depthOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
+import type { SenderRef } from "../../protocol/actors.ts";
+import { TOPIC_AGENT } from "../agent/topic.ts";
 import type { EventType } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { HeldTurn } from "../../protocol/answers/status.ts";
@@ -8,7 +10,9 @@ import { byteLength } from "../journal/json-limits.ts";
 import { isRetry, NO_PROGRESS } from "../journal/progress.ts";
 import { toPromptMark } from "./prompts.ts";
 import { evolve } from "./run-state.ts";
-import type { RunState, UnreadMessage } from "./run-state.ts";
+import type { RunState, RunStateChange, UnreadMessage, WatchMessage } from "./run-state.ts";
+import { WATCH } from "../agent/watchers.ts";
+import type { Newest } from "../agent/watchers.ts";
 import type { PlacedRecord } from "./entries.ts";
 
 /** The parts of an event that affect the state of a run. */
@@ -20,6 +24,8 @@ export interface Heading {
   /** Whether it repeats a call, which is no progress. */
   readonly isRetry: boolean;
   readonly message?: UnreadMessage & { readonly body: Json };
+  /** The change by a message that no turn reads. */
+  readonly notice?: NoticedMessage;
   readonly renewedTo?: RunId;
   /** Why the turn is held from this event on. */
   readonly hold?: HeldTurn;
@@ -29,20 +35,42 @@ export function toHeading(text: string): Heading {
   const type = typeOf(text);
   const mayBeEdge = type === "RequestStarted" || type === "RequestCompleted";
   const requestId = requestIdOf(text);
+  const given = type === "MessageReceived" ? toGiven(text) : undefined;
   return {
     requestId,
     type,
     edge: mayBeEdge && depthOf(text) === 0,
     isRetry: CALLS.has(type) && isRetry(JSON.parse(text) as Event),
-    ...(type === "MessageReceived" && { message: toMessage(text) }),
+    ...(given && { message: given }),
+    ...(given && isNoticed(given) && { notice: toNotice(given) }),
     ...(type === "RequestHeld" && { hold: toHold(text) }),
     ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
   };
 }
 
-function toMessage(text: string): Heading["message"] & object {
-  const { id, name, body } = JSON.parse(text) as Event & { readonly type: "MessageReceived" };
-  return { id, name, body, bytes: byteLength(text) };
+function toGiven(text: string): MessageFields {
+  const { agent, id, name, body, sender } = JSON.parse(text) as Event & { readonly type: "MessageReceived" };
+  return { agent, id, name, body, sender, bytes: byteLength(text) };
+}
+
+/** What a message is, as its event has it. */
+export interface MessageFields extends UnreadMessage {
+  readonly agent: string;
+  readonly body: Json;
+  readonly sender: SenderRef | undefined;
+}
+
+/** A message that changes the run and is not read by a turn. */
+export type NoticedMessage = WatchMessage | ({ readonly type: "Published" } & Newest);
+
+/** Whether no turn reads a message: it begins or ends a watch, or is published to a topic. */
+export function isNoticed({ agent, name }: Pick<MessageFields, "agent" | "name">): boolean {
+  return name === WATCH || agent === TOPIC_AGENT;
+}
+
+/** The change by a message that no turn reads. */
+export function toNotice({ id, name, body, sender }: MessageFields): NoticedMessage {
+  return name === WATCH ? { type: "WatchReceived", id, sender, body } : { type: "Published", name, id };
 }
 
 function toHold(text: string): HeldTurn {
@@ -66,10 +94,11 @@ const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 /** The state after an event. */
 export function withEvent(
   state: RunState,
-  { requestId, type, edge, isRetry, message, renewedTo, hold }: Heading,
+  { requestId, type, edge, isRetry, message, notice, renewedTo, hold }: Heading,
 ): RunState {
   // A message comes from outside, so it is no progress of the turn.
-  if (message) return evolve(state, { type: "MessageReceived", ...message });
+  if (notice) return evolve(state, notice);
+  if (message) return evolve(state, toUnread(message));
   if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
   if (requestId === null || isRetry) return state;
   if (hold) return evolve(state, { type: "RequestHeld", requestId, hold });
@@ -78,12 +107,17 @@ export function withEvent(
   return evolve(state, { type: type === "RequestStarted" ? type : "RequestCompleted", requestId });
 }
 
+function toUnread({ id, name, bytes }: UnreadMessage): RunStateChange {
+  return { type: "MessageReceived", id, name, bytes };
+}
+
 /** The state after a record. */
 export function withRecord(state: RunState, record: PlacedRecord): RunState {
   switch (record.type) {
     case "Accepted":
     case "ConfigRecorded":
     case "Scheduled":
+    case "Watchers":
     case "Forked":
     case "MemoryCommitted":
     case "Accompanied":

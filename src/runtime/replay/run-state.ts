@@ -1,3 +1,4 @@
+import type { SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -5,6 +6,8 @@ import { isRoot } from "../journal/call-id.ts";
 import type { RecordPosition } from "../../ports/log-batch.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { AcceptedRequest, ContinuedRecord, RecordBody } from "../journal/records.ts";
+import { published, watched } from "../agent/watchers.ts";
+import type { Newest, Watcher } from "../agent/watchers.ts";
 import type { PromptMark } from "./prompts.ts";
 
 /** The state of a run: plain data that is a function of the run's log. */
@@ -24,6 +27,10 @@ export interface RunState {
   readonly prompts?: { readonly [agent: string]: PromptMark };
   /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
   readonly scheduled?: { readonly text: string; readonly since: number };
+  /** The actors that are told what happens in the run; absent if there was never one. */
+  readonly watchers?: readonly Watcher[];
+  /** The newest publications of a topic, one of each name; absent if there was none. */
+  readonly newest?: readonly Newest[];
   /** The run in which the actor continues; absent if the run was not renewed. */
   readonly renewedTo?: RunId;
 }
@@ -35,6 +42,14 @@ export interface UnreadMessage {
   readonly name: string;
   /** The size of its event. */
   readonly bytes: number;
+}
+
+/** A message by which an actor begins or ends to watch the run. */
+export interface WatchMessage {
+  readonly type: "WatchReceived";
+  readonly id: number;
+  readonly sender: SenderRef | undefined;
+  readonly body: Json;
 }
 
 /** An incomplete request. */
@@ -83,6 +98,8 @@ export interface RunConfig {
 export type RunStateChange =
   | RecordBody
   | ({ readonly type: "MessageReceived" } & UnreadMessage)
+  | WatchMessage
+  | ({ readonly type: "Published" } & Newest)
   /** A completion was asked something, which is recorded. */
   | { readonly type: "Prompted"; readonly prompt: PromptMark }
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
@@ -160,6 +177,12 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       const { id, name, bytes } = change;
       return { ...state, unread: [...(state.unread ?? []), { id, name, bytes }] };
     }
+    case "WatchReceived":
+      return { ...state, watchers: watched(state.watchers ?? [], change) };
+    case "Watchers":
+      return { ...state, watchers: change.watchers };
+    case "Published":
+      return { ...state, newest: published(state.newest ?? [], { name: change.name, id: change.id }) };
     case "Dropped":
     case "Received": {
       if (change.ids.length === 0) return state;
@@ -172,7 +195,8 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       return { ...state, renewedTo: change.to };
     case "Forked":
       // The messages in the copied history belong to the run that was copied.
-      return { ...state, turns: change.turns, unread: [] };
+      // A copy has no key, and is another actor: nobody watches it.
+      return { ...state, turns: change.turns, unread: [], watchers: [], newest: [] };
     case "Prompted": {
       const { agent, actor } = change.prompt;
       // Only the requested agent remembers what it was asked, from turn to turn.

@@ -43,6 +43,7 @@ export async function findEffect(
         retryAfterS: 1,
       });
     case "post":
+    case "posts":
     case "read":
     case "reply":
     case "redeliver":

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { SenderRef } from "../../protocol/actors.ts";
+import type { ErrorCode } from "../../errors.ts";
+import type { Hops, SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Router, SendOptions } from "../../ports/router.ts";
@@ -15,6 +16,7 @@ export type RunMessage =
       readonly hasOwnId?: boolean;
     }
   | PostMessage
+  | PostsMessage
   /** Run an operation that only reads. */
   | { readonly kind: "read"; readonly accepted: AcceptedRequest }
   /** The answer of another actor to an ask of this one. */
@@ -62,6 +64,14 @@ export interface IncomingMessage {
   readonly sender?: SenderRef;
   /** The key of the run, if it was sent by its key. */
   readonly key?: string;
+  /** How many requests led to it without a caller that waits. */
+  readonly hops?: Hops;
+}
+
+/** Several requests of one actor, accepted in their order; with the first that may be accepted later the rest is left. */
+export interface PostsMessage {
+  readonly kind: "posts";
+  readonly items: readonly AcceptedRequest[];
 }
 
 /** A request of another actor; it is accepted once, however often it arrives. */
@@ -143,6 +153,13 @@ export interface UploadMessage {
   };
 }
 
+/** The refusal of a request, as plain data. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details: AgentError["details"];
+}
+
 /** The owner's reply, sent after the result is committed. */
 export interface RunReceipt {
   readonly requestId?: RequestId;
@@ -152,6 +169,8 @@ export interface RunReceipt {
   readonly event?: string;
   /** The id of the event before the part of the log that answers. */
   readonly after: number;
+  /** What became of each of several requests, as far as they were tried: `null` if it was accepted, or its refusal. */
+  readonly results?: readonly (Refusal | null)[];
   /** When the schedule of the run began, in milliseconds since 1970. */
   readonly scheduledSince?: number;
 }

@@ -10,6 +10,7 @@ import type { AcceptedRequest } from "../journal/records.ts";
 import { toActorRequest } from "../replay/actor-request.ts";
 import type { ActorCallEvent } from "../replay/actor-request.ts";
 import type { RunContext } from "../run-context.ts";
+import { Notices } from "./notices.ts";
 import { toOutcome } from "./to-outcome.ts";
 
 /** How long arrived entries are collected before one commit removes them, in milliseconds. */
@@ -31,6 +32,12 @@ export class Outbox {
   #open: Map<string, OutboxMark> | undefined;
   /** The entries that have arrived, and are still in the log. */
   #arrived: OutboxMark[] = [];
+  /** The notices of the run; created with the first. */
+  #notices: Notices | undefined;
+  /** Resolves when the notices that an earlier process has left are sent. */
+  #first: Promise<void> | undefined;
+  /** How many times notices wait for that. */
+  #waiting = 0;
   #stopFlush: (() => void) | undefined;
   #stopped = false;
 
@@ -41,7 +48,12 @@ export class Outbox {
 
   /** Whether no entry is left, here and in the log. */
   get isEmpty(): boolean {
-    return this.#size === 0 && this.#arrived.length === 0;
+    return this.isSent && this.#arrived.length === 0;
+  }
+
+  /** Whether everything has arrived, as far as it is known here. */
+  get isSent(): boolean {
+    return this.#size === 0 && this.#waiting === 0;
   }
 
   /** Throws `overloaded` when too many entries have not arrived. */
@@ -62,19 +74,45 @@ export class Outbox {
 
   /** Sends new entries, which are committed. */
   add(marks: readonly OutboxMark[]): void {
-    for (const mark of marks) {
-      const key = keyOf(mark);
-      if (mark.done === true || this.#open?.has(key) === true) continue;
-      (this.#open ??= new Map()).set(key, mark);
-      void this.#deliver(key, mark);
-    }
+    const isNotice = ({ kind }: OutboxMark): boolean => kind === "notice";
+    const notices = marks.filter(isNotice);
+    this.#send(notices.length === 0 ? marks : marks.filter((mark) => !isNotice(mark)));
+    if (notices.length === 0) return;
+    // What an earlier process has left is older, and comes first.
+    this.#first ??= this.recover();
+    this.#waiting += 1;
+    this.#first = this.#first
+      .catch(() => {})
+      .then(() => {
+        this.#waiting -= 1;
+        this.#send(notices);
+      });
   }
 
   /** Sends what an earlier process left in the log. */
   async recover(): Promise<void> {
     const entries = await this.#context.log.outbox({ runId: this.#ledger.runId });
     const arrived = new Set(this.#arrived.map(keyOf));
-    if (!this.#stopped) this.add(entries.filter((entry) => !arrived.has(keyOf(entry))));
+    const left = entries.filter((entry) => !arrived.has(keyOf(entry)));
+    if (!this.#stopped)
+      this.#send(
+        left.toSorted((one, other) => one.event - other.event),
+        true,
+      );
+  }
+
+  #send(marks: readonly OutboxMark[], isRepeated = false): void {
+    for (const mark of marks) {
+      const key = keyOf(mark);
+      if (mark.done === true || mark.kind === "dead" || this.#open?.has(key) === true) continue;
+      (this.#open ??= new Map()).set(key, mark);
+      if (mark.kind === "notice") this.#told.add(mark, isRepeated);
+      else void this.#deliver(key, mark);
+    }
+  }
+
+  get #told(): Notices {
+    return (this.#notices ??= new Notices(this.#context, this.#ledger, (mark) => this.#hasArrived(mark)));
   }
 
   /** Removes the arrived entries from the log with the next commit. */
@@ -90,6 +128,7 @@ export class Outbox {
   /** The run is passivated. */
   stop(): void {
     this.#stopped = true;
+    this.#notices?.stop();
     this.#pauses?.stop();
     this.#stopFlush?.();
   }
@@ -113,10 +152,14 @@ export class Outbox {
       this.#pauses ??= new Pauses(environment);
       await this.#pauses.wait(backoffMs(RETRY, failures));
     }
+    this.#hasArrived(mark);
+  }
+
+  #hasArrived(mark: OutboxMark): void {
     if (this.#stopped) return;
-    this.#open?.delete(key);
+    this.#open?.delete(keyOf(mark));
     this.#arrived.push(mark);
-    this.#stopFlush ??= environment.timer(FLUSH_MS, () => this.flush());
+    this.#stopFlush ??= this.#context.environment.timer(FLUSH_MS, () => this.flush());
   }
 
   async #reply({ requestId, event: id }: OutboxMark): Promise<void> {

@@ -21,12 +21,14 @@ import type { ContinueMessage } from "./messages.ts";
 export class Renewal {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
+  readonly #outbox: { readonly isSent: boolean };
   /** Resolves when the turns that the run has accepted are over, or the started one rests; created for the first that waits. */
   #rest: PromiseWithResolvers<void> | undefined;
   /** The new run is being told to begin. */
   #continuing: Promise<void> | undefined;
 
-  constructor(context: RunContext, ledger: RunLedger) {
+  constructor(context: RunContext, ledger: RunLedger, outbox: { readonly isSent: boolean }) {
+    this.#outbox = outbox;
     this.#context = context;
     this.#ledger = ledger;
   }
@@ -77,6 +79,8 @@ export class Renewal {
 
   get #isDue(): boolean {
     const { hasHistory, key, recorder, state } = this.#ledger;
+    // Those that watch the run are told everything in order, so nothing of the next run may come before.
+    if (state.watchers !== undefined && state.watchers.length > 0 && !this.#outbox.isSent) return false;
     // What the actor has brought along can be more than the limit.
     if (key === undefined || state.renewedTo !== undefined || !hasHistory) return false;
     return recorder.head > this.#context.limits.keyedRunEvents;
@@ -141,8 +145,15 @@ export async function takeOver(
   if (ledger.begun) return [];
   const source = await log.run(sourceId);
   if (source === undefined || isLeaving(source)) throw new AgentError("gone", `run ${sourceId} was removed`);
-  const { memory, config, scheduled, unread = [] } = await stateAt(log, sourceId, source.head);
-  const messages = await readUnread(log, sourceId, unread);
+  const {
+    memory,
+    config,
+    scheduled,
+    unread = [],
+    watchers = [],
+    newest = [],
+  } = await stateAt(log, sourceId, source.head);
+  const messages = await readUnread(log, sourceId, [...newest, ...unread]);
   // The message may have arrived twice.
   if (ledger.begun) return [];
   const { initialInput: input, metadata } = source;
@@ -154,11 +165,13 @@ export async function takeOver(
     ledger.change({ type: "MemoryCommitted", agent: name, value });
   if (config) ledger.change({ type: "ConfigRecorded", ...config });
   if (scheduled) ledger.change({ type: "Scheduled", ...scheduled });
-  const carried = messages.map(({ message_id: messageId, name, body, sender }) =>
-    ledger.carry(speaker, messageId, { name, body, ...(sender && { sender }) }),
+  if (watchers.length > 0)
+    ledger.change({ type: "Watchers", watchers: watchers.map((watcher) => ({ ...watcher, since: 0 })) });
+  const carried = messages.map(({ message_id: messageId, name, body, sender, hops }) =>
+    ledger.carry(speaker, messageId, { name, body, ...(sender && { sender }), ...(hops && { hops }) }),
   );
   ledger.save("now", idleSince);
-  return carried;
+  return carried.slice(newest.length);
 }
 
 type MessageEvent = Event & { readonly type: "MessageReceived" };
@@ -166,7 +179,7 @@ type MessageEvent = Event & { readonly type: "MessageReceived" };
 async function readUnread(
   log: EventLog,
   runId: RunId,
-  unread: readonly UnreadMessage[],
+  unread: readonly Pick<UnreadMessage, "id">[],
 ): Promise<readonly MessageEvent[]> {
   return Promise.all(
     unread.map(async ({ id }) => {

@@ -1,4 +1,5 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, toAgentError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Mailbox, isFromActor } from "../activation/mailbox.ts";
@@ -12,9 +13,12 @@ import { TurnSlot } from "../activation/turn-slot.ts";
 import type { SlotListener } from "../activation/turn-slot.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
+import { TOPIC_AGENT } from "../agent/topic.ts";
+import { WATCH } from "../agent/watchers.ts";
 import type { LoadedActor, LoadedCall } from "../api.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import { isNoticed } from "../replay/heading.ts";
 import { checkKept, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
@@ -27,7 +31,9 @@ import { toRunReceipt } from "./messages.ts";
 import type {
   IncomingMessage,
   PostMessage,
+  PostsMessage,
   RecoverMessage,
+  Refusal,
   RunReceipt,
   ScheduleMessage,
 } from "./messages.ts";
@@ -163,14 +169,17 @@ export class RequestQueue {
     return this.#take(message);
   }
 
-  #take({ messageId, agent, name, body, key, sender }: Omit<IncomingMessage, "kind">): RunReceipt {
+  #take({ messageId, agent, name, body, key, sender, hops }: Omit<IncomingMessage, "kind">): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;
     this.#checkLength();
     const served = this.#context.agents.find(agent);
+    const isForRun = isNoticed({ agent, name });
+    if (isForRun) this.#outbox.checkRoom();
     const bytes = byteLength(JSON.stringify(body));
-    const dropped = this.input.awaits(name) ? [] : this.#inbox.makeRoom({ name, body, bytes }, served);
+    const hasReader = isForRun || this.input.awaits(name);
+    const dropped = hasReader ? [] : this.#inbox.makeRoom({ name, body, bytes }, served);
     this.#begin(agent, key, null, {});
     if (dropped.length > 0) ledger.change({ type: "Dropped", ids: dropped });
     const speaker = ledger.speakerOf({ requestId: this.slot.requestId ?? null, agent });
@@ -178,9 +187,12 @@ export class RequestQueue {
       name,
       body,
       ...(sender && { sender }),
+      ...(hops && agent === TOPIC_AGENT && { hops }),
     });
-    this.#inbox.add(message);
-    this.input.messageArrived(name);
+    if (!isForRun) {
+      this.#inbox.add(message);
+      this.input.messageArrived(name);
+    }
     ledger.save();
     return toRunReceipt(runId, after, { requestId: messageId, event });
   }
@@ -214,10 +226,45 @@ export class RequestQueue {
     }
   }
 
-  async #arrive({ accepted, isCanceled = false, skipsIfBusy = false }: PostMessage): Promise<RunReceipt> {
+  /** Accepts several requests of one actor in their order; the first that may be accepted later ends that. */
+  async postAll({ items }: PostsMessage): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    await ledger.committed();
+    const entries = await Promise.all(items.map(({ requestId }) => this.#context.log.lookup(requestId)));
+    const results: (Refusal | null)[] = [];
+    for (const [index, accepted] of items.entries()) {
+      try {
+        // One that may be in the log, or is being accepted, is treated as if it came alone.
+        const isNew = entries[index] === undefined && this.#arriving?.has(accepted.requestId) !== true;
+        // oxlint-disable-next-line no-await-in-loop -- the order counts
+        await (isNew ? this.#arriveNew({ kind: "post", accepted }) : this.post({ kind: "post", accepted }));
+        results.push(null);
+      } catch (thrown) {
+        const { code, message, details } = toAgentError(thrown);
+        results.push({ code, message, details });
+        if (MAY_COME_AGAIN.has(code) && details.facts?.["full"] !== "refuse") break;
+      }
+    }
+    return { ...toRunReceipt(ledger.runId, ledger.recorder.head), results };
+  }
+
+  async #arrive(post: PostMessage): Promise<RunReceipt> {
+    return this.#arriveAs(post, await this.#find(post.accepted));
+  }
+
+  /** Accepts a request that is known to be new to the log. */
+  #arriveNew(post: PostMessage): Promise<RunReceipt> {
+    const { accepted } = post;
+    const isOpen = this.#ledger.state.open.some((open) => open.accepted.requestId === accepted.requestId);
+    return isOpen ? this.post(post) : this.#arriveAs(post, undefined);
+  }
+
+  async #arriveAs(
+    { accepted, isCanceled = false, skipsIfBusy = false }: PostMessage,
+    known: { readonly completed?: number | undefined } | undefined,
+  ): Promise<RunReceipt> {
     const { requestId } = accepted;
     const ledger = this.#ledger;
-    const known = await this.#find(accepted);
     ledger.checkThere();
     const message = toToldMessage(this.#context.agents.find(accepted.agent), accepted);
     if (message) {
@@ -423,8 +470,8 @@ function toToldMessage(
 ): Omit<IncomingMessage, "kind"> | undefined {
   // Only a tell can be a message: an ask waits for the output of a turn.
   if (agent === undefined || callId !== undefined || request.type !== "OperationRequest") return undefined;
-  const { operation: name, input: body, key } = request;
-  if (!isMessageName(agent, name)) return undefined;
+  const { operation: name, input: body, key, hops } = request;
+  if (name !== WATCH && !isMessageName(agent, name)) return undefined;
   return {
     messageId,
     agent: agent.name,
@@ -432,8 +479,12 @@ function toToldMessage(
     body,
     ...(sender && { sender }),
     ...(key !== undefined && { key }),
+    ...(hops && { hops }),
   };
 }
+
+/** Refusals that may be different later. */
+const MAY_COME_AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "internal", "overloaded"]);
 
 /** The number of calls of a turn that operators see. */
 const SHOWN_CALLS = 1_000;

@@ -74,7 +74,7 @@ export class Run implements RecorderListener {
     const recorder = new Recorder(context, claim.cursor, this);
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#outbox = new Outbox(context, this.#ledger);
-    this.#renewal = new Renewal(context, this.#ledger);
+    this.#renewal = new Renewal(context, this.#ledger, this.#outbox);
     const rested = (): void => this.#renewal.rested();
     const unfit = (tried: TriedCode): void => {
       this.#isUnfit = true;
@@ -278,6 +278,8 @@ export class Run implements RecorderListener {
         return this.#requests.accept(message.accepted);
       case "post":
         return this.#requests.post(message);
+      case "posts":
+        return this.#requests.postAll(message);
       case "read":
         if (this.#renewal.concerns()) await this.#renewal.check();
         return this.#reads.perform(message.accepted);

@@ -149,8 +149,9 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     else senders.add(runId);
   }
 
-  function outbox(runIds: Iterable<RunId>): readonly OutboxEntry[] {
-    return [...runIds].flatMap((runId) => runs.get(runId)?.outbox ?? []);
+  function outbox(runIds: Iterable<RunId>, areDead: boolean): readonly OutboxEntry[] {
+    const entries = [...runIds].flatMap((runId) => runs.get(runId)?.outbox ?? []);
+    return entries.filter(({ kind }) => (kind === "dead") === areDead);
   }
 
   function requestsOf(query: RequestQuery): readonly RequestEntry[] {
@@ -290,9 +291,12 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         return entries.sort((a, b) => (a.runId < b.runId ? -1 : 1)).slice(0, limit);
       },
       waits: async (query) => waits.list(query),
-      async outbox({ runId, notOwnedBy }) {
+      async outbox({ runId, notOwnedBy, kind }) {
         const senderIds = runId === undefined ? [...senders] : [runId];
-        return outbox(senderIds.filter((sender) => !isOwnedBy(sender, notOwnedBy)));
+        return outbox(
+          senderIds.filter((sender) => !isOwnedBy(sender, notOwnedBy)),
+          kind === "dead",
+        );
       },
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),

@@ -119,4 +119,4 @@ interface ReferenceTable {
  */
 export const RUN_PHASES = ["idle", "running", "waiting", "held"] as const;
 export const REQUEST_PHASES = ["queued", "running", "waiting", "completed", "held"] as const;
-export const OUTBOX_KINDS = ["reply", "cancel"] as const;
+export const OUTBOX_KINDS = ["reply", "cancel", "notice", "dead"] as const;

@@ -20,7 +20,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
 import { fromOwnedKey, otherOwners, toOwnedKey } from "../shared/owned-keys.ts";
 import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
-import { RUN_PHASES } from "./dialect.ts";
+import { OUTBOX_KINDS, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
 import { toOutbox, toRequest, toRun, toWait } from "./rows.ts";
 import type { RunColumns, WaitColumns } from "./rows.ts";
@@ -224,8 +224,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         toWaitPage(rows.map(toWait), query),
       );
     },
-    outbox({ runId, ...query }) {
-      const where = new Conditions("1 = 1");
+    outbox({ runId, kind, ...query }) {
+      const where = new Conditions(`kind ${kind === undefined ? "<>" : "="} ${OUTBOX_KINDS.indexOf("dead")}`);
       if (runId !== undefined) where.add(`${outbox.run} = ?`, runId);
       leaveOut(where, outbox.run, query);
       const text = finish(`${messages} WHERE ${where.text} ORDER BY ${outbox.order}, event`);

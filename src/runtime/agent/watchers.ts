@@ -1,0 +1,78 @@
+import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
+import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
+import type { Json } from "../../protocol/json.ts";
+import { isObject } from "../../protocol/json.ts";
+
+/** The message by which an actor begins or ends to watch another one, or to subscribe to a topic. No agent can declare it. */
+export const WATCH = "$watch";
+
+/** An actor that is told what happens in a run: the ends of its turns, or the publications of a topic. */
+export interface Watcher {
+  readonly ref: ActorRef;
+  /** The id of the event from which on it is told; 0 if it was one of the run before. */
+  readonly since: number;
+  /** Whether it is only told of turns that have failed. */
+  readonly failed?: boolean;
+  /** The names of the publications that it takes, if the run is a topic. */
+  readonly names?: readonly string[];
+  /** Whether it gets the newest publication of each name first. */
+  readonly retain?: boolean;
+}
+
+/** The body of a message that begins or ends a watch. */
+export type WatchBody =
+  | { readonly on: false }
+  | {
+      readonly on: true;
+      readonly failed?: true;
+      readonly names?: readonly string[];
+      readonly retain?: true;
+    };
+
+/** The newest publication of a name in a topic. */
+export interface Newest {
+  readonly name: string;
+  /** The id of its event. */
+  readonly id: number;
+}
+
+/** How many names a topic keeps the newest publication of. */
+const NAMES_LIMIT = 100;
+
+/** What identifies an actor among those that watch: its key, or else its run. */
+export function nameOf({ agent, key, run_id: runId }: ActorRef): string {
+  return key === undefined ? `${agent} /${runId}` : `${agent} ${key}`;
+}
+
+/** The watchers of a run after a message of one of them. */
+export function watched(
+  before: readonly Watcher[],
+  { id, sender, body }: { readonly id: number; readonly sender: SenderRef | undefined; readonly body: Json },
+): readonly Watcher[] {
+  if (sender?.agent === undefined || sender.server !== undefined || !isObject(body)) return before;
+  const { agent, key, run_id } = sender;
+  const ref: ActorRef = { agent, ...(key !== undefined && { key }), run_id };
+  const name = nameOf(ref);
+  const others = before.filter((watcher) => nameOf(watcher.ref) !== name);
+  const given = body as unknown as WatchBody;
+  if (!given.on) return others;
+  const { failed, names, retain } = given;
+  const watcher: Watcher = {
+    ref,
+    since: id,
+    ...(failed === true && { failed }),
+    ...(names && { names }),
+    ...(retain === true && { retain }),
+  };
+  return [...others, watcher];
+}
+
+/** The newest publications of a topic after another one. */
+export function published(before: readonly Newest[], next: Newest): readonly Newest[] {
+  return [...before.filter(({ name }) => name !== next.name), next].slice(-NAMES_LIMIT);
+}
+
+/** Whether an actor is to be told that a turn has ended so. */
+export function wantsEnd({ names, failed = false }: Watcher, reason: FinishReason): boolean {
+  return names === undefined && (!failed || reason === "error");
+}

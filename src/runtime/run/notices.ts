@@ -1,0 +1,252 @@
+import { isInstance, AgentError, toAgentError } from "../../errors.ts";
+import type { OutboxMark } from "../../ports/log-batch.ts";
+import type { ActorRef } from "../../protocol/actors.ts";
+import type { Event, EventOf } from "../../protocol/events/events.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import type { RunLedger } from "../activation/run-ledger.ts";
+import { ENDED } from "../agent/ended.ts";
+import { WATCH, nameOf, wantsEnd } from "../agent/watchers.ts";
+import type { Watcher } from "../agent/watchers.ts";
+import { digest } from "../journal/digest.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
+import { readEvent } from "../replay/accepted.ts";
+import { HOPS_LIMIT, nextHops } from "../replay/actor-request.ts";
+import type { RunContext } from "../run-context.ts";
+
+/** How many actors are told at once: each may have to be loaded. */
+const AT_ONCE = 32;
+
+/** How many notices one actor is told at once. */
+const TOGETHER = 100;
+
+/**
+ * Tells those that watch a run of its events: of ends of its turns, or of the publications of a topic. A notice is one entry of the
+ * run's outbox, however many actors it is for; after a crash all of them are told again, and know what they have by its id.
+ */
+export class Notices {
+  readonly #context: RunContext;
+  readonly #ledger: RunLedger;
+  /** Called when all have been told. */
+  readonly #told: (mark: OutboxMark) => void;
+  /** What each actor is still to be told, oldest first. */
+  readonly #lanes = new Map<string, Lane>();
+  /** The lanes with work that no worker has. */
+  readonly #ready: Lane[] = [];
+  #workers = 0;
+  #stopped = false;
+  /** Notices are begun in the order of their events. */
+  #begun: Promise<void> = Promise.resolve();
+
+  constructor(context: RunContext, ledger: RunLedger, told: (mark: OutboxMark) => void) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#told = told;
+  }
+
+  /** Tells those that watch the run now of an event. */
+  add(mark: OutboxMark, isRepeated: boolean): void {
+    const { watchers = [] } = this.#ledger.state;
+    this.#begun = this.#begun.then(() => this.#begin(mark, watchers, isRepeated));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #begin(mark: OutboxMark, watchers: readonly Watcher[], isRepeated: boolean): Promise<void> {
+    const { log, telemetry } = this.#context;
+    try {
+      const { runId } = this.#ledger;
+      const event = JSON.parse(
+        await readEvent(log, { runId, requestId: mark.requestId }, mark.event),
+      ) as Event;
+      const told = await this.#noticesFor(event, watchers);
+      if (this.#stopped) return;
+      let left = told.length;
+      const done = (): void => {
+        left -= 1;
+        if (left === 0) this.#told(mark);
+      };
+      if (left === 0) this.#told(mark);
+      for (const { watcher, notice } of told)
+        this.#push(watcher, { ...notice, isRepeated, event: mark.event, done });
+      this.#work();
+    } catch (error) {
+      // Without the event nobody can be told: its run was removed, or the log is away and the outbox is read again.
+      if (!isInstance(error, AgentError)) telemetry.fault("a notice could not be read", error);
+    }
+  }
+
+  async #noticesFor(
+    event: Event,
+    watchers: readonly Watcher[],
+  ): Promise<readonly { readonly watcher: Watcher; readonly notice: NewNotice }[]> {
+    const { runId } = this.#ledger;
+    if (event.type === "RequestCompleted")
+      return watchers
+        .filter((watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason))
+        .map((watcher) => ({ watcher, notice: this.#toEnded(event, watcher) }));
+    if (event.type !== "MessageReceived") return [];
+    if (event.name !== WATCH)
+      return watchers
+        .filter(({ since, names }) => since < event.id && names?.includes(event.name) === true)
+        .map((watcher) => ({ watcher, notice: this.#toPublication(event, watcher, "") }));
+    // A new subscriber gets what was published last.
+    const watcher = watchers.find(({ since }) => since === event.id);
+    const newest = (this.#ledger.state.newest ?? []).filter(
+      ({ id, name }) => id < event.id && watcher?.names?.includes(name) === true,
+    );
+    if (watcher === undefined) return [];
+    const events = await Promise.all(
+      newest.map(({ id }) => readEvent(this.#context.log, { runId, requestId: event.message_id }, id)),
+    );
+    return events
+      .map((text) => JSON.parse(text) as EventOf<"MessageReceived">)
+      .map((each) => ({
+        watcher,
+        notice: this.#toPublication(each, watcher, ` ${event.id}`),
+      }));
+  }
+
+  #toEnded(event: EventOf<"RequestCompleted">, watcher: Watcher): NewNotice {
+    const { request_id: requestId, run_id: runId, finish_reason: reason, error, id, ts } = event;
+    const { agent = "", key } = this.#ledger;
+    const body = {
+      agent,
+      ...(key !== undefined && { key }),
+      run_id: runId,
+      request_id: requestId,
+      finish_reason: reason,
+      ...(error && { error: { code: error.code, message: error.message } }),
+    };
+    const cause = { requestId, ts, hops: undefined };
+    return { id: this.#idOf(id, watcher, ""), name: ENDED, body, cause };
+  }
+
+  #toPublication(event: EventOf<"MessageReceived">, watcher: Watcher, suffix: string): NewNotice {
+    const { name, body, message_id: requestId, hops, id, ts } = event;
+    return { id: this.#idOf(id, watcher, suffix), name, body, cause: { requestId, ts, hops } };
+  }
+
+  /** The id of the request that tells an actor of an event, equal each time it is sent. */
+  #idOf(event: number, { ref }: Watcher, suffix: string): RequestId {
+    return `ntc_${digest(`${this.#ledger.runId} ${event} ${nameOf(ref)}${suffix}`)}` as RequestId;
+  }
+
+  #push(watcher: Watcher, notice: Notice): void {
+    const name = nameOf(watcher.ref);
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = { name, ref: watcher.ref, notices: [] };
+      this.#lanes.set(name, lane);
+      this.#ready.push(lane);
+    }
+    lane.notices.push(notice);
+  }
+
+  #work(): void {
+    while (this.#workers < AT_ONCE && !this.#stopped) {
+      const lane = this.#ready.shift();
+      if (lane === undefined) return;
+      this.#workers += 1;
+      void this.#tell(lane).then(() => {
+        this.#workers -= 1;
+        if (lane.notices.length > 0) this.#ready.push(lane);
+        else this.#lanes.delete(lane.name);
+        this.#work();
+      });
+    }
+  }
+
+  /** Tells an actor what it is to be told, all at once. Never rejects. */
+  async #tell(lane: Lane): Promise<void> {
+    const notices = lane.notices.splice(0, TOGETHER);
+    const isWatching = this.#ledger.state.watchers?.some(({ ref }) => nameOf(ref) === lane.name) === true;
+    await Promise.all(
+      notices.map(async (notice) => {
+        if (isWatching && !(await this.#post(lane.ref, notice))) return;
+        notice.done();
+      }),
+    );
+  }
+
+  /** Returns false if the run has left memory: the notice is still to be sent. */
+  async #post(ref: ActorRef, { id, name, body, cause, isRepeated, event }: Notice): Promise<boolean> {
+    const { mail } = this.#context;
+    try {
+      const hops = nextHops(cause.hops, cause.ts);
+      if (hops.n > HOPS_LIMIT) throw new AgentError("too_deep", "it ends a chain of too many publications");
+      const accepted = this.#toRequest(ref, { id, name, body, cause });
+      const posted = await mail.post({
+        from: this.#ledger.runId,
+        accepted: { ...accepted, request: { ...accepted.request, hops } },
+        isRepeated,
+        isOwnStep: false,
+        isWanted: () => !this.#stopped,
+      });
+      return posted !== undefined;
+    } catch (thrown) {
+      if (this.#stopped) return false;
+      this.#refused(ref, { id, event }, toAgentError(thrown));
+      return true;
+    }
+  }
+
+  #toRequest(ref: ActorRef, { id, name, body, cause }: NewNotice): AcceptedRequest {
+    const { agent = "", key, runId } = this.#ledger;
+    const place = ref.key === undefined ? { run_id: ref.run_id } : { key: ref.key };
+    return {
+      requestId: id,
+      agent: ref.agent,
+      request: {
+        type: "OperationRequest",
+        operation: name,
+        input: body,
+        request_id: id,
+        ...place,
+        caller: [{ run_id: runId, request_id: cause.requestId, waits: false }],
+      },
+      sender: { agent, ...(key !== undefined && { key }), run_id: runId },
+      acceptedAt: Date.parse(cause.ts),
+    };
+  }
+
+  /** An actor that is gone watches no more; any other refusal leaves a dead letter. */
+  #refused(ref: ActorRef, { id, event }: Pick<Notice, "id" | "event">, { code }: AgentError): void {
+    const isGone = ref.key === undefined && (code === "gone" || code === "not_found");
+    if (isGone) this.#ledger.change({ type: "Watchers", watchers: this.#othersThan(ref) });
+    else this.#ledger.recorder.outbox({ requestId: id, kind: "dead", event });
+  }
+
+  #othersThan(ref: ActorRef): readonly Watcher[] {
+    return (this.#ledger.state.watchers ?? []).filter((watcher) => nameOf(watcher.ref) !== nameOf(ref));
+  }
+}
+
+/** What an actor is told. */
+interface NewNotice {
+  readonly id: RequestId;
+  /** The name of the message or operation of the actor. */
+  readonly name: string;
+  readonly body: Json;
+  /** The request whose event it is. */
+  readonly cause: {
+    readonly requestId: RequestId;
+    readonly ts: string;
+    readonly hops: EventOf<"MessageReceived">["hops"];
+  };
+}
+
+interface Notice extends NewNotice {
+  readonly isRepeated: boolean;
+  readonly event: number;
+  done(): void;
+}
+
+/** What one actor is still to be told. */
+interface Lane {
+  readonly name: string;
+  readonly ref: ActorRef;
+  readonly notices: Notice[];
+}
