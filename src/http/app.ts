@@ -146,7 +146,7 @@ export function createApp(
   return app;
 }
 
-/** The agent in a path that is no longer served and has runs here. */
+/** The agent in a path that is not in the list of agents, and has runs here: one that is no longer served, or that of topics. */
 async function unservedIn(
   path: string,
   runtime: Runtime,
@@ -155,7 +155,7 @@ async function unservedIn(
   const [, first = "", second = ""] = path.split("/");
   const agent = roots.includes(first) ? second : first;
   const isPlace = roots.includes(first) || roots.includes(second) || endpoints.includes(second);
-  return isPlace && (await hasUnservedRuns(runtime, agent)) ? agent : undefined;
+  return isPlace && (agent === TOPIC_AGENT || (await hasUnservedRuns(runtime, agent))) ? agent : undefined;
 }
 
 /** An agent with the name of a root would be hidden by the adapter's routes, or hide them. */
@@ -240,8 +240,7 @@ function watchLog(metrics: Metrics, runtime: Runtime): void {
  */
 function placesOf(runtime: Runtime): Place[] {
   const own = runtime.agents.map((agent) => ({ path: `/${agent}`, agent }));
-  // Topics are published to and followed like runs of an agent, which is not in the list of agents.
-  return [{ path: "", agent: undefined }, ...own, { path: `/${TOPIC_AGENT}`, agent: TOPIC_AGENT }];
+  return [{ path: "", agent: undefined }, ...own];
 }
 
 /** The path of a URL, without doubled slashes and without a slash at the end. */

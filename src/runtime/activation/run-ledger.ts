@@ -44,7 +44,7 @@ export interface GivenMessage {
 }
 
 /** A message in the log, and what it changes. */
-export interface ReceivedMessage extends InboxMessage {
+export interface LoggedMessage extends InboxMessage {
   readonly text: string;
   readonly change: NoticedMessage | (UnreadMessage & { readonly type: "MessageReceived" });
 }
@@ -176,7 +176,7 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Writes a message of the run before that is still needed: its request stays with that run. */
-  carry(speaker: Speaker, messageId: RequestId, given: GivenMessage): ReceivedMessage {
+  carry(speaker: Speaker, messageId: RequestId, given: GivenMessage): LoggedMessage {
     const message = this.#message(speaker, messageId, given);
     this.#evolve(message.change);
     return message;
@@ -243,7 +243,7 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Writes a message. Its request is accepted and completed in one commit, that of its event. */
-  receive(speaker: Speaker, messageId: RequestId, given: GivenMessage): ReceivedMessage {
+  receive(speaker: Speaker, messageId: RequestId, given: GivenMessage): LoggedMessage {
     const { recorder } = this;
     const message = this.#message(speaker, messageId, given);
     const { id, change } = message;
@@ -480,7 +480,7 @@ export class RunLedger implements RunStateOwner {
     speaker: Speaker,
     messageId: RequestId,
     { name, body, sender, hops }: GivenMessage,
-  ): ReceivedMessage {
+  ): LoggedMessage {
     const { id, text } = this.recorder.event(speaker, {
       type: "MessageReceived",
       message_id: messageId,
@@ -491,7 +491,7 @@ export class RunLedger implements RunStateOwner {
     });
     const message = { id, name, body, bytes: byteLength(text), text };
     const fields = { ...message, sender, agent: speaker.address.agent };
-    const change: ReceivedMessage["change"] = isNoticed(fields)
+    const change: LoggedMessage["change"] = isNoticed(fields)
       ? toNotice(fields)
       : { type: "MessageReceived", id, name, bytes: message.bytes };
     return { ...message, change };

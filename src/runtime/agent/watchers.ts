@@ -7,7 +7,7 @@ import { isObject } from "../../protocol/json.ts";
 export const WATCH = "$watch";
 
 /** An actor that is told what happens in a run: the ends of its turns, or the publications of a topic. */
-export interface Watcher {
+export interface WatchingActor {
   readonly ref: ActorRef;
   /** The id of the event from which on it is told; 0 if it was one of the run before. */
   readonly since: number;
@@ -40,24 +40,24 @@ export interface Newest {
 const NAMES_LIMIT = 100;
 
 /** What identifies an actor among those that watch: its key, or else its run. */
-export function nameOf({ agent, key, run_id: runId }: ActorRef): string {
+export function actorNameOf({ agent, key, run_id: runId }: ActorRef): string {
   return key === undefined ? `${agent} /${runId}` : `${agent} ${key}`;
 }
 
 /** The watchers of a run after a message of one of them. */
 export function watched(
-  before: readonly Watcher[],
+  before: readonly WatchingActor[],
   { id, sender, body }: { readonly id: number; readonly sender: SenderRef | undefined; readonly body: Json },
-): readonly Watcher[] {
+): readonly WatchingActor[] {
   if (sender?.agent === undefined || sender.server !== undefined || !isObject(body)) return before;
   const { agent, key, run_id } = sender;
   const ref: ActorRef = { agent, ...(key !== undefined && { key }), run_id };
-  const name = nameOf(ref);
-  const others = before.filter((watcher) => nameOf(watcher.ref) !== name);
+  const name = actorNameOf(ref);
+  const others = before.filter((watcher) => actorNameOf(watcher.ref) !== name);
   const given = body as unknown as WatchBody;
   if (!given.on) return others;
   const { failed, names, retain } = given;
-  const watcher: Watcher = {
+  const watcher: WatchingActor = {
     ref,
     since: id,
     ...(failed === true && { failed }),
@@ -73,6 +73,6 @@ export function published(before: readonly Newest[], next: Newest): readonly New
 }
 
 /** Whether an actor is to be told that a turn has ended so. */
-export function wantsEnd({ names, failed = false }: Watcher, reason: FinishReason): boolean {
+export function wantsEnd({ names, failed = false }: WatchingActor, reason: FinishReason): boolean {
   return names === undefined && (!failed || reason === "error");
 }

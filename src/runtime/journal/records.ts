@@ -4,7 +4,7 @@ import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
-import type { Watcher } from "../agent/watchers.ts";
+import type { WatchingActor } from "../agent/watchers.ts";
 import type { RemoteCursor } from "../agent/remote-port.ts";
 
 /** An accepted request as stored in the log. */
@@ -180,7 +180,7 @@ export type RecordBody =
   /** Unread messages are dropped, by the ids of their events: the mailbox has no room for them, or has newer ones. */
   | { readonly type: "Dropped"; readonly ids: readonly number[] }
   /** The actors that watch the run, which it has from the run before. */
-  | { readonly type: "Watchers"; readonly watchers: readonly Watcher[] }
+  | { readonly type: "Watchers"; readonly watchers: readonly WatchingActor[] }
   /** A call waits for a slot of its tool or model. */
   | { readonly type: "Queued"; readonly call_id: CallId }
   /** A call that waited has its slot: from now on its outcome is unknown after a crash. */

@@ -7,7 +7,7 @@ import type { RecordPosition } from "../../ports/log-batch.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { AcceptedRequest, ContinuedRecord, RecordBody } from "../journal/records.ts";
 import { published, watched } from "../agent/watchers.ts";
-import type { Newest, Watcher } from "../agent/watchers.ts";
+import type { Newest, WatchingActor } from "../agent/watchers.ts";
 import type { PromptMark } from "./prompts.ts";
 
 /** The state of a run: plain data that is a function of the run's log. */
@@ -28,7 +28,7 @@ export interface RunState {
   /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
   readonly scheduled?: { readonly text: string; readonly since: number };
   /** The actors that are told what happens in the run; absent if there was never one. */
-  readonly watchers?: readonly Watcher[];
+  readonly watchers?: readonly WatchingActor[];
   /** The newest publications of a topic, one of each name; absent if there was none. */
   readonly newest?: readonly Newest[];
   /** The run in which the actor continues; absent if the run was not renewed. */

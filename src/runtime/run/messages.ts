@@ -154,7 +154,7 @@ export interface UploadMessage {
 }
 
 /** The refusal of a request, as plain data. */
-export interface Refusal {
+export interface PostRefusal {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details: AgentError["details"];
@@ -170,7 +170,7 @@ export interface RunReceipt {
   /** The id of the event before the part of the log that answers. */
   readonly after: number;
   /** What became of each of several requests, as far as they were tried: `null` if it was accepted, or its refusal. */
-  readonly results?: readonly (Refusal | null)[];
+  readonly results?: readonly (PostRefusal | null)[];
   /** When the schedule of the run began, in milliseconds since 1970. */
   readonly scheduledSince?: number;
 }

@@ -6,8 +6,8 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { ENDED } from "../agent/ended.ts";
-import { WATCH, nameOf, wantsEnd } from "../agent/watchers.ts";
-import type { Watcher } from "../agent/watchers.ts";
+import { WATCH, actorNameOf, wantsEnd } from "../agent/watchers.ts";
+import type { WatchingActor } from "../agent/watchers.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { readEvent } from "../replay/accepted.ts";
@@ -54,7 +54,7 @@ export class Notices {
     this.#stopped = true;
   }
 
-  async #begin(mark: OutboxMark, watchers: readonly Watcher[], isRepeated: boolean): Promise<void> {
+  async #begin(mark: OutboxMark, watchers: readonly WatchingActor[], isRepeated: boolean): Promise<void> {
     const { log, telemetry } = this.#context;
     try {
       const { runId } = this.#ledger;
@@ -80,8 +80,8 @@ export class Notices {
 
   async #noticesFor(
     event: Event,
-    watchers: readonly Watcher[],
-  ): Promise<readonly { readonly watcher: Watcher; readonly notice: NewNotice }[]> {
+    watchers: readonly WatchingActor[],
+  ): Promise<readonly { readonly watcher: WatchingActor; readonly notice: NewNotice }[]> {
     const { runId } = this.#ledger;
     if (event.type === "RequestCompleted")
       return watchers
@@ -109,7 +109,7 @@ export class Notices {
       }));
   }
 
-  #toEnded(event: EventOf<"RequestCompleted">, watcher: Watcher): NewNotice {
+  #toEnded(event: EventOf<"RequestCompleted">, watcher: WatchingActor): NewNotice {
     const { request_id: requestId, run_id: runId, finish_reason: reason, error, id, ts } = event;
     const { agent = "", key } = this.#ledger;
     const body = {
@@ -124,18 +124,18 @@ export class Notices {
     return { id: this.#idOf(id, watcher, ""), name: ENDED, body, cause };
   }
 
-  #toPublication(event: EventOf<"MessageReceived">, watcher: Watcher, suffix: string): NewNotice {
+  #toPublication(event: EventOf<"MessageReceived">, watcher: WatchingActor, suffix: string): NewNotice {
     const { name, body, message_id: requestId, hops, id, ts } = event;
     return { id: this.#idOf(id, watcher, suffix), name, body, cause: { requestId, ts, hops } };
   }
 
   /** The id of the request that tells an actor of an event, equal each time it is sent. */
-  #idOf(event: number, { ref }: Watcher, suffix: string): RequestId {
-    return `ntc_${digest(`${this.#ledger.runId} ${event} ${nameOf(ref)}${suffix}`)}` as RequestId;
+  #idOf(event: number, { ref }: WatchingActor, suffix: string): RequestId {
+    return `ntc_${digest(`${this.#ledger.runId} ${event} ${actorNameOf(ref)}${suffix}`)}` as RequestId;
   }
 
-  #push(watcher: Watcher, notice: Notice): void {
-    const name = nameOf(watcher.ref);
+  #push(watcher: WatchingActor, notice: Notice): void {
+    const name = actorNameOf(watcher.ref);
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
       lane = { name, ref: watcher.ref, notices: [] };
@@ -162,7 +162,8 @@ export class Notices {
   /** Tells an actor what it is to be told, all at once. Never rejects. */
   async #tell(lane: Lane): Promise<void> {
     const notices = lane.notices.splice(0, TOGETHER);
-    const isWatching = this.#ledger.state.watchers?.some(({ ref }) => nameOf(ref) === lane.name) === true;
+    const isWatching =
+      this.#ledger.state.watchers?.some(({ ref }) => actorNameOf(ref) === lane.name) === true;
     await Promise.all(
       notices.map(async (notice) => {
         if (isWatching && !(await this.#post(lane.ref, notice))) return;
@@ -219,8 +220,10 @@ export class Notices {
     else this.#ledger.recorder.outbox({ requestId: id, kind: "dead", event });
   }
 
-  #othersThan(ref: ActorRef): readonly Watcher[] {
-    return (this.#ledger.state.watchers ?? []).filter((watcher) => nameOf(watcher.ref) !== nameOf(ref));
+  #othersThan(ref: ActorRef): readonly WatchingActor[] {
+    return (this.#ledger.state.watchers ?? []).filter(
+      (watcher) => actorNameOf(watcher.ref) !== actorNameOf(ref),
+    );
   }
 }
 

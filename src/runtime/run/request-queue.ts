@@ -33,7 +33,7 @@ import type {
   PostMessage,
   PostsMessage,
   RecoverMessage,
-  Refusal,
+  PostRefusal,
   RunReceipt,
   ScheduleMessage,
 } from "./messages.ts";
@@ -231,7 +231,7 @@ export class RequestQueue {
     const ledger = this.#ledger;
     await ledger.committed();
     const entries = await Promise.all(items.map(({ requestId }) => this.#context.log.lookup(requestId)));
-    const results: (Refusal | null)[] = [];
+    const results: (PostRefusal | null)[] = [];
     for (const [index, accepted] of items.entries()) {
       try {
         // One that may be in the log, or is being accepted, is treated as if it came alone.

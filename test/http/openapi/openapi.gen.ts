@@ -696,6 +696,11 @@ export interface components {
                 run_id: string;
                 server?: string;
             };
+            hops?: {
+                n: number;
+                /** Format: date-time */
+                since: string;
+            };
         };
         TextOutput: {
             id: number;
