@@ -144,6 +144,14 @@ export interface Runtime {
   /** Removes an idle run with its events and artifacts; `conflict` while a request is open. */
   removeRun(runId: RunId): Promise<void>;
 
+  /**
+   * Erases runs with their events, memory, files, secrets, schedules, keys and metadata, and overwrites them in the files of
+   * the log. Open turns are canceled first. Only ids and the name of the owner stay, so that no id is used again. Resolves with
+   * the number of runs when nothing of them can be read from any file; a database server overwrites later, when it needs the
+   * space. An erasure that a crash interrupts goes on at the next start.
+   */
+  erase(things: ErasedThings): Promise<number>;
+
   /** Stores a file for later requests, or as part of a run. */
   upload(file: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }>;
 
@@ -184,6 +192,18 @@ export interface Runtime {
    * interrupted turns continue after the next start.
    */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/** The runs that are erased: those that have all that is given. At least an owner, a run, a key or metadata is needed. */
+export interface ErasedThings {
+  readonly owner?: string;
+  readonly agent?: string;
+  /** This run alone; what it has asked of other actors is in their runs. */
+  readonly runId?: RunId;
+  /** The actor of the agent with this key, with the earlier runs that it has been renewed from. */
+  readonly key?: string;
+  /** Values that the metadata of the run have. */
+  readonly metadata?: JsonObject;
 }
 
 /** An actor, for code outside of turns. */

@@ -32,6 +32,7 @@ import { Recovery } from "./supervision/recovery.ts";
 import { startSchedules } from "./supervision/schedules.ts";
 import { countHeld, retryHeld } from "./supervision/held-turns.ts";
 import { startPruning } from "./supervision/kept-versions.ts";
+import { Erasures } from "./supervision/erasures.ts";
 import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
@@ -91,6 +92,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const context: HostContext = { ...engines, mail };
   const runs = new RunCommands(context, queries, keyed);
   const recovery = new Recovery(context, runs);
+  const erasures = new Erasures(context, runs, secrets);
   const runHost = new RunHost(context, recovery);
   system.runs = runHost;
   let ready = false;
@@ -125,6 +127,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     if (closing) return;
     stopSchedules = startSchedules(context, keyed);
     stopPruning = startPruning(context);
+    void erasures.resume();
   }
 
   /** Leaves the other nodes after a failed recovery, so that they continue the runs that this one would have continued. */
@@ -205,6 +208,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     stopSchedules();
     stopPruning();
     stopRetention();
+    erasures.stop();
     stopFollowing();
     uploads.stop();
     mail.stop();
@@ -324,6 +328,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await open();
       await queries.run(runId);
       await runs.remove(runId);
+    },
+    async erase(things) {
+      await open();
+      return erasures.erase(things);
     },
     async upload(file) {
       await open();

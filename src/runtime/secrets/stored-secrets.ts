@@ -10,6 +10,9 @@ import { secretNamesIn, withSecrets } from "./config-secrets.ts";
 /** How the names of the secrets of sign-ins begin. No run refers to them, so they are never swept. */
 export const SIGN_INS = "sign-in/";
 
+/** How the names of what is being erased begin, which must not be in the log. Never swept. */
+export const ERASURES = "erasure/";
+
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {
   readonly log: EventLog;
@@ -211,7 +214,7 @@ export class StoredSecrets {
 
 /** Whether a name is that of a secret which no run refers to. */
 function isOfNoRun(name: string): boolean {
-  return name.startsWith(SIGN_INS) || name.startsWith(AUTH);
+  return name.startsWith(SIGN_INS) || name.startsWith(AUTH) || name.startsWith(ERASURES);
 }
 
 /** A secret value in memory. */

@@ -1,0 +1,184 @@
+import { AgentError, isInstance } from "../../errors.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import type { SecretStore } from "../../ports/secret-store.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { canonical } from "../../protocol/json.ts";
+import { pause } from "../../shared/clock.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+import type { ErasedThings } from "../api.ts";
+import type { RunCommands } from "../commands/run-commands.ts";
+import { isHidden } from "../journal/system-runs.ts";
+import { sendMessage } from "../run/messages.ts";
+import { readRenewed } from "../run/renewal.ts";
+import type { HostContext } from "../run-context.ts";
+import { ERASURES } from "../secrets/stored-secrets.ts";
+
+/** Rows that are read at a time. */
+const PAGE = 500;
+
+/** The runs that are erased at once: a database commits several removals together, and turns use it too. */
+const AT_ONCE = 8;
+
+/** The requests of a run that are ended at a time. */
+const OPEN_REQUESTS = 1_000;
+
+/** How long the turns of a run may take to end, in milliseconds: longer than their cleanup. */
+const TURN_MS = 120_000;
+
+/** How often what matches is looked for, because runs can come while others are erased. */
+const ROUNDS = 10;
+
+/**
+ * Erases runs with all that belongs to them, from the log and from its files. What is to be erased is stored first, in the
+ * secret store, because the log must not have it: an erasure that a crash interrupts goes on at the next start.
+ */
+export class Erasures {
+  readonly #context: HostContext;
+  readonly #runs: RunCommands;
+  readonly #secrets: SecretStore;
+  #stopped = false;
+
+  constructor(context: HostContext, runs: RunCommands, secrets: SecretStore) {
+    this.#context = context;
+    this.#runs = runs;
+    this.#secrets = secrets;
+  }
+
+  /** Erases what matches all that is given. Resolves with the number of erased runs. */
+  async erase(things: ErasedThings): Promise<number> {
+    const given = checked(things);
+    const name = `${ERASURES}${this.#context.environment.newId()}`;
+    await this.#secrets.put({ [name]: JSON.stringify(given) });
+    return this.#finish(name, given);
+  }
+
+  /** Continues what an earlier process has begun. Never rejects. */
+  async resume(): Promise<void> {
+    const { router, telemetry } = this.#context;
+    if (!router.leads("erasure")) return;
+    try {
+      for (const name of await this.#secrets.names()) {
+        if (!name.startsWith(ERASURES)) continue;
+        const text = await this.#secrets.get(name);
+        if (text !== undefined) await this.#finish(name, checked(JSON.parse(text) as ErasedThings));
+      }
+    } catch (error) {
+      if (!this.#stopped) telemetry.fault("an erasure that was interrupted could not be continued", error);
+    }
+  }
+
+  /** What is not erased yet is left to the next start. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #finish(name: string, things: ErasedThings): Promise<number> {
+    let erased = 0;
+    for (let round = 1; ; round += 1) {
+      const found = await this.#find(things);
+      if (found.length === 0) break;
+      if (round > ROUNDS) {
+        throw new AgentError("conflict", "new runs keep coming while what there is is erased", {
+          hint: "keep the owner from making requests, and erase again",
+        });
+      }
+      await forEachConcurrent(found, AT_ONCE, (runId) => this.#eraseRun(runId));
+      erased += found.length;
+    }
+    await this.#context.log.scrub();
+    await this.#secrets.remove([name]);
+    return erased;
+  }
+
+  async #find({ owner, agent, runId, key, metadata }: ErasedThings): Promise<readonly RunId[]> {
+    const { log } = this.#context;
+    const values = Object.entries(metadata ?? {}).map(([name, value]) => [name, canonical(value)] as const);
+    const matches = (run: RunEntry): boolean =>
+      run.removed !== true &&
+      (owner === undefined || ownerOf(run) === owner) &&
+      (agent === undefined || run.agent === agent) &&
+      values.every(([name, value]) => name in run.metadata && canonical(run.metadata[name]) === value);
+    if (runId !== undefined) {
+      const run = await log.run(runId);
+      return run !== undefined && !isHidden(run) && matches(run) ? [runId] : [];
+    }
+    const found: RunEntry[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await log.list({
+        limit: PAGE,
+        ...(owner !== undefined && { owner }),
+        ...(agent !== undefined && { agent }),
+        ...(cursor !== undefined && { cursor }),
+      });
+      for (const run of page.runs) if (!isHidden(run) && matches(run)) found.push(run);
+      cursor = page.next;
+      if (cursor === undefined) break;
+    }
+    return key === undefined ? found.map((run) => run.runId) : this.#ofKey(found, key);
+  }
+
+  /** Those of the runs in which the actor of a key lives or has lived: a renewed run names the next one. */
+  async #ofKey(runs: readonly RunEntry[], key: string): Promise<readonly RunId[]> {
+    const { log } = this.#context;
+    const next = new Map<RunId, RunId>();
+    await forEachConcurrent(runs, AT_ONCE, async (run) => {
+      const renewed = run.alias === undefined ? await readRenewed(log, run) : undefined;
+      if (renewed !== undefined) next.set(run.runId, renewed.to);
+    });
+    const own = new Set(runs.filter(({ alias }) => alias === key).map(({ runId }) => runId));
+    for (let count = -1; count !== own.size;) {
+      count = own.size;
+      for (const [runId, to] of next) if (own.has(to)) own.add(runId);
+    }
+    return [...own];
+  }
+
+  /** Removes a run, whose open turns are canceled first. */
+  async #eraseRun(runId: RunId): Promise<void> {
+    const { environment } = this.#context;
+    const until = environment.monotonic() + TURN_MS;
+    for (let pauseMs = 10; ; pauseMs = Math.min(2 * pauseMs, 1_000)) {
+      if (this.#stopped) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
+      try {
+        await this.#endTurns(runId);
+        return await this.#runs.remove(runId);
+      } catch (error) {
+        if (!isInstance(error, AgentError)) throw error;
+        if (error.code === "gone" || error.code === "not_found") return;
+        if (error.code !== "conflict" || environment.monotonic() >= until) throw error;
+      }
+      await pause(environment, pauseMs);
+    }
+  }
+
+  async #endTurns(runId: RunId): Promise<void> {
+    const { log, router } = this.#context;
+    const run = await log.run(runId);
+    if (run === undefined || run.status === "idle") return;
+    if (run.status === "held") await sendMessage(router, runId, { kind: "end" });
+    for (const { requestId, phase } of await log.requests({ runId, limit: OPEN_REQUESTS })) {
+      if (phase !== "completed") await sendMessage(router, runId, { kind: "cancel", requestId });
+    }
+  }
+}
+
+/** A copy of what is to be erased. Refuses a selection that would be everything. */
+function checked({ owner, agent, runId, key, metadata }: ErasedThings): ErasedThings {
+  if (owner === undefined && runId === undefined && key === undefined && metadata === undefined) {
+    throw new AgentError("invalid_request", "an erasure needs an owner, a run, a key or metadata");
+  }
+  if (key !== undefined && agent === undefined) {
+    throw new AgentError("invalid_request", "a key needs the name of its agent");
+  }
+  if (metadata !== undefined && Object.keys(metadata).length === 0) {
+    throw new AgentError("invalid_request", "the metadata of an erasure must name at least one value");
+  }
+  return {
+    ...(owner !== undefined && { owner }),
+    ...(agent !== undefined && { agent }),
+    ...(runId !== undefined && { runId }),
+    ...(key !== undefined && { key }),
+    ...(metadata !== undefined && { metadata: structuredClone(metadata) }),
+  };
+}

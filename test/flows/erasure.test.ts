@@ -1,0 +1,157 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRuntime, defineAgent, operation } from "troupe";
+import type { Runtime } from "troupe";
+import type { RequestId, RunId } from "troupe/protocol";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { sqliteLog } from "../../src/storage/sqlite/index.ts";
+
+const CANARY = "canary-5d1e";
+
+const clerk = defineAgent({
+  name: "clerk",
+  purpose: "Keeps what it is told everywhere that a run can keep something.",
+  memorySchema: z.object({ words: z.array(z.string()) }).default({ words: [] }),
+  config: z.object({ word: z.string().optional(), password: z.string().optional() }),
+
+  async chat(text, turn) {
+    turn.memory.set({ words: [...turn.memory.get().words, text] });
+    await turn.artifact({ name: `${text}.txt`, mimeType: "text/plain", data: text });
+    await turn.text(`${text} `.repeat(200));
+    return text;
+  },
+
+  operations: {
+    ask: operation({
+      description: "Asks a person.",
+      input: z.object({ text: z.string() }),
+      output: z.object({ answer: z.string() }),
+      async run({ text }, turn) {
+        return turn.waitForInput(z.object({ answer: z.string().describe(text) }));
+      },
+    }),
+  },
+});
+
+/** How often the text is in each file of a directory that has it. */
+function findIn(directory: string, text: string): Readonly<Record<string, number>> {
+  const found: Record<string, number> = {};
+  for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
+    const path = join(directory, name);
+    if (name.includes(text)) found[`name ${name}`] = 1;
+    if (!statSync(path).isFile()) continue;
+    const times = readFileSync(path).toString("latin1").split(text).length - 1;
+    if (times > 0) found[name] = times;
+  }
+  return found;
+}
+
+function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "erasure-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+async function start(directory: string): Promise<Runtime> {
+  const runtime = createRuntime({ agents: [clerk], log: sqliteLog(directory, { durability: "relaxed" }) });
+  await runtime.ready();
+  return runtime;
+}
+
+async function chat(runtime: Runtime, runId: RunId, input: string): Promise<void> {
+  const receipt = await runtime.process("clerk", { type: "ChatRequest", input, run_id: runId });
+  await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+}
+
+/** Makes runs, every third one with the text: ended ones, one that waits for a person, and an actor with a key. */
+async function fill(runtime: Runtime, text: string): Promise<{ readonly marked: number }> {
+  let marked = 0;
+  for (let index = 0; index < 12; index += 1) {
+    const isMarked = index % 3 === 0;
+    if (isMarked) marked += 1;
+    const word = isMarked ? text : "plain";
+    const metadata = { customer: word, index };
+    const key = index >= 9 ? `${word}-${index}` : undefined;
+    const runId = await runtime.createRun("clerk", { input: word, metadata, ...(key !== undefined && { key }) });
+    await runtime.process("clerk", {
+      type: "ConfigureRequest",
+      run_id: runId,
+      args: { word, password: `${word} secret` },
+    });
+    await chat(runtime, runId, `${word} ${index}`);
+    if (index < 6) continue;
+    const asked = await runtime.process("clerk", {
+      type: "OperationRequest",
+      operation: "ask",
+      input: { text: word },
+      run_id: runId,
+      request_id: `ask-${index}` as RequestId,
+    });
+    await runtime.acknowledgement(asked, { until: "completed", timeoutMs: 60_000 });
+  }
+  return { marked };
+}
+
+test("what is erased by its metadata is in no file any more, also if its turn waited; the others go on", async () => {
+  const directory = temporaryDirectory();
+  const runtime = await start(directory);
+  const { marked } = await fill(runtime, CANARY);
+  expect(Object.keys(findIn(directory, CANARY)).length).toBeGreaterThan(2);
+
+  expect(await runtime.erase({ metadata: { customer: CANARY } })).toBe(marked);
+  expect(findIn(directory, CANARY)).toEqual({});
+  expect((await runtime.runs({ limit: 100 })).runs).toHaveLength(8);
+  expect(await runtime.erase({ metadata: { customer: CANARY } })).toBe(0);
+
+  const answered = await runtime.process("clerk", {
+    type: "ResumeWithInput",
+    request_id: "ask-7" as RequestId,
+    request_keys: { answer: "yes" },
+  });
+  await runtime.acknowledgement(answered, { until: "acknowledged", timeoutMs: 60_000 });
+  await runtime.close();
+  expect(findIn(directory, CANARY)).toEqual({});
+});
+
+test("an actor is erased by its key, and a new one begins with nothing", async () => {
+  const directory = temporaryDirectory();
+  const runtime = await start(directory);
+  onTestFinished(() => runtime.close());
+  const runId = await runtime.createRun("clerk", { key: "anna", input: CANARY });
+  await chat(runtime, runId, CANARY);
+
+  expect(await runtime.erase({ agent: "clerk", key: "anna" })).toBe(1);
+  expect(findIn(directory, CANARY)).toEqual({});
+  expect(await runtime.find("clerk", "anna")).toBeUndefined();
+  await expect(runtime.run(runId)).rejects.toMatchObject({ code: "gone" });
+  const again = await runtime.createRun("clerk", { key: "anna" });
+  expect(again).not.toBe(runId);
+});
+
+test("an erasure that the end of the process interrupted goes on at the next start", async () => {
+  const directory = temporaryDirectory();
+  const runtime = await start(directory);
+  const { marked } = await fill(runtime, CANARY);
+  const erasing = runtime.erase({ metadata: { customer: CANARY } }).catch(() => 0);
+  // It has stored what it is to erase, and has begun.
+  await expect.poll(async () => (await runtime.runs({ limit: 100 })).runs.length).toBeLessThan(12);
+  await runtime.close();
+  const erased = await erasing;
+
+  const again = await start(directory);
+  onTestFinished(() => again.close());
+  if (erased !== marked) await expect.poll(() => findIn(directory, CANARY)).toEqual({});
+  expect(findIn(directory, CANARY)).toEqual({});
+});
+
+test("an erasure of everything by mistake is refused", async () => {
+  const runtime = await start(temporaryDirectory());
+  onTestFinished(() => runtime.close());
+  const code = "invalid_request";
+  await expect(runtime.erase({})).rejects.toMatchObject({ code });
+  await expect(runtime.erase({ agent: "clerk" })).rejects.toMatchObject({ code });
+  await expect(runtime.erase({ key: "anna" })).rejects.toMatchObject({ code });
+  await expect(runtime.erase({ metadata: {} })).rejects.toMatchObject({ code });
+});
