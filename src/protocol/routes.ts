@@ -17,6 +17,7 @@ export const serverRoutes = {
   forkRun: ["POST", "/runs/{run_id}/fork"],
   retryRun: ["POST", "/runs/{run_id}/retry"],
   endRun: ["POST", "/runs/{run_id}/end"],
+  erase: ["POST", "/erase"],
 } as const;
 
 /** The routes that exist at the root, for the default agent or all agents, and below the path of each agent. */

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, defineAgent, operation } from "troupe";
 import type { Runtime } from "troupe";
+import { createApp } from "troupe/http";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
@@ -74,7 +75,11 @@ async function fill(runtime: Runtime, text: string): Promise<{ readonly marked: 
     const word = isMarked ? text : "plain";
     const metadata = { customer: word, index };
     const key = index >= 9 ? `${word}-${index}` : undefined;
-    const runId = await runtime.createRun("clerk", { input: word, metadata, ...(key !== undefined && { key }) });
+    const runId = await runtime.createRun("clerk", {
+      input: word,
+      metadata,
+      ...(key !== undefined && { key }),
+    });
     await runtime.process("clerk", {
       type: "ConfigureRequest",
       run_id: runId,
@@ -154,4 +159,42 @@ test("an erasure of everything by mistake is refused", async () => {
   await expect(runtime.erase({ agent: "clerk" })).rejects.toMatchObject({ code });
   await expect(runtime.erase({ key: "anna" })).rejects.toMatchObject({ code });
   await expect(runtime.erase({ metadata: {} })).rejects.toMatchObject({ code });
+});
+
+test("an admin erases over HTTP; others may not, and a misspelled field erases nothing", async () => {
+  const runtime = await start(temporaryDirectory());
+  onTestFinished(() => runtime.close());
+  const runId = await runtime.createRun("clerk", { metadata: { customer: CANARY } });
+  await runtime.createRun("clerk", { metadata: { customer: "other" } });
+  const app = createApp(runtime, {
+    authenticate: ({ headers }) => ({
+      id: "ada",
+      owner: "default",
+      roles: [headers.get("x-role") ?? "user"],
+    }),
+  });
+  const erase = async (body: unknown, role = "admin"): Promise<Response> =>
+    app.request("http://localhost/erase", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-role": role },
+      body: JSON.stringify(body),
+    });
+
+  expect((await erase({ run_id: runId }, "operator")).status).toBe(403);
+  for (const body of [
+    {},
+    [],
+    { owner: "" },
+    { agent: "clerk" },
+    { run: runId },
+    { agent: "clerk", metdata: {} },
+  ]) {
+    expect((await erase(body)).status, JSON.stringify(body)).toBe(400);
+  }
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(2);
+
+  const answer = await erase({ run_id: runId });
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toEqual({ runs: 1 });
+  expect((await runtime.runs({ limit: 10 })).runs).toHaveLength(1);
 });

@@ -145,6 +145,19 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     summary: "Ends the held turn of a run with the reason as its error.",
     responses: { "200": jsonResponse(ref("RequestCompleted"), "The end of the turn.") },
   }),
+  erase: routeOperation({
+    summary:
+      "Erases the runs that have all that is given, with everything that belongs to them, also from the files of the log. For an admin.",
+    content: {
+      "application/json": {
+        schema: object(
+          { owner: text, agent: text, run_id: text, key: text, metadata: { type: "object" } },
+          [],
+        ),
+      },
+    },
+    responses: { "200": jsonResponse(object({ runs: whole }, ["runs"]), "The runs are erased.") },
+  }),
   forkRun: routeOperation({
     summary:
       "Creates a run with the history of this one up to the end of a turn, or to a question of the open one.",

@@ -3,9 +3,10 @@ import { AgentError } from "../../errors.ts";
 import type { RunPhase, RunStatus } from "../../protocol/answers/status.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { parseErasure } from "../../protocol/requests/erasure.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
 import { parseFlag } from "../../protocol/requests/parse.ts";
-import type { ForkPlace, Runtime } from "../../runtime/api.ts";
+import type { ErasedThings, ForkPlace, Runtime } from "../../runtime/api.ts";
 import { byteLength } from "../../runtime/journal/json-limits.ts";
 import type { RunDetails, RunsQuery, WaitsQuery, WatchRunsOptions } from "../../runtime/lists.ts";
 import type { AppEnv } from "../messages/app-env.ts";
@@ -83,7 +84,7 @@ export function oneRunHandlers({
   runtime,
   bodyLimitBytes,
   mount,
-}: Host): ServerHandlers<"run" | "removeRun" | "forkRun" | "retryRun" | "endRun"> {
+}: Host): ServerHandlers<"run" | "removeRun" | "forkRun" | "retryRun" | "endRun" | "erase"> {
   return {
     async run(c) {
       const runId = checkId(pathParameter(c, "run_id"));
@@ -116,7 +117,22 @@ export function oneRunHandlers({
       await runtime.removeRun(checkId(pathParameter(c, "run_id")));
       return replyEmpty(c);
     },
+
+    async erase(c) {
+      if (c.get("principal")?.roles.includes("admin") !== true) {
+        throw new AgentError("forbidden", "only an admin may erase");
+      }
+      const runs = await runtime.erase(toErased(await readJson(c, bodyLimitBytes)));
+      return reply(c, JSON.stringify({ runs }));
+    },
   };
+}
+
+function toErased(body: unknown): ErasedThings {
+  const parsed = parseErasure(body);
+  if (!parsed.ok) throw new AgentError("invalid_request", parsed.message, { issues: parsed.issues });
+  const { run_id: runId, ...rest } = parsed.value;
+  return { ...rest, ...(runId !== undefined && { runId }) };
 }
 
 function parseForkPlace(body: unknown): ForkPlace {

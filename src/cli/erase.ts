@@ -1,0 +1,69 @@
+import { Command, InvalidArgumentError } from "./vendor/commander.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
+import { isObject } from "../protocol/json.ts";
+import { AgentError } from "../errors.ts";
+import { addConnectionOptions, connectWire, talk } from "./connect.ts";
+import type { ConnectionOptions } from "./connect.ts";
+import { stderr, stdout } from "./print/terminal.ts";
+
+interface EraseOptions extends ConnectionOptions {
+  readonly owner?: string;
+  readonly agent?: string;
+  readonly run?: string;
+  readonly key?: string;
+  readonly metadata: JsonObject;
+  readonly yes: boolean;
+}
+
+/** `troupe erase`: removes what a server has of an owner, an actor or a run, also from its files. */
+export function eraseCommand(): Command {
+  return addConnectionOptions(new Command("erase"))
+    .description(
+      "Erases runs with their events, memory, files and metadata, and overwrites them in the files of the log. TROUPE_TOKEN must be an admin's.",
+    )
+    .option("--owner <name>", "everything of this owner")
+    .option("--agent <name>", "only runs of this agent")
+    .option("--run <id>", "this run")
+    .option("--key <key>", "the actor with this key; needs --agent")
+    .option("--metadata <name=value>", "runs with this value in their metadata; repeatable", gatherPairs, {})
+    .option("--yes", "erase; without it the command only says what it would do", false)
+    .addHelpText("after", "\nExample: troupe erase --owner acme --yes")
+    .action(async ({ owner, agent, run, key, metadata, yes, ...options }: EraseOptions) => {
+      const body = {
+        ...(owner !== undefined && { owner }),
+        ...(agent !== undefined && { agent }),
+        ...(run !== undefined && { run_id: run }),
+        ...(key !== undefined && { key }),
+        ...(Object.keys(metadata).length > 0 && { metadata }),
+      };
+      const wire = connectWire(options);
+      if (!yes) {
+        throw new AgentError(
+          "invalid_request",
+          `this erases for ever what has all of ${JSON.stringify(body)}`,
+          {
+            hint: "add --yes if that is meant",
+          },
+        );
+      }
+      const { json } = await talk(wire, () => wire.ask("POST", "/erase", { body }));
+      const runs = isObject(json) ? Number(json["runs"]) : 0;
+      stdout.line(String(runs));
+      stderr.line(runs === 1 ? "1 run is erased" : `${runs} runs are erased`);
+    });
+}
+
+/** A value is JSON where it can be read as JSON, otherwise a text. */
+function gatherPairs(text: string, pairs: JsonObject): JsonObject {
+  const [, name = "", value = ""] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === "") throw new InvalidArgumentError("Write name=value.");
+  return { ...pairs, [name]: toValue(value) };
+}
+
+function toValue(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
