@@ -151,6 +151,8 @@ test("every route is called by the generated client, and every answer fits the d
   expect((await server.DELETE("/runs/{run_id}", { params: { path: fork } })).response.status).toBe(204);
   const gone = await server.DELETE("/runs/{run_id}", { params: { path: fork } });
   expect(gone.error?.code).toBe("gone");
+  const erased = await server.POST("/erase", { body: { run_id: fork.run_id, agent: "nobody" } });
+  expect(erased.data?.runs).toBe(0);
 
   expect(check.faults).toEqual([]);
   expect(check.uncalled).toEqual([]);

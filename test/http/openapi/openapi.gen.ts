@@ -180,6 +180,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Erases the runs that have all that is given, with everything that belongs to them, also from the files of the log. For an admin. */
+        post: operations["postErase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/describe": {
         parameters: {
             query?: never;
@@ -1811,6 +1828,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestCompleted"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postErase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    owner?: string;
+                    agent?: string;
+                    run_id?: string;
+                    key?: string;
+                    metadata?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        runs: number;
+                    };
                 };
             };
             "4XX": components["responses"]["Refusal"];
