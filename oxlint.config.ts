@@ -131,7 +131,7 @@ const ROOMS: readonly Rooms[] = [
       run: [...READ, "system", "secrets", "artifacts", "scheduler", "actor", "activation"],
       queries: [...READ, "secrets"],
       commands: [...READ, "secrets", "artifacts", "run", "queries"],
-      supervision: ["agent", "journal", "system", "run", "commands"],
+      supervision: ["secrets", "agent", "journal", "system", "run", "commands"],
     },
   },
   {

@@ -1,2 +1,5 @@
 /** How the names of what the server keeps to know its clients begin: API keys, and keys to sign with. They are never swept. */
 export const AUTH = "auth/";
+
+/** How the names of what is being erased begin, which must not be in the log. They are never swept. */
+export const ERASURES = "erasure/";

@@ -3,15 +3,12 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { AUTH } from "./secret-prefixes.ts";
+import { AUTH, ERASURES } from "./secret-prefixes.ts";
 import { TextSigner } from "./text-signer.ts";
 import { secretNamesIn, withSecrets } from "./config-secrets.ts";
 
 /** How the names of the secrets of sign-ins begin. No run refers to them, so they are never swept. */
 export const SIGN_INS = "sign-in/";
-
-/** How the names of what is being erased begin, which must not be in the log. Never swept. */
-export const ERASURES = "erasure/";
 
 /** The stores that secrets need. */
 export interface StoredSecretsOptions {

@@ -12,7 +12,7 @@ import { isHidden } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import { readRenewed } from "../run/renewal.ts";
 import type { HostContext } from "../run-context.ts";
-import { ERASURES } from "../secrets/stored-secrets.ts";
+import { ERASURES } from "../secrets/secret-prefixes.ts";
 
 /** Rows that are read at a time. */
 const PAGE = 500;
