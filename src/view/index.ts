@@ -1,3 +1,4 @@
+export { conversationKey } from "./conversation-key.ts";
 export { project, RunFold } from "./fold.ts";
 export { callKey } from "./run-view.ts";
 export type {

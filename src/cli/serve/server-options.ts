@@ -1,8 +1,7 @@
 import { InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { Command } from "../vendor/commander.ts";
 import type { LogFormat } from "../print/log.ts";
-import { WIRES } from "./wires.ts";
-import type { WireName } from "./wires.ts";
+import { WIRES, isWireFile } from "./wires.ts";
 
 /** The command line options of `dev` and `serve`. */
 export interface ServerOptions {
@@ -24,8 +23,8 @@ export interface ServerOptions {
   readonly config?: string;
   /** Whether browsers get the console at the root. */
   readonly console: boolean;
-  /** The protocols besides the native one. */
-  readonly wires: readonly WireName[];
+  /** The protocols besides the native one: names of the package, and paths of files with adapters. */
+  readonly wires: readonly string[];
   /** A port for the agentic dialect alone. */
   readonly agentic?: number;
   /** HOST:PORT of an AIP gateway to serve. */
@@ -91,7 +90,10 @@ export function addServerOptions(command: Command): Command {
     .option("--allowed-host <name>", "another host name of this server, or * for any; repeatable", gather, [])
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", gather, [])
     .addOption(
-      new Option("--wires <names>", "the protocols besides the native one, separated by commas, or none")
+      new Option(
+        "--wires <names>",
+        "the protocols besides the native one, separated by commas: names, paths of files like ./my-wire.ts; or none",
+      )
         .argParser(parseWires)
         .default(WIRES, WIRES.join(",")),
     )
@@ -131,12 +133,12 @@ function parsePort(text: string): number {
   return port;
 }
 
-function parseWires(text: string): readonly WireName[] {
+function parseWires(text: string): readonly string[] {
   if (text === NO_WIRES) return [];
   return text.split(",").map((name) => {
-    const wire = WIRES.find((known) => known === name);
-    if (wire !== undefined) return wire;
-    throw new InvalidArgumentError(`The wires are ${WIRES.join(", ")}; ${NO_WIRES} turns them off.`);
+    if (WIRES.includes(name) || isWireFile(name)) return name;
+    const more = `a path of a file begins with ./ or /; ${NO_WIRES} turns them off.`;
+    throw new InvalidArgumentError(`The wires are ${WIRES.join(", ")}; ${more}`);
   });
 }
 

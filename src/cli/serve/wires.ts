@@ -1,19 +1,57 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Adapter } from "../../http/adapter.ts";
+import { isObject } from "../../protocol/json.ts";
+import { EXIT, Exit } from "../exit.ts";
+import { toThrownText } from "../thrown-text.ts";
 
-/** The name of an HTTP protocol besides the native one. */
-export type WireName = "agentic" | "agentscope" | "tasks";
-
-/** Each adapter is loaded only if it is served. */
-const LOADERS: { readonly [Name in WireName]: () => Promise<Adapter> } = {
+/** Each adapter of the package is loaded only if it is served. */
+const LOADERS = {
   agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
   tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
-};
+} satisfies { readonly [name: string]: () => Promise<Adapter> };
 
-/** All protocols besides the native one. */
-export const WIRES: readonly WireName[] = Object.keys(LOADERS) as WireName[];
+/** The HTTP protocols of the package besides the native one. */
+export const WIRES: readonly string[] = Object.keys(LOADERS);
 
-/** Makes the adapters of some protocols. */
-export function openWires(names: readonly WireName[]): Promise<Adapter[]> {
-  return Promise.all([...new Set(names)].map((name) => LOADERS[name]()));
+/** Whether a name is the path of a file with an adapter. */
+export function isWireFile(name: string): boolean {
+  return /^\.{0,2}[\\/]|^[a-z]:[\\/]/i.test(name);
+}
+
+/** Makes the adapters of some protocols, each named as in the package or by the path of a file whose default export is one. */
+export async function openWires(names: readonly string[]): Promise<Adapter[]> {
+  const adapters = await Promise.all([...new Set(names)].map(openWire));
+  const taken = adapters.find(
+    ({ name }, index) => adapters.findIndex((other) => other.name === name) < index,
+  );
+  if (taken === undefined) return adapters;
+  throw new Exit(EXIT.refused, `two wires have the name ${taken.name}`, "give one of them another name");
+}
+
+async function openWire(name: string): Promise<Adapter> {
+  if (!isWireFile(name)) return LOADERS[name as keyof typeof LOADERS]();
+  let exported: unknown;
+  try {
+    const file = (await import(pathToFileURL(resolve(name)).href)) as { readonly default?: unknown };
+    exported = typeof file.default === "function" ? await (file.default as () => unknown)() : file.default;
+  } catch (thrown) {
+    throw new Exit(EXIT.refused, `the wire ${name} does not load`, toThrownText(thrown));
+  }
+  if (isAdapter(exported)) return exported;
+  const hint =
+    'export default { name, roots, owns, toRefusal, addRoutes }, an Adapter of "troupe/http", or a function that makes one';
+  throw new Exit(EXIT.refused, `the default export of ${name} is no adapter`, hint);
+}
+
+function isAdapter(exported: unknown): exported is Adapter {
+  if (!isObject(exported)) return false;
+  const { name, roots, owns, toRefusal, addRoutes } = exported;
+  return (
+    typeof name === "string" &&
+    Array.isArray(roots) &&
+    roots.every((root) => typeof root === "string") &&
+    [owns, toRefusal, addRoutes].every((method) => typeof method === "function")
+  );
 }

@@ -3,10 +3,10 @@ import { AgentError } from "../../errors.ts";
 import { ANONYMOUS, checkPrincipal } from "../../ports/principal.ts";
 import type { Authenticate, Authenticator } from "../../ports/principal.ts";
 import type { AppEnv } from "../messages/app-env.ts";
-import { createMount, pathIn } from "../messages/mount.ts";
+import { createMount, hostOf, pathIn } from "../messages/mount.ts";
 import type { Refuse } from "../messages/refusal.ts";
 import { replyEmpty, withHeaders } from "../messages/reply.ts";
-import { createHostCheck, hostOf } from "./hosts.ts";
+import { createHostCheck } from "./hosts.ts";
 import { createOriginCheck } from "./origins.ts";
 import type { CrossOriginHeaders } from "./origins.ts";
 import { quoted } from "./quoted.ts";
@@ -33,7 +33,7 @@ export interface GuardOptions {
    * without a token, everyone is an admin of the owner `default`.
    */
   readonly authenticate?: Authenticate | undefined;
-  /** Trust `X-Forwarded-Host`, `X-Forwarded-For` and `X-Forwarded-Prefix` of a proxy. Default false. */
+  /** Trust `X-Forwarded-Host`, `-Proto`, `-For` and `-Prefix` of a proxy. Default false. */
   readonly trustProxy?: boolean;
 }
 

@@ -44,21 +44,6 @@ export function createHostCheck(allowedHosts: readonly string[], isGuarded: bool
   };
 }
 
-/** The host that a request is addressed to, in lower case; throws `invalid_request` for none or several. */
-export function hostOf(c: Context<AppEnv>, trustProxy: boolean): string {
-  const forwarded = trustProxy ? c.req.header("x-forwarded-host") : undefined;
-  const host = forwarded ?? c.req.header("host");
-  if (host !== undefined && host !== "") {
-    // Two Host headers are joined by a comma, which no host contains.
-    if (host.includes(","))
-      throw new AgentError("invalid_request", "the request has more than one Host header");
-    return host.toLowerCase();
-  }
-  if (nodeOf(c) !== undefined) throw new AgentError("invalid_request", "the request has no Host header");
-  // A request in process has no header, only the URL.
-  return new URL(c.req.url).host;
-}
-
 /** Names of the local machine. They match on any port, because a container's port can be mapped. */
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 

@@ -1,6 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
-import { AgentError } from "../../errors.ts";
+import { AgentError, toAgentError } from "../../errors.ts";
 import { nodeOf } from "./app-env.ts";
 import type { AppEnv } from "./app-env.ts";
 
@@ -57,6 +57,45 @@ export function bodyChunks(c: Context<AppEnv>, limitBytes: number): AsyncIterabl
   // A reader that stops early still sends an answer, so the connection must stay open.
   if (incoming && "iterator" in incoming) return untilCutOff(incoming.iterator({ destroyOnReturn: false }));
   return untilCutOff(c.req.raw.body ?? NOTHING);
+}
+
+/** A request whose body ends with an error above a size; `check` throws what was wrong with the part that was read. */
+export function limitedBody(
+  c: Context<AppEnv>,
+  limitBytes: number,
+): { readonly request: Request; check(): void } {
+  const { raw } = c.req;
+  if (!hasBody(c)) return { request: raw, check() {} };
+  const chunks = bodyChunks(c, limitBytes)[Symbol.asyncIterator]();
+  let sizeBytes = 0;
+  let fault: AgentError | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await chunks.next();
+        if (next.done === true) {
+          controller.close();
+          return;
+        }
+        sizeBytes += next.value.byteLength;
+        if (sizeBytes > limitBytes) throw tooLarge(limitBytes);
+        controller.enqueue(next.value);
+      } catch (thrown) {
+        fault ??= toAgentError(thrown);
+        controller.error(fault);
+      }
+    },
+    async cancel() {
+      await chunks.return?.();
+    },
+  });
+  const { method, headers, signal, url } = raw;
+  return {
+    request: new Request(url, { method, headers, signal, body, duplex: "half" }),
+    check() {
+      if (fault !== undefined) throw fault;
+    },
+  };
 }
 
 /** A body that its client does not send to the end is a fault of the client. */

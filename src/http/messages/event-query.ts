@@ -42,7 +42,7 @@ export function queryOf(c: Context<AppEnv>): URLSearchParams {
  * in the query for readers that cannot send headers. The greatest counts; values that are not numbers are
  * ignored.
  */
-export function lastEventId(c: Context<AppEnv>, query: URLSearchParams): number | undefined {
+export function lastEventId(c: Context<AppEnv>, query: URLSearchParams = queryOf(c)): number | undefined {
   const places = LAST_EVENT_ID.flatMap((name) => query.getAll(name));
   const given = [c.req.header("last-event-id") ?? "", ...places].map(parseCursor);
   const ids = given.flatMap((parsed) => (parsed.ok ? [parsed.value] : []));

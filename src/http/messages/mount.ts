@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { basePath } from "hono/route";
+import { AgentError } from "../../errors.ts";
 import { typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/event-body.ts";
 import { nodeOf } from "./app-env.ts";
@@ -14,6 +15,11 @@ export interface Mount {
   prefixOf(c: Context<AppEnv>): string;
   /** The path of a request, with the prefix. */
   pathOf(c: Context<AppEnv>): string;
+  /**
+   * The absolute address of a path of the app, as the client of a request reaches it: by the host that it has asked and, behind a
+   * trusted proxy, `X-Forwarded-Proto`, `-Host` and `-Prefix`.
+   */
+  addressOf(c: Context<AppEnv>, path: string): string;
 }
 
 /** Finds out the mount of each request. */
@@ -25,10 +31,40 @@ export function createMount(trustProxy: boolean): Mount {
     return toPrefix(forwarded) + toPrefix(baseUrl);
   }
 
+  function prefixOf(c: Context<AppEnv>): string {
+    return removedOf(c) + routeBaseOf(c);
+  }
+
+  function schemeOf(c: Context<AppEnv>): string {
+    // A proxy behind another one adds its own after a comma.
+    const [forwarded = ""] = trustProxy ? (c.req.header("x-forwarded-proto") ?? "").split(",") : [];
+    const scheme = forwarded.trim().toLowerCase();
+    if (scheme === "https" || scheme === "http") return scheme;
+    const socket = nodeOf(c)?.incoming.socket as { readonly encrypted?: boolean } | undefined;
+    if (socket !== undefined) return socket.encrypted === true ? "https" : "http";
+    return new URL(c.req.url).protocol.slice(0, -1);
+  }
+
   return {
-    prefixOf: (c) => removedOf(c) + routeBaseOf(c),
+    prefixOf,
     pathOf: (c) => removedOf(c) + c.req.path,
+    addressOf: (c, path) => `${schemeOf(c)}://${hostOf(c, trustProxy)}${prefixOf(c)}${path}`,
   };
+}
+
+/** The host that a request is addressed to, in lower case; throws `invalid_request` for none or several. */
+export function hostOf(c: Context<AppEnv>, trustProxy: boolean): string {
+  const forwarded = trustProxy ? c.req.header("x-forwarded-host") : undefined;
+  const host = forwarded ?? c.req.header("host");
+  if (host !== undefined && host !== "") {
+    // Two Host headers are joined by a comma, which no host contains.
+    if (host.includes(","))
+      throw new AgentError("invalid_request", "the request has more than one Host header");
+    return host.toLowerCase();
+  }
+  if (nodeOf(c) !== undefined) throw new AgentError("invalid_request", "the request has no Host header");
+  // A request in process has no header, only the URL.
+  return new URL(c.req.url).host;
 }
 
 /** The path of a request below the route where the app is mounted. */

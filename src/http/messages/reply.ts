@@ -41,6 +41,18 @@ export function replyEmpty(c: Context<AppEnv>, headers?: Readonly<Record<string,
   return new Response(null, { status: 204, headers: { ...API_HEADERS, ...corsOf(c), ...headers } });
 }
 
+/**
+ * An answer that a handler of another package has made: with the headers of all our answers in place of its own of these names, and
+ * readable for the pages that may read ours, and for no other.
+ */
+export function toGuarded(c: Context<AppEnv>, { body, status, headers: given }: Response): Response {
+  const headers = new Headers(given);
+  const theirs = [...given.keys()].filter((name) => name.startsWith("access-control-"));
+  for (const name of theirs) headers.delete(name);
+  for (const [name, value] of Object.entries({ ...API_HEADERS, ...corsOf(c) })) headers.set(name, value);
+  return new Response(body, { status, headers });
+}
+
 /** An answer that another part has made, with the headers of all answers that it lacks. */
 export function withHeaders(response: Response): Response {
   const headers = new Headers(response.headers);

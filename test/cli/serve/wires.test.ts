@@ -25,6 +25,48 @@ test("--wires names the wires to serve, and none turns them off", async () => {
   expect((await fetch(`${native}/agentscope`)).status).toBe(404);
 });
 
+const WIRE = `
+import { reply } from "troupe/http";
+import type { Adapter } from "troupe/http";
+
+export default (): Adapter => ({
+  name: "names",
+  roots: ["names"],
+  owns: (path) => path === "/names",
+  toRefusal: ({ message }) => ({ body: JSON.stringify([message]) }),
+  addRoutes(app, { runtime }, { agent }) {
+    if (agent === undefined) app.get("/names", (c) => reply(c, JSON.stringify(runtime.agents)));
+  },
+});
+`;
+
+test("--wires serves the adapter of a file, beside those of the package", async () => {
+  const cwd = await createProject({ ...project, "names.ts": WIRE });
+  const command = startCommand(["serve", "--port=0", "--wires=tasks,./names.ts"], { cwd });
+  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await command.match(/^wires {9}native, tasks, \.\/names\.ts$/m);
+  expect(await (await fetch(`${url}/names`)).json()).toEqual(["speaker"]);
+  expect(await (await fetch(`${url}/names`, { method: "POST" })).json()).toEqual([expect.any(String)]);
+  expect((await fetch(`${url}/ap/v1/agent/tasks`)).status).toBe(200);
+});
+
+test.each([
+  ["that is not there", "./no-wire.ts", "the wire ./no-wire.ts does not load"],
+  ["that throws", "./throws.ts", "the wire ./throws.ts does not load"],
+  [
+    "that exports something else",
+    "./agents/speaker.ts",
+    "the default export of ./agents/speaker.ts is no adapter",
+  ],
+  ["twice by two names", "./names.ts,./same.ts", "two wires have the name names"],
+])("a wire %s is refused", async (_what, wires, message) => {
+  const files = { "names.ts": WIRE, "same.ts": WIRE, "throws.ts": 'throw new Error("on purpose");' };
+  const cwd = await createProject({ ...project, ...files });
+  const command = startCommand(["serve", "--port=0", `--wires=${wires}`], { cwd });
+  expect(await command.exited).toBe(78);
+  expect(command.output()).toContain(message);
+});
+
 test("an unknown wire is refused with the known ones", async () => {
   const cwd = await createProject(project);
   const command = startCommand(["serve", "--port=0", "--wires=soap"], { cwd });

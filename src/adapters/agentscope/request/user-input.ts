@@ -3,8 +3,8 @@ import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { InputMessage } from "./body.ts";
 import type { InputContent } from "./content.ts";
-import { isDataUrl, parseBase64, parseDataUrl } from "./data-url.ts";
-import type { InlineFile } from "./data-url.ts";
+import { isDataUrl, parseBase64, parseDataUrl } from "../../../http/messages/inline-file.ts";
+import type { InlineFile } from "../../../http/messages/inline-file.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** What the messages of a request say to an agent. */

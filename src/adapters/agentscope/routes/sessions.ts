@@ -5,7 +5,7 @@ import type { RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { RunDetails } from "../../../runtime/lists.ts";
 import type { SessionName } from "../request/body.ts";
-import { wrongField } from "../../../http/messages/wrong-field.ts";
+import { conversationKey } from "../../../view/conversation-key.ts";
 
 /** The run of a session. */
 export interface Session {
@@ -23,7 +23,7 @@ export async function findSession(
   { sessionId, userId }: SessionName,
 ): Promise<Session | undefined> {
   if (sessionId === undefined) return undefined;
-  const keyed = await runtime.find(agent, toSessionKey(sessionId, userId));
+  const keyed = await runtime.find(agent, await toSessionKey(sessionId, userId));
   if (keyed !== undefined) return { runId: keyed, sessionId };
   const run = isId(sessionId) ? await findRun(runtime, sessionId) : undefined;
   if (run === undefined || run.agent !== agent) return undefined;
@@ -42,7 +42,7 @@ export async function createSession(
     ...(sessionId !== undefined && { session_id: sessionId }),
     ...(userId !== undefined && { user_id: userId }),
   };
-  const key = sessionId === undefined ? undefined : toSessionKey(sessionId, userId);
+  const key = sessionId === undefined ? undefined : await toSessionKey(sessionId, userId);
   const runId = await runtime.createRun(agent, {
     metadata: { [NAMES]: names },
     ...(key !== undefined && { key }),
@@ -81,12 +81,10 @@ async function findRun(runtime: Runtime, runId: RunId): Promise<RunDetails | und
 }
 
 /** The key of the run of a session; different users and sessions have different keys. */
-function toSessionKey(sessionId: string, userId: string = sessionId): string {
+async function toSessionKey(sessionId: string, userId: string = sessionId): Promise<string> {
   const user = userId === sessionId ? "" : toPart(userId);
   const key = `agentscope:${user}:${toPart(sessionId)}`;
-  if (key.length <= KEY_LIMIT) return key;
-  const message = `and user_id are too long: together they have at most about ${KEY_LIMIT - 16} letters`;
-  throw wrongField("session_id", message);
+  return key.length <= KEY_LIMIT ? key : conversationKey("agentscope", userId, sessionId);
 }
 
 /** The longest key of a run. */

@@ -6,7 +6,7 @@ import type { Runtime } from "../../../runtime/api.ts";
 import type { Address } from "../../../runtime/feeds.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import { readUserInput } from "../request/user-input.ts";
-import type { InlineFile } from "../request/data-url.ts";
+import type { InlineFile } from "../../../http/messages/inline-file.ts";
 import { checkNative } from "../request/native.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";

@@ -1,4 +1,4 @@
-import { wrongField } from "../../../http/messages/wrong-field.ts";
+import { wrongField } from "./wrong-field.ts";
 
 /** A file inside a request. */
 export interface InlineFile {
