@@ -242,6 +242,28 @@ test("the page to which the browser is led can give the answer, as the guide doe
   await runtime.close();
 });
 
+test("of two nodes, one renews the tokens of a person, and the other one uses what it got", async () => {
+  await using notes = await Notes.start();
+  const secrets = memorySecrets();
+  const start = () => createRuntime({ agents: [createClerk(notes, [])], secrets });
+  const nodes = [start(), start(), start()];
+  const [first] = nodes as [Runtime];
+  const asked = await ask(first, "ann");
+  await answer(first, asked[0]?.request_id as RequestId, await agree(questionOf(asked), "ann"));
+  const askAll = async (): Promise<void> => {
+    const ends = await Promise.all(nodes.map(async (node) => (await ask(node, "ann")).at(-1)));
+    for (const end of ends) expect(end).toMatchObject({ result: "the notes of ann" });
+  };
+  await askAll();
+  // All find out at once that their token is not accepted any more. A refresh token works once.
+  for (let round = 1; round <= 3; round += 1) {
+    notes.access.clear();
+    await askAll();
+    expect(notes.grants).toEqual({ authorization_code: 1, refresh_token: round });
+  }
+  for (const node of nodes) await node.close();
+});
+
 test("a token that is refused is renewed once, and without a renewal the person signs in again", async () => {
   await using notes = await Notes.start();
   const offers: (readonly string[])[] = [];

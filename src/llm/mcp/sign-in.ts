@@ -8,6 +8,7 @@ import type {
 import { messageOf } from "../../errors.ts";
 import type { ToolHost } from "../../runtime/agent/agent.ts";
 import { SIGN_INS } from "../../runtime/secrets/stored-secrets.ts";
+import { pause } from "../../shared/clock.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { sha256 } from "../../shared/sha256.ts";
 import type { McpOAuth } from "./server.ts";
@@ -15,6 +16,10 @@ import { loadPackage } from "./transport.ts";
 
 /** A link is given again while it is younger; then a new one is made. */
 const LINK_MS = 600_000;
+
+/** How long one node may renew tokens before another one tries it, and how often the others look. */
+const RENEWAL_MS = 30_000;
+const POLL_MS = 200;
 
 /** An access token is renewed so long before it expires. */
 const EARLY_MS = 30_000;
@@ -27,6 +32,8 @@ export class SignIns {
   readonly #url: string;
   readonly #oauth: McpOAuth;
   readonly #mutex = new KeyedMutex();
+  /** The access tokens that were used last, by the names of the sign-ins. */
+  readonly #used = new Map<string, string>();
 
   constructor(url: string, oauth: McpOAuth) {
     this.#url = url;
@@ -91,44 +98,75 @@ export class SignIns {
   toAuthProvider(host: ToolHost, owner: string): AuthProvider {
     return {
       token: () =>
-        this.#work(host, owner, async (kept) => {
-          if (kept.tokens?.refresh_token !== undefined && isOld(kept, host)) await this.#renew(kept, host);
-          return kept.tokens?.access_token;
+        this.#work(host, owner, async (kept, name) => {
+          if (kept.tokens?.refresh_token !== undefined && isOld(kept, host))
+            await this.#renew(kept, host, name);
+          const token = kept.tokens?.access_token;
+          if (token !== undefined) this.#used.set(name, token);
+          return token;
         }),
-      onUnauthorized: () => this.#work(host, owner, (kept) => this.#renew(kept, host)),
+      onUnauthorized: () =>
+        this.#work(host, owner, async (kept, name) => {
+          // Another node may have renewed them since.
+          if (kept.tokens?.access_token === this.#used.get(name)) await this.#renew(kept, host, name);
+        }),
     };
   }
 
-  /** Renews the tokens; without them, the owner must consent again. */
-  async #renew(kept: KeptSignIn, host: ToolHost): Promise<void> {
-    const { auth } = await loadPackage();
-    if (kept.tokens?.refresh_token === undefined) delete kept.tokens;
-    else if ((await auth(this.#toProvider(kept, host), { serverUrl: this.#url })) !== "AUTHORIZED")
-      delete kept.tokens;
+  /**
+   * Renews the tokens; without them, the owner must consent again. A refresh token often works once, so of all nodes one renews
+   * and the others wait for what it gets.
+   */
+  async #renew(kept: KeptSignIn, host: ToolHost, name: string): Promise<void> {
+    const before = kept.tokens?.access_token;
+    while (!(await this.#claim(kept, host, name))) {
+      await pause(host.environment, POLL_MS);
+      become(kept, await this.#read(host, name));
+      if (kept.tokens?.access_token !== before) return;
+    }
+    try {
+      const { auth } = await loadPackage();
+      if (kept.tokens?.refresh_token === undefined) delete kept.tokens;
+      else if ((await auth(this.#toProvider(kept, host), { serverUrl: this.#url })) !== "AUTHORIZED")
+        delete kept.tokens;
+    } finally {
+      delete kept.renewing;
+    }
+  }
+
+  /** Notes that this node renews the tokens, unless another one does or has done so. */
+  async #claim(kept: KeptSignIn, { environment, secrets }: ToolHost, name: string): Promise<boolean> {
+    if (secrets.replace === undefined) return true;
+    if (kept.renewing !== undefined && kept.renewing > environment.now()) return false;
+    const before = kept.stored;
+    kept.renewing = environment.now() + RENEWAL_MS;
+    const claimed = toStored(kept);
+    if (!(await secrets.replace(name, before, claimed))) return false;
+    kept.stored = claimed;
+    return true;
   }
 
   /** The work on what is kept of an owner, one after the other; what has changed is stored. */
   async #work<Result>(
     host: ToolHost,
     owner: string,
-    work: (kept: KeptSignIn) => Promise<Result>,
+    work: (kept: KeptSignIn, name: string) => Promise<Result>,
   ): Promise<Result> {
     const name = await this.#nameOf(owner);
     return this.#mutex.run(name, async () => {
       const kept = await this.#read(host, name);
-      const before = JSON.stringify(kept);
       try {
-        return await work(kept);
+        return await work(kept, name);
       } finally {
-        const after = JSON.stringify(kept);
-        if (after !== before) await host.secrets.put({ [name]: after });
+        const after = toStored(kept);
+        if (after !== (kept.stored ?? "{}")) await host.secrets.put({ [name]: after });
       }
     });
   }
 
   async #read({ secrets }: ToolHost, name: string): Promise<KeptSignIn> {
     const text = await secrets.get(name);
-    return text === undefined ? {} : (JSON.parse(text) as KeptSignIn);
+    return text === undefined ? {} : { ...(JSON.parse(text) as KeptSignIn), stored: text };
   }
 
   async #nameOf(owner: string): Promise<string> {
@@ -188,6 +226,10 @@ interface KeptSignIn {
   /** When the access token expires, in milliseconds since 1970. */
   expiresAt?: number;
   discovery?: OAuthDiscoveryState;
+  /** Until when a node renews the tokens; it may have died. */
+  renewing?: number;
+  /** What is stored now; not itself stored. */
+  stored?: string;
   /** A sign-in that has begun. */
   pending?: {
     readonly url: string;
@@ -195,6 +237,17 @@ interface KeptSignIn {
     readonly verifier: string;
     readonly since: number;
   };
+}
+
+/** What is stored of a sign-in. */
+function toStored(kept: KeptSignIn): string {
+  return JSON.stringify({ ...kept, stored: undefined });
+}
+
+/** Gives a sign-in the fields of another reading of it. */
+function become(kept: KeptSignIn, now: KeptSignIn): void {
+  for (const field of Object.keys(kept) as (keyof KeptSignIn)[]) delete kept[field];
+  Object.assign(kept, now);
 }
 
 function isOld({ expiresAt = Infinity }: KeptSignIn, { environment }: ToolHost): boolean {

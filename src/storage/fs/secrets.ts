@@ -11,12 +11,15 @@ import type { SecretStore } from "../../ports/secret-store.ts";
  */
 export function fsSecrets(path: string): SecretStore {
   createDirectory(dirname(path));
-  let values = load(path);
+  let values: ReadonlyMap<string, string> = load(path);
   let last: Promise<void> = Promise.resolve();
 
-  function change(toChanged: (values: ReadonlyMap<string, string>) => Map<string, string>): Promise<void> {
+  function change(
+    toChanged: (values: ReadonlyMap<string, string>) => ReadonlyMap<string, string>,
+  ): Promise<void> {
     const done = last.then(async () => {
       const changed = toChanged(values);
+      if (changed === values) return;
       await save(path, changed);
       values = changed;
     });
@@ -28,6 +31,14 @@ export function fsSecrets(path: string): SecretStore {
   return {
     get: async (name) => values.get(name),
     put: (added) => change((before) => new Map([...before, ...Object.entries(added)])),
+    async replace(name, before, value) {
+      let isReplaced = false;
+      await change((known) => {
+        isReplaced = known.get(name) === before;
+        return isReplaced ? new Map([...known, [name, value]]) : known;
+      });
+      return isReplaced;
+    },
     names: async () => [...values.keys()],
     remove: (names) =>
       change((before) => {

@@ -8,6 +8,11 @@ export function memorySecrets(): SecretStore {
     async put(added) {
       for (const [name, value] of Object.entries(added)) values.set(name, value);
     },
+    async replace(name, before, value) {
+      if (values.get(name) !== before) return false;
+      values.set(name, value);
+      return true;
+    },
     names: async () => [...values.keys()],
     async remove(names) {
       for (const name of names) values.delete(name);

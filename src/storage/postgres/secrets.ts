@@ -45,6 +45,28 @@ export function secretsIn(database: Database, secretsKey: string | undefined): S
         }
       });
     },
+    async replace(name, before, value) {
+      const key = keyOf();
+      const added = encrypt(key, name, value);
+      if (before === undefined) {
+        const rows = await database.ask<{ name: string }>(
+          "INSERT INTO troupe.secret VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name",
+          [name, added],
+        );
+        return rows.length > 0;
+      }
+      const [row] = await database.ask<{ value: Uint8Array }>(
+        "SELECT value FROM troupe.secret WHERE name = $1",
+        [name],
+      );
+      if (row === undefined || decrypt(key, name, row.value) !== before) return false;
+      // Each encryption of a value differs, so this one is the one that was read.
+      const rows = await database.ask<{ name: string }>(
+        "UPDATE troupe.secret SET value = $3 WHERE name = $1 AND value = $2 RETURNING name",
+        [name, row.value, added],
+      );
+      return rows.length > 0;
+    },
     async names() {
       return (await database.ask<{ name: string }>("SELECT name FROM troupe.secret ORDER BY name")).map(
         ({ name }) => name,

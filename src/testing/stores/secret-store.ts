@@ -40,6 +40,25 @@ export function testSecretStore(subject: SecretStoreSubject): void {
       for (const [name, value] of Object.entries(values)) expect(await secrets.get(name)).toBe(value);
     });
 
+    test("are replaced in one step: of several that saw the same value, one succeeds", async (context) => {
+      const secrets = await subject.open();
+      if (secrets.replace === undefined) {
+        context.skip();
+        return;
+      }
+      const race = (before: string | undefined, ...values: readonly string[]): Promise<readonly boolean[]> =>
+        Promise.all(values.map(async (value) => (await secrets.replace?.("token", before, value)) ?? false));
+      expect((await race(undefined, "a", "b", "c", "d")).filter(Boolean)).toHaveLength(1);
+      const first = await secrets.get("token");
+      expect((await race(first, "e", "f", "g", "h")).filter(Boolean)).toHaveLength(1);
+      expect(await secrets.replace("token", "never stored", "x")).toBe(false);
+      expect(await secrets.replace("token", undefined, "x")).toBe(false);
+      expect(await secrets.replace("token", await secrets.get("token"), "x")).toBe(true);
+      expect(await secrets.get("token")).toBe("x");
+      expect(await secrets.replace("other", "never stored", "x")).toBe(false);
+      expect(await secrets.names()).toEqual(["token"]);
+    });
+
     test("that change at the same time are all kept", async () => {
       const secrets = await subject.open();
       const names = Array.from({ length: 20 }, (_, index) => `name-${index}`);
