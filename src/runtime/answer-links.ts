@@ -24,4 +24,9 @@ export interface AnswerLinks {
   open(token: string): Promise<OpenedAnswerLink | undefined>;
   /** Answers the wait of a link. Throws `conflict` if it is closed, and `unprocessable` if the values do not fit. */
   answer(token: string, values: JsonObject): Promise<void>;
+
+  /** Whose sign-in elsewhere has this state; `undefined` for a forged one, one that has expired, and one that is over. */
+  signIn(state: string): Promise<{ readonly owner: string } | undefined>;
+  /** Ends a sign-in elsewhere with the address to which the browser was led: answers the questions that wait for it. */
+  endSignIn(state: string, address: string): Promise<void>;
 }

@@ -4,6 +4,7 @@ import { Breakers } from "./calls/breaker.ts";
 import { SlotQueues } from "./scheduler/slot-queue.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
+import { SIGN_IN_MS, SIGN_IN_PURPOSE } from "./agent/answer-link.ts";
 import { TOPIC_AGENT, topic } from "./agent/topic.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
@@ -113,6 +114,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const host = {
       environment,
       secrets,
+      newSignIn: (owner: string) =>
+        context.secrets.signer.sign(SIGN_IN_PURPOSE, {
+          owner,
+          until: environment.now() + SIGN_IN_MS,
+          // Each is another one, also at the same time.
+          id: environment.newId(),
+        }),
       report: (what: string, error: unknown) => telemetry.fault(what, error),
     };
     agents.openSources((source) => closeSources.push(source.open(host)));
@@ -251,7 +259,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     queries,
     signer: context.secrets.signer,
-    async answer(agent, { requestId, waitId, values, resumeId }) {
+    async answer({ requestId, waitId, values, resumeId }) {
+      // An agent or a tool that the turn has called may have asked.
+      const { agent } = await queries.resolve(requestId);
       await process(agent, {
         type: "ResumeWithInput",
         request_id: requestId,

@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { symlink } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
@@ -11,13 +9,12 @@ import type { Runtime } from "troupe";
 import { llmAgent, mcpTools, scriptedModel } from "troupe/llm";
 import type { ScriptStep } from "troupe/llm";
 import type { Event, RequestId } from "troupe/protocol";
-import { collect } from "troupe/testing";
+import { createApp } from "troupe/http";
+import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { ofType, theOne } from "../agents/events.ts";
-import { createProject } from "../cli/command.ts";
-import { findBlocks, root } from "../docs/blocks.ts";
 
 const REDIRECT = "https://desk.example.com/signed-in";
 
@@ -210,34 +207,57 @@ test("a person signs in when the model needs it, also over a restart, and the to
   expect((await ask(second, "ann")).at(-1)).toMatchObject({ result: "the notes of ann" });
   const said = JSON.stringify([asked, again, ended, bob, his]);
   for (const secret of notes.secrets) expect(said).not.toContain(secret);
-  expect(await secrets.names()).toHaveLength(2);
+  expect((await secrets.names()).filter((name) => name.startsWith("sign-in/"))).toHaveLength(2);
   await second.close();
 });
 
-test("the page to which the browser is led can give the answer, as the guide does", async () => {
-  const [, page = ""] = findBlocks(
-    "docs/guide/models.md",
-    "### Servers at which a person must sign in",
-    "ts",
-  );
-  const folder = await createProject({ "page.ts": page });
-  await symlink(join(root, "node_modules/hono"), join(folder, "node_modules/hono"));
-  const { toSignedIn } = (await import(join(folder, "page.ts"))) as {
-    readonly toSignedIn: (runtime: Runtime) => Hono;
-  };
+test("the server itself takes the browser back: the state is checked, works once, and expires", async () => {
   await using notes = await Notes.start();
-  const runtime = createRuntime({ agents: [createClerk(notes, [])] });
-  const asked = await ask(runtime, "ann");
-  const app = toSignedIn(runtime);
-  await app.request("https://desk.example.com/signed-in?code=x&state=y");
-  const led = await agree(questionOf(asked), "ann");
-  expect(await (await app.request(led)).text()).toBe("You can close this page.");
+  const environment = manualEnvironment();
+  const runtime = createRuntime({ agents: [createClerk(notes, [])], environment });
+  const app = createApp(runtime, { token: "token-of-the-server", allowedHosts: ["desk.example.com"] });
+  const at = (led: string): string => led.replace("/signed-in", "/answer-links/signed-in");
+  const load = async (
+    address: string,
+    init: RequestInit = {},
+  ): Promise<{ readonly status: number; readonly text: string }> => {
+    const response = await app.request(address, init);
+    return { status: response.status, text: await response.text() };
+  };
+  const asked = await ask(runtime, "<ann>");
+  const led = at(await agree(questionOf(asked), "ann"));
+  expect(led).toMatch(/^https:\/\/desk\.example\.com\/answer-links\/signed-in\?code=/);
+
+  const forged = new URL(led);
+  forged.searchParams.set("state", `${forged.searchParams.get("state") ?? ""}x`);
+  for (const method of ["GET", "POST"]) expect((await load(forged.href, { method })).status).toBe(404);
+  // A browser, or a program that looks at links, changes nothing by reading.
+  const headers = {
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-mode": "navigate",
+    "sec-fetch-dest": "document",
+  };
+  const shown = await load(led, { headers });
+  expect(shown.status).toBe(200);
+  expect(shown.text).toContain("&#60;ann&#62;");
+  expect(notes.grants.authorization_code).toBe(0);
   const id = asked[0]?.request_id as RequestId;
-  const feed = await runtime.follow(await runtime.resolve(id), { after: 0 });
+  expect(await runtime.status(id)).toMatchObject({ status: "waiting" });
+
+  expect(await load(led, { method: "POST" })).toMatchObject({ status: 200 });
+  const address = await runtime.resolve(id);
   const events: Event[] = [];
-  for await (const { events: texts } of feed.pages)
+  for await (const { events: texts } of (await runtime.follow(address, { after: 0 })).pages)
     events.push(...texts.map((text) => JSON.parse(text) as Event));
   expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", result: "the notes of ann" });
+  expect((await load(led, { method: "POST" })).status).toBe(404);
+
+  const bob = await ask(runtime, "bob");
+  const late = at(await agree(questionOf(bob), "bob"));
+  await environment.advance(21 * 60_000);
+  for (const method of ["GET", "POST"]) expect((await load(late, { method })).status).toBe(404);
+  const again = await answer(runtime, bob[0]?.request_id as RequestId, late);
+  expect(questionOf(again)).toMatch(/^That sign-in has expired\. Open http/);
   expect(notes.grants.authorization_code).toBe(1);
   await runtime.close();
 });

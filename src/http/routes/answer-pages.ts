@@ -4,10 +4,11 @@ import type { RequestId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { AnswerLinkOptions } from "../../runtime/agent/turn-api.ts";
-import { ANSWER_LINKS } from "../../runtime/agent/answer-link.ts";
+import { ANSWER_LINKS, SIGNED_IN_PATH } from "../../runtime/agent/answer-link.ts";
 import type { OpenedAnswerLink } from "../../runtime/answer-links.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { bodyChunks, readJson } from "../messages/body.ts";
+import { queryOf } from "../messages/event-query.ts";
 import { replyPage, toHtml } from "../messages/html-page.ts";
 import { pathIn } from "../messages/mount.ts";
 import { reply, withHeaders } from "../messages/reply.ts";
@@ -33,6 +34,24 @@ export function addAnswerPages(app: Hono<AppEnv>, { runtime, mount, bodyLimitByt
     }
     const path = await links.create(requestId, { ...options, roles });
     return reply(c, JSON.stringify({ path: mount.prefixOf(c) + path }), { status: 201 });
+  });
+
+  app.get(SIGNED_IN_PATH, async (c) => {
+    const signIn = await links.signIn(stateOf(c));
+    if (signIn === undefined) return notWorking();
+    const owner = toHtml(signIn.owner);
+    return page(
+      "Use this account?",
+      `<p>The agents of this server will use the account with which you have just agreed, for <strong>${owner}</strong>.</p>
+<p>If you did not begin this yourself, close this page.</p>
+<form method="post"><button>Use it</button></form>`,
+    );
+  });
+  app.post(SIGNED_IN_PATH, async (c) => {
+    const state = stateOf(c);
+    if ((await links.signIn(state)) === undefined) return notWorking();
+    await links.endSignIn(state, c.req.url);
+    return page("Thank you", "<p>The agent goes on. You can close this page.</p>");
   });
 
   app.get(`/${ANSWER_LINKS}/:token`, async (c) => show(await links.open(pathParameter(c, "token"))));
@@ -110,13 +129,7 @@ interface Shown {
 }
 
 function show(opened: OpenedAnswerLink | undefined, shown: Shown = {}): Promise<Response> {
-  if (opened === undefined) {
-    return page(
-      "This link does not work",
-      "<p>It is not complete, it has expired, or what it was for is gone. Ask for a new one.</p>",
-      404,
-    );
-  }
+  if (opened === undefined) return notWorking();
   const { state, answeredBy, agent } = opened;
   if (state === "answered") {
     const who = answeredBy === undefined ? "Someone" : toHtml(answeredBy);
@@ -126,6 +139,19 @@ function show(opened: OpenedAnswerLink | undefined, shown: Shown = {}): Promise<
     return page("No longer asked", "<p>The question was closed without an answer.</p>", shown.status);
   }
   return page(`${agent} asks`, toForm(opened, shown), shown.status);
+}
+
+function notWorking(): Promise<Response> {
+  return page(
+    "This link does not work",
+    "<p>It is not complete, it has expired, or what it was for is gone. Ask for a new one.</p>",
+    404,
+  );
+}
+
+/** The state with which an authorization server has led a browser here. */
+function stateOf(c: Context<AppEnv>): string {
+  return queryOf(c).get("state") ?? "";
 }
 
 async function page(title: string, body: string, status?: number): Promise<Response> {

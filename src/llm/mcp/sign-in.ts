@@ -7,6 +7,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { messageOf } from "../../errors.ts";
 import type { ToolHost } from "../../runtime/agent/agent.ts";
+import { SIGN_IN_MS } from "../../runtime/agent/answer-link.ts";
 import { SIGN_INS } from "../../runtime/secrets/stored-secrets.ts";
 import { pause } from "../../shared/clock.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
@@ -15,7 +16,7 @@ import type { McpOAuth } from "./server.ts";
 import { loadPackage } from "./transport.ts";
 
 /** A link is given again while it is younger; then a new one is made. */
-const LINK_MS = 600_000;
+const LINK_MS = SIGN_IN_MS / 2;
 
 /** How long one node may renew tokens before another one tries it, and how often the others look. */
 const RENEWAL_MS = 30_000;
@@ -64,7 +65,7 @@ export class SignIns {
       )
         return pending.url;
       const { auth } = await loadPackage();
-      const result = await auth(this.#toProvider(kept, host), { serverUrl: this.#url });
+      const result = await auth(this.#toProvider(kept, host, owner), { serverUrl: this.#url });
       return result === "AUTHORIZED" ? undefined : kept.pending?.url;
     });
   }
@@ -79,16 +80,18 @@ export class SignIns {
       if (given === undefined) return "That is no address.";
       if (pending === undefined || given.get("state") !== pending.state)
         return "That address belongs to another sign-in.";
+      const provider = this.#toProvider(kept, host, owner);
+      // It works once, and not for ever.
+      delete kept.pending;
+      if (host.environment.now() >= pending.since + SIGN_IN_MS) return "That sign-in has expired.";
       const code = given.get("code");
       if (code === null) return `The sign-in was refused (${given.get("error") ?? "no reason"}).`;
       try {
         const { auth } = await loadPackage();
         const iss = given.get("iss");
-        const provider = this.#toProvider(kept, host);
         await auth(provider, { serverUrl: this.#url, authorizationCode: code, ...(iss !== null && { iss }) });
         return undefined;
       } catch (thrown) {
-        delete kept.pending;
         return `The sign-in failed: ${messageOf(thrown)}.`;
       }
     });
@@ -100,7 +103,7 @@ export class SignIns {
       token: () =>
         this.#work(host, owner, async (kept, name) => {
           if (kept.tokens?.refresh_token !== undefined && isOld(kept, host))
-            await this.#renew(kept, host, name);
+            await this.#renew(kept, host, { name, owner });
           const token = kept.tokens?.access_token;
           if (token !== undefined) this.#used.set(name, token);
           return token;
@@ -108,7 +111,8 @@ export class SignIns {
       onUnauthorized: () =>
         this.#work(host, owner, async (kept, name) => {
           // Another node may have renewed them since.
-          if (kept.tokens?.access_token === this.#used.get(name)) await this.#renew(kept, host, name);
+          if (kept.tokens?.access_token === this.#used.get(name))
+            await this.#renew(kept, host, { name, owner });
         }),
     };
   }
@@ -117,7 +121,11 @@ export class SignIns {
    * Renews the tokens; without them, the owner must consent again. A refresh token often works once, so of all nodes one renews
    * and the others wait for what it gets.
    */
-  async #renew(kept: KeptSignIn, host: ToolHost, name: string): Promise<void> {
+  async #renew(
+    kept: KeptSignIn,
+    host: ToolHost,
+    { name, owner }: { readonly name: string; readonly owner: string },
+  ): Promise<void> {
     const before = kept.tokens?.access_token;
     while (!(await this.#claim(kept, host, name))) {
       await pause(host.environment, POLL_MS);
@@ -127,7 +135,7 @@ export class SignIns {
     try {
       const { auth } = await loadPackage();
       if (kept.tokens?.refresh_token === undefined) delete kept.tokens;
-      else if ((await auth(this.#toProvider(kept, host), { serverUrl: this.#url })) !== "AUTHORIZED")
+      else if ((await auth(this.#toProvider(kept, host, owner), { serverUrl: this.#url })) !== "AUTHORIZED")
         delete kept.tokens;
     } finally {
       delete kept.renewing;
@@ -173,7 +181,7 @@ export class SignIns {
     return `${SIGN_INS}${await sha256(JSON.stringify([this.#url, owner]))}`;
   }
 
-  #toProvider(kept: KeptSignIn, { environment }: ToolHost): OAuthClientProvider {
+  #toProvider(kept: KeptSignIn, { environment, newSignIn }: ToolHost, owner: string): OAuthClientProvider {
     const { redirectUrl, clientId, clientSecret, scope } = this.#oauth;
     const now = environment.now();
     let verifier = kept.pending?.verifier ?? "";
@@ -188,8 +196,8 @@ export class SignIns {
         token_endpoint_auth_method: clientSecret === undefined ? "none" : "client_secret_post",
         ...(scope !== undefined && { scope }),
       },
-      state() {
-        state = environment.newId() + environment.newId();
+      async state() {
+        state = await newSignIn(owner);
         return state;
       },
       clientInformation: () =>

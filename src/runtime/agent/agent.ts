@@ -192,6 +192,8 @@ export interface ToolSource {
 export interface ToolHost {
   readonly environment: Environment;
   readonly secrets: SecretStore;
+  /** Makes the state of a sign-in of an owner elsewhere, by which the page that the browser is led to finds its question. */
+  newSignIn(owner: string): Promise<string>;
   /** Reports a fault to the operator. */
   report(what: string, error: unknown): void;
 }

@@ -50,6 +50,15 @@ export const ANSWER_LINKS = "answer-links";
 
 /** What the signature of a link is for. */
 export const LINK_PURPOSE = "answer-link";
+/** What the signature of the state of a sign-in elsewhere is for. */
+export const SIGN_IN_PURPOSE = "sign-in";
+
+/** The path, below that of the server, to which a browser is led after a consent elsewhere. */
+export const SIGNED_IN_PATH: string = `/${ANSWER_LINKS}/signed-in`;
+
+/** How long after it was begun a sign-in elsewhere may end, in milliseconds. */
+export const SIGN_IN_MS = 1_200_000;
+
 const USUAL_MS = 604_800_000;
 const LONGEST_MS = 31_536_000_000;
 const NAME_BYTES = 48;

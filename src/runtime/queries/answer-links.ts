@@ -5,7 +5,7 @@ import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";
 import { sha256 } from "../../shared/sha256.ts";
-import { LINK_PURPOSE, toAnswerLink } from "../agent/answer-link.ts";
+import { LINK_PURPOSE, SIGN_IN_PURPOSE, toAnswerLink } from "../agent/answer-link.ts";
 import type { LinkedWait } from "../agent/answer-link.ts";
 import type { AnswerLinks, OpenedAnswerLink } from "../answer-links.ts";
 import type { TextSigner } from "../secrets/text-signer.ts";
@@ -19,7 +19,7 @@ export interface AnswerLinksOptions {
   readonly signer: TextSigner;
   readonly queries: Queries;
   /** Delivers an answer. */
-  answer(agent: string, answer: NamedAnswer): Promise<void>;
+  answer(answer: NamedAnswer): Promise<void>;
 }
 
 /** An answer to one wait. */
@@ -109,8 +109,44 @@ export function createAnswerLinks({
     };
   }
 
+  /** The questions of a sign-in, by its state. Only this server has signed it, so that nobody else causes the search. */
+  async function findSignIn(
+    state: string,
+  ): Promise<{ readonly owner: string; readonly waits: readonly EventOf<"WaitForInput">[] } | undefined> {
+    const fields = state.length <= TOKEN_LENGTH ? await signer.read(SIGN_IN_PURPOSE, state) : undefined;
+    if (fields === undefined || environment.now() >= Number(fields["until"])) return undefined;
+    const waits: EventOf<"WaitForInput">[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await readWaits(log, { limit: WAITS, ...(cursor !== undefined && { cursor }) });
+      for (const text of page.events) {
+        if (!text.includes(state)) continue;
+        const event = JSON.parse(text) as EventOf<"WaitForInput">;
+        if (event.request_keys["address"]?.includes(`state=${state}`) === true) waits.push(event);
+      }
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return waits.length === 0 ? undefined : { owner: String(fields["owner"]), waits };
+  }
+
   return {
     open,
+    async signIn(state) {
+      const found = await findSignIn(state);
+      return found && { owner: found.owner };
+    },
+    async endSignIn(state, address) {
+      const { waits } = (await findSignIn(state)) ?? {};
+      if (waits === undefined) throw new AgentError("conflict", "the sign-in is over, or has expired");
+      const hash = (await sha256(address)).slice(0, 16);
+      for (const { id, request_id: requestId } of waits)
+        await answer({
+          requestId,
+          waitId: id,
+          values: { address },
+          resumeId: `${LINK}${hash}.`,
+        });
+    },
     async create(requestId, { waitId, ...options } = {}) {
       const { runId } = await queries.request(requestId);
       const page = await readWaits(log, { runId, limit: PAGE });
@@ -133,12 +169,13 @@ export function createAnswerLinks({
       // The same values from the same link are one answer, however often a browser sends them.
       const hash = (await sha256(`${token}\n${JSON.stringify(values)}`)).slice(0, 16);
       const resumeId = `${LINK}${hash}.${toHex(link.name ?? "")}`;
-      await answer(asked.agent, { requestId: link.requestId, waitId: asked.id, values, resumeId });
+      await answer({ requestId: link.requestId, waitId: asked.id, values, resumeId });
     },
   };
 }
 
 const PAGE = 100;
+const WAITS = 1_000;
 const TOKEN_LENGTH = 8_192;
 
 /** How the ids of answers that come by a link begin. */
