@@ -50,6 +50,11 @@ export interface Limits {
   readonly checkpointEvents: number;
   /** Running time of a turn, without waiting and sleeping, in milliseconds. Default 30 minutes. */
   readonly turnMs: number;
+  /**
+   * Time of the cleanup steps of a turn together, waits for other actors included, in milliseconds. A restart begins it anew.
+   * Default one minute.
+   */
+  readonly cleanupMs: number;
   /** Bytes of an agent's memory in a run. Default 1 MiB. */
   readonly memoryBytes: number;
   /** Bytes of all configurations of an agent or a run together. Default 256 KiB. */
@@ -104,6 +109,7 @@ export const defaultLimits: Limits = {
   keyedRunEvents: 100_000,
   checkpointEvents: 250,
   turnMs: 30 * 60_000,
+  cleanupMs: 60_000,
   memoryBytes: 1_048_576,
   configBytes: 262_144,
   artifactBytes: 32 * 1_048_576,

@@ -91,6 +91,7 @@ export interface SentFields {
   readonly ArtifactUploaded: SentFile;
   readonly RequestHeld: Partial<HoldReason>;
   readonly RequestContinued: Partial<HoldReason>;
+  readonly RequestCanceling: { readonly finish_reason?: FinishReason; readonly error?: TurnError };
   readonly Sleeping: { readonly call_id?: CallId; readonly until?: string };
   readonly StateChanged: {
     readonly value?: Json;

@@ -16,7 +16,16 @@ import { ViewDraft } from "./draft.ts";
 import type { SentEventOf, SentEvent, SentFields } from "./event.ts";
 import { addFile, addText, changeState, receive } from "./parts.ts";
 import type { Change, RunView } from "./run-view.ts";
-import { beginTurn, createRun, endTurn, holdTurn, isOfUnknownTurn, renewRun, applyStart } from "./turns.ts";
+import {
+  cleanTurn,
+  beginTurn,
+  createRun,
+  endTurn,
+  holdTurn,
+  isOfUnknownTurn,
+  renewRun,
+  applyStart,
+} from "./turns.ts";
 import { applyAnswer, beginWait, applyExpiry } from "./waits.ts";
 
 /**
@@ -109,6 +118,7 @@ const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Se
   ArtifactUploaded: addFile,
   RequestHeld: holdTurn,
   RequestContinued: holdTurn,
+  RequestCanceling: cleanTurn,
   Sleeping: beginSleep,
   StateChanged: changeState,
   MessageReceived: receive,

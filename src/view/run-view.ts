@@ -70,6 +70,8 @@ export interface TurnView {
   readonly since: string;
   /** Why no code that is served can continue it, if it is held. Its phase is as before: it may take answers. */
   readonly held?: HeldTurn | undefined;
+  /** Since when its cleanup steps run, because it was canceled or has failed; absent if none run. */
+  readonly cancelingSince?: string | undefined;
   readonly outcome?: FinishReason;
   readonly error?: TurnError;
   readonly result?: string | null;

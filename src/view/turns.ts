@@ -95,6 +95,7 @@ export function endTurn(draft: ViewDraft, event: SentEventOf<"RequestCompleted">
   const isResultCut = event.result_truncated;
   const ended = given({ error, result, isResultCut, output });
   turn.held = undefined;
+  turn.cancelingSince = undefined;
   Object.assign(turn, { endedId: event.id, endedAt: at, outcome, ...ended });
   addPart(draft, { ...baseOf(event), kind: "end", outcome });
   draft.changes?.push({ type: "end", turn });
@@ -112,6 +113,13 @@ export function holdTurn(
   const { code, message = "", scope, expected, found, at: place }: Partial<HoldReason> = event;
   const since = turn.held?.since ?? at;
   turn.held = code && { code, message, ...given({ scope, expected, found, at: place }), since };
+}
+
+/** Notes that the cleanup steps of a turn run. */
+export function cleanTurn(draft: ViewDraft, event: SentEventOf<"RequestCanceling">): void {
+  const { requestId, at, depth } = eventPlace(event);
+  const turn = depth > 0 || requestId === null ? undefined : draft.turn(requestId);
+  if (turn !== undefined) turn.cancelingSince = at;
 }
 
 /** Keeps what a run was created with. */

@@ -8,6 +8,7 @@ import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
+import { runSagas } from "../laws/sagas.ts";
 import { raceInMemory, raceOnDisk } from "./races.ts";
 
 /**
@@ -229,6 +230,13 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     faults.push(...(await raceOnDisk(() => store.open(), Math.ceil(turns / 2))));
     await store.remove();
     console.log(`races: ${turns * 35} races of messages, calls and deadlines, ${turns * 2} deaths`);
+  },
+
+  /** Sagas that end at every step, with a death at every commit: what was booked is undone once. */
+  async sagas() {
+    const { faults: found, deaths } = await runSagas(Math.max(1, Math.round(100_000 / times)));
+    faults.push(...found);
+    console.log(`sagas: ${deaths} deaths, ${found.length} faults`);
   },
 
   /** The same over HTTP, while the server is killed. */

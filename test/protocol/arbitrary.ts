@@ -92,6 +92,9 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
     { scope: text, expected: text, found: text, at: text },
   ),
   RequestContinued: some("RequestContinued", {}),
+  RequestCanceling: some("RequestCanceling", {
+    finish_reason: fc.constantFrom("canceled" as const, "error" as const),
+  }),
   MessageReceived: some("MessageReceived", { message_id: requestId, name: text, body: json }),
   TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
   ToolCall: some(

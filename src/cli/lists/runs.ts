@@ -136,6 +136,7 @@ function toRow(row: RunSummary): string[] {
 function toState({ status, last_turn: last, wake_at: wakeAt, queued }: RunSummary): string {
   if (status === "held" && last?.held)
     return `held: ${last.held.code}${last.held.at === undefined ? "" : ` at ${last.held.at}`}`;
+  if (status === "running" && last?.canceling) return "canceling";
   if (status !== "idle" || last?.ended_at === undefined) {
     const until = wakeAt === undefined ? "" : ` until ${toTime(wakeAt)}`;
     return `${status}${until}${queued > 0 ? `, ${queued} queued` : ""}`;

@@ -39,6 +39,9 @@ export class TurnPrinter {
       case "RequestHeld":
         this.note(`‖ held: ${event.message}${event.at === undefined ? "" : ` at ${event.at}`}`);
         break;
+      case "RequestCanceling":
+        this.note(`↩ ${event.finish_reason === "canceled" ? "canceled" : "failed"}: its cleanup steps run`);
+        break;
       case "RequestContinued":
         this.note("‖ it continues");
         break;

@@ -8,7 +8,7 @@ import { parseId } from "./request-options.ts";
 /** `troupe cancel`: cancels a request with everything that it has called. */
 export function cancelCommand(): Command {
   return addConnectionOptions(new Command("cancel"))
-    .description("Cancels a request, with everything that it has called.")
+    .description("Cancels a request, with everything that it has called, and waits for its cleanup steps.")
     .argument("<request>", "the id of the request", parseId)
     .addHelpText("after", "\nExample: troupe cancel req_0pV-AXv7NnUktNUFafstH")
     .action(async (id: RequestId, options: ConnectionOptions) => {

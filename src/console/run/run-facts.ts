@@ -18,6 +18,7 @@ export function stateOfRun(view: RunView): ShownState | undefined {
 /** The state of a turn: what it does now, or how it ended. */
 export function stateOfTurn(turn: TurnView, { calls }: Pick<RunView, "calls">): ShownState {
   if (turn.held) return { name: "held", word: `held: ${turn.held.code}` };
+  if (turn.cancelingSince !== undefined) return { name: "running", word: "canceling" };
   switch (turn.phase) {
     case "running":
       return { name: "running" };

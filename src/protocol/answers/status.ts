@@ -14,6 +14,9 @@ const REQUEST_PHASES = ["queued", "running", "waiting", "held", "completed"] as 
 /** The state of a request. A held one continues when code is served that can continue it. */
 export type RequestPhase = (typeof REQUEST_PHASES)[number];
 
+/** The state of a request as clients see it: the cleanup steps of a `canceling` one run before it ends. */
+export type RequestState = RequestPhase | "canceling";
+
 const RUN_PHASES = ["idle", "running", "waiting", "held"] as const;
 
 /** The state of a run. */
@@ -68,7 +71,7 @@ export interface RequestStatus {
   readonly run_id: RunId;
   readonly agent: string;
   readonly operation: string;
-  readonly status: RequestPhase;
+  readonly status: RequestState;
   readonly finish_reason?: FinishReason;
   readonly result?: string | null;
   readonly output?: Json;
@@ -102,6 +105,8 @@ export interface LastTurn {
   readonly ended_at?: string;
   readonly finish_reason?: FinishReason;
   readonly error_code?: TurnErrorCode;
+  /** Since when its cleanup steps run, if they run. */
+  readonly canceling?: { readonly since: string };
   /** Why it is held, if it is. */
   readonly held?: HeldTurn;
 }
@@ -166,6 +171,10 @@ const lastTurn = z
     ended_at: timestamp.exactOptional().describe("Absent while the turn is not at its end."),
     finish_reason: finishReason.exactOptional(),
     error_code: z.enum(TURN_ERROR_CODES).exactOptional(),
+    canceling: z
+      .object({ since: timestamp })
+      .exactOptional()
+      .describe("Present while the cleanup steps of the turn run: it was canceled or has failed."),
     held: held.exactOptional(),
   } satisfies Shape<LastTurn>)
   .describe("The newest turn of the run.");

@@ -249,6 +249,12 @@ export type EventBody =
   | ({ readonly type: "RequestHeld" } & HoldReason)
   /** The turn that was held continues. */
   | { readonly type: "RequestContinued" }
+  /** The turn has not succeeded, and its cleanup steps run now; its RequestCompleted has the same reason. */
+  | {
+      readonly type: "RequestCanceling";
+      readonly finish_reason: "canceled" | "error";
+      readonly error?: TurnError;
+    }
   | { readonly type: "Custom"; readonly name: string; readonly body: Json }
   | {
       readonly type: "RunCreated";
@@ -268,6 +274,8 @@ export type EventBody =
       readonly output: Json;
       readonly error?: TurnError;
       readonly usage?: Usage;
+      /** What went wrong with the cleanup steps of the turn; absent if nothing did. */
+      readonly cleanup_errors?: readonly string[];
     };
 
 /** The name of a kind of event, as in its field `type`. */
@@ -319,6 +327,10 @@ const completed = {
   output: json.describe("The answer as a value."),
   error: turnError.exactOptional().describe("Present if finish_reason is error."),
   usage: usage.exactOptional(),
+  cleanup_errors: z
+    .array(text)
+    .exactOptional()
+    .describe("What went wrong with the cleanup steps of the turn; absent if nothing did."),
 } satisfies Shape<BodyFields<"RequestCompleted">>;
 
 /** @internal What each type of event says, and the schema of each field of its body. */
@@ -522,6 +534,10 @@ export const bodies: {
     holdReason,
   ],
   RequestContinued: ["The turn that was held continues.", {}],
+  RequestCanceling: [
+    "The turn was canceled or has failed, and its cleanup steps run now.",
+    { finish_reason: z.enum(["canceled", "error"]), error: turnError.exactOptional() },
+  ],
   Custom: [
     "The agent's state machine emitted an event of its own.",
     {

@@ -28,6 +28,7 @@ export function roleOf(type: EventType): Role {
     case "Sleeping":
     case "RequestHeld":
     case "RequestContinued":
+    case "RequestCanceling":
     case "CompletionRetry":
     case "Custom":
     case "RunCreated":

@@ -116,6 +116,8 @@ export class RequestIndexEntry {
     const { parkedCalls } = turn;
     const { parked } = turn.quiescence;
     const segment = segmentOf(turn);
+    // Cleanup steps have little time, so their turn stays in memory, and is continued first after a crash.
+    if (turn.canceling) return { segment, phase: "running", ...AWAKE };
     if (parked === undefined) {
       const isWaiting = phase === "waiting";
       // A deadline that is new must not be missed if the process dies now.

@@ -26,7 +26,13 @@ import type {
 import { toPromptMark } from "../replay/prompts.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { evolve, startedOf, toSnapshot } from "../replay/run-state.ts";
-import type { OpenRequest, RunStateChange, RunState, UnreadMessage } from "../replay/run-state.ts";
+import type {
+  CancelingTurn,
+  OpenRequest,
+  RunStateChange,
+  RunState,
+  UnreadMessage,
+} from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
 import { RunActor, TRANSITIONS } from "../system/run-actor.ts";
@@ -347,6 +353,23 @@ export class RunLedger implements RunStateOwner {
     this.enter("start");
   }
 
+  /** Writes that the cleanup steps of the turn run before it ends. Returns the encoded RequestCanceling. */
+  beginCleanup({ finishReason, error }: Omit<CancelingTurn, "id">): string {
+    const started = this.#started;
+    if (started === undefined) throw new AgentError("conflict", "no turn is running");
+    const { requestId } = started.accepted;
+    const { id, text } = this.recorder.event(this.speakerOf(started.accepted), {
+      type: "RequestCanceling",
+      finish_reason: finishReason,
+      ...(error && { error }),
+    });
+    const canceling = { id, finishReason, ...(error && { error }) };
+    this.#evolve({ type: "RequestCanceling", requestId, canceling });
+    this.#lastTurn &&= { ...this.#lastTurn, canceling: { since: toTimestamp(this.#now()) } };
+    this.save();
+    return text;
+  }
+
   /** Writes that no served code can continue the turn. */
   hold(reason: HoldReason): void {
     const started = this.#started;
@@ -379,9 +402,15 @@ export class RunLedger implements RunStateOwner {
     this.#lastTurn = { ...lastTurn, ...(held && { held }) };
   }
 
+  #showCleanupEnd(): void {
+    if (this.#lastTurn?.canceling === undefined) return;
+    const { canceling: _, ...lastTurn } = this.#lastTurn;
+    this.#lastTurn = lastTurn;
+  }
+
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
   end(speaker: Speaker, { requestId, callId }: AcceptedRequest, end: RequestEnd): string {
-    const { finishReason, result, truncated, output, error, usage, memory } = end;
+    const { finishReason, result, truncated, output, error, usage, memory, cleanupErrors = [] } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
       type: "RequestCompleted",
@@ -391,6 +420,7 @@ export class RunLedger implements RunStateOwner {
       output,
       ...(error && { error }),
       ...(usage && { usage }),
+      ...(cleanupErrors.length > 0 && { cleanup_errors: cleanupErrors }),
     });
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
@@ -398,6 +428,7 @@ export class RunLedger implements RunStateOwner {
     if (this.#state.watchers?.some((watcher) => wantsEnd(watcher, finishReason)) === true)
       this.#tell(requestId, id);
     this.#showHold(undefined);
+    this.#showCleanupEnd();
     this.#lastTurn &&= {
       ...this.#lastTurn,
       ended_at: toTimestamp(this.#now()),

@@ -27,7 +27,7 @@ export class TurnCheckpoints {
   /** Writes a checkpoint of the turn, if one is due. Called before each commit. */
   follow(turn: ActiveTurn): void {
     const { recorder, started } = this.#ledger;
-    if (turn.agent.machine === undefined || this.#isUnderWay || turn.isReplaying) return;
+    if (turn.agent.machine === undefined || turn.canceling || this.#isUnderWay || turn.isReplaying) return;
     const { head } = recorder.cursor;
     const last = Math.max(this.#begun, started?.base?.at.after ?? 0);
     if (head - last < this.#context.limits.checkpointEvents) return;

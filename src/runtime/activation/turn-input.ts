@@ -68,6 +68,7 @@ export class TurnInput {
   /** The machine that the turn runs; `undefined` if the turn has ended, or runs none. */
   async machine(): Promise<OpenMachine | undefined> {
     const slot = this.#slot;
+    if (this.#ledger.started?.canceling) return undefined;
     if (slot.turn === undefined && slot.requestId !== undefined) {
       this.#checkWakeable();
       if (this.#ledger.phase === "running") slot.wake();

@@ -25,14 +25,19 @@ import type {
 import type { Reply } from "../replay/mail-port.ts";
 import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
-import { NEW_TURN, spare, waitsOf } from "../replay/turn-journal.ts";
+import { NEW_TURN, countCleanups, spare, waitsOf } from "../replay/turn-journal.ts";
+import { readJournal } from "../replay/load-run.ts";
+import type { CancelingTurn } from "../replay/run-state.ts";
+import { runCleanup } from "../actor/cleanup.ts";
+import type { AgentMachine } from "../agent/machine-port.ts";
+import type { Invocation } from "../agent/resolve-operation.ts";
 import type { TurnJournal, LoggedWait } from "../replay/turn-journal.ts";
 import type { RunContext } from "../run-context.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { Inbox } from "../scheduler/inbox.ts";
 import { isLong } from "../scheduler/parked-calls.ts";
 import { ActiveTurn } from "../turn/active-turn.ts";
-import type { NextTurn, TurnListener } from "../turn/active-turn.ts";
+import type { CleanupStep, NextTurn, TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
 import { TurnCheckpoints } from "./turn-checkpoints.ts";
@@ -254,7 +259,9 @@ export class TurnSlot implements TurnListener {
     const error = toPoisoned(start);
     if (error) {
       this.#context.telemetry.fault(`request ${requestId} is poisoned`);
-      this.#endPassivated({ finishReason: "error", result: null, output: null, error });
+      const hasCleanup = open.canceling === undefined && this.#hasCleanup(journal);
+      if (hasCleanup) this.#beginCleanup({ finishReason: "error", error });
+      else this.#endPassivated({ finishReason: "error", result: null, output: null, error });
       return;
     }
     const run = (): void => this.#continue(start);
@@ -350,13 +357,18 @@ export class TurnSlot implements TurnListener {
     return turn;
   }
 
-  /** Cancels the turn. Returns its encoded RequestCompleted. */
+  /** Cancels the turn. Returns its encoded RequestCompleted, or its RequestCanceling if it has cleanup steps. */
   cancel(): string {
     const ledger = this.#ledger;
     const accepted = ledger.started?.accepted;
     if (accepted === undefined) throw new AgentError("conflict", "no turn is running");
     ledger.recorder.event(ledger.speakerOf(accepted), { type: "CancelRequest" });
-    const text = this.#turn ? this.#turn.end(CANCELED) : this.#endPassivated(CANCELED);
+    const journal = this.#passivated;
+    const text = this.#turn
+      ? this.#turn.end(CANCELED)
+      : journal && this.#hasCleanup(journal)
+        ? this.#beginCleanup({ finishReason: "canceled" })
+        : this.#endPassivated(CANCELED);
     if (text === undefined) throw new AgentError("conflict", `request ${accepted.requestId} has ended`);
     return text;
   }
@@ -425,6 +437,10 @@ export class TurnSlot implements TurnListener {
     this.#ledger.recorder.committed().then(run, ignore);
   }
 
+  canceling(_turn: ActiveTurn, end: Omit<CancelingTurn, "id">): string {
+    return this.#beginCleanup(end);
+  }
+
   complete({ speaker, accepted }: ActiveTurn, end: TurnEnd): string {
     return this.#end(speaker, accepted, end);
   }
@@ -436,6 +452,74 @@ export class TurnSlot implements TurnListener {
     this.#turn = undefined;
     this.#stopHandler?.();
     this.#listener.rested();
+  }
+
+  /** Whether something is to be done before a turn that is only in the log ends without success. */
+  #hasCleanup(journal: TurnJournal): boolean {
+    const { accepted } = this.#ledger.started ?? {};
+    const agent = this.#code?.agent ?? (accepted && this.#context.agents.find(accepted.agent));
+    if (agent?.machine) return agent.machine.cleanup !== undefined && this.machineState !== undefined;
+    return journal.cleanups.length > 0;
+  }
+
+  /**
+   * Cancels the calls of the turn, records how it ends, and runs its cleanup steps: its code is read from the log anew, does
+   * again what it has done, so that its steps are known, and goes no further. Returns the encoded RequestCanceling.
+   */
+  #beginCleanup(end: Omit<CancelingTurn, "id">): string {
+    const ledger = this.#ledger;
+    const { runId, recorder, started } = ledger;
+    if (started?.turn === undefined) throw new AgentError("conflict", "no turn is running");
+    const { requestId } = started.accepted;
+    const root = rootOf(started.turn);
+    const context = this.#context;
+    const turn = this.#turn;
+    const journal = turn?.journal ?? this.#passivated;
+    const isOfMachine = this.machineState !== undefined;
+    if (turn) turn.calls.cancelAll();
+    else if (journal) {
+      for (const { waitId } of this.waits) recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
+      new UnreplayedCalls({ context, runId, requestId, recorder, journal }).cancel(root);
+    }
+    const text = ledger.beginCleanup(end);
+    if (isOfMachine) recorder.record({ type: "Cleanup", call_id: cleanupOf(root) });
+    this.#entry.wake();
+    this.#continuation?.end();
+    this.#continuation = undefined;
+    if (turn) {
+      this.#code = { agent: turn.agent };
+      turn.release();
+      this.#turn = undefined;
+    }
+    this.#passivated = undefined;
+    this.#stopHandler?.();
+    this.#stopHandler = undefined;
+    recorder.watched = true;
+    void this.#loadCleanup(requestId);
+    return text;
+  }
+
+  /** Reads the turn whose cleanup steps are to run from the log, and runs them. One that is held waits for its code. */
+  async #loadCleanup(requestId: RequestId): Promise<void> {
+    const { runId, recorder } = this.#ledger;
+    const isMeant = (): boolean =>
+      this.#turn === undefined && this.#passivated === undefined && this.requestId === requestId;
+    try {
+      await recorder.committed();
+      const { started } = this.#ledger;
+      if (started === undefined || !isMeant()) return;
+      const { head, records } = recorder.cursor;
+      const journal = await readJournal(this.#context.log, runId, started, { after: head, n: records });
+      if (journal === undefined || !isMeant()) return;
+      this.#passivated = journal;
+      if (this.held === undefined) this.revive();
+    } catch (error) {
+      const { telemetry } = this.#context;
+      telemetry.fault(
+        `the cleanup steps of request ${requestId} begin with the next start of its run`,
+        error,
+      );
+    }
   }
 
   /** Creates the turn of the started request; holds it if there is no code for it. */
@@ -512,7 +596,18 @@ export class TurnSlot implements TurnListener {
     const journal = this.#passivated;
     const { requestId } = accepted;
     if (journal) new UnreplayedCalls({ context, runId, requestId, recorder, journal }).cancel(rootOf(turn));
-    return this.#end(this.#ledger.speakerOf(accepted), accepted, { ...end, memory: new Map() });
+    const { canceling } = started ?? {};
+    const left = journal === undefined ? 0 : countCleanups(journal);
+    const { finishReason, error = end.error } = canceling ?? end;
+    return this.#end(this.#ledger.speakerOf(accepted), accepted, {
+      ...end,
+      finishReason,
+      ...(error && { error }),
+      ...(left > 0 && {
+        cleanupErrors: [`${left} cleanup steps have not run: ${end.error?.message ?? finishReason}`],
+      }),
+      memory: new Map(),
+    });
   }
 
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
@@ -598,7 +693,9 @@ export function runHandler(turn: ActiveTurn): () => void {
     return () => {};
   }
   const actor = new Actor(turn, agent, 0, root);
-  return actor.start(asked, {
+  if (turn.canceling && agent.machine) return cleanMachine(turn, agent.machine, asked);
+  const stopCleanup = turn.canceling ? runCleanup(turn, asked) : undefined;
+  const stop = actor.start(asked, {
     done({ text, output, truncated }) {
       const changed = actor.memory.changed();
       turn.end({
@@ -629,6 +726,28 @@ export function runHandler(turn: ActiveTurn): () => void {
         );
     },
   });
+  if (stopCleanup === undefined) return stop;
+  return () => {
+    stop();
+    stopCleanup();
+  };
+}
+
+/** Runs the cleanup step of a machine, which itself does not run any more. */
+function cleanMachine(turn: ActiveTurn, machine: AgentMachine, asked: Invocation): () => void {
+  const { root, journal, replay } = turn;
+  const { cleanup } = machine;
+  const state = journal.scopes.get(root.callId)?.machine;
+  replay.began();
+  // The definition has no such step any more.
+  const step: CleanupStep = (own) => (cleanup && state ? cleanup(state, own) : undefined);
+  turn.cleanups.set(cleanupOf(root.callId), step);
+  return runCleanup(turn, asked);
+}
+
+/** The call of the cleanup step of a machine: it is before all steps of the machine. */
+function cleanupOf(root: CallId): CallId {
+  return `${root}.0` as CallId;
 }
 
 function toGone(agent: string, operation: string): HoldReason {

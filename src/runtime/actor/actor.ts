@@ -57,17 +57,27 @@ export class Actor implements ActorContext {
   /** The actor's transcript, including earlier activations. */
   readonly transcript: Transcript;
   readonly files: Artifact[] = [];
+  /** Whether it runs the cleanup steps of its turn. */
+  readonly isCleanup: boolean;
   /** The actor on another server that the agent is asked or told as. */
   remoteActor: RemoteActor | undefined;
   /** The tells that the handler has sent. The actor ends when all of them have arrived. */
   readonly tells: Promise<unknown>[] = [];
   #unawaited: Set<AskedInput> | undefined;
+  #signal: AbortSignal | undefined;
   #handler: HandlerActor | undefined;
 
   readonly #caller: Actor | undefined;
 
-  constructor(turn: ActiveTurn, agent: Agent, depth: number, call: OpenCall, caller?: Actor) {
+  constructor(
+    turn: ActiveTurn,
+    agent: Agent,
+    depth: number,
+    call: OpenCall,
+    { caller, isCleanup = false }: { readonly caller?: Actor; readonly isCleanup?: boolean } = {},
+  ) {
     const { runId, accepted, journal } = turn;
+    this.isCleanup = isCleanup;
     this.turn = turn;
     this.agent = agent;
     this.depth = depth;
@@ -92,12 +102,22 @@ export class Actor implements ActorContext {
 
   /** Aborts when the actor is stopped. */
   get signal(): AbortSignal {
-    return this.#handler?.signal ?? NEVER;
+    return this.#signal ?? this.#handler?.signal ?? NEVER;
   }
 
   /** Its actor of XState; before the handler starts, that of what starts it. */
   get node(): HandlerParent {
     return this.#handler ?? this.#caller?.node ?? this.turn.run;
+  }
+
+  /** Set for the cleanup steps, which run in no handler. */
+  set signal(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Whether its code only does again what the log has, so that its cleanup steps are known: it was stopped there. */
+  get isStopped(): boolean {
+    return this.depth === 0 && !this.isCleanup && this.turn.canceling !== undefined;
   }
 
   /** Its open waits for input that its code has not awaited. */
@@ -107,7 +127,7 @@ export class Actor implements ActorContext {
 
   /** Creates the actor of a called agent. */
   child(agent: Agent, call: OpenCall): Actor {
-    return new Actor(this.turn, agent, this.depth + 1, call, this);
+    return new Actor(this.turn, agent, this.depth + 1, call, { caller: this });
   }
 
   /** Names a callee and this actor, which calls it, for errors. */
@@ -157,7 +177,8 @@ export class Actor implements ActorContext {
       // Its end comes before what follows from it, which may be the end of its caller.
       if (thrown === undefined) handler.done(output);
       else handler.failed(thrown);
-      tell();
+      if (this.isStopped) this.turn.activity.end(this.scope.path);
+      else tell();
     };
     run().catch((thrown: unknown) => end.failed(thrown, false));
     return () => {

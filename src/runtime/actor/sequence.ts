@@ -56,6 +56,7 @@ export class Sequence {
     this.#checkFree();
     scope.skipPatches();
     const logged = scope.replaying;
+    if (!logged && actor.isStopped) return turn.over();
     const divergence = logged ? scope.replayText(content) : scope.advance();
     if (divergence === undefined && !logged) return actor.say(content, scope);
     if (divergence === undefined) return turn.isRehearsed ? unsettled() : SAID;
@@ -96,6 +97,7 @@ export class Sequence {
     const known = turn.patches.get(id);
     if (known !== undefined || !actor.call.open) return known ?? true;
     this.#checkFree();
+    if (!scope.replaying && actor.isStopped) return true;
     const isPatched = scope.replaying ? scope.replayPatch(patchSignature(id)) : this.#patch(id);
     turn.patches.set(id, isPatched);
     return isPatched;
@@ -129,6 +131,7 @@ export class Sequence {
     const { limits } = turn.context;
     scope.skipPatches();
     const logged = scope.replaying;
+    if (!logged && actor.isStopped) return undefined;
     if (!logged && recorder.uncommitted >= limits.uncommittedEntries) {
       turn.fail("overloaded", `agent ${actor.agent.name} made too many calls at once; await some of them`);
       return undefined;
@@ -139,7 +142,8 @@ export class Sequence {
       return undefined;
     }
     const { callId } = scope;
-    const settled = logged && journal.calls.get(callId)?.outcome !== undefined;
+    // What was open when the code was stopped does not begin again, and has no outcome.
+    const settled = logged && (actor.isStopped || journal.calls.get(callId)?.outcome !== undefined);
     return { callId, logged, settled, ...(place?.value !== undefined && { value: place.value }) };
   }
 

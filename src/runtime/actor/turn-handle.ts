@@ -40,9 +40,11 @@ import { toCallKey } from "../journal/call-id.ts";
 import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { allSignature } from "../replay/signature.ts";
+import type { CleanupStep } from "../turn/active-turn.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import type { Actor } from "./actor.ts";
 import { openAttachments, publishFile } from "./artifacts.ts";
+import { registerCleanup } from "./cleanup-steps.ts";
 import { Continuation } from "./continuation.ts";
 import { completeWith } from "./completion.ts";
 import { parsedConfig } from "./own-values.ts";
@@ -255,8 +257,14 @@ export class TurnHandle implements ToolTurn {
     return receivedMessages(this.#sequence, name);
   }
 
+  cleanup(step: CleanupStep): void {
+    registerCleanup(this.#sequence, step);
+  }
+
   continueAs(operation: string, input: unknown): never {
-    const { agent, depth } = this.#actor;
+    const { agent, depth, isCleanup } = this.#actor;
+    if (isCleanup)
+      throw new AgentError("conflict", "a cleanup step cannot continue the turn, which has ended");
     if (depth > 0)
       throw new AgentError(
         "invalid_request",

@@ -83,6 +83,11 @@ async function waitForInput(
   { timeoutMs, approval, note, place }: Partial<TimedWaitOptions> & AskedOptions,
 ): Promise<unknown> {
   const { actor } = sequence;
+  if (actor.turn.canceling && !actor.isStopped)
+    throw new AgentError(
+      "conflict",
+      "a cleanup step cannot ask people: its time is short, and nobody may be there",
+    );
   checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, actor.describe("turn.waitForInput"));
   const schema = isSchema(asked) ? asked : undefined;
   const jsonSchema = schema && toJsonSchema(schema, "input");

@@ -2,6 +2,7 @@ import type { Statechart } from "../../protocol/answers/statechart.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import type { Turn } from "./turn-api.ts";
 
 /** The state machine of an agent. */
 export interface AgentMachine {
@@ -11,6 +12,8 @@ export interface AgentMachine {
    * of the run: its state, or nothing for a new machine.
    */
   check(asked: MachineRequest, kept: Json | undefined): void;
+  /** Runs when a turn of the machine does not succeed, in its newest recorded state; absent if the machine has no such step. */
+  readonly cleanup?: ((state: object, turn: Turn) => unknown) | undefined;
 }
 
 /** A request for an operation of a machine. */

@@ -196,6 +196,19 @@ export interface Turn<
    */
   continueAs(operation: string, input: unknown): never;
 
+  /**
+   * Registers a step that runs if the turn does not succeed: if it is canceled, fails or exceeds its time. The steps run after
+   * the open calls are canceled, the newest first, each with a turn of its own that can call, ask and tell; they have a minute
+   * together (`limits.cleanupMs`), are logged, and continue after a crash. One that throws does not stop the others. What a step
+   * sets in the memory is kept. Register a step before the call that it undoes, since a cancel can come right after that call.
+   * Only for the requested agent: in a called agent it throws.
+   *
+   * @example
+   * turn.cleanup((own) => own.tool(cancelFlight, { booking }));
+   * await turn.tool(bookFlight, { booking });
+   */
+  cleanup(step: (turn: Turn<Uses, Config, OwnMemory, Accepted>) => unknown): void;
+
   /** Publishes a file. */
   artifact(artifact: ArtifactOptions): Promise<Artifact>;
 

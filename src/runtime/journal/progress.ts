@@ -60,6 +60,7 @@ function isStale(event: EventBody): boolean {
     case "MessageReceived":
     case "RequestHeld":
     case "RequestContinued":
+    case "RequestCanceling":
       return true;
     default:
       return isRetry(event);

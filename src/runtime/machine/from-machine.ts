@@ -20,13 +20,15 @@ import type {
   Operation,
   Operations,
 } from "../agent/agent.ts";
+import { TurnHandle } from "../actor/turn-handle.ts";
 import { CHAT } from "../agent/agent.ts";
 import { markAgent } from "../agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../agent/definition/define.ts";
 import type { FittingSchedules, ScheduledOperations } from "../agent/definition/schedule.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
-import type { ReadTurn } from "../agent/turn-api.ts";
+import type { ReadTurn, Turn } from "../agent/turn-api.ts";
+import type { MachineState } from "../journal/records.ts";
 import { callOf } from "./actors.ts";
 import { toCharts, toStatechart } from "./chart/chart.ts";
 import { checkMachine } from "./copies.ts";
@@ -34,7 +36,7 @@ import { JournaledMachine } from "./journaled-logic.ts";
 import { runMachine } from "./machine-actor.ts";
 import { toMachineEvent, toOperationEvent } from "./machine-input.ts";
 import type { MachineRun } from "./machine-input.ts";
-import { shapeOf } from "./stored-state.ts";
+import { shapeOf, toFitting } from "./stored-state.ts";
 import type { MachineMigrations } from "./stored-state.ts";
 import { checkTakenWhenStopped, snapshotOf } from "./takes.ts";
 
@@ -73,6 +75,11 @@ export interface MachineOptions<
    * `askActor` and `modelActor`. Their calls are logged under these names; the runtime option `bind` can replace their agents.
    */
   readonly actors?: { readonly [src: string]: AnyActorLogic };
+  /**
+   * Runs when a turn of the machine is canceled, fails or exceeds its time, as a cleanup step: with the machine's newest
+   * recorded snapshot, and a turn that can call, ask and tell.
+   */
+  readonly cleanup?: (snapshot: SnapshotFrom<Machine>, turn: Turn) => unknown;
   /** The result of a turn, from the snapshot at its end; default: the machine's output. */
   readonly output?: (snapshot: SnapshotFrom<Machine>) => unknown;
   /**
@@ -165,6 +172,7 @@ export function fromMachine<
   actors = {},
   effect = "unsafe",
   output,
+  cleanup,
   migrate = {},
   uses,
   schedules,
@@ -232,7 +240,18 @@ export function fromMachine<
   });
   const check: AgentMachine["check"] = (asked, kept) =>
     checkTakenWhenStopped(run, toOperationEvent(asked, asked.request.input), kept);
-  return markAgent({ ...agent, machine: { statechart, check } }) as unknown as Agent<
+  const clean =
+    cleanup &&
+    ((recorded: object, turn: Turn): unknown => {
+      const state = recorded as MachineState;
+      const { actor, scope } = TurnHandle.place(turn);
+      const { misfit } = toFitting(run, state);
+      if (misfit === undefined)
+        return cleanup(snapshotOf(run, { open: state }, { type: CHAT }) as SnapshotFrom<Machine>, turn);
+      actor.turn.hold({ ...misfit, scope: scope.path });
+      return actor.turn.over();
+    });
+  return markAgent({ ...agent, machine: { statechart, check, cleanup: clean } }) as unknown as Agent<
     MachineOwnOperations<Events, Views, Machine> & ChatOperations,
     Record<never, never>
   >;

@@ -20,7 +20,9 @@ export async function acknowledge(
 ): Promise<string | undefined> {
   const { kind, event, requestId } = receipt;
   const isTurn = kind === "turn" || kind === "resume";
-  if (event !== undefined && (until === "acknowledged" || !isTurn)) return event;
+  // The end of a turn with cleanup steps comes after the event that answers its cancel.
+  const isLast = !isTurn && event !== undefined && typeOf(event) !== "RequestCanceling";
+  if (event !== undefined && (until === "acknowledged" || isLast)) return event;
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   const stopTimer = environment.timer(timeoutMs, stop);

@@ -61,6 +61,7 @@ function isNeeded(type: EventType, depth: number): boolean {
     case "CancelRequest":
     case "MessageReceived":
     case "RequestHeld":
+    case "RequestCanceling":
     case "RequestContinued":
       return true;
     case "RequestCompleted":

@@ -37,7 +37,8 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       // A request that is held takes answers, too.
       const isAsking = wait !== undefined && entry.phase !== "running";
       const asked = isAsking && { request_keys: wait.request_keys, wait_id: wait.wait_id };
-      const held = entry.phase === "held" && (await log.run(entry.runId))?.lastTurn?.held;
+      const lastTurn = entry.phase === "waiting" ? undefined : (await log.run(entry.runId))?.lastTurn;
+      const { held, canceling } = lastTurn?.request_id === entry.requestId ? lastTurn : {};
       const waitingFor = wait ? toInput(wait) : entry.waitingFor;
       const rest = {
         ...(waitingFor && { waiting_for: waitingFor }),
@@ -45,8 +46,9 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       };
       return {
         ...base,
+        ...(canceling && entry.phase === "running" && { status: "canceling" as const }),
         ...asked,
-        ...(held && { held }),
+        ...(held && entry.phase === "held" && { held }),
         ...rest,
         last_event_id: await newestEvent(log, entry),
       };

@@ -10,7 +10,7 @@ import { byteLength } from "../journal/json-limits.ts";
 import { isRetry, NO_PROGRESS } from "../journal/progress.ts";
 import { toPromptMark } from "./prompts.ts";
 import { evolve } from "./run-state.ts";
-import type { RunState, RunStateChange, UnreadMessage, WatchMessage } from "./run-state.ts";
+import type { CancelingTurn, RunState, RunStateChange, UnreadMessage, WatchMessage } from "./run-state.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { Newest } from "../agent/watchers.ts";
 import type { PlacedRecord } from "./entries.ts";
@@ -27,6 +27,8 @@ export interface Heading {
   /** The change by a message that no turn reads. */
   readonly notice?: NoticedMessage;
   readonly renewedTo?: RunId;
+  /** How the turn ends after its cleanup steps, which run from this event on. */
+  readonly canceling?: CancelingTurn;
   /** Why the turn is held from this event on. */
   readonly hold?: HeldTurn;
 }
@@ -44,6 +46,7 @@ export function toHeading(text: string): Heading {
     ...(given && { message: given }),
     ...(given && isNoticed(given) && { notice: toNotice(given) }),
     ...(type === "RequestHeld" && { hold: toHold(text) }),
+    ...(type === "RequestCanceling" && depthOf(text) === 0 && { canceling: toCanceling(text) }),
     ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
   };
 }
@@ -73,6 +76,12 @@ export function toNotice({ id, name, body, sender }: MessageFields): NoticedMess
   return name === WATCH ? { type: "WatchReceived", id, sender, body } : { type: "Published", name, id };
 }
 
+function toCanceling(text: string): CancelingTurn {
+  const event = JSON.parse(text) as Event & { readonly type: "RequestCanceling" };
+  const { id, finish_reason: finishReason, error } = event;
+  return { id, finishReason, ...(error && { error }) };
+}
+
 function toHold(text: string): HeldTurn {
   const { code, message, scope, expected, found, at, ts } = JSON.parse(text) as Event & {
     readonly type: "RequestHeld";
@@ -94,13 +103,14 @@ const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 /** The state after an event. */
 export function withEvent(
   state: RunState,
-  { requestId, type, edge, isRetry, message, notice, renewedTo, hold }: Heading,
+  { requestId, type, edge, isRetry, message, notice, renewedTo, hold, canceling }: Heading,
 ): RunState {
   // A message comes from outside, so it is no progress of the turn.
   if (notice) return evolve(state, notice);
   if (message) return evolve(state, toUnread(message));
   if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
   if (requestId === null || isRetry) return state;
+  if (canceling) return evolve(state, { type: "RequestCanceling", requestId, canceling });
   if (hold) return evolve(state, { type: "RequestHeld", requestId, hold });
   if (type === "RequestContinued") return evolve(state, { type, requestId });
   if (!edge) return withProgress(state, requestId);

@@ -18,6 +18,7 @@ import { toPromptMark } from "./prompts.ts";
 import {
   actorSignature,
   allSignature,
+  CLEANUP,
   artifactSignature,
   callSignature,
   COMPLETION,
@@ -61,6 +62,7 @@ export class JournalBuilder {
   /** The waits by the ids of their events. */
   readonly #waits = new Map<number, CallRecord>();
   readonly #artifacts = new Map<ArtifactId, CallRecord>();
+  readonly #cleanups = new Map<CallId, CallRecord>();
   readonly #staged = new Map<string, Json>();
   readonly #holders = new Map<string, CallId>();
   /** The newest configuration of each called agent. */
@@ -122,6 +124,16 @@ export class JournalBuilder {
       case "Woke":
         this.#settle(record.call_id, record.canceled ? CANCELED_CALL : { ok: true, value: null });
         return;
+      case "Cleanup":
+        this.#step(record.call_id, CLEANUP);
+        this.#cleanups.set(record.call_id, this.#callOf(record.call_id));
+        return;
+      case "CleanedUp": {
+        const { call_id: callId, type: _type, n: _n, after: _after, ...value } = record;
+        // No code waits for it.
+        this.#callOf(callId).outcome = { ok: true, value };
+        return;
+      }
       case "Receive": {
         const call = this.#callOf(record.call_id);
         // A second record of a call has its new end only.
@@ -265,6 +277,7 @@ export class JournalBuilder {
       ),
       tried: [...this.#tried],
       scopes: this.#scopes,
+      cleanups: [...this.#cleanups.values()],
       steps: this.#steps(),
       deliveries: this.#deliveries.filter(({ callId }) => !this.#isPast(callId)),
       usage: this.#usage,
@@ -453,6 +466,8 @@ export class JournalBuilder {
   /** Whether replayed code will never make a call again, so that the log entries of the call are skipped. */
   #isPast(callId: CallId): boolean {
     if (this.#isUnderEnded(callId)) return true;
+    const cleanup = this.#cleanups.get(callId);
+    if (cleanup) return cleanup.outcome !== undefined;
     const path = scopeOf(callId);
     // A call in a branch is past if the call of the branch is: the record of a machine has only the latter.
     const branched = branchedCall(path);

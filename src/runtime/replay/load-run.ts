@@ -83,6 +83,25 @@ export async function readKept(
   open: OpenRequest,
   to: RecordPosition,
 ): Promise<KeptJournal | undefined> {
+  return (await readTurn(log, runId, open, to))?.kept();
+}
+
+/** Reads the journal of a started turn, up to a place of the log; `undefined` if the log no longer has it. */
+export async function readJournal(
+  log: EventLog,
+  runId: RunId,
+  open: OpenRequest,
+  to: RecordPosition,
+): Promise<TurnJournal | undefined> {
+  return (await readTurn(log, runId, open, to))?.journal();
+}
+
+async function readTurn(
+  log: EventLog,
+  runId: RunId,
+  open: OpenRequest,
+  to: RecordPosition,
+): Promise<JournalBuilder | undefined> {
   const base = await readBase(log, runId, open);
   if (base === undefined) return undefined;
   const { requestId } = open.accepted;
@@ -109,7 +128,7 @@ export async function readKept(
   // The records behind the last event belong to it, so the next event ends the range.
   await forEachEntry(log, runId, { head: base.at.after, records: base.at.n, end: to.after + 1 }, visitor);
   await bodies.complete(log, runId);
-  return builder.kept();
+  return builder;
 }
 
 /** The state of a run when the event with this id was the newest, before later records. */

@@ -4,7 +4,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { isRoot } from "../journal/call-id.ts";
 import type { RecordPosition } from "../../ports/log-batch.ts";
-import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { AcceptedRequest, ContinuedRecord, RecordBody } from "../journal/records.ts";
 import { published, watched } from "../agent/watchers.ts";
 import type { Newest, WatchingActor } from "../agent/watchers.ts";
@@ -71,8 +71,18 @@ export interface OpenRequest {
   readonly released?: boolean;
   /** Whether it is held back before a trial. */
   readonly held?: boolean;
+  /** How it ends when its cleanup steps have run, if they run. */
+  readonly canceling?: CancelingTurn;
   /** Why no served code can continue it, if so. */
   readonly hold?: HeldTurn | undefined;
+}
+
+/** The end of a turn whose cleanup steps run before it. */
+export interface CancelingTurn {
+  /** The id of its RequestCanceling. */
+  readonly id: number;
+  readonly finishReason: "canceled" | "error";
+  readonly error?: TurnError;
 }
 
 /** The place from which the journal of a turn is read, and what is known of the time before it. */
@@ -108,6 +118,7 @@ export type RunStateChange =
   | { readonly type: "RequestCompleted"; readonly requestId: RequestId }
   | { readonly type: "RequestHeld"; readonly requestId: RequestId; readonly hold: HeldTurn }
   | { readonly type: "RequestContinued"; readonly requestId: RequestId }
+  | { readonly type: "RequestCanceling"; readonly requestId: RequestId; readonly canceling: CancelingTurn }
   | { readonly type: "Renewed"; readonly to: RunId }
   /** The turn made progress: a result or a text was committed after a recovery. */
   | { readonly type: "Progress"; readonly requestId: RequestId };
@@ -150,6 +161,13 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
     }
     case "RequestContinued":
       return { ...state, open: patch(state.open, change.requestId, { hold: undefined }) };
+    case "RequestCanceling": {
+      const { requestId, canceling } = change;
+      return {
+        ...state,
+        open: patch(state.open, requestId, { ...UNSUSPECTED, released: false, canceling }),
+      };
+    }
     case "RecoveryStarted": {
       const { request_id: requestId, count: recoveries, deaths = 0, among = 0 } = change;
       return { ...state, open: patch(state.open, requestId, { recoveries, deaths, among, ...STARTED }) };
@@ -204,6 +222,8 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       return { ...state, prompts: { ...state.prompts, [agent]: change.prompt } };
     }
     case "Checkpoint":
+    case "Cleanup":
+    case "CleanedUp":
     case "Continued":
     case "Sleep":
     case "Woke":

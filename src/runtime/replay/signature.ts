@@ -58,6 +58,9 @@ export function unreadSignature(name: string): Signature {
   return `received ${name}`;
 }
 
+/** Registered a step that runs when the turn does not succeed. */
+export const CLEANUP: Signature = "cleanup";
+
 /** Started parallel branches. */
 export function allSignature(branches: number): Signature {
   return `${branches} parallel branches`;

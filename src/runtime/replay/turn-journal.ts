@@ -146,6 +146,8 @@ export interface TurnJournal {
   readonly tried: readonly CallRecord[];
   /** The sequences of steps, by their path. */
   readonly scopes: ReadonlyMap<string, ScopeRecord>;
+  /** The calls that registered the cleanup steps of the turn, in their order. One that has run has an outcome, a `CleanedUp`. */
+  readonly cleanups: readonly CallRecord[];
   /** The number of steps that a replay makes again, by their sequence. */
   readonly steps: ReadonlyMap<string, number>;
   /**
@@ -175,6 +177,7 @@ export const NEW_TURN: TurnJournal = {
   open: [],
   tried: [],
   scopes: new Map(),
+  cleanups: [],
   steps: new Map(),
   deliveries: [],
   usage: {},
@@ -185,6 +188,11 @@ export const NEW_TURN: TurnJournal = {
   agentVersion: undefined,
   isForked: false,
 };
+
+/** The number of cleanup steps that have not run. */
+export function countCleanups({ cleanups }: TurnJournal): number {
+  return cleanups.filter(({ outcome }) => outcome === undefined).length;
+}
 
 /** The open waits of a turn that is only in the log, oldest first. */
 export function waitsOf({ open }: TurnJournal): readonly LoggedWait[] {

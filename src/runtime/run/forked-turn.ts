@@ -94,6 +94,7 @@ const OF_TURN: ReadonlySet<RecordBody["type"]> = new Set([
   "Continued",
   "Sleep",
   "Woke",
+  "Cleanup",
   "Receive",
   "Received",
   "Queued",

@@ -161,6 +161,7 @@ async function rehearseWith(
     listener: {
       changed() {},
       continued: () => end.resolve(FITS),
+      canceling: () => "",
       received() {},
       prompted: (record) => ledger.prompted(record),
       replayed() {

@@ -19,7 +19,7 @@ import type { LoadedActor, LoadedCall } from "../api.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { isNoticed } from "../replay/heading.ts";
-import { checkKept, readSender } from "../replay/accepted.ts";
+import { checkKept, readEvent, readSender } from "../replay/accepted.ts";
 import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 import { Inbox } from "../scheduler/inbox.ts";
@@ -353,8 +353,15 @@ export class RequestQueue {
       ledger.save();
       return toRunReceipt(runId, after, { requestId, event });
     }
-    if (this.slot.requestId === requestId)
-      return toRunReceipt(runId, after, { requestId, event: this.slot.cancel() });
+    if (this.slot.requestId === requestId) {
+      const { canceling } = ledger.started ?? {};
+      if (canceling === undefined)
+        return toRunReceipt(runId, after, { requestId, event: this.slot.cancel() });
+      // Its cleanup steps run already, and a second cancel does not stop them.
+      await ledger.committed();
+      const event = await readEvent(this.#context.log, { runId, requestId }, canceling.id);
+      return toRunReceipt(runId, canceling.id - 1, { requestId, event });
+    }
     // The request may have just ended. Its end must be committed before the caller looks for it.
     await ledger.committed();
     throw new AgentError("conflict", `request ${requestId} is not open`);

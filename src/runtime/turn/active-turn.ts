@@ -11,11 +11,12 @@ import { Deferred } from "../../shared/deferred.ts";
 import type { Agent } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenMachine } from "../agent/machine-port.ts";
+import type { Turn } from "../agent/turn-api.ts";
 import { rootOf, scopeOf } from "../journal/call-id.ts";
 import type { Recorder } from "../journal/recorder.ts";
 import type { AcceptedRequest, MachineState, PromptRecord, ReceivedRecord } from "../journal/records.ts";
 import type { PromptMark } from "../replay/prompts.ts";
-import type { OpenRequest } from "../replay/run-state.ts";
+import type { CancelingTurn, OpenRequest } from "../replay/run-state.ts";
 import { Replay } from "../replay/replay.ts";
 import type { Divergence } from "../replay/scope.ts";
 import { CANCELED_CALL, addUsage, toSignature } from "../replay/turn-journal.ts";
@@ -50,11 +51,16 @@ export interface TurnListener {
   replayed?(): void;
   /** The code of the turn cannot continue it from the log. The turn is released by this. */
   unfit(reason: HoldReason): void;
+  /** Records how the turn ends, and lets it go: its cleanup steps run first. Returns the encoded RequestCanceling. */
+  canceling(turn: ActiveTurn, end: Omit<CancelingTurn, "id">): string;
   /** Records that the turn has ended, and begins the next one of its request. */
   continued(turn: ActiveTurn, next: NextTurn): void;
   /** Records the end of the turn and returns its encoded event. Called once, when all calls are closed. */
   complete(turn: ActiveTurn, end: TurnEnd): string;
 }
+
+/** A step that runs when a turn does not succeed. */
+export type CleanupStep = (turn: Turn) => unknown;
 
 /** The next turn of a request. */
 export interface NextTurn {
@@ -119,12 +125,17 @@ export class ActiveTurn implements QuiescenceListener {
   /** The unread messages of the run. */
   readonly inbox: Inbox;
   readonly listener: TurnListener;
+  /** How the turn ends when its cleanup steps have run, if they run. */
+  readonly canceling: CancelingTurn | undefined;
   readonly #key: string | undefined;
   #configs: CalledConfigs | undefined;
   #prompts: TurnPrompts | undefined;
   #subscriptions: Subscriptions | undefined;
   #asks: OpenAsks | undefined;
   #patches: Map<string, boolean> | undefined;
+  #cleanups: Map<CallId, CleanupStep> | undefined;
+  /** Called when the code has registered a cleanup step. */
+  cleanupRegistered: (() => void) | undefined;
   readonly #prompt: PromptMark | undefined;
   #machine: Deferred<OpenMachine | undefined> | undefined;
   /** The newest recorded state of the machine of the requested agent. */
@@ -138,7 +149,8 @@ export class ActiveTurn implements QuiescenceListener {
   constructor(options: TurnOptions) {
     const { context, runId, key, request, agent, speaker, journal, memory, recorder, inbox, listener } =
       options;
-    const { accepted, turn: number, config } = request;
+    const { accepted, turn: number, config, canceling } = request;
+    this.canceling = canceling;
     const { environment, secrets } = context;
     this.context = context;
     this.runId = runId;
@@ -192,7 +204,7 @@ export class ActiveTurn implements QuiescenceListener {
   /** The machine that the turn runs, once it takes operations of other requests; `undefined` if the turn ends before. */
   get machine(): Deferred<OpenMachine | undefined> {
     this.#machine ??= new Deferred();
-    if (this.ended || this.#released) this.#machine.resolve(undefined);
+    if (this.ended || this.#released || this.canceling) this.#machine.resolve(undefined);
     return this.#machine;
   }
 
@@ -242,6 +254,19 @@ export class ActiveTurn implements QuiescenceListener {
     return (this.#patches ??= new Map());
   }
 
+  /** The cleanup steps that the code has registered, by the calls that did it, in their order. */
+  get cleanups(): Map<CallId, CleanupStep> {
+    return (this.#cleanups ??= new Map());
+  }
+
+  /** Whether something is to be done before the turn ends without success. */
+  get #hasCleanup(): boolean {
+    if (this.context.isRehearsal) return false;
+    const { machine } = this.agent;
+    if (machine) return machine.cleanup !== undefined && this.machineState !== undefined;
+    return (this.#cleanups?.size ?? 0) > 0 || this.journal.cleanups.length > 0;
+  }
+
   /** Whether the end of the turn is recorded. Nothing is recorded for it afterwards. */
   get ended(): boolean {
     return !this.root.open;
@@ -254,6 +279,8 @@ export class ActiveTurn implements QuiescenceListener {
 
   /** The time of the turn runs from now on, except while the turn is suspended. */
   startTime(): void {
+    // Cleanup steps have a time of their own.
+    if (this.canceling) return;
     const { environment, limits } = this.context;
     this.#timeout = new TurnTimeout(environment, limits.turnMs, () =>
       this.fail("timeout", `the turn ran for more than ${limits.turnMs} ms`),
@@ -325,15 +352,44 @@ export class ActiveTurn implements QuiescenceListener {
     this.fail("overloaded", `agent ${this.agent.name} has more than ${limits.openSleeps} open sleeps`);
   }
 
-  /** Ends the turn. Only the first call has an effect and returns the encoded RequestCompleted. */
-  end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
-    if (this.ended) return undefined;
+  /**
+   * Ends the turn, or has its cleanup steps run before that. Only the first call has an effect and returns the encoded
+   * RequestCompleted or RequestCanceling.
+   */
+  end(end: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
+    if (this.ended || this.#released) return undefined;
+    const { finishReason, error } = end;
+    // What goes wrong while the steps run ends them.
+    if (this.canceling) return this.endCleanup([error?.message ?? finishReason]);
+    if (finishReason !== "success" && this.#hasCleanup)
+      return this.listener.canceling(this, { finishReason, ...(error && { error }) });
+    return this.#end(end);
+  }
+
+  /** Ends the turn after its cleanup steps, with what went wrong with them, and the memory that they have set. */
+  endCleanup(cleanupErrors: readonly string[], memory?: ReadonlyMap<string, Json>): string | undefined {
+    if (this.ended || this.#released || this.canceling === undefined) return undefined;
+    const { finishReason, error } = this.canceling;
+    return this.#end({
+      finishReason,
+      result: null,
+      output: null,
+      ...(error && { error }),
+      cleanupErrors,
+      ...(memory && { memory }),
+    });
+  }
+
+  #end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
     this.calls.close();
     this.#timeout?.stop();
     const text = this.listener.complete(this, {
       ...end,
       ...(Object.keys(this.#usage).length > 0 && { usage: this.#usage }),
-      memory: end.finishReason === "success" ? new Map([...this.calls.staged, ...(memory ?? [])]) : new Map(),
+      memory:
+        end.finishReason === "success"
+          ? new Map([...this.calls.staged, ...(memory ?? [])])
+          : (memory ?? new Map()),
     });
     this.#leave();
     return text;
@@ -346,6 +402,7 @@ export class ActiveTurn implements QuiescenceListener {
     this.#closeMachine();
     this.recorder.subscriber = undefined;
     this.#patches = undefined;
+    this.#cleanups = undefined;
     this.#endReplay();
   }
 

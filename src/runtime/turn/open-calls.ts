@@ -106,6 +106,11 @@ export class OpenCalls {
     this.#cancel([...call.below(), call]);
   }
 
+  /** Cancels all calls; the turn stays open. */
+  cancelAll(): void {
+    this.#cancelBelow(this.#turn.root);
+  }
+
   /** Closes the root of the turn and cancels all calls. */
   close(): void {
     const { root } = this.#turn;

@@ -10,6 +10,8 @@ export interface TurnEnd {
   readonly error?: TurnError;
   /** The total usage of the turn's completions, if there were any. */
   readonly usage?: Usage;
+  /** What went wrong with its cleanup steps; absent if none ran or all did. */
+  readonly cleanupErrors?: readonly string[];
   /** The memory to keep for the run, by agent. */
   readonly memory: ReadonlyMap<string, Json>;
 }

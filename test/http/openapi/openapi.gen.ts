@@ -431,7 +431,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["RequestCanceling"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -1109,6 +1109,31 @@ export interface components {
                 id: number;
             };
         };
+        RequestCanceling: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestCanceling";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            /** @enum {string} */
+            finish_reason: "canceled" | "error";
+            error?: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                message: string;
+            };
+        };
         Custom: {
             id: number;
             run_id: string;
@@ -1208,6 +1233,7 @@ export interface components {
                 cost?: number;
                 interrupted_attempts?: number;
             };
+            cleanup_errors?: string[];
         };
         ConfigureCompleted: {
             /** @constant */
@@ -1245,6 +1271,7 @@ export interface components {
                 cost?: number;
                 interrupted_attempts?: number;
             };
+            cleanup_errors?: string[];
         };
         AgentEntry: {
             name: string;
@@ -1429,6 +1456,10 @@ export interface components {
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                canceling?: {
+                    /** Format: date-time */
+                    since: string;
+                };
                 held?: {
                     /** @enum {string} */
                     code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
@@ -1483,6 +1514,10 @@ export interface components {
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                canceling?: {
+                    /** Format: date-time */
+                    since: string;
+                };
                 held?: {
                     /** @enum {string} */
                     code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";

@@ -41,7 +41,7 @@ export async function readTask(
   if (!isOwn) throw unknown(requestId, agent);
   if (status === "queued") return reply(c, '{"status":"pending"}');
   // A request that is held goes on later, unless it asks something.
-  if (status === "running" || (status === "held" && waitId === undefined))
+  if (status === "running" || status === "canceling" || (status === "held" && waitId === undefined))
     return reply(c, '{"status":"running"}');
   const place = { agent: owner, runId, requestId };
   const newest = await newestResponse(runtime, { ...place, sessionId: await sessionIdOf(runtime, runId) });
