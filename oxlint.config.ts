@@ -82,13 +82,19 @@ const LAYERS: readonly Layer[] = [
     node: true,
   },
   {
+    folder: "webhooks",
+    ours: [...RUNTIME, "../http/**", "../node/**"],
+    packages: ["hono", "zod"],
+    node: true,
+  },
+  {
     folder: "console",
     ours: [...RUNTIME, "../view/**", "../client/**"],
     packages: ["preact", "preact/hooks", "marked", "@dagrejs/dagre"],
   },
   {
     folder: "cli",
-    ours: [...RUNTIME, ...EDGES, "../node/**", "../console/**", "../testing/**"],
+    ours: [...RUNTIME, ...EDGES, "../node/**", "../webhooks/**", "../console/**", "../testing/**"],
     packages: [],
     node: true,
   },

@@ -71,3 +71,33 @@ export const authenticate = trustedHeader({ user: "x-user", from: ["127.0.0.1"] 
   });
   expect([await weak.exited, weak.output()]).toEqual([78, expect.stringContaining("has only 5 characters")]);
 });
+
+test("a configuration file names receivers of webhooks and takes messages of foreign senders", async () => {
+  const cwd = await createProject({
+    "agents/speaker.ts": agentSaying("hello"),
+    "troupe.config.ts": `import { webhook } from "troupe/webhooks";
+export const webhooks = [
+  { url: "https://127.0.0.1:1/hook", on: ["end"], name: "desk", secret: "whsec_${"A".repeat(44)}" },
+];
+export const adapters = [
+  webhook({
+    name: "sender",
+    agent: "speaker",
+    verify: ({ headers }) => headers.get("x-signature") === "right",
+    toRequest: ({ body }) => ({ id: body, operation: "chat", input: { input: body } }),
+  }),
+];`,
+  });
+  const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: TOKEN } });
+  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  await server.match(/webhooks +1 receiver/);
+  const send = async (signature: string): Promise<number> => {
+    const headers = { "x-signature": signature };
+    const answer = await fetch(`${url}/webhooks/sender`, { method: "POST", headers, body: "delivery" });
+    return answer.status;
+  };
+  expect(await send("wrong")).toBe(401);
+  expect(await send("right")).toBe(202);
+  const list = startCommand(["runs", "--agent", "webhook", "--json"], { cwd, env: { TROUPE_TOKEN: TOKEN } });
+  expect([await list.exited, list.output()]).toEqual([0, expect.stringContaining('"key":"desk"')]);
+});

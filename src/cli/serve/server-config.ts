@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Adapter } from "../../http/adapter.ts";
 import type { Authenticate } from "../../ports/principal.ts";
+import type { WebhookOptions } from "../../webhooks/create-webhooks.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toThrownText } from "../thrown-text.ts";
 
@@ -9,6 +11,10 @@ import { toThrownText } from "../thrown-text.ts";
 export interface ServerConfig {
   /** Who may use the server, besides those with TROUPE_TOKEN or an API key. */
   readonly authenticate?: Authenticate;
+  /** Who is told of events outside. */
+  readonly webhooks: readonly WebhookOptions[];
+  /** What is served besides the wires of the command line, for example what foreign senders send. */
+  readonly adapters: readonly Adapter[];
 }
 
 /** The file that is read if the command line names none. */
@@ -16,7 +22,7 @@ const USUAL = "troupe.config.ts";
 
 /** Imports the configuration file of a server; without one everything has its default. */
 export async function loadServerConfig(path: string | undefined): Promise<ServerConfig> {
-  if (path === undefined && !existsSync(USUAL)) return {};
+  if (path === undefined && !existsSync(USUAL)) return { webhooks: [], adapters: [] };
   const file = path ?? USUAL;
   let exported: Readonly<Record<string, unknown>>;
   try {
@@ -24,7 +30,7 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   } catch (thrown) {
     throw new Exit(EXIT.refused, `${file} does not load`, toThrownText(thrown));
   }
-  const { authenticate, ...rest } = exported;
+  const { authenticate, webhooks = [], adapters = [], ...rest } = exported;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new Exit(EXIT.refused, `${file} exports ${unknown}, which a server does not know`, KNOWN);
@@ -32,7 +38,15 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   if (authenticate !== undefined && typeof authenticate !== "function") {
     throw new Exit(EXIT.refused, `${file} exports an authenticate that is no function`, KNOWN);
   }
-  return { ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }) };
+  if (!Array.isArray(webhooks) || !Array.isArray(adapters)) {
+    throw new Exit(EXIT.refused, `${file} exports webhooks or adapters that are no list`, KNOWN);
+  }
+  return {
+    webhooks: webhooks as readonly WebhookOptions[],
+    adapters: adapters as readonly Adapter[],
+    ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
+  };
 }
 
-const KNOWN = 'the exports are: authenticate, for example jwt({ … }) of "troupe/auth"';
+const KNOWN =
+  'the exports are authenticate (of "troupe/auth"), webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';

@@ -21,6 +21,7 @@ import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
 import type { LoadedAgents } from "../load-agents.ts";
 import type { Log } from "../print/log.ts";
+import type { Webhooks } from "../../webhooks/create-webhooks.ts";
 import { explained } from "../logs/explained.ts";
 import { loadServerConfig } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
@@ -59,6 +60,7 @@ export async function startServer(
   );
   const openRouter = toOpenRouter(options, lines);
   const config = await loadServerConfig(options.config);
+  const hooks = await openWebhooks(config);
   const { log, artifacts, secrets } = await openData(options);
   for (const warning of log.health().warnings ?? []) lines.fault(warning);
   const versions = await keepCode({
@@ -69,7 +71,7 @@ export async function startServer(
     warn: (message) => lines.warn(message),
   });
   const runtime = createRuntime({
-    agents,
+    agents: hooks === undefined ? agents : [...agents, hooks.agent],
     versions,
     log,
     artifacts,
@@ -85,7 +87,8 @@ export async function startServer(
   ready.catch(() => {});
   try {
     const authenticate = toAuthenticate(options, config, secrets);
-    const server = await listen(runtime, options, metrics, authenticate);
+    const more = { authenticate, adapters: config.adapters, listeners: hooks === undefined ? [] : [hooks] };
+    const server = await listen(runtime, options, metrics, more);
     noteUrl(options, server.url);
     await ready;
     return { runtime, server };
@@ -160,11 +163,23 @@ function toAuthenticate(
   }
 }
 
+/** What tells receivers outside of events, if the configuration names some. */
+async function openWebhooks({ webhooks }: ServerConfig): Promise<Webhooks | undefined> {
+  if (webhooks.length === 0) return undefined;
+  const { createWebhooks } = await import("../../webhooks/create-webhooks.ts");
+  try {
+    return createWebhooks(webhooks);
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown;
+    throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
+  }
+}
+
 async function listen(
   runtime: Runtime,
   options: ServerOptions,
   metrics: Metrics,
-  authenticate: Authenticate | undefined,
+  { authenticate, adapters, listeners }: Pick<ServeOptions, "authenticate" | "adapters" | "listeners">,
 ): Promise<Server> {
   const { host, port, allowedHost, allowedOrigin, trustProxy } = options;
   try {
@@ -182,8 +197,8 @@ async function listen(
       drain: false,
       metrics,
       ...(options.console && { console: await readConsole() }),
-      adapters: await openWires(options.wires),
-      listeners: await openListeners(options, common),
+      adapters: [...(await openWires(options.wires)), ...(adapters ?? [])],
+      listeners: [...(await openListeners(options, common)), ...(listeners ?? [])],
     });
   } catch (thrown) {
     const { code, message, cause, details } = toAgentError(thrown);

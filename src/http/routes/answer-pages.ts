@@ -272,7 +272,13 @@ async function readAnswer(c: Context<AppEnv>): Promise<URLSearchParams> {
   }
   const decoder = new TextDecoder();
   let text = "";
-  for await (const chunk of bodyChunks(c, ANSWER_BYTES)) text += decoder.decode(chunk, { stream: true });
+  let size = 0;
+  for await (const chunk of bodyChunks(c, ANSWER_BYTES)) {
+    size += chunk.byteLength;
+    if (size > ANSWER_BYTES)
+      throw new AgentError("too_large", `the answer is larger than ${ANSWER_BYTES} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
   return new URLSearchParams(text + decoder.decode());
 }
 

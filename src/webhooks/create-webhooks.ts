@@ -1,0 +1,238 @@
+import { z } from "zod";
+import { AgentError } from "../errors.ts";
+import type { Listener } from "../node/listener.ts";
+import type { Event } from "../protocol/events/events.ts";
+import type { EventType } from "../protocol/events/event-body.ts";
+import type { RunId } from "../protocol/ids.ts";
+import { defineAgent, operation } from "../runtime/agent/definition/define.ts";
+import type { Agent } from "../runtime/agent/agent.ts";
+import type { Turn } from "../runtime/agent/turn-api.ts";
+import type { Runtime } from "../runtime/api.ts";
+import { sha256 } from "../shared/sha256.ts";
+import { Announcer } from "./announcer.ts";
+import { deliver, isDelivered, toSigningKey } from "./delivery.ts";
+import type { DeliveryAttempt, Receiver, WebhookMessage } from "./delivery.ts";
+
+/** What a receiver is told of: a question is open, a request has ended, a turn is held. */
+export type WebhookTopic = "wait" | "end" | "held";
+
+/** A receiver of webhooks. */
+export interface WebhookOptions {
+  /** Where they are sent, by POST: https, or with `allowPrivate` also http. */
+  readonly url: string;
+  readonly on: readonly WebhookTopic[];
+  /** Signs them as Standard Webhooks says: `whsec_` and base64 of 24 to 64 bytes, shared with the receiver. */
+  readonly secret: string;
+  /** A short name, which the runs of its deliveries have. It must stay the same. Default: the host of the URL. */
+  readonly name?: string;
+  /** Only of runs of these agents. Default: all. */
+  readonly agents?: readonly string[];
+  /** Whether they may be sent to this machine and to private networks. Default false. */
+  readonly allowPrivate?: boolean;
+}
+
+/** Webhooks of a server: an agent whose runs are the deliveries, and what announces events to it. */
+export interface Webhooks extends Listener {
+  /** Belongs to the agents of the runtime. Each of its runs has the deliveries of one run to one receiver. */
+  readonly agent: Agent;
+}
+
+/**
+ * Tells receivers of events in the log: at least once, in order for a run, for 24 hours with growing pauses. A delivery is a
+ * turn of the agent `webhook`, so it goes on after a restart, is seen as a run, and its operation `resend` sends it again.
+ * Start it with the server: `createRuntime({ agents: [..., hooks.agent] })` and `serve(runtime, { listeners: [hooks] })`.
+ */
+export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
+  const receivers = new Map(endpoints.map((options) => [nameOf(options), toEndpoint(options)]));
+  if (receivers.size < endpoints.length) {
+    throw new AgentError("invalid_request", "two webhooks have the same name", {
+      hint: "give each one a name",
+    });
+  }
+  let runtime: Runtime | undefined;
+
+  /** The message about an event; `undefined` if the event is not for the receiver. */
+  async function toMessage({ to, run_id: runId, event: id }: Delivery): Promise<WebhookMessage | undefined> {
+    const endpoint = receivers.get(to);
+    if (runtime === undefined || endpoint === undefined) return undefined;
+    const { agent } = await runtime.run(runId);
+    const address = { kind: "run", runId: runId as RunId, agent } as const;
+    const { events } = await runtime.read(address, { after: id - 1, limit: 1, filter: { level: "all" } });
+    const [text] = events;
+    const event = text === undefined ? undefined : (JSON.parse(text) as Event);
+    const topic = event && topicOf(event);
+    if (event?.id !== id || topic === undefined || !endpoint.topics.has(topic)) return undefined;
+    if (endpoint.agents !== undefined && !endpoint.agents.has(agent)) return undefined;
+    const data = { agent, run_id: runId, request_id: event.request_id, event_id: id };
+    const isSmall = (text?.length ?? 0) <= EVENT_LENGTH;
+    return {
+      id: await toMessageId(to, runId, id),
+      body: JSON.stringify({
+        type: TYPES[topic],
+        timestamp: event.ts,
+        data: isSmall ? { ...data, event } : data,
+      }),
+    };
+  }
+
+  /** Tries until the receiver has taken the message, or a day is over. */
+  async function send(delivery: Delivery, turn: Turn): Promise<Delivered> {
+    const endpoint = receivers.get(delivery.to);
+    if (endpoint === undefined) throw new AgentError("not_found", `there is no webhook ${delivery.to}`);
+    const until = turn.now() + TRIED_FOR_MS;
+    for (let attempt = 1; ; attempt += 1) {
+      const outcome = (await turn.effect(
+        "deliver",
+        async ({ signal }) => {
+          const message = await toMessage(delivery);
+          return { ...(message ? await deliver(endpoint.receiver, message, signal) : { status: 0 }) };
+        },
+        // The receiver knows a repeated message by its id.
+        { effect: "idempotent" },
+      )) as DeliveryAttempt;
+      if (isDelivered(outcome)) return { attempts: attempt, status: outcome.status ?? 0 };
+      if (outcome.status === 0)
+        throw new AgentError("not_found", "the event is gone, or not for this webhook");
+      const pauseMs = pauseAfter(attempt) * (0.8 + turn.random() * 0.4);
+      if (turn.now() + pauseMs > until) {
+        throw new AgentError("unavailable", `${delivery.to} has not taken the message: ${toText(outcome)}`);
+      }
+      await turn.sleep(pauseMs);
+    }
+  }
+
+  const agent = defineAgent({
+    name: WEBHOOK_AGENT,
+    purpose: "Tells receivers outside of events of this server.",
+    operations: {
+      deliver: operation({
+        description: "Sends the message about an event, for 24 hours until the receiver has taken it.",
+        input: delivery,
+        output: delivered,
+        run: send,
+      }),
+      resend: operation({
+        description: "Sends the message about an event again, with the same id.",
+        input: delivery,
+        output: delivered,
+        run: send,
+      }),
+    },
+  });
+
+  return {
+    name: "webhooks",
+    agent,
+    async listen(served, { report }) {
+      runtime = served;
+      if (!served.agents.includes(WEBHOOK_AGENT)) {
+        throw new AgentError("invalid_request", "the agent of the webhooks is not served", {
+          hint: "createRuntime({ agents: [..., hooks.agent] })",
+        });
+      }
+      const announcer = new Announcer(served, {
+        names: [...receivers.keys()],
+        types: [
+          ...new Set(
+            [...receivers.values()].flatMap(({ topics }) => [...topics].map((topic) => EVENTS[topic])),
+          ),
+        ],
+        wants: (name, ofAgent, event) => {
+          const endpoint = receivers.get(name);
+          const topic = topicOf(event);
+          if (endpoint === undefined || topic === undefined || !endpoint.topics.has(topic)) return false;
+          return endpoint.agents === undefined || endpoint.agents.has(ofAgent);
+        },
+        report,
+      });
+      await announcer.start();
+      return {
+        address: `${receivers.size} receiver${receivers.size === 1 ? "" : "s"}`,
+        close: () => announcer.stop(),
+      };
+    },
+  };
+}
+
+/** The name of the agent whose turns are deliveries. */
+const WEBHOOK_AGENT = "webhook";
+
+const delivery = z.object({
+  to: z.string().describe("The name of the webhook."),
+  run_id: z.string().describe("The run of the event."),
+  event: z.int().min(1).describe("The id of the event."),
+});
+type Delivery = z.infer<typeof delivery>;
+
+const delivered = z.object({ attempts: z.number(), status: z.number() });
+type Delivered = z.infer<typeof delivered>;
+
+const EVENTS: Readonly<Record<WebhookTopic, EventType>> = {
+  wait: "WaitForInput",
+  end: "RequestCompleted",
+  held: "RequestHeld",
+};
+
+/** As Standard Webhooks writes types. */
+const TYPES: Readonly<Record<WebhookTopic, string>> = {
+  wait: "request.waiting",
+  end: "request.completed",
+  held: "request.held",
+};
+
+function topicOf({ type }: Event): WebhookTopic | undefined {
+  return (Object.keys(EVENTS) as WebhookTopic[]).find((topic) => EVENTS[topic] === type);
+}
+
+/** A larger event is left to the receiver to read. */
+const EVENT_LENGTH = 262_144;
+
+const TRIED_FOR_MS = 86_400_000;
+
+/** The pause after a failed attempt, in milliseconds: 5 s, doubled each time, up to two hours. */
+function pauseAfter(attempt: number): number {
+  return Math.min(5_000 * 2 ** (attempt - 1), 7_200_000);
+}
+
+function toText({ status, error }: DeliveryAttempt): string {
+  return error ?? `it answers ${status}`;
+}
+
+async function toMessageId(to: string, runId: string, event: number): Promise<string> {
+  return `msg_${await sha256(`${to} ${runId} ${event}`)}`;
+}
+
+interface Endpoint {
+  readonly receiver: Receiver;
+  readonly topics: ReadonlySet<WebhookTopic>;
+  readonly agents: ReadonlySet<string> | undefined;
+}
+
+function nameOf({ name, url }: WebhookOptions): string {
+  const found = name ?? (URL.canParse(url) ? new URL(url).hostname.replaceAll(/[^\w.-]/g, "-") : "");
+  if (/^[\w.-]{1,64}$/.test(found)) return found;
+  throw new AgentError("invalid_request", `the webhook to ${JSON.stringify(url)} has no valid name`, {
+    hint: "use 1 to 64 letters, digits and signs of _ - .",
+  });
+}
+
+function toEndpoint({ url: text, on, secret, agents, allowPrivate = false }: WebhookOptions): Endpoint {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !(url.protocol === "https:" || (allowPrivate && url.protocol === "http:"))) {
+    throw new AgentError(
+      "invalid_request",
+      `the webhook address ${JSON.stringify(text)} must start with https://`,
+    );
+  }
+  const unknown = on.find((topic) => !Object.hasOwn(EVENTS, topic));
+  if (unknown !== undefined || on.length === 0) {
+    throw new AgentError("invalid_request", "a webhook needs the topics that it is for", {
+      hint: `the topics are ${Object.keys(EVENTS).join(", ")}`,
+    });
+  }
+  return {
+    receiver: { url, key: toSigningKey(secret), allowPrivate },
+    topics: new Set(on),
+    agents: agents && new Set(agents),
+  };
+}

@@ -1,0 +1,99 @@
+import { createHmac } from "node:crypto";
+import { request as requestHttp } from "node:http";
+import type { RequestOptions } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP } from "node:net";
+import { AgentError } from "../errors.ts";
+import { isPublicAddress, lookupPublic, PrivateAddress } from "./address-guard.ts";
+
+/** A message for a receiver. */
+export interface WebhookMessage {
+  /** The same at every attempt, so that the receiver can leave out what it already has. */
+  readonly id: string;
+  readonly body: string;
+}
+
+/** Where messages are sent, and the key that signs them. */
+export interface Receiver {
+  readonly url: URL;
+  readonly key: Buffer;
+  readonly allowPrivate: boolean;
+}
+
+/** What became of an attempt: the status of the receiver, or why there is none. */
+export interface DeliveryAttempt {
+  readonly status?: number;
+  readonly error?: string;
+}
+
+/** Whether the receiver has taken the message. */
+export function isDelivered({ status = 0 }: DeliveryAttempt): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Sends a message once, signed as Standard Webhooks says. A redirect is not followed. Never throws. */
+export async function deliver(
+  { url, key, allowPrivate }: Receiver,
+  { id, body }: WebhookMessage,
+  signal: AbortSignal,
+): Promise<DeliveryAttempt> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  // An address in the URL is not looked up.
+  if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host))
+    return { error: new PrivateAddress(host).message };
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const options: RequestOptions = {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "user-agent": "troupe",
+      "webhook-id": id,
+      "webhook-timestamp": timestamp,
+      "webhook-signature": `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`,
+    },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
+    ...(!allowPrivate && { lookup: lookupPublic }),
+    // A kept connection would have been looked up before.
+    agent: false,
+  };
+  try {
+    return { status: await send(url, options, body) };
+  } catch (thrown) {
+    const { name, code, message } = thrown as NodeJS.ErrnoException;
+    if (thrown instanceof PrivateAddress) return { error: message };
+    return {
+      error: name === "AbortError" || name === "TimeoutError" ? "no answer in time" : (code ?? message),
+    };
+  }
+}
+
+async function send(url: URL, options: RequestOptions, body: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const request = url.protocol === "https:" ? requestHttps(url, options) : requestHttp(url, options);
+  request.once("error", reject);
+  request.once("response", (response) => {
+    // What the receiver says is not read.
+    response.on("error", () => {});
+    response.destroy();
+    resolve(response.statusCode ?? 0);
+  });
+  request.end(body);
+  return promise;
+}
+
+const ATTEMPT_MS = 15_000;
+
+/** The key of a secret such as `whsec_…`: base64 of 24 to 64 bytes. Throws `invalid_request` for another text. */
+export function toSigningKey(secret: string): Buffer {
+  const [, base64 = ""] = /^whsec_([\w+/]+=*)$/.exec(secret) ?? [];
+  const key = Buffer.from(base64, "base64");
+  if (key.length >= 24 && key.length <= 64) return key;
+  throw new AgentError(
+    "invalid_request",
+    "the secret of a webhook is not whsec_ and base64 of 24 to 64 bytes",
+    {
+      hint: 'make one: node -p "`whsec_${crypto.randomBytes(32).toString(`base64`)}`"',
+    },
+  );
+}

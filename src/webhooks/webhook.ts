@@ -1,0 +1,105 @@
+import type { Context } from "hono";
+import { AgentError } from "../errors.ts";
+import type { Adapter } from "../http/adapter.ts";
+import type { AppEnv } from "../http/messages/app-env.ts";
+import { bodyChunks } from "../http/messages/body.ts";
+import { toProblem } from "../http/messages/problem.ts";
+import { reply } from "../http/messages/reply.ts";
+import type { RequestId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
+import { sha256 } from "../shared/sha256.ts";
+
+/** A message of a foreign sender, as it has arrived. */
+export interface ForeignDelivery {
+  readonly headers: Headers;
+  /** The body as it was sent, which signatures cover. */
+  readonly body: string;
+}
+
+/** What a message is for an agent. */
+export interface ForeignRequest {
+  /** The id of the delivery, which is the same when the sender sends it again: one id is one turn. */
+  readonly id: string;
+  readonly operation: string;
+  readonly input: Json;
+  /** The key of the run; default: a new run. */
+  readonly key?: string;
+}
+
+/** How the messages of a foreign sender become requests. */
+export interface WebhookInOptions {
+  /** The path is `/webhooks/` and this name: 1 to 64 letters, digits, `-` and `_`. */
+  readonly name: string;
+  readonly agent: string;
+  /** Whether a message is from the sender: its own check of the signature. May throw, which also refuses it. */
+  readonly verify: (delivery: ForeignDelivery) => boolean | Promise<boolean>;
+  /** The request of a message that is from the sender; `undefined` to take it and do nothing. */
+  readonly toRequest: (delivery: ForeignDelivery) => ForeignRequest | undefined;
+  /** Maximum size of a message. Default 1 MiB. */
+  readonly limitBytes?: number;
+}
+
+/**
+ * Takes messages of a foreign sender such as GitHub or Stripe at `POST /webhooks/{name}`, without the server's own tokens:
+ * `serve(runtime, { adapters: [webhook({ … })] })`. A delivery that is repeated is one turn, also after a restart.
+ */
+export function webhook(options: WebhookInOptions): Adapter {
+  const { name, agent, verify, toRequest, limitBytes = 1_048_576 } = options;
+  if (!/^[\w-]{1,64}$/.test(name)) {
+    throw new AgentError("invalid_request", `${JSON.stringify(name)} is not a name of a webhook`);
+  }
+  const path = `/webhooks/${name}`;
+
+  async function take(c: Context<AppEnv>): Promise<ForeignRequest | undefined> {
+    const given = { headers: c.req.raw.headers, body: await readMessage(c, limitBytes) };
+    let isTheirs = false;
+    try {
+      isTheirs = await verify(given);
+    } catch {
+      // A check that fails has not succeeded.
+    }
+    if (!isTheirs) throw new AgentError("unauthorized", "the signature of the message is wrong");
+    try {
+      return toRequest(given);
+    } catch (cause) {
+      throw new AgentError("unprocessable", "the message cannot be understood", { cause });
+    }
+  }
+
+  return {
+    name: `webhook ${name}`,
+    roots: ["webhooks"],
+    owns: (asked) => asked === path,
+    open: (asked) => asked === path,
+    toRefusal: (error) => ({ body: toProblem(error).body, type: "application/problem+json" }),
+    addRoutes(app, { runtime }, place) {
+      if (place.agent !== undefined) return;
+      app.post(path, async (c) => {
+        const wanted = await take(c);
+        if (wanted === undefined) return reply(c, JSON.stringify({ ignored: true }));
+        const { id, operation, input, key } = wanted;
+        const receipt = await runtime.process(agent, {
+          type: "OperationRequest",
+          operation,
+          input,
+          ...(key !== undefined && { key }),
+          request_id: `in.${await sha256(`${name} ${id}`)}` as RequestId,
+        });
+        return reply(c, JSON.stringify({ request_id: receipt.requestId, replayed: receipt.replayed }), {
+          status: 202,
+        });
+      });
+    },
+  };
+}
+
+async function readMessage(c: Context<AppEnv>, limitBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of bodyChunks(c, limitBytes)) {
+    size += chunk.byteLength;
+    if (size > limitBytes) throw new AgentError("too_large", `the body is larger than ${limitBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,314 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
+import { Webhook } from "standardwebhooks";
+import { createRuntime, defineAgent } from "troupe";
+import type { Agent, Runtime } from "troupe";
+import { serve } from "troupe/node";
+import { sqliteLog } from "troupe/storage/sqlite";
+import { manualEnvironment } from "troupe/testing";
+import type { ManualEnvironment } from "troupe/testing";
+import { createWebhooks } from "troupe/webhooks";
+import type { WebhookOptions } from "troupe/webhooks";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { temporaryDirectory } from "../storage/directories.ts";
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+const asker: Agent = defineAgent({
+  name: "asker",
+  purpose: "Asks once and ends.",
+  async chat(input, turn) {
+    const { ok } = await turn.waitForInput(z.object({ ok: z.boolean() }));
+    await turn.text(`${input} ${String(ok)}`);
+  },
+});
+
+const speaker: Agent = defineAgent({
+  name: "speaker",
+  purpose: "Speaks.",
+  async chat(input, turn) {
+    await turn.text(input);
+  },
+});
+
+/** A message as it has arrived. */
+interface Received {
+  readonly id: string;
+  readonly type: string;
+  readonly runId: string;
+  readonly event: number;
+}
+
+interface Receiver extends AsyncDisposable {
+  readonly url: string;
+  /** Those that were taken. */
+  readonly taken: Received[];
+  attempts: number;
+}
+
+/** A real receiver that checks every signature; `answer` gives the status of an attempt. */
+async function startReceiver(answer: (attempt: number) => number = () => 204): Promise<Receiver> {
+  const verifier = new Webhook(SECRET);
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      receiver.attempts += 1;
+      const body = Buffer.concat(chunks).toString();
+      const message = verifier.verify(body, request.headers as Record<string, string>) as {
+        readonly type: string;
+        readonly data: { readonly run_id: string; readonly event_id: number };
+      };
+      const status = answer(receiver.attempts);
+      if (status === 0) {
+        request.socket.destroy();
+        return;
+      }
+      if (status < 300) {
+        const { type, data } = message;
+        receiver.taken.push({
+          id: String(request.headers["webhook-id"]),
+          type,
+          runId: data.run_id,
+          event: data.event_id,
+        });
+      }
+      response.writeHead(status).end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    taken: [],
+    attempts: 0,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await promisify(server.close.bind(server))();
+    },
+  };
+  return receiver;
+}
+
+interface Started extends AsyncDisposable {
+  readonly runtime: Runtime;
+  readonly url: string;
+}
+
+/** A server with webhooks on a data directory. */
+async function start(
+  directory: string,
+  endpoints: readonly WebhookOptions[],
+  environment: ManualEnvironment,
+): Promise<Started> {
+  const hooks = createWebhooks(endpoints);
+  const runtime = createRuntime({
+    agents: [asker, speaker, hooks.agent],
+    log: sqliteLog(directory),
+    environment,
+    // While a request is on its way, the time that a test lets pass counts as time in which the turn works.
+    limits: { turnMs: 1e12 },
+  });
+  await runtime.ready();
+  const server = await serve(runtime, { drain: false, listeners: [hooks] });
+  return {
+    runtime,
+    url: server.url,
+    async [Symbol.asyncDispose]() {
+      await server.close({ graceMs: 0 });
+      await runtime.close();
+    },
+  };
+}
+
+/** Lets time pass in steps until something is true. */
+async function pass(
+  environment: ManualEnvironment,
+  isDone: () => boolean | Promise<boolean>,
+  stepMs: number = 1_000,
+): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await environment.advance(stepMs);
+        return isDone();
+      },
+      { interval: 10 },
+    )
+    .toBe(true);
+}
+
+test("questions and ends are told, signed and in order for a run, to a receiver that fails half of the time and over a restart", async () => {
+  const environment = manualEnvironment();
+  const directory = temporaryDirectory();
+  // Refused, cut off, taken, taken …
+  await using receiver = await startReceiver((attempt) => [500, 204, 0, 204][attempt % 4] ?? 204);
+  const endpoints: WebhookOptions[] = [
+    { url: receiver.url, on: ["wait", "end"], secret: SECRET, name: "desk", allowPrivate: true },
+  ];
+  const runs: string[] = [];
+  {
+    await using server = await start(directory, endpoints, environment);
+    for (let count = 0; count < 15; count += 1) {
+      const { runId, requestId } = await server.runtime.process("asker", { type: "ChatRequest", input: "x" });
+      runs.push(String(runId));
+      if (count % 3 === 0) continue;
+      await pass(environment, async () => (await server.runtime.status(requestId)).status === "waiting", 100);
+      await server.runtime.process("asker", {
+        type: "ResumeWithInput",
+        request_id: requestId,
+        request_keys: { ok: true },
+      });
+    }
+    await pass(environment, () => receiver.attempts > 3);
+  }
+  await using server = await start(directory, endpoints, environment);
+  const ids = (): Set<string> => new Set(receiver.taken.map(({ id }) => id));
+  // 15 questions, and 10 ends.
+  await pass(environment, () => ids().size === 25);
+  for (const run of runs) {
+    const ofRun = receiver.taken.filter(({ runId }) => runId === run);
+    const events = [...new Set(ofRun.map(({ event }) => event))];
+    expect(events).toEqual(events.toSorted((a, b) => a - b));
+    expect(ofRun[0]?.type).toBe("request.waiting");
+  }
+  const { runs: deliveries } = await server.runtime.runs({ agent: "webhook", limit: 100 });
+  // One for each run, and the one that says since when.
+  expect(deliveries).toHaveLength(16);
+
+  // A person sends one again: the receiver knows it by its id.
+  const [again] = receiver.taken;
+  const before = receiver.taken.length;
+  const answer = await fetch(`${server.url}/webhook/process`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      type: "OperationRequest",
+      operation: "resend",
+      input: { to: "desk", run_id: again?.runId, event: again?.event },
+    }),
+  });
+  expect(answer.status).toBe(202);
+  await pass(environment, () => receiver.taken.length > before);
+  expect(receiver.taken.at(-1)?.id).toBe(again?.id);
+});
+
+test("what happened while no webhooks ran is told at the next start, and what was before the first start is not", async () => {
+  const environment = manualEnvironment();
+  const directory = temporaryDirectory();
+  await using receiver = await startReceiver();
+  const endpoint: WebhookOptions = {
+    url: receiver.url,
+    on: ["end"],
+    agents: ["speaker"],
+    secret: SECRET,
+    allowPrivate: true,
+  };
+  const speak = async (runtime: Runtime, agent = "speaker"): Promise<string> => {
+    const receipt = await runtime.process(agent, { type: "ChatRequest", input: "hello" });
+    await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+    await environment.advance(10);
+    return String(receipt.runId);
+  };
+  const bare = async (): Promise<Runtime> => {
+    const { agent } = createWebhooks([endpoint]);
+    const runtime = createRuntime({
+      agents: [asker, speaker, agent],
+      log: sqliteLog(directory),
+      environment,
+    });
+    await runtime.ready();
+    return runtime;
+  };
+  const early = await bare();
+  await speak(early);
+  await early.close();
+  {
+    await using server = await start(directory, [endpoint], environment);
+    await environment.advance(10);
+    await speak(server.runtime, "asker");
+  }
+  const between = await bare();
+  const missed = await speak(between);
+  await between.close();
+
+  await using server = await start(directory, [endpoint], environment);
+  const live = await speak(server.runtime);
+  await pass(environment, () => receiver.taken.length >= 2);
+  expect(receiver.taken.map(({ runId }) => runId).toSorted()).toEqual([missed, live].toSorted());
+});
+
+test("a receiver that never takes a message is tried for a day, and the turn says why it failed", async () => {
+  const environment = manualEnvironment();
+  await using receiver = await startReceiver(() => 503);
+  await using server = await start(
+    temporaryDirectory(),
+    [{ url: receiver.url, on: ["end"], secret: SECRET, name: "away", allowPrivate: true }],
+    environment,
+  );
+  const from = environment.now();
+  await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
+  let failed: unknown;
+  await pass(
+    environment,
+    async () => {
+      const { runs } = await server.runtime.runs({ agent: "webhook", finishReason: "error", limit: 1 });
+      [failed] = runs;
+      return failed !== undefined;
+    },
+    600_000,
+  );
+  expect(environment.now() - from).toBeGreaterThan(20 * 3_600_000);
+  expect(receiver.attempts).toBeGreaterThan(10);
+  expect(receiver.attempts).toBeLessThan(40);
+  expect(receiver.taken).toEqual([]);
+  expect(failed).toMatchObject({
+    agent: "webhook",
+    last_turn: { operation: "deliver", finish_reason: "error" },
+  });
+});
+
+test("nothing is sent to a private address", async () => {
+  const environment = manualEnvironment();
+  await using receiver = await startReceiver();
+  const { port } = new URL(receiver.url);
+  const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1"];
+  await using server = await start(
+    temporaryDirectory(),
+    hosts.map((host, index) => ({
+      url: `https://${host}:${port}/hook`,
+      on: ["end"],
+      secret: SECRET,
+      name: `host-${index}`,
+    })),
+    environment,
+  );
+  const receipt = await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
+  await server.runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+  const results = new Set<string>();
+  await pass(environment, async () => {
+    const { runs } = await server.runtime.runs({ agent: "webhook", limit: 100 });
+    for (const { run_id: runId } of runs) {
+      const address = { kind: "run", runId, agent: "webhook" } as const;
+      const { events } = await server.runtime.read(address, { after: 0, filter: { level: "all" } });
+      if (events.join().includes("has an address that is not public")) results.add(runId);
+    }
+    return results.size === hosts.length;
+  });
+  expect(receiver.attempts).toBe(0);
+});
+
+test.each([
+  [{ url: "http://hooks.example" }, /must start with https/],
+  [{ url: "nonsense" }, /has no valid name/],
+  [{ on: [] }, /needs the topics/],
+  [{ on: ["everything"] }, /needs the topics/],
+  [{ secret: "whsec_c2hvcnQ=" }, /is not whsec_/],
+  [{ secret: "plain" }, /is not whsec_/],
+])("the webhook %o is refused at the start", (options, message) => {
+  const good = { url: "https://hooks.example", on: ["end"], secret: SECRET };
+  expect(() => createWebhooks([{ ...good, ...options } as WebhookOptions])).toThrow(message);
+});
