@@ -114,3 +114,17 @@ test("with authenticate every host name can be allowed", async () => {
   const answer = await app.request("http://anything.test/", { headers: { host: "anything.test" } });
   expect(answer.status).toBe(200);
 });
+
+test("a copy of the open turns is for admins alone", async () => {
+  const authenticate = ({ headers }: Request): Principal => ({
+    ...ANN,
+    roles: [headers.get("x-role") ?? ""],
+  });
+  await using server = await startApp({ authenticate });
+  const ask = (role: string): Promise<Response> =>
+    Promise.resolve(server.app.request("/inspect/open-turns", { headers: { "x-role": role } }));
+  for (const role of ["user", "operator"]) expect((await ask(role)).status).toBe(403);
+  const copy = await ask("admin");
+  expect(copy.status).toBe(200);
+  expect(await copy.text()).toBe('{"type":"end"}\n');
+});
