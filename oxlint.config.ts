@@ -122,6 +122,7 @@ const ROOMS: readonly Rooms[] = [
     rooms: {
       system: [],
       secrets: [],
+      access: [],
       agent: ["secrets"],
       journal: ["agent", "secrets"],
       model: ["agent", "journal"],
@@ -135,8 +136,8 @@ const ROOMS: readonly Rooms[] = [
       machine: [...READ, "system", "secrets", "actor"],
       activation: [...READ, "system", "artifacts", "scheduler", "turn", "actor"],
       run: [...READ, "system", "secrets", "artifacts", "scheduler", "actor", "activation"],
-      queries: [...READ, "secrets"],
-      commands: [...READ, "secrets", "artifacts", "run", "queries"],
+      queries: [...READ, "access", "secrets"],
+      commands: [...READ, "access", "secrets", "artifacts", "run", "queries"],
       supervision: ["secrets", "agent", "journal", "system", "run", "commands"],
     },
   },

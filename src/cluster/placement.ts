@@ -1,4 +1,5 @@
 import { isFor, mayContinue } from "../ports/agent-version.ts";
+import { ownerOf } from "../ports/principal.ts";
 import type { AgentVersion } from "../ports/agent-version.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { RunEntry } from "../ports/log-entries.ts";
@@ -94,9 +95,9 @@ export class Placement {
   }
 
   /** The version of the agent that started the open turn of a run. */
-  async #versionOf({ runId, started, lastTurn }: RunEntry): Promise<string | undefined> {
+  async #versionOf({ runId, owner, started, lastTurn }: RunEntry): Promise<string | undefined> {
     if (lastTurn?.agent_version !== undefined) return lastTurn.agent_version;
-    const { started: id } = (started && (await this.#log.lookup(started))) ?? {};
+    const { started: id } = (started && (await this.#log.lookup(started, ownerOf({ owner })))) ?? {};
     if (id === undefined) return undefined;
     const [text] = toEncoded((await this.#log.read(runId, { after: id - 1, limit: 1 })).events);
     const event = text === undefined ? undefined : (JSON.parse(text) as Event);

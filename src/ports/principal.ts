@@ -108,6 +108,11 @@ export function checkPrincipal(given: Principal): Principal {
   };
 }
 
+/** Whether a principal sees the things of all owners. */
+export function seesAll({ roles }: Principal): boolean {
+  return roles.includes("operator") || roles.includes("admin");
+}
+
 /** Whose something is; without a mark it belongs to the default owner. */
 export function ownerOf({ owner = DEFAULT_OWNER }: { readonly owner?: string | undefined }): string {
   return owner;

@@ -19,6 +19,13 @@ export interface SenderRef extends Omit<ActorRef, "agent"> {
   readonly agent?: string;
 }
 
+/** Who caused something: a person or a program that the server knows. */
+export interface By {
+  readonly id: string;
+  /** A name for people. */
+  readonly name?: string;
+}
+
 export const CALL_MODES = ["ask", "tell"] as const;
 
 /** How an actor is called: an `ask` ends with the answer, a `tell` when the request is in the other's log. */

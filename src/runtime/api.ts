@@ -1,5 +1,6 @@
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogFigures, LogHealth } from "../ports/event-log.ts";
+import type { Principal } from "../ports/principal.ts";
 import type { Readiness } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
@@ -22,8 +23,17 @@ export type ForkPlace =
   | { readonly after: number; readonly waitId?: undefined }
   | { readonly after?: undefined; readonly waitId: number };
 
-/** A running set of agents with one log. It throws only AgentErrors. */
+/**
+ * A running set of agents with one log. It throws only AgentErrors. The one that `createRuntime` returns is trusted: it works
+ * with the things of all owners, and makes those of `default`. That of a principal sees and does only what the principal may.
+ */
 export interface Runtime {
+  /**
+   * The runtime of a principal: it sees and steers the things of its owner, those of all owners for an operator and an admin,
+   * and its name stands with what it causes. What belongs to another owner is for it as if it did not exist.
+   */
+  as(principal: Principal): Runtime;
+
   /** The name of the agent behind the root routes. */
   readonly defaultAgent: string;
 
@@ -269,6 +279,8 @@ export interface Receipt {
   /** `null` only for the configuration of an agent, and for an operation that reads an actor which has no run. */
   readonly runId: RunId | null;
   readonly kind: "turn" | "read" | "message" | "resume" | "cancel" | "configure";
+  /** The owner of the run; absent for `default`. */
+  readonly owner?: string;
   /** True when the same request was accepted before. */
   readonly replayed: boolean;
   /** The encoded event that acknowledges it, if it is known at once. */

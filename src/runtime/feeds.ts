@@ -10,10 +10,18 @@ export type Address =
       readonly runId: RunId;
       readonly requestId: RequestId;
       readonly agent: string;
+      /** The owner of the run; absent for `default`. */
+      readonly owner?: string;
       /** The id of the event, if the request is a message. */
       readonly messageEvent?: number;
     }
-  | { readonly kind: "run"; readonly runId: RunId; readonly agent: string };
+  | {
+      readonly kind: "run";
+      readonly runId: RunId;
+      readonly agent: string;
+      /** The owner of the run; absent for `default`. */
+      readonly owner?: string;
+    };
 
 /** Selects the events for a reader. Events that every reader needs are never filtered out. */
 export interface EventFilter {

@@ -10,6 +10,8 @@ export interface RunDetails extends RunSummary {
 
 /** Selects runs. */
 export interface RunsQuery {
+  /** Only those of this owner; for a caller that sees those of all owners. */
+  readonly owner?: string;
   readonly agent?: string;
   readonly status?: RunPhase;
   /** How the newest turn ended. */
@@ -29,6 +31,8 @@ export interface RunsQuery {
 
 /** How the list of runs is followed. */
 export interface WatchRunsOptions {
+  /** Only the rows of this owner; for a caller that sees those of all owners. */
+  readonly owner?: string;
   /** Only the rows of this agent. */
   readonly agent?: string;
   /** How many rows it begins with. */
@@ -38,6 +42,8 @@ export interface WatchRunsOptions {
 
 /** Selects open waits. */
 export interface WaitsQuery {
+  /** Only those of this owner; for a caller that sees those of all owners. */
+  readonly owner?: string;
   /** Only those in runs of this agent. */
   readonly agent?: string;
   readonly runId?: RunId;

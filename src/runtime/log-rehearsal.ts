@@ -215,7 +215,7 @@ function toEventLog(log: LogReader): EventLog {
     durability: "memory",
     reliableTail: true,
     list: (query) => log.list(query),
-    lookup: (requestId) => log.lookup(requestId),
+    lookup: (requestId, owner) => log.lookup(requestId, owner),
     read: (runId, options) => log.read(runId, options),
     requests: (query) => log.requests(query),
     run: (runId) => log.run(runId),

@@ -24,6 +24,14 @@ import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { createReadiness } from "./readiness.ts";
+import { checkPrincipal, ownerOf } from "../ports/principal.ts";
+import type { Principal } from "../ports/principal.ts";
+import { ALL_RIGHTS, rightsOf } from "./access/rights.ts";
+import type { Rights } from "./access/rights.ts";
+import { TRUSTED, toScope } from "./access/scope.ts";
+import type { Scope } from "./access/scope.ts";
+import { LruMap } from "../shared/lru-map.ts";
+import type { Address } from "./feeds.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
@@ -40,7 +48,7 @@ import type { HostContext } from "./run-context.ts";
 import type { LogHealth } from "../ports/event-log.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { ActorSystem } from "./system/actor-system.ts";
-import { Uploads } from "./commands/uploads.ts";
+import { seesFile, Uploads } from "./commands/uploads.ts";
 
 /** How old a count of held turns may be, in milliseconds. */
 const HELD_COUNT_MS = 2_000;
@@ -207,7 +215,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const stopRetention = startRetention({ ...options, context, runs });
   const uploads = new Uploads(context, queries);
-  const commands = new Commands(context, queries, keyed);
+  const commands = new Commands(context, queries, keyed, { scope: TRUSTED });
 
   async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
@@ -234,144 +242,228 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await artifacts.close();
   }
 
-  async function process(agent: string, request: Request): Promise<Receipt> {
-    // An agent that is no longer served has turns that take answers.
-    if (request.type !== "ResumeWithInput" && request.type !== "CancelRequest") agents.get(agent);
-    // Before any wait, in which the caller can change its objects.
-    const copy = copyRequest(agent, request);
-    await open();
-    return commands.process(agent, copy);
+  const principals = new LruMap<string, Runtime>(PRINCIPALS);
+
+  /** The runtime of a principal. The newest ones are kept, because each request to a server asks for one. */
+  function as(given: Principal): Runtime {
+    const principal = checkPrincipal(given);
+    const name = JSON.stringify(principal);
+    const known = principals.get(name);
+    if (known) return known;
+    const made = within(toScope(principal), rightsOf(principal));
+    principals.set(name, made);
+    return made;
   }
+
+  const trusted = within(TRUSTED, ALL_RIGHTS);
 
   // What a program sends to the actor of a run is a message for the agent of the run.
   system.shared.sent = (runId, { type: name, body }) => {
     const send = async (): Promise<void> => {
-      const { agent } = await queries.run(runId);
-      await process(agent, { type: "Message", run_id: runId, name, body: body as Json });
+      const { agent } = await queries.run(runId, TRUSTED);
+      await trusted.process(agent, { type: "Message", run_id: runId, name, body: body as Json });
     };
     send().catch((error: unknown) =>
       telemetry.failed(`run ${runId} does not take the event ${name}`, error, { run_id: runId }),
     );
   };
 
-  const answerLinks = createAnswerLinks({
-    log,
-    environment,
-    queries,
-    signer: context.secrets.signer,
-    async answer({ requestId, waitId, values, resumeId }) {
-      // An agent or a tool that the turn has called may have asked.
-      const { agent } = await queries.resolve(requestId);
-      await process(agent, {
-        type: "ResumeWithInput",
-        request_id: requestId,
-        wait_id: waitId,
-        request_keys: values,
-        resume_id: resumeId,
-      });
-    },
-  });
-  const parts = { queries, keyed, timer: environment.timer, process };
+  return trusted;
 
-  return {
-    defaultAgent: agents.defaultAgent,
-    agents: agents.names,
-    describe: (agent) => agents.describe(agent),
-    ready() {
-      isAwaited = true;
-      return started;
-    },
-    process,
-    actor(agent, key) {
-      agents.get(agent.name);
-      return toActorHandle(parts, agent, key);
-    },
-    async publish(to, name, body, { requestId } = {}) {
-      const id = requestId === undefined ? {} : { request_id: requestId };
-      return process(TOPIC_AGENT, { type: "Message", name, body, key: topic(to.name).name, ...id });
-    },
-    async ask(agent, operation, input, askOptions) {
-      agents.get(agent.name);
-      return askAgent(parts, agent.name, { operation, input }, askOptions) as Promise<never>;
-    },
-    acknowledgement: (receipt, wanted) =>
-      acknowledge(receipt, wanted, environment, {
-        async open(signal) {
-          return (await queries.answers(receipt, { signal, filter: { level: "all" } })).pages;
-        },
-        question: () => queries.question(receipt.requestId),
+  /** The runtime as a caller sees it. */
+  function within(scope: Scope, rights: Rights): Runtime {
+    const own = commands.within(scope);
+    // The addresses and receipts that this caller got: their runs are ones that it sees.
+    const known = new WeakSet<object>();
+
+    function knows<Known extends object>(value: Known): Known {
+      known.add(value);
+      return value;
+    }
+
+    /** Throws `not_found` for an address or a receipt of a run that the caller does not see. */
+    async function check(value: Address | Receipt): Promise<void> {
+      if (scope.seesAll || known.has(value) || value.runId === null) return;
+      await queries.run(value.runId, scope);
+      known.add(value);
+    }
+
+    async function process(agent: string, request: Request): Promise<Receipt> {
+      // An agent that is no longer served has turns that take answers.
+      if (request.type !== "ResumeWithInput" && request.type !== "CancelRequest") agents.get(agent);
+      const isOfAgent =
+        request.type === "ConfigureRequest" && request.run_id === undefined && request.key === undefined;
+      if (isOfAgent) rights.administer(`configure the agent ${agent}`);
+      // Before any wait, in which the caller can change its objects.
+      const copy = copyRequest(agent, request);
+      await open();
+      return knows(await own.process(agent, copy));
+    }
+
+    const parts = { queries, keyed, scope, timer: environment.timer, process };
+    const answerLinks = createAnswerLinks({
+      log,
+      environment,
+      queries,
+      scope,
+      signer: context.secrets.signer,
+      async answer({ runId, requestId, waitId, values, resumeId, by }) {
+        // An agent or a tool that the turn has called may have asked.
+        const run = await queries.run(runId, TRUSTED);
+        const { agent } = run;
+        const owner = ownerOf(run);
+        await commands.within({ owner, seesAll: false, by }).process(agent, {
+          type: "ResumeWithInput",
+          request_id: requestId,
+          wait_id: waitId,
+          request_keys: values,
+          resume_id: resumeId,
+        });
+      },
+    });
+
+    const inspection = createInspection(
+      context,
+      queries,
+      scope,
+      (runId) => runHost.peek(runId) !== undefined,
+    );
+    return {
+      as,
+      defaultAgent: agents.defaultAgent,
+      agents: agents.names,
+      describe: (agent) => agents.describe(agent),
+      ready() {
+        isAwaited = true;
+        return started;
+      },
+      process,
+      actor(agent, key) {
+        agents.get(agent.name);
+        return toActorHandle(parts, agent, key);
+      },
+      async publish(to, name, body, { requestId } = {}) {
+        const id = requestId === undefined ? {} : { request_id: requestId };
+        return process(TOPIC_AGENT, { type: "Message", name, body, key: topic(to.name).name, ...id });
+      },
+      async ask(agent, operation, input, askOptions) {
+        agents.get(agent.name);
+        return askAgent(parts, agent.name, { operation, input }, askOptions) as Promise<never>;
+      },
+      async acknowledgement(receipt, wanted) {
+        await check(receipt);
+        return acknowledge(receipt, wanted, environment, {
+          async open(signal) {
+            return (await queries.answers(receipt, { signal, filter: { level: "all" } })).pages;
+          },
+          question: () => queries.question(receipt),
+        });
+      },
+      async answers(receipt, answersOptions) {
+        await check(receipt);
+        return queries.answers(receipt, answersOptions);
+      },
+      resolve: async (id) => knows(await queries.resolve(id, scope)),
+      async read(address, range) {
+        await check(address);
+        return queries.read(address, range);
+      },
+      async follow(address, range) {
+        await check(address);
+        return queries.follow(address, range);
+      },
+      status: (requestId) => queries.status(requestId, scope),
+      // An agent that is no longer served has runs, too.
+      find: (agent, key) => keyed.find({ owner: scope.owner, agent, key }),
+      run: (runId) => queries.details(runId, scope),
+      requests: (runId) => queries.requests(runId, scope),
+      answerLinks,
+      runs: (query) => queries.runs(query, scope),
+      watchRuns: (watched) => queries.watchRuns(watched, scope),
+      waits: (query) => queries.waits(query, scope),
+      async createRun(agent, createOptions) {
+        agents.get(agent);
+        await open();
+        return runs.create(agent, createOptions, scope);
+      },
+      async fork(runId, point) {
+        await open();
+        return runs.fork(runId, point, scope);
+      },
+      async retryHeld(which = {}) {
+        await open();
+        if (which.runId === undefined) rights.operate("try the held turns of all owners again");
+        else await queries.run(which.runId, scope);
+        return retryHeld(context, which);
+      },
+      async endHeld(runId) {
+        await open();
+        const { owner } = await queries.run(runId, scope);
+        const receipt = await sendMessage(router, runId, { kind: "end" });
+        const requestId = receipt.requestId as RequestId;
+        return knows({ ...receipt, ...(owner !== undefined && { owner }), requestId, kind: "cancel" });
+      },
+      async countHeld() {
+        rights.operate("count the held turns of all owners");
+        return countHeld(log);
+      },
+      async removeRun(runId) {
+        await open();
+        await queries.run(runId, scope);
+        await runs.remove(runId);
+      },
+      async erase(things) {
+        rights.administer("erase what belongs to owners");
+        await open();
+        return erasures.erase(things);
+      },
+      async upload(file) {
+        await open();
+        return uploads.take(file, scope);
+      },
+      async artifact(artifactId) {
+        const info = await artifacts.get(artifactId);
+        if (info === undefined || !(await seesFile(context, info, scope)))
+          throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+        return { info, body: artifacts.read(artifactId) };
+      },
+      health: () => ({
+        ready,
+        closing,
+        durability: log.durability,
+        log: log.health(),
+        ...(router.figures && { figures: router.figures() }),
+        ...(log.figures && { logFigures: log.figures() }),
+        activeRuns: runHost.size,
+        activeTurns: runHost.busy,
       }),
-    answers: (receipt, answersOptions) => queries.answers(receipt, answersOptions),
-    resolve: (id) => queries.resolve(id),
-    read: (address, range) => queries.read(address, range),
-    follow: (address, range) => queries.follow(address, range),
-    status: (requestId) => queries.status(requestId),
-    // An agent that is no longer served has runs, too.
-    find: (agent, key) => keyed.find(agent, key),
-    run: (runId) => queries.details(runId),
-    requests: (runId) => queries.requests(runId),
-    answerLinks,
-    runs: (query) => queries.runs(query),
-    watchRuns: (watched) => queries.watchRuns(watched),
-    waits: (query) => queries.waits(query),
-    async createRun(agent, createOptions) {
-      agents.get(agent);
-      await open();
-      return runs.create(agent, createOptions);
-    },
-    async fork(runId, point) {
-      await open();
-      return runs.fork(runId, point);
-    },
-    async retryHeld(which = {}) {
-      await open();
-      return retryHeld(context, which);
-    },
-    async endHeld(runId) {
-      await open();
-      await queries.run(runId);
-      const receipt = await sendMessage(router, runId, { kind: "end" });
-      return { ...receipt, requestId: receipt.requestId as RequestId, kind: "cancel" };
-    },
-    countHeld: () => countHeld(log),
-    async removeRun(runId) {
-      await open();
-      await queries.run(runId);
-      await runs.remove(runId);
-    },
-    async erase(things) {
-      await open();
-      return erasures.erase(things);
-    },
-    async upload(file) {
-      await open();
-      return uploads.take(file);
-    },
-    async artifact(artifactId) {
-      const info = await artifacts.get(artifactId);
-      if (info === undefined) throw new AgentError("not_found", `there is no artifact ${artifactId}`);
-      return { info, body: artifacts.read(artifactId) };
-    },
-    health: () => ({
-      ready,
-      closing,
-      durability: log.durability,
-      log: log.health(),
-      ...(router.figures && { figures: router.figures() }),
-      ...(log.figures && { logFigures: log.figures() }),
-      activeRuns: runHost.size,
-      activeTurns: runHost.busy,
-    }),
-    readiness,
-    system: system.shared,
-    actors: () => runHost.actors(SHOWN_ACTORS),
-    inspection: createInspection(context, queries, (runId) => runHost.peek(runId) !== undefined),
-    crash({ runId, requestId }, reason) {
-      runHost.peek(runId)?.crash(requestId, reason);
-    },
-    close: (closeOptions = {}) => (closed ??= close(closeOptions)),
-  };
+      readiness,
+      get system() {
+        rights.own("use the actors of all runs");
+        return system.shared;
+      },
+      actors() {
+        rights.operate("see the runs in memory");
+        return runHost.actors(SHOWN_ACTORS);
+      },
+      get inspection() {
+        rights.operate("inspect the server");
+        return inspection;
+      },
+      crash({ runId, requestId }, reason) {
+        rights.own("end a turn for a fault of the process");
+        runHost.peek(runId)?.crash(requestId, reason);
+      },
+      async close(closeOptions = {}) {
+        rights.own("close the runtime");
+        return (closed ??= close(closeOptions));
+      },
+    };
+  }
 }
+
+/** How many principals are kept with what they work with. */
+const PRINCIPALS = 1_000;
 
 /** Whether the log takes appends; and each thing that can lose acknowledged events. */
 function logParts({ writable, reason, warnings = [] }: LogHealth): readonly ReadinessPart[] {

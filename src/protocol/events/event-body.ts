@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CALL_MODES, CALLEE_KINDS } from "../actors.ts";
-import type { Callee, CallMode, Hops, SenderRef } from "../actors.ts";
+import type { By, Callee, CallMode, Hops, SenderRef } from "../actors.ts";
 import {
   artifactId,
   callId,
@@ -80,6 +80,8 @@ export type EventBody =
       readonly sender?: SenderRef;
       /** When the request was accepted, if it was queued. */
       readonly accepted_at?: string;
+      /** Who made the request. */
+      readonly by?: By;
     }
   | {
       readonly type: "WaitForInput";
@@ -98,8 +100,14 @@ export type EventBody =
       readonly request_keys: JsonObject;
       /** The id that the client chose for its answer, if any. */
       readonly resume_id?: string;
+      /** Who answered. */
+      readonly by?: By;
     }
-  | { readonly type: "CancelRequest" }
+  | {
+      readonly type: "CancelRequest";
+      /** Who canceled the request. */
+      readonly by?: By;
+    }
   | {
       readonly type: "MessageReceived";
       /** The id of the request that brought the message. */
@@ -110,6 +118,8 @@ export type EventBody =
       readonly sender?: SenderRef;
       /** How many requests led to a publication without a caller that waits. */
       readonly hops?: Hops;
+      /** Who sent the message. */
+      readonly by?: By;
     }
   | {
       readonly type: "TextOutput";
@@ -307,6 +317,11 @@ const sender: z.ZodType<SenderRef> = z.object({
   server: text.exactOptional().describe("Present if the sender is on another server; then it is a claim."),
 } satisfies Shape<SenderRef>);
 
+const by: z.ZodType<By> = z.object({
+  id: text,
+  name: text.exactOptional().describe("A name for people."),
+} satisfies Shape<By>);
+
 const deadline = timestamp
   .exactOptional()
   .describe("The time at which the call fails with timeout, if it has not ended before.");
@@ -347,6 +362,7 @@ export const bodies: {
       agent_version: text.exactOptional().describe("The version of the agent's code."),
       sender: sender.exactOptional().describe("The actor that sent the request."),
       accepted_at: timestamp.exactOptional().describe("When the request was accepted, if it was queued."),
+      by: by.exactOptional().describe("Who made the request."),
     },
   ],
   WaitForInput: [
@@ -376,9 +392,13 @@ export const bodies: {
       wait_id: ordinal,
       request_keys: jsonObject,
       resume_id: clientId.exactOptional(),
+      by: by.exactOptional().describe("Who answered."),
     },
   ],
-  CancelRequest: ["The request was canceled; its RequestCompleted follows.", {}],
+  CancelRequest: [
+    "The request was canceled; its RequestCompleted follows.",
+    { by: by.exactOptional().describe("Who canceled it.") },
+  ],
   MessageReceived: [
     "A message has arrived.",
     {
@@ -389,6 +409,7 @@ export const bodies: {
       hops: hops
         .exactOptional()
         .describe("How many requests led to a publication without a caller that waits."),
+      by: by.exactOptional().describe("Who sent the message."),
     },
   ],
   TextOutput: [

@@ -25,7 +25,7 @@ export interface HeldLog {
 export function logAnswer(
   { ledger, requestId, journal }: HeldLog,
   callId: CallId,
-  { values, resumeId }: WaitAnswer,
+  { values, resumeId, by }: WaitAnswer,
 ): { readonly recorded: RecordedEvent; readonly journal: TurnJournal } | undefined {
   const { recorder, started } = ledger;
   const wait = waitsOf(journal).find((open) => open.callId === callId);
@@ -40,6 +40,7 @@ export function logAnswer(
     wait_id: waitId,
     request_keys: given,
     ...(resumeId !== undefined && { resume_id: resumeId }),
+    ...(by && { by }),
   });
   recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
   const resumeIds = new Set([...journal.resumeIds, ...(resumeId === undefined ? [] : [resumeId])]);

@@ -1,8 +1,9 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
 import type { RecordPosition, RunRow } from "../../ports/log-batch.ts";
-import type { Hops, SenderRef } from "../../protocol/actors.ts";
+import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn, LastTurn, RunPhase } from "../../protocol/answers/status.ts";
+import { DEFAULT_OWNER, ownerOf, toOwned } from "../../ports/principal.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -47,6 +48,7 @@ export interface GivenMessage {
   readonly sender?: SenderRef;
   /** How many requests led to it without a caller that waits; only for a publication. */
   readonly hops?: Hops;
+  readonly by?: By;
 }
 
 /** A message in the log, and what it changes. */
@@ -57,6 +59,13 @@ export interface LoggedMessage extends InboxMessage {
 
 /** The end of a request; one that joined the turn of another has no memory of its own. */
 export type RequestEnd = Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>;
+
+/** What a new run has besides what it is made from. */
+export interface NewRun {
+  /** The configuration for new runs of its agent. */
+  readonly config?: JsonObject | undefined;
+  readonly owner?: string | undefined;
+}
 
 /** The end of a canceled turn. */
 export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", result: null, output: null };
@@ -158,10 +167,20 @@ export class RunLedger implements RunStateOwner {
     return this.#key;
   }
 
+  /** The owner of the run; that of a new one is known when it begins. */
+  get owner(): string {
+    return ownerOf(this.#row ?? {});
+  }
+
   /** Gives a new run its key; the run `from` loses it. */
   name(agent: string, key: string, from?: RunId): void {
     this.#key = key;
-    this.recorder.alias({ agent, name: key, ...(from !== undefined && { from }) });
+    this.recorder.alias({
+      ...toOwned(this.owner),
+      agent,
+      name: key,
+      ...(from !== undefined && { from }),
+    });
   }
 
   /** When the run was changed last, in milliseconds since 1970; `undefined` for a run without a row. */
@@ -208,10 +227,24 @@ export class RunLedger implements RunStateOwner {
     return createSpeaker({ run_id: this.runId, request_id: requestId, agent, depth: 0 });
   }
 
-  /** Creates the row of a new run, with the configuration for new runs of its agent. */
-  begin(agent: string, initialInput: Json, metadata: JsonObject, config: JsonObject | undefined): void {
+  /** Creates the row of a new run. */
+  begin(
+    agent: string,
+    initialInput: Json,
+    metadata: JsonObject,
+    { config, owner = DEFAULT_OWNER }: NewRun = {},
+  ): void {
     const now = this.#now();
-    this.#row = { agent, status: "idle", createdAt: now, updatedAt: now, turns: 0, initialInput, metadata };
+    this.#row = {
+      agent,
+      ...toOwned(owner),
+      status: "idle",
+      createdAt: now,
+      updatedAt: now,
+      turns: 0,
+      initialInput,
+      metadata,
+    };
     if (config) this.change({ type: "ConfigRecorded", version: 1, args: config });
   }
 
@@ -292,7 +325,7 @@ export class RunLedger implements RunStateOwner {
   /** Writes the start of a turn, with the time of its acceptance if it was queued. */
   start(
     speaker: Speaker,
-    { requestId, request, sender, acceptedAt }: AcceptedRequest,
+    { requestId, request, sender, acceptedAt, by }: AcceptedRequest,
     agentVersion: string | undefined,
     isQueued: boolean = false,
   ): RecordedEvent {
@@ -310,6 +343,7 @@ export class RunLedger implements RunStateOwner {
       ...(agentVersion !== undefined && { agent_version: agentVersion }),
       ...(sender && { sender }),
       ...(isQueued && { accepted_at: new Date(acceptedAt).toISOString() }),
+      ...(by && { by }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
     this.#lastTurn = {
@@ -442,10 +476,14 @@ export class RunLedger implements RunStateOwner {
   /**
    * Writes the whole turn of a request that never ran, in one commit. Returns the encoded RequestCompleted.
    */
-  cancelUnstarted(accepted: AcceptedRequest, agentVersion: string | undefined, isQueued: boolean): string {
+  cancelUnstarted(
+    accepted: AcceptedRequest,
+    agentVersion: string | undefined,
+    { isQueued, by }: { readonly isQueued: boolean; readonly by?: By | undefined },
+  ): string {
     const speaker = this.speakerOf(accepted);
     this.start(speaker, accepted, agentVersion, isQueued);
-    this.recorder.event(speaker, { type: "CancelRequest" });
+    this.recorder.event(speaker, { type: "CancelRequest", ...(by && { by }) });
     return this.end(speaker, accepted, CANCELED);
   }
 
@@ -487,7 +525,7 @@ export class RunLedger implements RunStateOwner {
   /** Brings the row up to date. */
   #updateRow(updatedAt = this.#now()): RunRow | undefined {
     if (this.#row === undefined) return undefined;
-    const { agent, createdAt, initialInput, metadata } = this.#row;
+    const { agent, owner, createdAt, initialInput, metadata } = this.#row;
     const started = this.#started?.accepted.requestId;
     const lastTurn = this.#lastTurn;
     const usage = this.#usage;
@@ -500,6 +538,7 @@ export class RunLedger implements RunStateOwner {
       turns: this.#state.turns,
       initialInput,
       metadata,
+      ...(owner !== undefined && { owner }),
       ...(started !== undefined && { started }),
       ...(lastTurn && { lastTurn }),
       ...(usage && { usage }),
@@ -510,7 +549,7 @@ export class RunLedger implements RunStateOwner {
   #message(
     speaker: Speaker,
     messageId: RequestId,
-    { name, body, sender, hops }: GivenMessage,
+    { name, body, sender, hops, by }: GivenMessage,
   ): LoggedMessage {
     const { id, text } = this.recorder.event(speaker, {
       type: "MessageReceived",
@@ -519,6 +558,7 @@ export class RunLedger implements RunStateOwner {
       body,
       ...(sender && { sender }),
       ...(hops && { hops }),
+      ...(by && { by }),
     });
     const message = { id, name, body, bytes: byteLength(text), text };
     const fields = { ...message, sender, agent: speaker.address.agent };

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { OpenMachine } from "../agent/machine-port.ts";
@@ -16,6 +17,7 @@ export interface WaitAnswer {
   readonly waitId?: number;
   readonly resumeId?: string;
   readonly values: JsonObject;
+  readonly by?: By;
 }
 
 /** What the started turn of a run is given from outside. The handler of a passivated turn runs again when it needs to. */
@@ -38,13 +40,17 @@ export class TurnInput {
    * Answers an open wait. The handler must reach the wait first. `undefined` if the wait was closed in the
    * meantime.
    */
-  async answer(callId: CallId, { values, resumeId }: WaitAnswer): Promise<RecordedEvent | undefined> {
+  async answer(callId: CallId, { values, resumeId, by }: WaitAnswer): Promise<RecordedEvent | undefined> {
     const turn = this.#slot.held ? undefined : (this.#slot.turn ?? this.#slot.revive());
     // It may be held by this: its agent is not served.
     if (this.#slot.held && turn === undefined)
-      return this.#slot.answerHeld(callId, { values, ...(resumeId !== undefined && { resumeId }) });
+      return this.#slot.answerHeld(callId, {
+        values,
+        ...(resumeId !== undefined && { resumeId }),
+        ...(by && { by }),
+      });
     const wait = await turn?.parkedCalls.whenLive(callId);
-    return wait && turn && answerWait(turn, wait, values, resumeId);
+    return wait && turn && answerWait(turn, wait, values, { resumeId, by });
   }
 
   /** Whether a call of the turn waits for a message with a name. */

@@ -2,6 +2,7 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { HeldTurn, WaitingFor } from "../../protocol/answers/status.ts";
 import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
 import { Actor } from "../actor/actor.ts";
@@ -358,11 +359,11 @@ export class TurnSlot implements TurnListener {
   }
 
   /** Cancels the turn. Returns its encoded RequestCompleted, or its RequestCanceling if it has cleanup steps. */
-  cancel(): string {
+  cancel(by?: By): string {
     const ledger = this.#ledger;
     const accepted = ledger.started?.accepted;
     if (accepted === undefined) throw new AgentError("conflict", "no turn is running");
-    ledger.recorder.event(ledger.speakerOf(accepted), { type: "CancelRequest" });
+    ledger.recorder.event(ledger.speakerOf(accepted), { type: "CancelRequest", ...(by && { by }) });
     const journal = this.#passivated;
     const text = this.#turn
       ? this.#turn.end(CANCELED)

@@ -89,9 +89,13 @@ export class RunArtifacts {
 
   /**
    * Reserves files for a request that is about to be accepted: no removal of a run removes them until the returned
-   * function is called, with the error of the request if it failed. Throws `unprocessable` for a file that does not exist.
+   * function is called, with the error of the request if it failed. Throws `unprocessable` for a file that does not exist,
+   * or that its client does not see.
    */
-  async reserve(artifactIds: readonly ArtifactId[]): Promise<(error?: unknown) => Promise<void>> {
+  async reserve(
+    artifactIds: readonly ArtifactId[],
+    isSeen: IsSeen = seesEach,
+  ): Promise<(error?: unknown) => Promise<void>> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#attaching.add(promise);
     const release = (): void => {
@@ -100,7 +104,7 @@ export class RunArtifacts {
     };
     try {
       await Promise.all(this.#removing);
-      await this.#checkThere(artifactIds);
+      await this.#checkThere(artifactIds, isSeen);
       const detach = this.#log.node === undefined ? undefined : await this.#reserveInStore(artifactIds);
       return async (error) => {
         release();
@@ -174,9 +178,10 @@ export class RunArtifacts {
     return kept;
   }
 
-  async #checkThere(artifactIds: readonly ArtifactId[]): Promise<void> {
+  async #checkThere(artifactIds: readonly ArtifactId[], isSeen: IsSeen = seesEach): Promise<void> {
     for (const artifactId of artifactIds) {
-      if ((await this.store.get(artifactId)) !== undefined) continue;
+      const file = await this.store.get(artifactId);
+      if (file !== undefined && (await isSeen(file))) continue;
       throw new AgentError("unprocessable", `there is no artifact ${artifactId}`, {
         issues: [{ path: "attachments", message: `${artifactId} is unknown` }],
       });
@@ -192,6 +197,13 @@ export class RunArtifacts {
     const run = await this.#log.run(runId);
     return run !== undefined && isLeaving(run);
   }
+}
+
+/** Whether a client sees a file. */
+type IsSeen = (file: StoredArtifact) => boolean | Promise<boolean>;
+
+function seesEach(): boolean {
+  return true;
 }
 
 /** Whether a request that failed was certainly not accepted. */

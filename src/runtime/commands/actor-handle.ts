@@ -2,6 +2,7 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { OperationRequest, Request } from "../../protocol/requests/requests.ts";
+import type { Scope } from "../access/scope.ts";
 import type { Agent, Messages, Operations } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
 import type { ActorHandle, ActorRequestOptions, Receipt, RuntimeAskOptions } from "../api.ts";
@@ -14,6 +15,7 @@ import type { KeyedRuns } from "./keyed-runs.ts";
 export interface ActorHandleParts {
   readonly queries: Queries;
   readonly keyed: KeyedRuns;
+  readonly scope: Scope;
   readonly timer: (ms: number, fire: () => void) => () => void;
   process(agent: string, request: Request): Promise<Receipt>;
 }
@@ -43,9 +45,9 @@ export function toActorHandle<Ops extends Operations, Accepted extends Messages>
     ask: (operation, input, options) =>
       askAgent(parts, agent, { operation, input }, { ...options, key }) as Promise<never>,
     async get(): Promise<RunDetails | undefined> {
-      const runId = await parts.keyed.find(agent, key);
+      const runId = await parts.keyed.find({ owner: parts.scope.owner, agent, key });
       try {
-        return runId === undefined ? undefined : await parts.queries.details(runId);
+        return runId === undefined ? undefined : await parts.queries.details(runId, parts.scope);
       } catch (error) {
         // It was removed in the meantime.
         if (isInstance(error, AgentError) && error.code === "gone") return undefined;
@@ -86,13 +88,19 @@ type Completed = EventOf<"RequestCompleted">;
 /** Waits for the end of a turn, also while it waits for input. A timeout leaves the turn alone. */
 async function completionOf(
   { queries, timer }: ActorHandleParts,
-  { requestId, runId, after }: Receipt,
+  { requestId, runId, owner, after }: Receipt,
   timeoutMs: number | undefined,
 ): Promise<Completed> {
   const abort = new AbortController();
   const stop = timeoutMs === undefined ? undefined : timer(timeoutMs, () => abort.abort());
   try {
-    const address = { kind: "request", requestId, runId: runId ?? "", agent: "" } as const;
+    const address = {
+      kind: "request",
+      requestId,
+      runId: runId ?? "",
+      agent: "",
+      ...(owner !== undefined && { owner }),
+    } as const;
     const { signal } = abort;
     const filter = { types: ["RequestCompleted"], maxDepth: 0 } as const;
     const feed = await queries.follow(address, { after, forever: true, filter, signal });

@@ -1,6 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
+import { ownerIn } from "../access/scope.ts";
+import type { Scope } from "../access/scope.ts";
 import type { Agent } from "../agent/agent.ts";
 import { HOPS_LIMIT, waitingCallers } from "../replay/actor-request.ts";
 import { TOPIC_AGENT, checkPublishable } from "../agent/topic.ts";
@@ -56,6 +58,7 @@ export async function findCallers(
   agent: string,
   { caller, depth = 0, hops, key }: TurnRequest,
   { log, limits }: RunContext,
+  scope: Scope,
 ): Promise<readonly string[]> {
   if (depth > limits.depth)
     throw new AgentError("too_deep", `agent calls are nested more than ${limits.depth} deep`);
@@ -63,7 +66,7 @@ export async function findCallers(
     throw new AgentError("too_deep", `the request ends a chain of more than ${HOPS_LIMIT} tells`);
   const waiting = waitingCallers(caller);
   if (waiting.length === 0) return [];
-  const runs = await Promise.all(waiting.map(({ run_id: runId }) => log.run(runId as RunId)));
+  const runs = await Promise.all(waiting.map(({ run_id: runId }) => log.run(runId as RunId, ownerIn(scope))));
   // An actor with a key is not the same as others of its agent, and cannot be among its own callers: that is a cycle.
   const callers = runs.flatMap((run) => (run === undefined || run.alias !== undefined ? [] : [run.agent]));
   if (key === undefined && callers.filter((name) => name === agent).length > limits.selfCalls)

@@ -1,4 +1,6 @@
 import { AgentError, isInstance } from "../../errors.ts";
+import type { RunEntry } from "../../ports/log-entries.ts";
+import { DEFAULT_OWNER, ownerOf, toOwned } from "../../ports/principal.ts";
 import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -10,6 +12,9 @@ import type {
   ResumeWithInput,
   TurnRequest,
 } from "../../protocol/requests/requests.ts";
+import { ownerIn } from "../access/scope.ts";
+import type { Scope } from "../access/scope.ts";
+import { seesFile } from "./uploads.ts";
 import { recordConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
 import { FULL_MS, SEND_RETRY, checkNoCycle } from "./mail.ts";
@@ -40,13 +45,26 @@ export class Commands {
   readonly #keyed: KeyedRuns;
   readonly #acceptance: IdempotencyGuard;
   readonly #pauses: Pauses;
+  readonly #scope: Scope;
 
-  constructor(context: HostContext, queries: Queries, keyed: KeyedRuns) {
+  /** `all` are the commands of another scope, with which these have everything else in common. */
+  constructor(
+    context: HostContext,
+    queries: Queries,
+    keyed: KeyedRuns,
+    { scope, all }: { readonly scope: Scope; readonly all?: Commands },
+  ) {
     this.#context = context;
     this.#queries = queries;
     this.#keyed = keyed;
-    this.#acceptance = new IdempotencyGuard(context.log);
-    this.#pauses = new Pauses(context.environment);
+    this.#acceptance = all ? all.#acceptance : new IdempotencyGuard(context.log);
+    this.#pauses = all ? all.#pauses : new Pauses(context.environment);
+    this.#scope = scope;
+  }
+
+  /** The commands of a scope. */
+  within(scope: Scope): Commands {
+    return new Commands(this.#context, this.#queries, this.#keyed, { scope, all: this });
   }
 
   /** An answer and a cancel are taken for a turn whose agent is no longer served, too: it is held. */
@@ -78,7 +96,8 @@ export class Commands {
       await checkTurnRequest(this.#context, agent, request);
       return this.#accept(agent.name, request, `req_${environment.newId()}` as RequestId);
     }
-    const receipt = await this.#acceptance.once(requestId, { agent: agent.name, request }, async () => {
+    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(request) };
+    const receipt = await this.#acceptance.once(requestId, same, async () => {
       await checkTurnRequest(this.#context, agent, request);
       await this.#checkRequestId(requestId, request.run_id);
       return this.#accept(agent.name, request, requestId);
@@ -103,7 +122,7 @@ export class Commands {
     requestId: RequestId,
   ): Promise<Receipt> {
     const { files } = this.#context;
-    const release = await files.reserve(attachments);
+    const release = await files.reserve(attachments, (file) => seesFile(this.#context, file, this.#scope));
     try {
       const receipt = await this.#sendTurn(agent, request, requestId);
       if (receipt.runId !== null) await files.attach(attachments, receipt.runId);
@@ -117,22 +136,26 @@ export class Commands {
 
   async #sendTurn(agent: string, request: TurnRequest, requestId: RequestId): Promise<Receipt> {
     const { agents, environment } = this.#context;
-    const callers = await findCallers(agent, request, this.#context);
+    const { owner: ownOwner, by } = this.#scope;
+    const callers = await findCallers(agent, request, this.#context, this.#scope);
     const sender = senderOf(request);
-    const accepted = {
+    const given: AcceptedRequest = {
       requestId,
       agent,
       request,
       acceptedAt: environment.now(),
       ...(callers.length > 0 && { callers }),
       ...(sender && { sender }),
+      ...(by && { by }),
+      ...toOwned(ownOwner),
     };
-    if (isRead(agents.get(agent), request)) return this.#read(accepted);
-    const send = async (runId: RunId): Promise<Receipt> => {
+    if (isRead(agents.get(agent), request)) return this.#read(given);
+    const send = async (runId: RunId, owner: string): Promise<Receipt> => {
       checkNoCycle(runId, request);
+      const accepted = owner === ownOwner ? given : { ...given, owner };
       const hasOwnId = request.request_id !== undefined;
       const reply = await this.#send(runId, { kind: "turn", accepted, ...(hasOwnId && { hasOwnId }) });
-      const receipt = toReceipt("turn", requestId, reply);
+      const receipt = toReceipt("turn", requestId, reply, owner);
       this.#queries.remember(runId, accepted, receipt);
       return receipt;
     };
@@ -143,11 +166,25 @@ export class Commands {
   async #toRun<Answer>(
     agent: string,
     { run_id: givenRunId, key }: Pick<TurnRequest, "run_id" | "key">,
-    send: (runId: RunId) => Promise<Answer>,
+    send: (runId: RunId, owner: string) => Promise<Answer>,
   ): Promise<Answer> {
+    const { owner } = this.#scope;
     const newId = (): RunId => this.#newRunId();
-    if (givenRunId !== undefined) return send(await this.#findRun(agent, { run_id: givenRunId, key }));
-    return key === undefined ? send(newId()) : this.#keyed.send({ agent, key }, newId, send);
+    if (givenRunId !== undefined) {
+      const run = await this.#findRun(agent, { run_id: givenRunId, key });
+      return send(run.runId, ownerOf(run));
+    }
+    const sendOwn = (runId: RunId): Promise<Answer> => send(runId, owner);
+    return key === undefined ? sendOwn(newId()) : this.#keyed.send({ owner, agent, key }, newId, sendOwn);
+  }
+
+  /**
+   * The owner whose ids of requests a request has: that of its run. Only who sees all owners can name a run of another one.
+   */
+  async #ownerOfIds({ run_id: runId }: Pick<TurnRequest, "run_id">): Promise<string> {
+    const { owner, seesAll } = this.#scope;
+    const run = seesAll && runId !== undefined ? await this.#context.log.run(runId) : undefined;
+    return run === undefined ? owner : ownerOf(run);
   }
 
   /** Sends something again while the mailbox of its actor is full, if the agent says that clients wait for room. */
@@ -176,9 +213,12 @@ export class Commands {
     const { agent, request, requestId } = accepted;
     const { run_id: givenRunId, key } = request;
     const reply = await this.#reach(request, async () => {
-      const isNew = givenRunId === undefined && (key === undefined || !(await this.#keyed.find(agent, key)));
+      const { owner } = this.#scope;
+      const isNew =
+        givenRunId === undefined && (key === undefined || !(await this.#keyed.find({ owner, agent, key })));
       if (isNew) return readNew(this.#context, accepted);
-      return this.#send(await this.#findRun(agent, { run_id: givenRunId, key }), { kind: "read", accepted });
+      const { runId } = await this.#findRun(agent, { run_id: givenRunId, key });
+      return this.#send(runId, { kind: "read", accepted });
     });
     return { ...toReceipt("read", requestId, reply), runId: reply.runId === "" ? null : reply.runId };
   }
@@ -191,7 +231,8 @@ export class Commands {
       return this.#sendAgentMessage(agent.name, request, `msg_${environment.newId()}` as RequestId);
     }
     const messageId = request.request_id;
-    return this.#acceptance.once(messageId, { agent: agent.name, request }, async () => {
+    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(request) };
+    return this.#acceptance.once(messageId, same, async () => {
       await checkMessage(this.#context, agent, request);
       await this.#checkRequestId(messageId, request.run_id);
       return this.#sendAgentMessage(agent.name, request, messageId);
@@ -204,6 +245,7 @@ export class Commands {
     messageId: RequestId,
   ): Promise<Receipt> {
     const hasOwnId = givenId !== undefined;
+    const { by } = this.#scope;
     const message = {
       kind: "message",
       messageId,
@@ -211,12 +253,15 @@ export class Commands {
       name,
       body,
       ...(hasOwnId && { hasOwnId }),
+      ...(by && { by }),
     } as const;
     if (givenRunId === undefined && key === undefined)
       throw new AgentError("invalid_request", "a Message needs a run_id or a key");
     const isByKey = givenRunId === undefined && key !== undefined;
-    const send = async (runId: RunId): Promise<Receipt> =>
-      toReceipt("message", messageId, await this.#send(runId, { ...message, ...(isByKey && { key }) }));
+    const send = async (runId: RunId, owner: string): Promise<Receipt> => {
+      const sent = { ...message, ...toOwned(owner), ...(isByKey && { key }) };
+      return toReceipt("message", messageId, await this.#send(runId, sent), owner);
+    };
     const place = {
       ...(givenRunId !== undefined && { run_id: givenRunId }),
       ...(key !== undefined && { key }),
@@ -232,14 +277,16 @@ export class Commands {
   async #checkRequestId(requestId: string, givenRunId: RunId | undefined): Promise<void> {
     const isIdOfRun =
       requestId === givenRunId ||
-      (mayBeRun(requestId) && (await this.#context.log.run(requestId)) !== undefined);
+      (mayBeRun(requestId) && (await this.#context.log.run(requestId, ownerIn(this.#scope))) !== undefined);
     if (!isIdOfRun) return;
     throw new AgentError("conflict", `request_id ${requestId} is already the id of a run`);
   }
 
   async #resume(agent: string, request: ResumeWithInput): Promise<Receipt> {
     const { request_id: requestId, wait_id: waitId, resume_id: resumeId, request_keys: values } = request;
-    const runId = await this.#runOf(agent, request);
+    const run = await this.#runOf(agent, request);
+    const { runId } = run;
+    const { by } = this.#scope;
     const wait = waitId ?? (resumeId === undefined ? await this.#onlyWait(runId, requestId) : undefined);
     const reply = await this.#send(runId, {
       kind: "resume",
@@ -247,8 +294,9 @@ export class Commands {
       ...(requestId !== undefined && { requestId }),
       ...(wait !== undefined && { waitId: wait }),
       ...(resumeId !== undefined && { resumeId }),
+      ...(by && { by }),
     });
-    return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply);
+    return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply, ownerOf(run));
   }
 
   /**
@@ -263,11 +311,10 @@ export class Commands {
     return second === undefined ? only?.waitId : undefined;
   }
 
-  async #runOf(agent: string, { request_id: requestId, ...given }: ResumeWithInput): Promise<RunId> {
+  async #runOf(agent: string, { request_id: requestId, ...given }: ResumeWithInput): Promise<RunEntry> {
     if (requestId !== undefined) {
-      const { runId } = await this.#queries.request(requestId);
-      await this.#checkRun(agent, runId);
-      return runId;
+      const { runId } = await this.#queries.request(requestId, this.#scope);
+      return this.#checkRun(agent, runId);
     }
     if (given.run_id === undefined && given.key === undefined)
       throw new AgentError("invalid_request", "ResumeWithInput needs a request_id, a run_id or a key");
@@ -291,48 +338,57 @@ export class Commands {
   async #findRun(
     agent: string,
     { run_id: givenRunId, key }: { readonly run_id?: RunId | undefined; readonly key?: string | undefined },
-  ): Promise<RunId> {
-    const keyed = key === undefined ? undefined : await this.#keyed.find(agent, key);
+  ): Promise<RunEntry> {
+    const { owner } = this.#scope;
+    const keyed = key === undefined ? undefined : await this.#keyed.find({ owner, agent, key });
     const runId = givenRunId ?? keyed;
     if (runId === undefined)
       throw new AgentError("not_found", `agent ${agent} has no run with the key ${key}`);
-    await this.#checkRun(agent, runId);
+    const run = await this.#checkRun(agent, runId);
     if (key !== undefined && runId !== keyed)
       throw new AgentError("conflict", `run ${runId} does not have the key ${key}`);
-    return runId;
+    return run;
   }
 
   async #cancel(agent: string, { request_id: requestId }: CancelRequest): Promise<Receipt> {
-    const before = await this.#queries.request(requestId);
+    const before = await this.#queries.request(requestId, this.#scope);
+    const owner = ownerOf(before);
+    const { by } = this.#scope;
     // A scheduled request belongs to the timer agent, which has no routes: clients of every agent can cancel it.
-    const { agent: owner } = await this.#queries.run(before.runId);
-    await this.#checkRun(owner === TIMER_AGENT ? owner : agent, before.runId);
+    const { agent: runAgent } = await this.#queries.run(before.runId, this.#scope);
+    await this.#checkRun(runAgent === TIMER_AGENT ? runAgent : agent, before.runId);
     if (before.completed === undefined) {
       try {
-        return toReceipt("cancel", requestId, await this.#send(before.runId, { kind: "cancel", requestId }));
+        const message = { kind: "cancel", requestId, ...(by && { by }) } as const;
+        return toReceipt("cancel", requestId, await this.#send(before.runId, message), owner);
       } catch (error) {
         // The request may have ended just before; then its end is the answer.
         if (!(error instanceof AgentError) || error.code !== "conflict") throw error;
       }
     }
-    const entry = await this.#queries.request(requestId);
+    const entry = await this.#queries.request(requestId, this.#scope);
     if (entry.completed === undefined) throw new AgentError("conflict", `request ${requestId} is not open`);
     if (isMessage(entry))
       throw new AgentError("conflict", `${requestId} is a message; a message cannot be canceled`);
     const event = await readEvent(this.#context.log, entry, entry.completed);
     const reply = { runId: entry.runId, replayed: true, after: entry.completed - 1, event };
-    return toReceipt("cancel", requestId, reply);
+    return toReceipt("cancel", requestId, reply, owner);
   }
 
   async #configure(agent: Agent, { args, ...given }: ConfigureRequest): Promise<Receipt> {
     const { environment, limits } = this.#context;
     const { name: agentName } = agent;
     const isOfRun = given.run_id !== undefined || given.key !== undefined;
-    const runId = isOfRun ? await this.#findRun(agentName, given) : undefined;
+    const { runId } = isOfRun ? await this.#findRun(agentName, given) : { runId: undefined };
     if (agent.config) await checkWith(environment, agent.config, args, `the configuration of ${agentName}`);
     // The size is checked with the secret values, because the owner of the run sees only references to them.
     toJson(args, `the configuration of ${agentName}`, limits.configBytes);
-    const reply = await recordConfiguration(this.#context, { agent: agentName, runId, args });
+    const reply = await recordConfiguration(this.#context, {
+      agent: agentName,
+      runId,
+      args,
+      by: this.#scope.by,
+    });
     const requestId = `req_${environment.newId()}` as RequestId;
     const address = { run_id: (runId ?? null) as RunId, request_id: requestId, agent: agentName, depth: 0 };
     const event = encodeEvent(createSpeaker(address), 0, toTimestamp(environment.now()), {
@@ -349,9 +405,9 @@ export class Commands {
   }
 
   /** Throws `not_found` unless the run belongs to the agent: other agents do not see it. */
-  async #checkRun(agent: string, runId: RunId): Promise<void> {
-    const run = await this.#queries.run(runId);
-    if (run.agent === agent) return;
+  async #checkRun(agent: string, runId: RunId): Promise<RunEntry> {
+    const run = await this.#queries.run(runId, this.#scope);
+    if (run.agent === agent) return run;
     // The name may be wrong, and then the names of the agents help.
     this.#context.agents.get(agent);
     throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
@@ -368,6 +424,8 @@ function toReceipt(
   kind: Receipt["kind"],
   requestId: RequestId,
   { runId, replayed, after, event }: RunReceipt,
+  owner: string = DEFAULT_OWNER,
 ): Receipt {
-  return { requestId, runId, kind, replayed, after, ...(event !== undefined && { event }) };
+  const owned = toOwned(owner);
+  return { requestId, runId, kind, ...owned, replayed, after, ...(event !== undefined && { event }) };
 }

@@ -1,3 +1,4 @@
+import type { By } from "../../protocol/actors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { configRunId } from "../journal/system-runs.ts";
@@ -13,6 +14,7 @@ export interface NewConfiguration {
   /** Absent for the configuration of the agent. */
   readonly runId: RunId | undefined;
   readonly args: JsonObject;
+  readonly by?: By | undefined;
 }
 
 /** Reads the configuration of each agent from the log. */
@@ -41,13 +43,13 @@ export function followConfigurations(context: RunContext): () => void {
 /** Writes a configuration to the log of a run or of an agent, and its secret values to the secret store. */
 export async function recordConfiguration(
   context: HostContext,
-  { agent, runId: named, args }: NewConfiguration,
+  { agent, runId: named, args, by }: NewConfiguration,
 ): Promise<RunReceipt> {
   const { agents, environment, log, router, secrets } = context;
   const runId = named ?? configRunId(agent);
   const version = `secret_${environment.newId()}`;
   const kept = withoutSecrets(args, version);
-  const message = { kind: "configure", id: version, args: kept.args } as const;
+  const message = { kind: "configure", id: version, args: kept.args, ...(by && { by }) } as const;
   // The configuration is tried first, so that the secrets of a refused one are not stored.
   if (Object.keys(kept.secrets).length > 0) await sendMessage(router, runId, { ...message, isTrial: true });
   if (named !== undefined) return secrets.store(kept.secrets, () => sendMessage(router, runId, message));

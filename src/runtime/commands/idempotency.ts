@@ -12,12 +12,14 @@ import { readRenewed } from "../run/renewal.ts";
 interface Same {
   readonly agent: string;
   readonly request: TurnRequest | MessageRequest;
+  /** The owner whose ids of requests it has. */
+  readonly owner: string;
 }
 
 /** Deduplicates requests by request_id. */
 export class IdempotencyGuard {
   readonly #log: EventLog;
-  readonly #underWay = new Map<RequestId, Promise<unknown>>();
+  readonly #underWay = new Map<string, Promise<unknown>>();
 
   constructor(log: EventLog) {
     this.#log = log;
@@ -25,7 +27,8 @@ export class IdempotencyGuard {
 
   /** Accepts a request with a client-chosen id, or repeats the first answer. */
   async once(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
-    for (let before = this.#underWay.get(requestId); before; before = this.#underWay.get(requestId)) {
+    const id = `${requestId} ${same.owner}`;
+    for (let before = this.#underWay.get(id); before; before = this.#underWay.get(id)) {
       // Whether the first one succeeded is read from the log below. Only a check that timed out is thrown here, so that
       // retries do not repeat it.
       await before.catch((thrown: unknown) => {
@@ -33,23 +36,23 @@ export class IdempotencyGuard {
       });
     }
     const work = this.#lookUpOrAccept(requestId, same, accept);
-    this.#underWay.set(requestId, work);
+    this.#underWay.set(id, work);
     try {
       return await work;
     } finally {
-      this.#underWay.delete(requestId);
+      this.#underWay.delete(id);
     }
   }
 
   async #lookUpOrAccept(requestId: RequestId, same: Same, accept: () => Promise<Receipt>): Promise<Receipt> {
-    const entry = await this.#log.lookup(requestId);
+    const entry = await this.#log.lookup(requestId, same.owner);
     if (entry !== undefined) return this.#repeat(entry, same);
     try {
       return await accept();
     } catch (thrown) {
       // Another node may have accepted it in the meantime.
       const isTaken = isInstance(thrown, AgentError) && thrown.code === "conflict";
-      const other = isTaken ? await this.#log.lookup(requestId) : undefined;
+      const other = isTaken ? await this.#log.lookup(requestId, same.owner) : undefined;
       if (other === undefined) throw thrown;
       return this.#repeat(other, same);
     }
@@ -61,7 +64,7 @@ export class IdempotencyGuard {
     checkKept(entry);
     if (!(await this.#isRepeated(entry, same))) {
       // Throws `gone` if the run was removed in the meantime: its key cannot be compared then.
-      checkKept((await this.#log.lookup(requestId)) ?? entry);
+      checkKept((await this.#log.lookup(requestId, same.owner)) ?? entry);
       throw new AgentError("conflict", `request_id ${requestId} was used before for a different request`);
     }
     return this.#replay(entry);
@@ -85,9 +88,17 @@ export class IdempotencyGuard {
   }
 
   async #replay(entry: RequestEntry): Promise<Receipt> {
-    const { requestId, runId } = entry;
+    const { requestId, runId, owner } = entry;
     const kind = isMessage(entry) ? "message" : "turn";
-    return { requestId, runId, kind, replayed: true, ...(await readAcknowledgement(this.#log, entry)) };
+    const owned = owner === undefined ? {} : { owner };
+    return {
+      requestId,
+      runId,
+      kind,
+      ...owned,
+      replayed: true,
+      ...(await readAcknowledgement(this.#log, entry)),
+    };
   }
 }
 

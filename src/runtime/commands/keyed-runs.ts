@@ -1,6 +1,7 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunAlias } from "../../ports/log-batch.ts";
+import { toOwned } from "../../ports/principal.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 import { isRenewed } from "../run/renewal.ts";
@@ -14,6 +15,13 @@ const MOVED: unique symbol = Symbol("moved");
  */
 const CREATIONS = 3;
 
+/** An actor of an owner; each owner has keys of its own. */
+export interface KeyedActor {
+  readonly owner: string;
+  readonly agent: string;
+  readonly key: string;
+}
+
 /** Finds runs by key, and creates the run of a key once. */
 export class KeyedRuns {
   readonly #log: EventLog;
@@ -24,8 +32,8 @@ export class KeyedRuns {
   }
 
   /** The run with a key; `undefined` if there is none. */
-  async find(agent: string, key: string): Promise<RunId | undefined> {
-    return this.#log.find(toAlias(agent, key));
+  async find(actor: KeyedActor): Promise<RunId | undefined> {
+    return this.#log.find(toAlias(actor));
   }
 
   /**
@@ -33,12 +41,12 @@ export class KeyedRuns {
    * that accepts it must give the run its key. Of concurrent creations one succeeds; the others are sent to its run.
    */
   async send<Result>(
-    { agent, key }: { readonly agent: string; readonly key: string },
+    actor: KeyedActor,
     newId: () => RunId,
     send: (runId: RunId, isNew: boolean) => Promise<Result>,
   ): Promise<Result> {
-    const alias = toAlias(agent, key);
-    const name = `${agent} ${key}`;
+    const alias = toAlias(actor);
+    const name = `${actor.agent} ${actor.key} ${actor.owner}`;
     for (let creations = 0; ;) {
       const known = await this.#log.find(alias);
       if (known !== undefined) {
@@ -109,8 +117,8 @@ function isTaken(error: unknown): boolean {
   return isInstance(error, AgentError) && error.code === "conflict";
 }
 
-function toAlias(agent: string, key: string): RunAlias {
-  if (isKey(key)) return { agent, name: key };
+function toAlias({ owner, agent, key }: KeyedActor): RunAlias {
+  if (isKey(key)) return { ...toOwned(owner), agent, name: key };
   const message = "must have 1 to 128 letters, digits and signs of _ - . : @";
   throw new AgentError("invalid_request", `the key ${message}`, { issues: [{ path: "key", message }] });
 }

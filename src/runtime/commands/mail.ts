@@ -1,6 +1,7 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { SendOptions } from "../../ports/router.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { newRunId } from "../journal/system-runs.ts";
@@ -146,6 +147,8 @@ export class ActorMail implements Mail {
     const [{ letter: first } = never()] = postings;
     const { agent: name, request } = first.accepted;
     const agent = agents.find(name);
+    // All are from one run.
+    const owner = ownerOf(first.accepted);
     const isPlain = ({ letter, isRepeated }: Posting): boolean =>
       !isRepeated && agent !== undefined && !isRead(agent, letter.accepted.request);
     if (agent === undefined || !postings.every(isPlain)) return undefined;
@@ -194,11 +197,11 @@ export class ActorMail implements Mail {
     };
     try {
       if (request.key === undefined) {
-        await this.#checkRun(name, request.run_id);
+        await this.#checkRun(name, request.run_id, owner);
         await send(request.run_id as RunId);
       } else {
         const newId = (): RunId => newRunId(environment);
-        await this.#keyed.send({ agent: name, key: request.key }, newId, send);
+        await this.#keyed.send({ owner, agent: name, key: request.key }, newId, send);
       }
     } catch (error) {
       // Each is sent alone, and may have arrived with the others.
@@ -255,17 +258,18 @@ export class ActorMail implements Mail {
     if (agent && isRead(agent, request))
       return isCanceled ? { runId: "" } : this.#readRenewed(agent, message.accepted, options);
     // A request that was accepted before belongs to its run, also if another run has the key now.
-    const entry = isRepeated ? await log.lookup(requestId) : undefined;
+    const owner = ownerOf(accepted);
+    const entry = isRepeated ? await log.lookup(requestId, owner) : undefined;
     if (entry?.removed === true) throw new AgentError("gone", `the run of request ${requestId} was removed`);
     if (entry) return this.#deliver(entry.runId, message, options);
     if (!isCanceled) await this.#check(agents.get(name), accepted);
     const { key, run_id: runId } = request;
     if (key === undefined) {
-      await this.#checkRun(name, runId);
+      await this.#checkRun(name, runId, owner);
       return this.#deliver(runId as RunId, message, options);
     }
     const newId = (): RunId => newRunId(environment);
-    return this.#keyed.send({ agent: name, key }, newId, (to) => this.#deliver(to, message, options));
+    return this.#keyed.send({ owner, agent: name, key }, newId, (to) => this.#deliver(to, message, options));
   }
 
   /** Reads an actor; again if its run was renewed and its key names another run now. */
@@ -282,10 +286,12 @@ export class ActorMail implements Mail {
     const { router } = this.#context;
     const { name } = agent;
     const { request } = accepted;
+    const owner = ownerOf(accepted);
     await this.#check(agent, accepted);
     const { key } = request;
-    const runId = request.run_id ?? (key === undefined ? undefined : await this.#keyed.find(name, key));
-    if (request.run_id !== undefined) await this.#checkRun(name, request.run_id);
+    const runId =
+      request.run_id ?? (key === undefined ? undefined : await this.#keyed.find({ owner, agent: name, key }));
+    if (request.run_id !== undefined) await this.#checkRun(name, request.run_id, owner);
     const { event } =
       runId === undefined
         ? await readNew(this.#context, accepted)
@@ -311,9 +317,9 @@ export class ActorMail implements Mail {
     return { runId };
   }
 
-  /** Throws unless a run belongs to the agent of its address. */
-  async #checkRun(agent: string, runId: RunId | undefined): Promise<void> {
-    const run = runId === undefined ? undefined : await this.#context.log.run(runId);
+  /** Throws unless a run belongs to the agent of its address, and to the owner of the one that asks. */
+  async #checkRun(agent: string, runId: RunId | undefined, owner: string): Promise<void> {
+    const run = runId === undefined ? undefined : await this.#context.log.run(runId, owner);
     if (run?.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
     if (run?.agent !== agent) throw new AgentError("not_found", `agent ${agent} has no run ${runId}`);
   }
@@ -370,8 +376,8 @@ function receiverOf({ from, accepted }: Pick<Letter, "from" | "accepted">): stri
 }
 
 /** The actor that a request is for. */
-function actorOf({ agent, request }: AcceptedRequest): string {
-  return `${agent} ${request.key ?? `/${request.run_id ?? ""}`}`;
+function actorOf({ owner = "", agent, request }: AcceptedRequest): string {
+  return `${agent} ${request.key ?? `/${request.run_id ?? ""}`} ${owner}`;
 }
 
 /**

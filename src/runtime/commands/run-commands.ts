@@ -1,6 +1,8 @@
 import { AgentError } from "../../errors.ts";
+import { toOwned } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { Scope } from "../access/scope.ts";
 import type { CreateRunOptions, ForkPlace } from "../api.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { checkForkPoint } from "../run/fork.ts";
@@ -25,12 +27,22 @@ export class RunCommands {
   }
 
   /** Creates a run, or finds the one that has the key. */
-  async create(agent: string, { input = null, metadata = {}, key }: CreateRunOptions = {}): Promise<RunId> {
+  async create(
+    agent: string,
+    { input = null, metadata = {}, key }: CreateRunOptions,
+    { owner, by }: Scope,
+  ): Promise<RunId> {
     const given = toJson({ input, metadata }, "the input and the metadata of a run", INPUT_LIMIT_BYTES);
-    const message = { kind: "create", agent, ...(given as { input: Json; metadata: JsonObject }) } as const;
+    const made = { ...toOwned(owner), ...(by && { by }) };
+    const message = {
+      kind: "create",
+      agent,
+      ...made,
+      ...(given as { input: Json; metadata: JsonObject }),
+    } as const;
     if (key === undefined) return this.#create(this.#newId(), message);
     return this.#keyed.send(
-      { agent, key },
+      { owner, agent, key },
       () => this.#newId(),
       async (runId, isNew) => (isNew ? this.#create(runId, { ...message, key }) : runId),
     );
@@ -40,9 +52,9 @@ export class RunCommands {
    * Creates a run with the history of another one up to an event, or up to a question of its open turn, which the new run then
    * continues.
    */
-  async fork(sourceId: RunId, point: ForkPlace): Promise<RunId> {
+  async fork(sourceId: RunId, point: ForkPlace, scope: Scope): Promise<RunId> {
     const { environment, log, router } = this.#context;
-    const source = await this.#queries.run(sourceId);
+    const source = await this.#queries.run(sourceId, scope);
     if (point.after !== undefined) await checkForkPoint(log, source, point.after);
     else await readForkedTurn(this.#context, source, point.waitId);
     const runId = this.#newId();
@@ -50,7 +62,13 @@ export class RunCommands {
     const requestId = `req_${environment.newId()}` as RequestId;
     const turn = point.waitId === undefined ? undefined : { waitId: point.waitId, requestId };
     try {
-      await sendMessage(router, runId, { kind: "fork", source: sourceId, after, ...(turn && { turn }) });
+      await sendMessage(router, runId, {
+        kind: "fork",
+        source: sourceId,
+        after,
+        ...(turn && { turn }),
+        ...(scope.by && { by: scope.by }),
+      });
       if (turn) await sendMessage(router, runId, { kind: "recover" });
     } catch (error) {
       // If the source was removed, the copy is useless; other unfinished copies are removed at the next

@@ -1,5 +1,10 @@
 import { AgentError } from "../../errors.ts";
-import type { ArtifactFigures } from "../../ports/artifact-store.ts";
+import { isReservation } from "../../ports/artifact-store.ts";
+import { DEFAULT_OWNER } from "../../ports/principal.ts";
+import { sha256 } from "../../shared/sha256.ts";
+import { ownerIn } from "../access/scope.ts";
+import type { Scope } from "../access/scope.ts";
+import type { ArtifactFigures, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
@@ -34,16 +39,20 @@ export class Uploads {
   }
 
   /** Stores a file for a run or for a later request. */
-  async take({ runId, ...file }: Upload): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
+  async take(
+    { runId, ...file }: Upload,
+    scope: Scope,
+  ): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
     const { environment, files, log, router } = this.#context;
-    const artifactId = environment.newId() as ArtifactId;
+    const id = environment.newId();
+    const artifactId = runId === undefined ? await toOwnFileId(id, scope.owner) : id;
     const url = artifactUrl(artifactId);
     const artifact = { artifactId, createdAt: environment.now(), ...file };
     try {
       if (runId === undefined) {
         await this.#unattached.admit(file.body, (body) => files.store.put({ ...artifact, body }));
       } else {
-        const run = await this.#queries.run(runId);
+        const run = await this.#queries.run(runId, scope);
         const renewed = await readRenewed(log, run);
         if (renewed) throw renewedError(runId, renewed.to);
         const { agent } = run;
@@ -88,6 +97,38 @@ export class Uploads {
     );
   }
 }
+
+/**
+ * Whether a scope sees a file: one of the runs that it belongs to, or that it waits for a request of its owner, whose mark is
+ * in its id then.
+ */
+export async function seesFile(
+  { log }: Pick<HostContext, "log">,
+  { artifactId, runIds }: StoredArtifact,
+  scope: Scope,
+): Promise<boolean> {
+  const owner = ownerIn(scope);
+  if (owner === undefined) return true;
+  for (const runId of runIds) {
+    if (isReservation(runId)) continue;
+    const run = await log.run(runId, owner);
+    if (run !== undefined && run.removed !== true) return true;
+  }
+  const [id = "", mark] = artifactId.split(MARK);
+  const isWaiting = runIds.every(isReservation);
+  return (
+    isWaiting &&
+    (mark === undefined ? owner === DEFAULT_OWNER : (await toOwnFileId(id, owner)) === artifactId)
+  );
+}
+
+/** The id of a file that belongs to no run yet: that of an owner has the owner's mark, from which it cannot be recovered. */
+async function toOwnFileId(id: string, owner: string): Promise<ArtifactId> {
+  return owner === DEFAULT_OWNER ? id : `${id}${MARK}${(await sha256(`${id} ${owner}`)).slice(0, 22)}`;
+}
+
+/** Before the mark of an owner. */
+const MARK = "_of_";
 
 /**
  * Limits the files without a run. They are counted in the store, which other nodes use too, and what this node has stored

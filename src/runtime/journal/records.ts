@@ -1,6 +1,6 @@
 import type { RecordPosition } from "../../ports/log-batch.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
-import type { SenderRef } from "../../protocol/actors.ts";
+import type { By, SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
@@ -20,6 +20,10 @@ export interface AcceptedRequest {
   readonly callId?: CallId;
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;
+  /** Whose request it is, which is the owner of its run; absent for `default`. */
+  readonly owner?: string;
+  /** Who made it; absent if no principal did. */
+  readonly by?: By;
 }
 
 /**
@@ -240,7 +244,7 @@ export type RecordBody =
   | ContinuedRecord
   | CheckpointRecord
   /** The run started as a copy of another's history with this many turns. */
-  | { readonly type: "Forked"; readonly turns: number }
+  | { readonly type: "Forked"; readonly turns: number; readonly by?: By }
   /** The run belongs to a schedule with these times, which began at this time, in milliseconds since 1970. */
   | { readonly type: "Scheduled"; readonly text: string; readonly since: number }
   /** The configuration of an agent, or of a run; `id` is that of the change. */
@@ -249,4 +253,5 @@ export type RecordBody =
       readonly version: number;
       readonly args: JsonObject;
       readonly id?: string;
+      readonly by?: By;
     };

@@ -1,10 +1,13 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";
 import { sha256 } from "../../shared/sha256.ts";
+import type { Scope } from "../access/scope.ts";
 import { LINK_PURPOSE, SIGN_IN_PURPOSE, toAnswerLink } from "../agent/answer-link.ts";
 import type { LinkedWait } from "../agent/answer-link.ts";
 import type { AnswerLinks, OpenedAnswerLink } from "../answer-links.ts";
@@ -18,17 +21,21 @@ export interface AnswerLinksOptions {
   readonly environment: Environment;
   readonly signer: TextSigner;
   readonly queries: Queries;
+  /** Whose questions get links. Whoever has a link may answer by it. */
+  readonly scope: Scope;
   /** Delivers an answer. */
   answer(answer: NamedAnswer): Promise<void>;
 }
 
 /** An answer to one wait. */
 interface NamedAnswer {
+  readonly runId: RunId;
   readonly requestId: RequestId;
   readonly waitId: number;
   readonly values: JsonObject;
   /** The id of the answer, from which `toAnswerer` reads who has given it. */
   readonly resumeId: string;
+  readonly by: By;
 }
 
 /** Creates the links of a runtime. */
@@ -37,6 +44,7 @@ export function createAnswerLinks({
   environment,
   signer,
   queries,
+  scope,
   answer,
 }: AnswerLinksOptions): AnswerLinks {
   async function read(token: string): Promise<(LinkedWait & { readonly name?: string }) | undefined> {
@@ -70,7 +78,8 @@ export function createAnswerLinks({
   async function findPast(
     link: LinkedWait,
   ): Promise<readonly [EventOf<"WaitForInput">, string | undefined] | undefined> {
-    const address = await queries.resolve(link.requestId);
+    const owner = ownerOf((await log.run(link.runId)) ?? {});
+    const address = await queries.resolve(link.requestId, { owner, seesAll: false });
     let asked: EventOf<"WaitForInput"> | undefined;
     let after = 0;
     for (;;) {
@@ -139,16 +148,18 @@ export function createAnswerLinks({
       const { waits } = (await findSignIn(state)) ?? {};
       if (waits === undefined) throw new AgentError("conflict", "the sign-in is over, or has expired");
       const hash = (await sha256(address)).slice(0, 16);
-      for (const { id, request_id: requestId } of waits)
+      for (const { id, run_id: runId, request_id: requestId } of waits)
         await answer({
+          runId,
           requestId,
           waitId: id,
           values: { address },
           resumeId: `${LINK}${hash}.`,
+          by: { id: "sign-in" },
         });
     },
     async create(requestId, { waitId, ...options } = {}) {
-      const { runId } = await queries.request(requestId);
+      const { runId } = await queries.request(requestId, scope);
       const page = await readWaits(log, { runId, limit: PAGE });
       const asked = page.events
         .map((text) => JSON.parse(text) as EventOf<"WaitForInput">)
@@ -169,7 +180,14 @@ export function createAnswerLinks({
       // The same values from the same link are one answer, however often a browser sends them.
       const hash = (await sha256(`${token}\n${JSON.stringify(values)}`)).slice(0, 16);
       const resumeId = `${LINK}${hash}.${toHex(link.name ?? "")}`;
-      await answer({ requestId: link.requestId, waitId: asked.id, values, resumeId });
+      await answer({
+        runId: link.runId,
+        requestId: link.requestId,
+        waitId: asked.id,
+        values,
+        resumeId,
+        by: { id: "link", ...(link.name !== undefined && { name: link.name }) },
+      });
     },
   };
 }

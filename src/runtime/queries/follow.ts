@@ -1,3 +1,4 @@
+import { ownerOf } from "../../ports/principal.ts";
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
@@ -255,7 +256,7 @@ class StreamEnd {
       if (run === undefined || run.removed === true || run.status === "idle") return true;
       return this.#waits.size > 0 && (run.status === "waiting" || run.status === "held");
     }
-    const entry = await this.#log.lookup(this.#address.requestId);
+    const entry = await this.#log.lookup(this.#address.requestId, ownerOf(this.#address));
     // A request that is held takes answers, too.
     if (entry?.phase === "held") return this.#waits.size > 0;
     return entry === undefined || entry.phase === "waiting" || entry.phase === "completed";

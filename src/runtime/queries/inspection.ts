@@ -23,6 +23,7 @@ import type {
   Inspection,
 } from "../inspection.ts";
 import { copyOpenTurns } from "./log-copy.ts";
+import type { Scope } from "../access/scope.ts";
 import { isRoot, rootOf } from "../journal/call-id.ts";
 import type { AcceptedRequest, MachineState } from "../journal/records.ts";
 import { toHeading, withEvent, withProgress, withRecord } from "../replay/heading.ts";
@@ -39,6 +40,7 @@ import type { Queries } from "./queries.ts";
 export function createInspection(
   { log, agents, environment, limits }: RunContext,
   queries: Queries,
+  scope: Scope,
   isInMemory: (runId: RunId) => boolean,
 ): Inspection {
   let instance: string | undefined;
@@ -52,11 +54,12 @@ export function createInspection(
     }),
     agent: (name) => inspectAgent(agents, name),
     async run(runId, at) {
-      const run = await queries.run(runId);
+      const run = await queries.run(runId, scope);
       return inspectRun(log, run, { at, isInMemory: isInMemory(runId) });
     },
     openTurns: () => copyOpenTurns(log),
-    completion: async (requestId, callId) => inspectCompletion(log, await queries.request(requestId), callId),
+    completion: async (requestId, callId) =>
+      inspectCompletion(log, await queries.request(requestId, scope), callId),
   };
 }
 

@@ -3,11 +3,14 @@ import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
+import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
+import { ownerIn } from "../access/scope.ts";
+import type { Scope } from "../access/scope.ts";
 import { acceptedBy } from "../agent/accepted-operations.ts";
 import type { AgentDirectory } from "../agent/agent-directory.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -48,7 +51,8 @@ export class Queries {
   readonly #log: EventLog;
   readonly #environment: Environment;
   readonly #agents: AgentDirectory;
-  readonly #requests = new RecentMap<RequestId, Remembered>(REMEMBERED);
+  /** By their ids and owners. */
+  readonly #requests = new RecentMap<string, Remembered>(REMEMBERED);
 
   readonly #readerSweep: ReaderSweep | undefined;
 
@@ -60,14 +64,16 @@ export class Queries {
   }
 
   /** Caches the data of a request for its readers. */
-  remember(runId: RunId, { requestId, agent, request }: AcceptedRequest, receipt?: Receipt): void {
+  remember(runId: RunId, { requestId, agent, owner, request }: AcceptedRequest, receipt?: Receipt): void {
     const level = request.logging_level ?? "default";
-    this.#requests.set(requestId, { runId, agent, level, startedAfter: receipt && startedAfter(receipt) });
+    const after = receipt && startedAfter(receipt);
+    this.#requests.set(keyOf({ requestId, owner }), { runId, agent, owner, level, startedAfter: after });
   }
 
   async #rememberMessage(entry: RequestEntry): Promise<void> {
     const { agent, id: messageEvent } = await readMessage(this.#log, entry);
-    this.#requests.set(entry.requestId, { runId: entry.runId, agent, level: "all", messageEvent });
+    const { runId, owner } = entry;
+    this.#requests.set(keyOf(entry), { runId, agent, owner, level: "all", messageEvent });
   }
 
   /** Drops the cached data of a removed run. */
@@ -75,29 +81,30 @@ export class Queries {
     this.#requests.deleteWhere((remembered) => remembered.runId === runId);
   }
 
-  async resolve(id: string): Promise<Address> {
+  async resolve(id: string, scope: Scope): Promise<Address> {
     const requestId = id as RequestId;
-    const cached = this.#requests.get(requestId);
+    const cached = this.#requests.get(keyOf({ requestId, owner: scope.owner }));
     // Another node may have removed the run since the data was cached.
-    if (cached && this.#log.node !== undefined) await this.request(requestId);
-    const known = cached ?? (await this.#lookUp(requestId));
+    if (cached && this.#log.node !== undefined) await this.request(requestId, scope);
+    const known = cached ?? (await this.#lookUp(requestId, scope));
     if (known) {
-      const { runId, agent, messageEvent } = known;
+      const { runId, agent, owner, messageEvent } = known;
       return {
         kind: "request",
         requestId,
         runId,
         agent,
+        ...(owner !== undefined && { owner }),
         ...(messageEvent !== undefined && { messageEvent }),
       };
     }
-    const run = await this.run(id);
-    return { kind: "run", runId: run.runId, agent: run.agent };
+    const { runId, agent, owner } = await this.run(id, scope);
+    return { kind: "run", runId, agent, ...(owner !== undefined && { owner }) };
   }
 
   /** The row of a run; `not_found`, or `gone` when it was removed. */
-  async run(runId: RunId): Promise<RunEntry> {
-    const run = await this.#log.run(runId);
+  async run(runId: RunId, scope: Scope): Promise<RunEntry> {
+    const run = await this.#log.run(runId, ownerIn(scope));
     if (run !== undefined && (run.removed === true || isUnfinished(run)))
       throw new AgentError("gone", `run ${runId} was removed`);
     if (run === undefined || isHidden(run))
@@ -106,15 +113,15 @@ export class Queries {
   }
 
   /** The index entry of a request. */
-  async request(requestId: RequestId): Promise<RequestEntry> {
-    const entry = await this.#log.lookup(requestId);
+  async request(requestId: RequestId, scope: Scope): Promise<RequestEntry> {
+    const entry = await findRequest(this.#log, requestId, scope);
     if (entry === undefined) throw new AgentError("not_found", `there is no request ${requestId}`);
     checkKept(entry);
     return entry;
   }
 
   async read(address: Address, { filter, ...range }: ReadEventsOptions): Promise<EventPage> {
-    const entry = address.kind === "run" ? undefined : await this.#log.lookup(address.requestId);
+    const entry = address.kind === "run" ? undefined : await this.#entry(address);
     const { start, end } = toExtent(entry);
     const page = await readPage(this.#log, address, {
       ...range,
@@ -140,33 +147,37 @@ export class Queries {
     );
   }
 
-  async status(requestId: RequestId): Promise<RequestStatus> {
-    const entry = await this.request(requestId);
+  async status(requestId: RequestId, scope: Scope): Promise<RequestStatus> {
+    const entry = await this.request(requestId, scope);
     const status = await toStatus(this.#log, entry);
     const agent = this.#agents.find(status.agent);
     return { ...status, ...(agent && (await machineStatus(this.#log, entry, agent))) };
   }
 
   /** The oldest open question of a request, as its encoded event; `undefined` unless it waits. */
-  async question(requestId: RequestId): Promise<string | undefined> {
-    const entry = await this.#log.lookup(requestId);
+  async question(receipt: OwnedRequest): Promise<string | undefined> {
+    const entry = await this.#entry(receipt);
     return entry?.phase === "waiting" || entry?.phase === "held"
       ? oldestQuestion(this.#log, entry)
       : undefined;
   }
 
   /** The row of a run, as the runtime shows it. */
-  async details(runId: RunId): Promise<RunDetails> {
-    return toDetails(await this.run(runId));
+  async details(runId: RunId, scope: Scope): Promise<RunDetails> {
+    return toDetails(await this.run(runId, scope));
   }
 
   /** The newest requests of a run, the newest first. */
-  async requests(runId: RunId): Promise<readonly RunRequest[]> {
-    await this.run(runId);
+  async requests(runId: RunId, scope: Scope): Promise<readonly RunRequest[]> {
+    await this.run(runId, scope);
     return (await this.#log.requests({ runId, limit: REQUESTS })).map(toRunRequest);
   }
 
-  async runs({ order = "updated", finishReason, text, ...query }: RunsQuery): Promise<RunsPage> {
+  async runs(
+    { order = "updated", finishReason, text, ...asked }: RunsQuery,
+    scope: Scope,
+  ): Promise<RunsPage> {
+    const query = { ...asked, ...ofOwner(scope, asked.owner) };
     if (finishReason !== undefined || text !== undefined) {
       const { runs, next } = await searchRuns(this.#log, query, { finishReason, text });
       return { runs: runs.map(toDetails), ...(next !== undefined && { next }) };
@@ -176,9 +187,10 @@ export class Queries {
   }
 
   /** The newest rows of the list of runs, then each row when it changes, encoded. */
-  watchRuns(options: WatchRunsOptions): Feed {
+  watchRuns(options: WatchRunsOptions, scope: Scope): Feed {
     return watchRuns({
       ...options,
+      ...ofOwner(scope, options.owner),
       log: this.#log,
       environment: this.#environment,
       readerSweep: this.#readerSweep,
@@ -186,18 +198,24 @@ export class Queries {
   }
 
   /** The open waits, as their encoded events. */
-  async waits(query: WaitsQuery): Promise<WaitsPage> {
-    return readWaits(this.#log, query);
+  async waits(query: WaitsQuery, scope: Scope): Promise<WaitsPage> {
+    return readWaits(this.#log, { ...query, ...ofOwner(scope, query.owner) });
   }
 
   /** Opens the events that answer a receipt. */
   async answers(
-    { requestId, runId, kind, after, event }: Receipt,
+    { requestId, runId, kind, owner, after, event }: Receipt,
     { seen, filter, signal }: AnswersOptions = {},
   ): Promise<Feed> {
     if (kind === "read" && event !== undefined) return toOneEvent(event, after);
     if (runId === null) throw new AgentError("invalid_request", "a configuration of an agent has no events");
-    const address = { kind: "request", requestId, runId, agent: "" } as const;
+    const address = {
+      kind: "request",
+      requestId,
+      runId,
+      agent: "",
+      ...(owner !== undefined && { owner }),
+    } as const;
     const { clamped, finished } =
       seen === undefined
         ? { clamped: after, finished: false }
@@ -219,13 +237,18 @@ export class Queries {
     );
   }
 
-  async #lookUp(requestId: RequestId): Promise<Remembered | undefined> {
-    const entry = await this.#log.lookup(requestId);
+  /** The index entry of a request whose owner is known. */
+  #entry({ requestId, owner = DEFAULT_OWNER }: OwnedRequest): Promise<RequestEntry | undefined> {
+    return this.#log.lookup(requestId, owner);
+  }
+
+  async #lookUp(requestId: RequestId, scope: Scope): Promise<Remembered | undefined> {
+    const entry = await findRequest(this.#log, requestId, scope);
     if (entry === undefined) return undefined;
     checkKept(entry);
     if (isMessage(entry)) await this.#rememberMessage(entry);
     else this.remember(entry.runId, await readAccepted(this.#log, entry));
-    return this.#requests.get(requestId);
+    return this.#requests.get(keyOf(entry));
   }
 
   async #wanted(address: Address, filter: EventFilter | undefined): Promise<EventSelector | undefined> {
@@ -235,7 +258,8 @@ export class Queries {
   /** The level of a request, which applies to readers that set no filter. */
   async #levelOf(address: Address): Promise<LoggingLevel> {
     if (address.kind === "run") return "all";
-    const known = this.#requests.get(address.requestId) ?? (await this.#lookUp(address.requestId));
+    const scope = { owner: ownerOf(address), seesAll: false };
+    const known = this.#requests.get(keyOf(address)) ?? (await this.#lookUp(address.requestId, scope));
     return known?.level ?? "default";
   }
 
@@ -243,7 +267,8 @@ export class Queries {
   async #segmentStart(address: Address): Promise<number> {
     const requestId =
       address.kind === "request" ? address.requestId : await this.#newestRequest(address.runId);
-    const entry = requestId === undefined ? undefined : await this.#log.lookup(requestId);
+    const { owner } = address;
+    const entry = requestId === undefined ? undefined : await this.#entry({ requestId, owner });
     if (entry === undefined) return 0;
     // The request belongs to the source of a fork, and the source was removed.
     if (entry.removed === true) return this.#lastStart(address.runId);
@@ -281,9 +306,9 @@ export class Queries {
       const clamped = Math.min(after, run?.head ?? 0);
       return { clamped, finished: run?.status === "idle" && clamped >= run.head };
     }
-    if (this.#requests.get(address.requestId)?.startedAfter === after)
+    if (this.#requests.get(keyOf(address))?.startedAfter === after)
       return { clamped: after, finished: false };
-    const entry = await this.#log.lookup(address.requestId);
+    const entry = await this.#entry(address);
     const { start, end } = toExtent(entry);
     if (after <= start) return { clamped: start, finished: false };
     const run = await this.#log.run(address.runId);
@@ -320,9 +345,38 @@ function startedAfter({ after, event, replayed }: Receipt): number | undefined {
   return typeOf(event) === "RequestStarted" && idOf(event) === after + 1 ? after : undefined;
 }
 
+/** A request, by its id and the owner of its run. */
+interface OwnedRequest {
+  readonly requestId: RequestId;
+  /** Absent for `default`. */
+  readonly owner?: string | undefined;
+}
+
+/** No id of a request has a slash. */
+function keyOf({ requestId, owner }: OwnedRequest): string {
+  return owner === undefined || owner === DEFAULT_OWNER ? requestId : `${requestId}/${owner}`;
+}
+
+/** Finds a request of the owner of a scope, or of any other one that the scope sees. */
+async function findRequest(
+  log: EventLog,
+  requestId: RequestId,
+  { owner, seesAll }: Scope,
+): Promise<RequestEntry | undefined> {
+  const own = seesAll && owner === DEFAULT_OWNER ? undefined : await log.lookup(requestId, owner);
+  return own === undefined && seesAll ? log.lookup(requestId) : own;
+}
+
+/** The owner whose things are listed: the own one, or the one that was asked for, by someone who sees all. */
+function ofOwner({ owner, seesAll }: Scope, asked: string | undefined): { readonly owner?: string } {
+  if (!seesAll) return { owner };
+  return asked === undefined ? {} : { owner: asked };
+}
+
 interface Remembered {
   readonly runId: RunId;
   readonly agent: string;
+  readonly owner: string | undefined;
   /** The id of the event, if the request is a message. */
   readonly messageEvent?: number;
   readonly level: LoggingLevel;

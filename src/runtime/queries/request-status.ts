@@ -1,5 +1,6 @@
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry } from "../../ports/log-entries.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import { requestIdOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts";
@@ -30,7 +31,7 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       const question = await oldestQuestion(log, entry);
       if (question === undefined && entry.phase === "waiting") {
         // The wait was answered after the lookup, so the entry is read again.
-        const later = await log.lookup(entry.requestId);
+        const later = await log.lookup(entry.requestId, ownerOf(entry));
         return toStatus(log, later ?? { ...entry, phase: "running" });
       }
       const wait = question === undefined ? undefined : (JSON.parse(question) as WaitEvent);

@@ -138,8 +138,9 @@ class RunsReader implements FeedReader {
   }
 
   async #readPage(): Promise<readonly string[]> {
-    const { log, agent } = this.#watched;
+    const { log, agent, owner } = this.#watched;
     const { runs, next } = await log.list({
+      ...(owner !== undefined && { owner }),
       limit: Math.min(this.#left, PIECE),
       ...(agent !== undefined && { agent }),
       ...(this.#cursor !== undefined && { cursor: this.#cursor }),
@@ -150,8 +151,8 @@ class RunsReader implements FeedReader {
   }
 
   async #readChanged(): Promise<readonly string[]> {
-    const { log } = this.#watched;
-    const runs = await Promise.all(this.#batch.splice(0, PIECE).map(async (runId) => log.run(runId)));
+    const { log, owner } = this.#watched;
+    const runs = await Promise.all(this.#batch.splice(0, PIECE).map(async (runId) => log.run(runId, owner)));
     return runs.flatMap((run) => (run === undefined ? [] : this.#toText(run)));
   }
 

@@ -48,6 +48,8 @@ export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): Accept
     agent: callee.name,
     request: sent,
     sender: self,
+    ...(accepted.owner !== undefined && { owner: accepted.owner }),
+    ...(accepted.by && { by: accepted.by }),
     ...(isAsk && { callId, callers: isNamed(self) ? callers : [...callers, self.agent] }),
     acceptedAt: Date.parse(ts),
   };

@@ -5,6 +5,7 @@ import type { RecordPosition } from "../../ports/log-batch.ts";
 import { requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import { countTexts, sliceTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
@@ -49,7 +50,7 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const bodies = await loading.unreadBodies(log, runId);
   const open = startedOf(state);
   if (open === undefined || journal === undefined) return { state, bodies };
-  const entry = (await log.lookup(open.accepted.requestId)) ?? {};
+  const entry = (await log.lookup(open.accepted.requestId, ownerOf(run))) ?? {};
   return { state, bodies, passivated: { journal, waiting: run.status === "waiting", entry } };
 }
 
@@ -68,7 +69,7 @@ async function readBase(
   if (base && base.kept === undefined) return { at: base.at };
   const record = base?.kept && (await readRecord(log, runId, base.kept));
   if (record?.type === "Checkpoint") return { at: record.at, kept: record.journal as unknown as KeptJournal };
-  const started = (await log.lookup(accepted.requestId))?.started;
+  const started = (await log.lookup(accepted.requestId, ownerOf(accepted)))?.started;
   // The records behind an event are found by the event.
   return started === undefined ? undefined : { at: { after: started - 1, n: 0 } };
 }

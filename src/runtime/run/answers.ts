@@ -26,11 +26,14 @@ export function pickWait<
  */
 export async function findAnswer(
   log: EventLog,
-  runId: RunId,
-  requestId: RequestId,
+  {
+    runId,
+    requestId,
+    owner,
+  }: { readonly runId: RunId; readonly requestId: RequestId; readonly owner: string },
   { waitId, resumeId, values }: WaitAnswer,
 ): Promise<{ readonly id: number; readonly text: string }> {
-  const entry = await log.lookup(requestId);
+  const entry = await log.lookup(requestId, owner);
   const { answers, expired } = await answersOf(log, runId, requestId, (entry?.started ?? 1) - 1);
   const found =
     (resumeId === undefined ? undefined : answers.findLast(({ event }) => event.resume_id === resumeId)) ??

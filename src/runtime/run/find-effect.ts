@@ -69,7 +69,7 @@ async function findRequest(
   // A new run has accepted nothing.
   if (!ledger.begun) return undefined;
   await ledger.committed();
-  const entry = await log.lookup(requestId);
+  const entry = await log.lookup(requestId, ledger.owner);
   if (entry === undefined || entry.runId !== ledger.runId) return undefined;
   return { requestId, runId: ledger.runId, replayed: true, ...(await readAcknowledgement(log, entry)) };
 }

@@ -3,6 +3,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/event-body.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
@@ -40,6 +41,8 @@ interface CopiedHistory {
   readonly source: RunEntry;
   readonly after: number;
   readonly target: RunId;
+  /** Who forks the run. */
+  readonly by?: By | undefined;
   /** The state at the end of the history; by default that at its last event. */
   readonly state?: RunState | Promise<RunState>;
 }
@@ -51,7 +54,7 @@ interface CopiedHistory {
 export async function copyHistory(
   { log, files, secrets }: RunContext,
   ledger: RunLedger,
-  { source, after, target, state = stateAt(log, source.runId, after) }: CopiedHistory,
+  { source, after, target, by, state = stateAt(log, source.runId, after) }: CopiedHistory,
 ): Promise<void> {
   const { recorder } = ledger;
   const named = new Set<ArtifactId>();
@@ -74,7 +77,7 @@ export async function copyHistory(
     ledger.change({ type: "MemoryCommitted", agent, value });
   if (config)
     await secrets.with(config.args, async () => ledger.change({ type: "ConfigRecorded", ...config }));
-  ledger.change({ type: "Forked", turns });
+  ledger.change({ type: "Forked", turns, ...(by && { by }) });
   await ledger.committed();
   await files.attach([...named], target);
   // A source that was removed during the copy may have been read in part. Its outside references are kept

@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { encodeTexts, toEncoded } from "../../protocol/events/texts.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
@@ -31,7 +32,7 @@ export interface ForkedTurn {
  */
 export async function readForkedTurn(
   { log }: Pick<RunContext, "log">,
-  { runId, started: requestId, head }: RunEntry,
+  { runId, owner, started: requestId, head }: RunEntry,
   waitId: number,
 ): Promise<ForkedTurn> {
   const refuse = (fact: string): AgentError =>
@@ -44,7 +45,7 @@ export async function readForkedTurn(
       : [];
   const wait = text === undefined ? undefined : (JSON.parse(text) as Event);
   if (wait?.type !== "WaitForInput") throw refuse("it is no question");
-  const { started } = (requestId !== undefined && (await log.lookup(requestId))) || {};
+  const { started } = (requestId !== undefined && (await log.lookup(requestId, ownerOf({ owner })))) || {};
   if (requestId === undefined || started === undefined || wait.request_id !== requestId)
     throw refuse("its turn is not open");
   const { open } = await stateAt(log, runId, waitId - 1);

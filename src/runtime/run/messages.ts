@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { Hops, SenderRef } from "../../protocol/actors.ts";
+import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Router, SendOptions } from "../../ports/router.ts";
@@ -30,8 +30,9 @@ export type RunMessage =
       readonly waitId?: number;
       readonly resumeId?: string;
       readonly values: JsonObject;
+      readonly by?: By;
     }
-  | { readonly kind: "cancel"; readonly requestId: RequestId }
+  | { readonly kind: "cancel"; readonly requestId: RequestId; readonly by?: By }
   /** End the turn that is held; the one of this request, if there is one. */
   | { readonly kind: "end"; readonly requestId?: RequestId }
   | IncomingMessage
@@ -66,6 +67,9 @@ export interface IncomingMessage {
   readonly key?: string;
   /** How many requests led to it without a caller that waits. */
   readonly hops?: Hops;
+  /** The owner of the run; absent for `default`. */
+  readonly owner?: string;
+  readonly by?: By;
 }
 
 /** Several requests of one actor, accepted in their order; with the first that may be accepted later the rest is left. */
@@ -115,6 +119,7 @@ export interface ConfigureMessage {
   readonly args: JsonObject;
   /** If true, the configuration is only checked. */
   readonly isTrial?: boolean;
+  readonly by?: By;
 }
 
 /** Create a run without a turn. */
@@ -124,6 +129,9 @@ export interface CreateMessage {
   readonly input: Json;
   readonly metadata: JsonObject;
   readonly key?: string;
+  /** Absent for `default`. */
+  readonly owner?: string;
+  readonly by?: By;
 }
 
 /** Create the run in which the actor of a renewed run continues, unless it exists. */
@@ -138,6 +146,7 @@ export interface ForkMessage {
   readonly after: number;
   /** The question before which the copy of the open turn ends, and the request of that copy. */
   readonly turn?: { readonly waitId: number; readonly requestId: RequestId };
+  readonly by?: By;
 }
 
 /** A client has stored a file in the run. */

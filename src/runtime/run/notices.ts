@@ -10,6 +10,7 @@ import { WATCH, actorNameOf, wantsEnd } from "../agent/watchers.ts";
 import type { WatchingActor } from "../agent/watchers.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import { toOwned } from "../../ports/principal.ts";
 import { readEvent } from "../replay/accepted.ts";
 import { HOPS_LIMIT, nextHops } from "../replay/actor-request.ts";
 import type { RunContext } from "../run-context.ts";
@@ -210,6 +211,7 @@ export class Notices {
       },
       sender: { agent, ...(key !== undefined && { key }), run_id: runId },
       acceptedAt: Date.parse(cause.ts),
+      ...toOwned(this.#ledger.owner),
     };
   }
 

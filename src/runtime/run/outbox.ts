@@ -164,7 +164,7 @@ export class Outbox {
 
   async #reply({ requestId, event: id }: OutboxMark): Promise<void> {
     const { log, mail } = this.#context;
-    const entry = await log.lookup(requestId);
+    const entry = await log.lookup(requestId, this.#ledger.owner);
     if (entry === undefined) return;
     const { sender, callId, request } = await readAccepted(log, entry);
     if (sender === undefined || callId === undefined) return;
@@ -185,7 +185,7 @@ export class Outbox {
 
   async #acceptedOf(requestId: RequestId): Promise<AcceptedRequest | undefined> {
     const { log } = this.#context;
-    const entry = await log.lookup(requestId);
+    const entry = await log.lookup(requestId, this.#ledger.owner);
     return entry && readAccepted(log, entry);
   }
 }

@@ -157,7 +157,7 @@ export async function takeOver(
   // The message may have arrived twice.
   if (ledger.begun) return [];
   const { initialInput: input, metadata } = source;
-  ledger.begin(agent, input, metadata, undefined);
+  ledger.begin(agent, input, metadata, { owner: source.owner });
   ledger.name(agent, key, sourceId);
   const speaker = ledger.speakerOf({ requestId: null, agent });
   ledger.recorder.event(speaker, { type: "RunCreated", input, metadata, key, continues: sourceId });
@@ -167,8 +167,14 @@ export async function takeOver(
   if (scheduled) ledger.change({ type: "Scheduled", ...scheduled });
   if (watchers.length > 0)
     ledger.change({ type: "Watchers", watchers: watchers.map((watcher) => ({ ...watcher, since: 0 })) });
-  const carried = messages.map(({ message_id: messageId, name, body, sender, hops }) =>
-    ledger.carry(speaker, messageId, { name, body, ...(sender && { sender }), ...(hops && { hops }) }),
+  const carried = messages.map(({ message_id: messageId, name, body, sender, hops, by }) =>
+    ledger.carry(speaker, messageId, {
+      name,
+      body,
+      ...(sender && { sender }),
+      ...(hops && { hops }),
+      ...(by && { by }),
+    }),
   );
   ledger.save("now", idleSince);
   return carried.slice(newest.length);

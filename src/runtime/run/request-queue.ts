@@ -1,5 +1,6 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { Mailbox, isFromActor } from "../activation/mailbox.ts";
@@ -145,7 +146,7 @@ export class RequestQueue {
     const { runId, phase } = ledger;
     const after = ledger.recorder.head;
     const removed = this.#admit(accepted);
-    this.#begin(agent, request.key, request.input, request.request_metadata ?? {});
+    this.#begin(accepted, request.key, request.input, request.request_metadata ?? {});
     ledger.accept(accepted);
     for (const each of removed) this.#endRemoved(each, requestId);
     telemetry.accepted(agent);
@@ -169,7 +170,17 @@ export class RequestQueue {
     return this.#take(message);
   }
 
-  #take({ messageId, agent, name, body, key, sender, hops }: Omit<IncomingMessage, "kind">): RunReceipt {
+  #take({
+    messageId,
+    agent,
+    name,
+    body,
+    key,
+    sender,
+    hops,
+    owner,
+    by,
+  }: Omit<IncomingMessage, "kind">): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;
@@ -180,7 +191,7 @@ export class RequestQueue {
     const bytes = byteLength(JSON.stringify(body));
     const hasReader = isForRun || this.input.awaits(name);
     const dropped = hasReader ? [] : this.#inbox.makeRoom({ name, body, bytes }, served);
-    this.#begin(agent, key, null, {});
+    this.#begin({ agent, owner }, key, null, {});
     if (dropped.length > 0) ledger.change({ type: "Dropped", ids: dropped });
     const speaker = ledger.speakerOf({ requestId: this.slot.requestId ?? null, agent });
     const { text: event, ...message } = ledger.receive(speaker, messageId, {
@@ -188,6 +199,7 @@ export class RequestQueue {
       body,
       ...(sender && { sender }),
       ...(hops && agent === TOPIC_AGENT && { hops }),
+      ...(by && { by }),
     });
     if (!isForRun) {
       this.#inbox.add(message);
@@ -201,7 +213,7 @@ export class RequestQueue {
   async schedule({ agent, key, text, now }: ScheduleMessage): Promise<RunReceipt> {
     const ledger = this.#ledger;
     if (this.#renewal.concerns()) await this.#renewal.check();
-    this.#begin(agent, key, null, {});
+    this.#begin({ agent }, key, null, {});
     if (ledger.state.scheduled?.text !== text) {
       ledger.change({ type: "Scheduled", text, since: now });
       ledger.save();
@@ -230,7 +242,9 @@ export class RequestQueue {
   async postAll({ items }: PostsMessage): Promise<RunReceipt> {
     const ledger = this.#ledger;
     await ledger.committed();
-    const entries = await Promise.all(items.map(({ requestId }) => this.#context.log.lookup(requestId)));
+    const entries = await Promise.all(
+      items.map(({ requestId }) => this.#context.log.lookup(requestId, this.#ledger.owner)),
+    );
     const results: (PostRefusal | null)[] = [];
     for (const [index, accepted] of items.entries()) {
       try {
@@ -293,7 +307,7 @@ export class RequestQueue {
     const open = this.#ledger.state.open.find(({ accepted }) => accepted.requestId === requestId);
     // A request that has just ended is found in the log once its end is committed.
     if (open === undefined) await this.#ledger.committed();
-    const entry = open ? undefined : await log.lookup(requestId);
+    const entry = open ? undefined : await log.lookup(requestId, this.#ledger.owner);
     if (entry === undefined && open === undefined) return undefined;
     if (entry) checkKept(entry);
     const first = open ? open.accepted.sender : entry && (await readSender(log, entry));
@@ -310,9 +324,9 @@ export class RequestQueue {
     const { callId: _, ...unwanted } = accepted;
     const after = ledger.recorder.head;
     const { input, key } = accepted.request;
-    this.#begin(agent, key, input, {});
+    this.#begin(accepted, key, input, {});
     ledger.accept(unwanted);
-    const event = ledger.cancelUnstarted(unwanted, this.#versionOf(agent), false);
+    const event = ledger.cancelUnstarted(unwanted, this.#versionOf(agent), { isQueued: false });
     ledger.save();
     return toRunReceipt(ledger.runId, after, { requestId, event });
   }
@@ -335,7 +349,11 @@ export class RequestQueue {
     if (answered) return toRunReceipt(runId, answered.id - 1, { requestId: asked, event: answered.text });
     // The commit of an earlier answer may still be pending.
     await ledger.committed();
-    const earlier = await findAnswer(this.#context.log, runId, asked, given);
+    const earlier = await findAnswer(
+      this.#context.log,
+      { runId, requestId: asked, owner: ledger.owner },
+      given,
+    );
     return {
       ...toRunReceipt(runId, earlier.id - 1, { requestId: asked, event: earlier.text }),
       replayed: true,
@@ -343,20 +361,20 @@ export class RequestQueue {
   }
 
   /** Cancels a started or queued request. */
-  async cancel(requestId: RequestId): Promise<RunReceipt> {
+  async cancel(requestId: RequestId, by?: By): Promise<RunReceipt> {
     const ledger = this.#ledger;
     const { runId } = ledger;
     const after = ledger.recorder.head;
     const queued = this.#mailbox.remove((accepted) => accepted.requestId === requestId);
     if (queued) {
-      const event = ledger.cancelUnstarted(queued, this.#versionOf(queued.agent), true);
+      const event = ledger.cancelUnstarted(queued, this.#versionOf(queued.agent), { isQueued: true, by });
       ledger.save();
       return toRunReceipt(runId, after, { requestId, event });
     }
     if (this.slot.requestId === requestId) {
       const { canceling } = ledger.started ?? {};
       if (canceling === undefined)
-        return toRunReceipt(runId, after, { requestId, event: this.slot.cancel() });
+        return toRunReceipt(runId, after, { requestId, event: this.slot.cancel(by) });
       // Its cleanup steps run already, and a second cancel does not stop them.
       await ledger.committed();
       const event = await readEvent(this.#context.log, { runId, requestId }, canceling.id);
@@ -400,10 +418,15 @@ export class RequestQueue {
   }
 
   /** Creates the row of a new run. */
-  #begin(agent: string, key: string | undefined, input: Json, metadata: JsonObject): void {
+  #begin(
+    { agent, owner }: { readonly agent: string; readonly owner?: string | undefined },
+    key: string | undefined,
+    input: Json,
+    metadata: JsonObject,
+  ): void {
     const ledger = this.#ledger;
     if (ledger.begun) return;
-    ledger.begin(agent, input, metadata, this.#context.agents.configOf(agent));
+    ledger.begin(agent, input, metadata, { config: this.#context.agents.configOf(agent), owner });
     if (key !== undefined) ledger.name(agent, key);
   }
 
@@ -473,7 +496,7 @@ function isByKey({ request: { key, run_id: runId } }: AcceptedRequest): boolean 
 /** A tell as a message, if it names one; `undefined` for a request that starts a turn. */
 function toToldMessage(
   agent: Agent | undefined,
-  { requestId: messageId, request, callId, sender }: AcceptedRequest,
+  { requestId: messageId, request, callId, sender, owner, by }: AcceptedRequest,
 ): Omit<IncomingMessage, "kind"> | undefined {
   // Only a tell can be a message: an ask waits for the output of a turn.
   if (agent === undefined || callId !== undefined || request.type !== "OperationRequest") return undefined;
@@ -487,6 +510,8 @@ function toToldMessage(
     ...(sender && { sender }),
     ...(key !== undefined && { key }),
     ...(hops && { hops }),
+    ...(owner !== undefined && { owner }),
+    ...(by && { by }),
   };
 }
 

@@ -32,15 +32,19 @@ export async function recordNote(context: RunContext, ledger: RunLedger, note: N
   }
 }
 
-function configure(context: RunContext, ledger: RunLedger, { id, args, isTrial }: ConfigureMessage): number {
+function configure(
+  context: RunContext,
+  ledger: RunLedger,
+  { id, args, isTrial, by }: ConfigureMessage,
+): number {
   const { config } = ledger.state;
   const version = (config?.version ?? 0) + 1;
   const all = { ...config?.args, ...args };
   toJson(all, "the configuration", context.limits.configBytes);
   if (isTrial) return ledger.recorder.head;
   // The configuration of an agent is kept in a hidden run without turns.
-  if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
-  ledger.change({ type: "ConfigRecorded", version, args: all, id });
+  if (!ledger.begun) ledger.begin(NO_AGENT, null, {});
+  ledger.change({ type: "ConfigRecorded", version, args: all, id, ...(by && { by }) });
   // A run can be forked at a point with an older configuration; for an agent only the current one is
   // needed.
   const isConfig = isConfigRun(ledger.runId);
@@ -56,9 +60,9 @@ function configure(context: RunContext, ledger: RunLedger, { id, args, isTrial }
 function create(
   context: RunContext,
   ledger: RunLedger,
-  { agent, input, metadata, key }: CreateMessage,
+  { agent, input, metadata, key, owner }: CreateMessage,
 ): number {
-  ledger.begin(agent, input, metadata, context.agents.configOf(agent));
+  ledger.begin(agent, input, metadata, { config: context.agents.configOf(agent), owner });
   if (key !== undefined) ledger.name(agent, key);
   ledger.recorder.event(ledger.speakerOf({ requestId: null, agent }), {
     type: "RunCreated",
@@ -73,7 +77,7 @@ function create(
 async function fork(
   context: RunContext,
   ledger: RunLedger,
-  { source: sourceId, after, turn }: ForkMessage,
+  { source: sourceId, after, turn, by }: ForkMessage,
 ): Promise<number> {
   const { agents, files, log } = context;
   const source = await log.run(sourceId);
@@ -81,13 +85,15 @@ async function fork(
   const { runId: target } = ledger;
   const forked = turn && (await readForkedTurn(context, source, turn.waitId));
   // The run is hidden until its history is complete.
-  if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, undefined);
+  const { owner } = source;
+  if (!ledger.begun) ledger.begin(NO_AGENT, null, {}, { owner });
   ledger.save();
   const history = forked ? { after: forked.started - 1, state: forked.before } : { after };
-  await copyHistory(context, ledger, { source, target, ...history });
+  await copyHistory(context, ledger, { source, target, by, ...history });
   const forkedFrom = { forked_from: { run_id: sourceId, id: after } };
   const config = after === 0 ? agents.configOf(source.agent) : undefined;
-  ledger.begin(source.agent, source.initialInput, { ...source.metadata, ...forkedFrom }, config);
+  const metadata = { ...source.metadata, ...forkedFrom };
+  ledger.begin(source.agent, source.initialInput, metadata, { config, owner });
   if (forked === undefined || turn === undefined) {
     ledger.save("due");
     return after;

@@ -293,7 +293,7 @@ export class Run implements RecorderListener {
         if (message.requestId === undefined && this.#renewal.concerns()) await this.#renewal.check();
         return this.#requests.resume(message.requestId, message);
       case "cancel":
-        return this.#requests.cancel(message.requestId);
+        return this.#requests.cancel(message.requestId, message.by);
       case "end":
         return this.#requests.end(message.requestId);
       case "message":

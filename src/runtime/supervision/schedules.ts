@@ -1,5 +1,6 @@
 import { toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
+import { DEFAULT_OWNER } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { backoffMs } from "../../shared/backoff.ts";
@@ -116,7 +117,7 @@ class ScheduleTimer {
     const { key, name, operation, input, overlap } = this.#schedule;
     const agent = this.#agent.name;
     const requestId = toRequestId(agent, this.#schedule, at);
-    if ((await log.lookup(requestId)) === undefined) {
+    if ((await log.lookup(requestId, DEFAULT_OWNER)) === undefined) {
       const request: OperationRequest = {
         type: "OperationRequest",
         operation,
@@ -155,7 +156,8 @@ class ScheduleTimer {
   #toRun(send: (runId: RunId) => Promise<RunReceipt>): Promise<RunReceipt> {
     const { environment } = this.#context;
     const newId = (): RunId => newRunId(environment);
-    return this.#keyed.send({ agent: this.#agent.name, key: this.#schedule.key }, newId, send);
+    const actor = { owner: DEFAULT_OWNER, agent: this.#agent.name, key: this.#schedule.key };
+    return this.#keyed.send(actor, newId, send);
   }
 
   #report(error: unknown): void {

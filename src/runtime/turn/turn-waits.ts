@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/event-body.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -39,7 +40,7 @@ export async function answerWait(
   turn: ActiveTurn,
   wait: LiveWait,
   given: JsonObject,
-  resumeId: string | undefined,
+  { resumeId, by }: { readonly resumeId: string | undefined; readonly by: By | undefined },
 ): Promise<RecordedEvent | undefined> {
   if (expiredNow(turn, wait)) return undefined;
   const values = toJson(given, "the answer", INPUT_LIMIT_BYTES) as JsonObject;
@@ -51,6 +52,7 @@ export async function answerWait(
     wait_id: wait.waitId,
     request_keys: values,
     ...(resumeId !== undefined && { resume_id: resumeId }),
+    ...(by && { by }),
   };
   return endWait(turn, wait, { ok: true, value: values }, body);
 }

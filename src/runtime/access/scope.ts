@@ -1,0 +1,27 @@
+import { DEFAULT_OWNER, seesAll } from "../../ports/principal.ts";
+import type { Principal } from "../../ports/principal.ts";
+import type { By } from "../../protocol/actors.ts";
+
+/** Whose things a caller works with. */
+export interface Scope {
+  /** The owner of what the caller makes, and of the keys and request ids that it names. */
+  readonly owner: string;
+  /** Whether it also works with the things of all other owners. */
+  readonly seesAll: boolean;
+  /** Who it is; absent for the program that made the runtime. */
+  readonly by?: By;
+}
+
+/** The scope of the program that made the runtime. */
+export const TRUSTED: Scope = { owner: DEFAULT_OWNER, seesAll: true };
+
+/** What a principal works with. */
+export function toScope(principal: Principal): Scope {
+  const { id, owner, name } = principal;
+  return { owner, seesAll: seesAll(principal), by: { id, ...(name !== undefined && { name }) } };
+}
+
+/** The owner that the log is asked for; `undefined` for all. */
+export function ownerIn({ owner, seesAll: isAll }: Scope): string | undefined {
+  return isAll ? undefined : owner;
+}
