@@ -142,7 +142,7 @@ export class Releases {
     await Promise.resolve();
     while (this.#runs.length > 0) {
       const items = this.#runs.splice(0, AT_ONCE).map(({ runId, epoch }) => [runId, epoch]);
-      await this.#database.ask("SELECT troupe.release_1($1)", [JSON.stringify(items)]).catch(() => {
+      await this.#database.ask(RELEASE, [JSON.stringify(items)]).catch(() => {
         // A database that has not answered for the whole time of `ask` does not get the others one after the other.
         this.#runs.length = 0;
       });
@@ -152,3 +152,9 @@ export class Releases {
 }
 
 const AT_ONCE = 500;
+
+/**
+ * Does not wait for a sync of the disk, which would cost more than the rest. After a crash of the database a run can have the owner
+ * that has released it, and the next claim replaces that one.
+ */
+const RELEASE = "SELECT set_config('synchronous_commit', 'off', true), troupe.release_1($1)";
