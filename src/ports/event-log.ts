@@ -66,6 +66,9 @@ export interface EventLog {
    */
   readonly reliableTail: boolean;
 
+  /** True when the texts of several runs in one commit share a row, so that those of one more run cost hardly anything. */
+  readonly sharesRows?: boolean;
+
   /**
    * Claims a known or new run and fences its previous owner. Fails with `Owned`, and changes nothing, if the owner is one
    * of the nodes of `unlessOwnedBy`.

@@ -18,10 +18,11 @@ export interface Gathering {
  * so on a busy server texts that come at the pace of a model wait for those that follow. On an idle one none waits.
  *
  * The load is the number of runs that speak: each of them would commit every text. The window is as long as it must be for
- * the process to make 400 such commits a second, up to a maximum. With the first text after three quarters of that time it is full:
- * a timer that closes a window between two texts has kept those before waiting for nothing. A full window closes with the next
- * commit of any run, or after 1.4 times its length, so that one commit has what several runs say. Where a commit costs nothing, a
- * window is full after its whole length, and closes at once.
+ * the process to make 400 such commits a second, up to a maximum. With the first text after that time it is full: a timer that
+ * closes a window between two texts has kept those before waiting for nothing. A full window closes with the next commit of any
+ * run, or after 1.4 times its length, so that one commit has what several runs say. Where the texts of several runs share a row,
+ * a window is full earlier, because its texts cost the log hardly anything in a commit that is made anyway; where a commit costs
+ * nothing, a full window closes at once.
  */
 export class TextWindow {
   readonly #environment: Environment;
@@ -40,11 +41,15 @@ export class TextWindow {
   #stopTimer: (() => void) | undefined;
 
   /** `maxMs` is the longest window, in milliseconds; 0 for none. */
-  constructor(environment: Environment, { durability }: Pick<EventLog, "durability">, maxMs: number) {
+  constructor(
+    environment: Environment,
+    { durability, sharesRows = false }: Pick<EventLog, "durability" | "sharesRows">,
+    maxMs: number,
+  ) {
     this.#environment = environment;
     this.#maxMs = maxMs;
     this.#closesAtOnce = durability === "memory";
-    this.#fullAfter = this.#closesAtOnce ? 1 : FULL;
+    this.#fullAfter = sharesRows ? FULL_SHARED : 1;
   }
 
   /**
@@ -152,8 +157,8 @@ const PERIOD_MS = 100;
 /** How much each further run that speaks makes the window longer, in milliseconds. */
 const MS_FOR_EACH = 2.5;
 
-/** After this many times its length a window is full, where a commit costs something. */
-const FULL = 0.75;
+/** After this many times its length a window is full where the texts of several runs share a row. */
+const FULL_SHARED = 0.75;
 
 /** A window closes after this many times its length if no commit has taken its texts. */
 const LATEST = 1.4;

@@ -269,6 +269,7 @@ export function sqliteLog(
     ...index,
     durability,
     reliableTail: true,
+    sharesRows: true,
     claim,
     append(cursor, batch) {
       try {

@@ -146,21 +146,27 @@ test("where a commit costs something, a full window waits for one, or until its 
 
 test("a full window closes with the commit of another run", async () => {
   const { environment, commits, ask, close } = await talk({ texts: 5, engine: { durability: "full" } });
-  // The window opens with the second text, and the fourth is the first that comes 37.5 ms later.
-  await environment.advance(61);
+  await environment.advance(81);
   expect(commits.at(-1)).toBe("0 ms: TextOutput");
   await ask("another");
-  expect(commits.at(-1)).toBe("61 ms: TextOutput TextOutput TextOutput");
+  expect(commits.at(-1)).toBe("81 ms: TextOutput TextOutput TextOutput TextOutput");
   await close();
 });
 
-test("a window that is not full does not close with the commit of another run", async () => {
-  const { environment, commits, ask, close } = await talk({ texts: 5, engine: { durability: "full" } });
-  await environment.advance(41);
-  await ask("another");
-  expect(commits.at(-1)).toBe("0 ms: TextOutput");
-  await close();
-});
+test.each([
+  { sharesRows: false, last: "0 ms: TextOutput" },
+  { sharesRows: true, last: "61 ms: TextOutput TextOutput TextOutput" },
+])(
+  "a window is full earlier if the texts of several runs share a row: $sharesRows",
+  async ({ last, ...own }) => {
+    const engine = { durability: "full", ...own } as const;
+    const { environment, commits, ask, close } = await talk({ texts: 5, engine });
+    await environment.advance(61);
+    await ask("another");
+    expect(commits.at(-1)).toBe(last);
+    await close();
+  },
+);
 
 test("without a window each text is committed when it is said, on a busy server too", async () => {
   const { environment, commits, close } = await talk({ texts: 2, options: { textWindowMs: 0 } });
