@@ -60,7 +60,7 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   const proxy = await openProxy(await postgresUrl());
   const log = await open({ url: proxy.url });
   log.release(await startRun(log, "run", 2));
-  proxy.loseAnswersTo("claim_2");
+  proxy.loseAnswersTo("claim_3");
   const { cursor } = await log.claim(asRunId("run"), { unlessOwnedBy: ["other"] });
   proxy.loseAnswersTo("read_1");
   expect((await log.read(asRunId("run"), { after: 0, records: true })).head).toBe(2);
@@ -335,7 +335,9 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP TABLE ${schema}.version, ${schema}.version_file;
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
-    DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2`);
+    DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3;
+    DROP INDEX ${schema}.wait_owner;
+    ALTER TABLE ${schema}.run DROP COLUMN belongs_to`);
   const log = await openSchema(schema);
   onTestFinished(() => log.close());
   const { cursor } = await log.claim(asRunId("run-1"));
@@ -347,7 +349,7 @@ test("nodes that open an empty database at once create its tables once", async (
   const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));
   onTestFinished(() => Promise.all(logs.map((log) => log.close())).then(() => {}));
   expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual(
-    [1, 2, 3, 4].map((version) => ({ version })),
+    [1, 2, 3, 4, 5].map((version) => ({ version })),
   );
   for (const [index, log] of logs.entries()) await startRun(log, `run-${index}`, 1);
   expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);
@@ -376,7 +378,7 @@ async function locked(
   await holder.query(`BEGIN; SELECT FROM ${schemaOf(log)}.run FOR UPDATE`);
   const claimed = claim();
   const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
-  await expect.poll(() => query(waiting, [`%${schemaOf(log)}.claim_2%`])).toHaveLength(1);
+  await expect.poll(() => query(waiting, [`%${schemaOf(log)}.claim_3%`])).toHaveLength(1);
   return {
     claimed,
     async release(text) {
