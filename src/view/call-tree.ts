@@ -72,6 +72,26 @@ export function endSleeps(draft: ViewDraft, requestId: RequestId, moment: Moment
     closeCall(draft, key, { outcome: "success" }, { id: moment.id, ts: until === "" ? moment.ts : until });
 }
 
+/** Ends the sleeps of earlier turns of a request, which went on in a next one: its calls have ids of their own. */
+export function endEarlierSleeps(
+  draft: ViewDraft,
+  requestId: RequestId,
+  callId: string,
+  moment: Moment,
+): void {
+  const sleeps = draft.view.turns.findLast((turn) => turn.requestId === requestId)?.open.sleeps ?? [];
+  for (const key of sleeps) {
+    const call = draft.view.calls.get(key);
+    if (call?.kind === "sleep" && turnOf(call.callId) !== turnOf(callId))
+      closeCall(draft, key, INSIDE, moment);
+  }
+}
+
+/** The first part of the id of a call, which is that of its turn. */
+function turnOf(callId: string): string {
+  return callId.slice(0, callId.indexOf("."));
+}
+
 function close(draft: ViewDraft, key: string, end: CallEnd, moment: Moment): RequestId | undefined {
   const call = draft.call(key);
   if (call === undefined || call.outcome !== undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { Mutable, ViewDraft } from "./draft.ts";
 import { baseOf, given, eventPlace } from "./event.ts";
 import type { SentEventOf, SentEvent } from "./event.ts";
-import { closeCall, addCall, outcomeOf, restCall } from "./call-tree.ts";
+import { closeCall, addCall, endEarlierSleeps, outcomeOf, restCall } from "./call-tree.ts";
 import type { CallEnd } from "./call-tree.ts";
 import { addPart, dropTexts, endTextsOf } from "./parts.ts";
 import { callKey } from "./run-view.ts";
@@ -22,6 +22,7 @@ export function beginCall(
 ): void {
   const { requestId, agent, depth, at, actor } = eventPlace(event);
   if (requestId === null) return;
+  endEarlierSleeps(draft, requestId, callId, momentOf(event));
   const call: CallView = {
     attempt: 1,
     ...fields,

@@ -59,6 +59,8 @@ export class Actor implements ActorContext {
   readonly files: Artifact[] = [];
   /** Whether it runs the cleanup steps of its turn. */
   readonly isCleanup: boolean;
+  /** Whether its code has called `turn.continueAs`. */
+  isContinued = false;
   /** The actor on another server that the agent is asked or told as. */
   remoteActor: RemoteActor | undefined;
   /** The tells that the handler has sent. The actor ends when all of them have arrived. */
@@ -265,6 +267,10 @@ export class Actor implements ActorContext {
         : { value: whole, files: [] };
       if (this.tells.length > 0) await Promise.allSettled(this.tells);
       this.#checkAwaited();
+      if (this.isContinued && !(returned instanceof Continuation))
+        throw new Error(
+          `agent ${this.agent.name} called turn.continueAs and did not return it: return turn.continueAs(…)`,
+        );
       if (returned instanceof Continuation && continued) {
         const { name: next, operation: to, input: given } = returned.asked;
         await parseWith(to.input, copyJson(given), `the input of ${next}`);

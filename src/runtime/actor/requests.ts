@@ -125,6 +125,11 @@ const PLACE_BYTES = 1_024;
  */
 export function checkTold(agent: Agent, name: string): void {
   const isKnown = name === CHAT || Object.hasOwn(agent.operations, name) || isMessageName(agent, name);
+  if (Object.hasOwn(agent.operations, name) && agent.operations[name]?.read === true)
+    throw new AgentError(
+      "invalid_request",
+      `operation ${name} of agent ${agent.name} only reads, so it cannot be scheduled: nobody would get its answer`,
+    );
   if (isKnown || agent.remote) return;
   const names = [...operationNames(agent), ...Object.keys(agent.messages ?? {})];
   throw new AgentError("not_found", `agent ${agent.name} has no operation or message ${name}`, {

@@ -272,6 +272,7 @@ export class TurnHandle implements ToolTurn {
       );
     const invocation = toInvocation(agent, operation, toJson(input, `the input of ${agent.name}`));
     if (invocation === undefined) throw new AgentError("invalid_request", noChat(agent));
+    this.#actor.isContinued = true;
     return new Continuation(invocation) as never;
   }
 

@@ -13,6 +13,9 @@ const AT_ONCE = 16;
 /** How many more wait for their turn. */
 const WAITING = 1_000;
 
+/** How often the use of an actor is written in the time after which it is removed. */
+const NOTED_IN = 10;
+
 /** The operations that read a run: they run at once, beside its turns and whatever those wait for, and write nothing. */
 export class Reads {
   readonly #context: RunContext;
@@ -54,8 +57,18 @@ export class Reads {
       machine: agent.machine && this.#slot.machineState,
     });
     // What it has read counts when it is committed. A turn that is replayed has changed nothing yet.
-    if (!ledger.recorder.isPaused) await ledger.committed();
+    if (!ledger.recorder.isPaused) {
+      this.#noteUse(agent.expireMs);
+      await ledger.committed();
+    }
     return event;
+  }
+
+  /** A read counts as use of an actor that is removed when it is idle. It is written now and then, and is no event. */
+  #noteUse(expireMs: number | undefined): void {
+    const ledger = this.#ledger;
+    const { updatedAt = Infinity } = ledger;
+    if (expireMs !== undefined && ledger.now - updatedAt >= expireMs / NOTED_IN) ledger.save();
   }
 
   async #enter(): Promise<void> {

@@ -1,5 +1,6 @@
 import { createRuntime, defineAgent, defineTool, memoryLog, operation } from "troupe";
 import type { Event } from "troupe/protocol";
+import { project } from "troupe/projection";
 import { manualEnvironment } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -193,3 +194,53 @@ function withoutAttempts(events: readonly Event[]): readonly object[] {
     .filter((event) => event.type !== "ToolCall" || (event.attempt ?? 1) === 1)
     .map(({ ts: _ts, run_id: _run, id: _id, ...event }) => event);
 }
+
+test("a continueAs that is not returned is an error, not a turn that ends well", async () => {
+  const forgetful = defineAgent({
+    name: "forgetful",
+    purpose: "Forgets to return.",
+    operations: (own) => ({
+      go: own({
+        input: z.object({}),
+        run(_input, turn): string {
+          const go = (): string => turn.continueAs("go", {});
+          return go().length > 0 ? "over" : "";
+        },
+      }),
+    }),
+  });
+  const host = new TestHost({ agents: [forgetful] });
+  await host.ask("forgetful", { type: "OperationRequest", operation: "go", input: {}, request_id: asked });
+  expect((await host.events(asked)).at(-1)).toMatchObject({
+    finish_reason: "error",
+    error: { message: expect.stringContaining("return turn.continueAs") as string },
+  });
+});
+
+test("what shows a run keeps no sleep of an earlier turn of a request", async () => {
+  const napper = defineAgent({
+    name: "napper",
+    purpose: "Leaves a sleep behind in each turn.",
+    operations: (own) => ({
+      nap: own({
+        input: z.object({ left: z.number() }),
+        async run({ left }, turn): Promise<unknown> {
+          void turn.sleep(3_600_000).catch(() => {});
+          await turn.sleep(2_000);
+          return left > 0 ? turn.continueAs("nap", { left: left - 1 }) : turn.sleep(10_000_000);
+        },
+      }),
+    }),
+  });
+  const host = new TestHost({ agents: [napper] });
+  await host.ask("napper", {
+    type: "OperationRequest",
+    operation: "nap",
+    input: { left: 5 },
+    request_id: asked,
+  });
+  for (let turns = 0; turns < 6; turns += 1) await host.environment.advance(2_000);
+  const view = project(await host.events(asked));
+  // That of the newest turn, and the one that it waits for.
+  expect(view.turns[0]?.open.sleeps).toHaveLength(2);
+});

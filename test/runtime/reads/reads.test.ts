@@ -219,3 +219,63 @@ test("an actor whose run was renewed is read in its new run, by clients and by t
   await host.ask("caller", { type: "ChatRequest", input: "", request_id: "asked" });
   expect(await host.runtime.status("asked")).toMatchObject({ result: "6" });
 });
+
+test("a read counts as use of an actor that is removed when it is idle", async () => {
+  const agent = defineAgent({
+    name: "kept",
+    purpose: "Is removed when nobody uses it.",
+    memorySchema: z.number().default(0),
+    expireMs: 3_600_000,
+    operations: (operation) => ({
+      add: operation({ input: nothing, run: (_input, turn) => turn.memory.set(turn.memory.get() + 1) }),
+      count: operation({ read: true, input: nothing, run: (_input, turn) => turn.memory.get() }),
+    }),
+  });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("kept", ask("add"));
+  const { runs } = await host.runtime.runs({ limit: 1 });
+  const before = (await host.events(runs[0]?.run_id ?? "")).length;
+  for (let half = 0; half < 6; half += 1) {
+    await host.environment.advance(1_800_000);
+    expect(await countOf(host, agent)).toBe(1);
+  }
+  expect(await host.events(runs[0]?.run_id ?? "")).toHaveLength(before);
+  await host.environment.advance(5 * 3_600_000);
+  expect(await countOf(host, agent)).toBe(0);
+});
+
+test("an operation that only reads cannot be scheduled", async () => {
+  const read = operation({ read: true, input: nothing, run: () => 1 });
+  expect(() =>
+    defineAgent({
+      name: "timed",
+      purpose: "Is read at fixed times.",
+      operations: { read },
+      schedules: { often: { cron: "* * * * *", operation: "read" } },
+    }),
+  ).toThrow("schedule often of agent timed calls the operation read, which only reads");
+  const agent = defineAgent({
+    name: "later",
+    purpose: "Is read later.",
+    operations: (own) => ({
+      read: own({ read: true, input: nothing, run: () => 1 }),
+      go: own({
+        input: nothing,
+        async run(_input, turn): Promise<string> {
+          return turn
+            .schedule(turn.actor(agent as never, turn.self), "read" as never, {} as never, { afterMs: 1 })
+            .then(
+              () => "scheduled",
+              (error: unknown) => (error as Error).message,
+            );
+        },
+      }),
+    }),
+  });
+  const host = new TestHost({ agents: [agent] });
+  await host.ask("later", { ...ask("go", {}, "go") });
+  expect((await host.events("go")).at(-1)).toMatchObject({
+    output:
+      "operation read of agent later only reads, so it cannot be scheduled: nobody would get its answer",
+  });
+});
