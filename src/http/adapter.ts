@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { GuardedWire } from "./guards/guards.ts";
 import type { AppEnv } from "./messages/app-env.ts";
 import type { RefusingWire } from "./messages/refusal.ts";
-import type { Host, Place } from "./routes/host.ts";
+import type { Place, SharedHost } from "./routes/host.ts";
 
 /**
  * Another HTTP protocol for the same runtime: a wire besides the native one. It keeps nothing of its own; everything it
@@ -16,7 +16,7 @@ export interface Adapter extends RefusingWire, GuardedWire {
    * handler of a path that is also a native one either claims the request with `c.set("wire", name)`, so that it is
    * refused in the wire's words, or passes it on with `next()`.
    */
-  addRoutes(app: Hono<AppEnv>, host: Host, place: Place): void;
+  addRoutes(app: Hono<AppEnv>, host: SharedHost, place: Place): void;
   /**
    * Whether an own path needs no token. It is also served under any IP address, as health checks use them. Default: no
    * path.

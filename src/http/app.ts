@@ -27,12 +27,14 @@ import { agentHandlers } from "./routes/agent-routes.ts";
 import { addAnswerPages, isAnswerLink, isAnswerPath } from "./routes/answer-pages.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
-import type { Host, Place } from "./routes/host.ts";
+import { createHost, perHost } from "./routes/host.ts";
+import type { Host, Place, SharedHost } from "./routes/host.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
 import { serverHandlers } from "./routes/server-routes.ts";
 import { TOPIC_AGENT } from "../runtime/agent/topic.ts";
+import type { ServerState } from "./routes/server-routes.ts";
 import { hasUnservedRuns } from "./routes/unserved.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
@@ -81,8 +83,7 @@ export function createApp(
     isOwn: isInspection,
     report: metrics.refused,
   });
-  const host: Host = {
-    runtime,
+  const host = createHost(runtime, {
     streams: new OpenStreams(streamOptions),
     waits: new PendingReplies(),
     report: metrics.fault,
@@ -90,35 +91,34 @@ export function createApp(
     bodyLimitBytes,
     fileLimitBytes,
     ...(guard.authenticate && { authenticate: guard.authenticate }),
-  };
+  });
   signal?.addEventListener("abort", () => {
     host.streams.close();
     host.waits.close();
   });
   // An app for another protocol can share the metrics; there is one set of gauges.
-  if (native) watch(metrics, host);
+  if (native) watch(metrics, runtime, host);
 
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(limitStalledReaders(host.streams.times.stallMs));
   app.use(guard.handler);
   if (console) {
     addConsole(app, console, host.mount, signIn);
-    addInspection(app, runtime, console.version);
+    addInspection(app, host, console.version);
   }
   if (native) {
     checkRoots({ name: "native", roots: [ANSWER_LINKS] }, runtime);
-    addAnswerPages(app, host);
-    addOpenTurns(app, runtime);
+    addAnswerPages(app, host, runtime.answerLinks);
+    addOpenTurns(app, host);
   }
-  const cursors = new PollCursors();
   const addPlaces = (to: Hono<AppEnv>, places: readonly Place[]): void => {
     // The first matching route is called first: an adapter can take or pass on a request to a native path.
     for (const place of places) for (const adapter of adapters) adapter.addRoutes(to, host, place);
-    if (native) for (const place of places) addPlace(to, host, place, cursors);
+    if (native) for (const place of places) addPlace(to, host, place);
   };
   const state = { metrics, isStopping: (): boolean => signal?.aborted === true };
   addPlaces(app, placesOf(runtime));
-  if (native) addRoutes(app, "", serverRoutes, { ...serverHandlers(host, state), ...oneRunHandlers(host) });
+  if (native) addServer(app, host, state);
   const wireRoots = adapters.flatMap((adapter) => adapter.roots);
   const toError = (thrown: unknown, c: Context<AppEnv>): Response => {
     if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
@@ -129,7 +129,7 @@ export function createApp(
     return refuse(c, error, { headers });
   };
   app.all("*", async (c, next) => {
-    const agent = await unservedIn(pathIn(c), runtime, wireRoots);
+    const agent = await unservedIn(c, host, wireRoots);
     if (agent === undefined) return next();
     const unserved = new Hono<AppEnv>({ getPath: pathOf });
     unserved.use((inner, proceed) => {
@@ -148,14 +148,16 @@ export function createApp(
 
 /** The agent in a path that is not in the list of agents, and has runs here: one that is no longer served, or that of topics. */
 async function unservedIn(
-  path: string,
-  runtime: Runtime,
+  c: Context<AppEnv>,
+  host: SharedHost,
   roots: readonly string[],
 ): Promise<string | undefined> {
-  const [, first = "", second = ""] = path.split("/");
+  const [, first = "", second = ""] = pathIn(c).split("/");
   const agent = roots.includes(first) ? second : first;
   const isPlace = roots.includes(first) || roots.includes(second) || endpoints.includes(second);
-  return isPlace && (agent === TOPIC_AGENT || (await hasUnservedRuns(runtime, agent))) ? agent : undefined;
+  if (!isPlace || c.get("principal") === undefined) return undefined;
+  if (agent === TOPIC_AGENT) return agent;
+  return (await hasUnservedRuns(host.as(c).runtime, agent)) ? agent : undefined;
 }
 
 /** An agent with the name of a root would be hidden by the adapter's routes, or hide them. */
@@ -167,16 +169,34 @@ function checkRoots({ name, roots }: Pick<Adapter, "name" | "roots">, { agents }
   });
 }
 
-function addPlace(app: Hono<AppEnv>, host: Host, place: Place, cursors: PollCursors): void {
-  addRoutes(app, place.path, agentRoutes, {
+function addPlace(app: Hono<AppEnv>, shared: SharedHost, place: Place): void {
+  const handlersOf = perHost(shared, (host) => ({
     ...agentHandlers(host, place),
-    ...eventHandlers(host, place, cursors),
+    ...eventHandlers(host, place, cursorsOf(host)),
     ...runHandlers(host, place),
     ...artifactHandlers(host),
-  });
+  }));
+  addRoutes(app, place.path, agentRoutes, handlersOf);
 }
 
-function watch(metrics: Metrics, { runtime, streams }: Host): void {
+function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): void {
+  const { run, removeRun, forkRun, retryRun, endRun, erase, ...server } = serverRoutes;
+  // Health checks are requests of nobody.
+  const handlers = serverHandlers(shared, state);
+  addRoutes(app, "", server, () => handlers);
+  addRoutes(app, "", { run, removeRun, forkRun, retryRun, endRun, erase }, perHost(shared, oneRunHandlers));
+}
+
+/** The positions of the readers of one principal. */
+function cursorsOf(host: Host): PollCursors {
+  const cursors = CURSORS.get(host) ?? new PollCursors();
+  CURSORS.set(host, cursors);
+  return cursors;
+}
+
+const CURSORS = new WeakMap<Host, PollCursors>();
+
+function watch(metrics: Metrics, runtime: Runtime, { streams }: SharedHost): void {
   metrics.watch("troupe_streams", "Open streams.", () => streams.size);
   metrics.watch("troupe_active_runs", "Runs in memory.", () => runtime.health().activeRuns);
   if (runtime.health().figures) watchNode(metrics, runtime);

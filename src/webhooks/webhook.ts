@@ -5,6 +5,8 @@ import type { AppEnv } from "../http/messages/app-env.ts";
 import { bodyChunks } from "../http/messages/body.ts";
 import { toProblem } from "../http/messages/problem.ts";
 import { reply } from "../http/messages/reply.ts";
+import { DEFAULT_OWNER } from "../ports/principal.ts";
+import type { Principal } from "../ports/principal.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import { sha256 } from "../shared/sha256.ts";
@@ -31,6 +33,8 @@ export interface WebhookInOptions {
   /** The path is `/webhooks/` and this name: 1 to 64 letters, digits, `-` and `_`. */
   readonly name: string;
   readonly agent: string;
+  /** Whose requests they are. Default: the owner `default`. */
+  readonly owner?: string;
   /** Whether a message is from the sender: its own check of the signature. May throw, which also refuses it. */
   readonly verify: (delivery: ForeignDelivery) => boolean | Promise<boolean>;
   /** The request of a message that is from the sender; `undefined` to take it and do nothing. */
@@ -44,7 +48,8 @@ export interface WebhookInOptions {
  * `serve(runtime, { adapters: [webhook({ … })] })`. A delivery that is repeated is one turn, also after a restart.
  */
 export function webhook(options: WebhookInOptions): Adapter {
-  const { name, agent, verify, toRequest, limitBytes = 1_048_576 } = options;
+  const { name, agent, verify, toRequest, limitBytes = 1_048_576, owner = DEFAULT_OWNER } = options;
+  const sender: Principal = { id: `webhook ${name}`, owner, roles: ["user"] };
   if (!/^[\w-]{1,64}$/.test(name)) {
     throw new AgentError("invalid_request", `${JSON.stringify(name)} is not a name of a webhook`);
   }
@@ -72,13 +77,13 @@ export function webhook(options: WebhookInOptions): Adapter {
     owns: (asked) => asked === path,
     open: (asked) => asked === path,
     toRefusal: (error) => ({ body: toProblem(error).body, type: "application/problem+json" }),
-    addRoutes(app, { runtime }, place) {
+    addRoutes(app, host, place) {
       if (place.agent !== undefined) return;
       app.post(path, async (c) => {
         const wanted = await take(c);
         if (wanted === undefined) return reply(c, JSON.stringify({ ignored: true }));
         const { id, operation, input, key } = wanted;
-        const receipt = await runtime.process(agent, {
+        const receipt = await host.as(c, sender).runtime.process(agent, {
           type: "OperationRequest",
           operation,
           input,

@@ -20,7 +20,8 @@ function bodies(chunks: number[]): Adapter {
     roots: ["b"],
     owns: (path) => path.startsWith("/b/"),
     toRefusal: ({ code, message }) => ({ body: JSON.stringify({ code, message }) }),
-    addRoutes(app, { runtime, bodyLimitBytes }, { agent }) {
+    addRoutes(app, host, { agent }) {
+      const { bodyLimitBytes } = host;
       if (agent !== undefined) return;
       app.post("/b/json", async (c) => {
         const value = await readJson(c, bodyLimitBytes, { optional: true });
@@ -33,7 +34,9 @@ function bodies(chunks: number[]): Adapter {
           return [fields.get("folder"), form.fileName].filter((part) => part !== undefined).join("/");
         };
         const body = counted(form.body, chunks);
-        const stored = await runtime.upload({ name, mimeType: form.mimeType, body, limitBytes: LIMIT });
+        const stored = await host
+          .as(c)
+          .runtime.upload({ name, mimeType: form.mimeType, body, limitBytes: LIMIT });
         return reply(c, JSON.stringify(stored));
       });
     },

@@ -52,10 +52,10 @@ const wire: Adapter = {
       return replyWithStream(c, host, {
         id,
         open: async (signal) => {
-          const address = await host.runtime.resolve(id);
+          const address = await host.as(c).runtime.resolve(id);
           const forever = c.req.query("forever") !== undefined;
           const after = Number(c.req.query("after") ?? 0);
-          const feed = await host.runtime.follow(address, { after, forever, signal });
+          const feed = await host.as(c).runtime.follow(address, { after, forever, signal });
           return { feed, after, format: counted(c.req.query("endless") !== undefined) };
         },
       });

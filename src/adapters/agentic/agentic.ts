@@ -2,7 +2,8 @@ import type { Adapter } from "../../http/adapter.ts";
 import { readJson } from "../../http/messages/body.ts";
 import { reply } from "../../http/messages/reply.ts";
 import { RunReader } from "../../view/run-reader.ts";
-import type { Runtime } from "../../runtime/api.ts";
+import { perHost } from "../../http/routes/host.ts";
+import type { Host } from "../../http/routes/host.ts";
 import { parseLogin } from "./bodies.ts";
 import { getEvents } from "./get-events.ts";
 import { startThreadTurn, resetThread, answerThread } from "./requests.ts";
@@ -23,7 +24,15 @@ const NAME = "agentic";
  */
 export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
   const login = `${base}/login`;
-  const readers = new WeakMap<Runtime, RunReader>();
+  const readers = new WeakMap<Host, RunReader>();
+
+  /** The views of the runs of a principal, which all agents share. */
+  function readerOf(host: Host): RunReader {
+    const reader = readers.get(host) ?? new RunReader(host.runtime);
+    readers.set(host, reader);
+    return reader;
+  }
+
   return {
     name: NAME,
     roots: base === "" ? ["_discovery", "login"] : [base.slice(1)],
@@ -32,24 +41,22 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
     toRefusal: ({ message, details: { hint } }) => ({
       body: JSON.stringify({ detail: hint === undefined ? message : `${message}; ${hint}` }),
     }),
-    addRoutes(app, host, { path, agent }) {
-      const { runtime, bodyLimitBytes } = host;
+    addRoutes(app, shared, { path, agent }) {
+      const { runtime, bodyLimitBytes } = shared;
       if (agent === undefined) {
         app.get(`${base}/_discovery`, (c) =>
           reply(c, JSON.stringify(runtime.agents.map((name) => `/${name}`))),
         );
         app.post(login, async (c) => {
           const { password } = parseLogin(await readJson(c, bodyLimitBytes, { optional: true }));
-          if (host.authenticate === undefined)
+          if (shared.authenticate === undefined)
             return reply(c, JSON.stringify({ token: crypto.randomUUID() }));
-          await host.authenticate(c, password ?? "");
+          await shared.authenticate(c, password ?? "");
           return reply(c, JSON.stringify({ token: password }));
         });
         return;
       }
-      const reader = readers.get(runtime) ?? new RunReader(runtime);
-      readers.set(runtime, reader);
-      const service: AgenticService = { host, agent, reader };
+      const serviceOf = perHost(shared, (host): AgenticService => ({ host, agent, reader: readerOf(host) }));
       const place = base + path;
       app.get(`${place}/describe`, (c) => {
         const { name, purpose, operations, tools } = runtime.describe(agent);
@@ -59,12 +66,12 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
           JSON.stringify({ name, purpose, endpoints: ENDPOINTS, operations: names, tools, prompts: {} }),
         );
       });
-      app.post(`${place}/process`, (c) => startThreadTurn(c, service));
-      app.post(`${place}/resume`, (c) => answerThread(c, service));
-      app.post(`${place}/reset`, (c) => resetThread(c, service));
-      app.get(`${place}/getevents`, (c) => getEvents(c, service));
-      app.get(`${place}/threads`, (c) => listThreads(c, service));
-      app.get(`${place}/threads/:thread_id/logs`, (c) => threadLogs(c, service));
+      app.post(`${place}/process`, (c) => startThreadTurn(c, serviceOf(c)));
+      app.post(`${place}/resume`, (c) => answerThread(c, serviceOf(c)));
+      app.post(`${place}/reset`, (c) => resetThread(c, serviceOf(c)));
+      app.get(`${place}/getevents`, (c) => getEvents(c, serviceOf(c)));
+      app.get(`${place}/threads`, (c) => listThreads(c, serviceOf(c)));
+      app.get(`${place}/threads/:thread_id/logs`, (c) => threadLogs(c, serviceOf(c)));
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { Adapter } from "../../http/adapter.ts";
 import { AgentError } from "../../errors.ts";
 import { reply } from "../../http/messages/reply.ts";
-import type { Runtime } from "../../runtime/api.ts";
+import { perHost } from "../../http/routes/host.ts";
+import type { ServedRuntime } from "../../http/routes/host.ts";
 import { whyNotReady } from "../../runtime/readiness.ts";
 import type { AgentScopeService } from "./routes/accept-request.ts";
 import type { AgentScopeOptions } from "./routes/options.ts";
@@ -22,19 +23,24 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
     owns: (path) => path === BASE || path.startsWith(`${BASE}/`) || (root && OWN_AT_ROOT.test(path)),
     open: (path) => HEALTH.test(path),
     toRefusal,
-    addRoutes(app, host, { agent }) {
-      const { runtime } = host;
+    addRoutes(app, shared, { agent }) {
+      const { runtime } = shared;
       const isAtRoot = agent === undefined;
-      const service: AgentScopeService = { host, agent: agent ?? runtime.defaultAgent, isAtRoot, options };
+      const serviceOf = perHost(shared, (host): AgentScopeService => ({
+        host,
+        agent: agent ?? runtime.defaultAgent,
+        isAtRoot,
+        options,
+      }));
       const bases = agent === undefined ? (root ? [BASE, ""] : [BASE]) : [`${BASE}/${agent}`];
       for (const base of bases) {
         const path = `${base}/process`;
-        if (base === "") app.post(path, (c, next) => processShared(c, next, service, NAME));
-        else app.post(path, (c) => processRequest(c, service));
-        app.post(`${path}/task`, (c) => submitTask(c, service));
-        app.get(`${path}/task/:task_id`, (c) => readTask(c, service));
-        app.get(`${path}/sessions/:session_id/stream`, (c) => sessionStream(c, service));
-        app.post(`${base}/stop`, (c) => stopSession(c, service));
+        if (base === "") app.post(path, (c, next) => processShared(c, next, serviceOf(c), NAME));
+        else app.post(path, (c) => processRequest(c, serviceOf(c)));
+        app.post(`${path}/task`, (c) => submitTask(c, serviceOf(c)));
+        app.get(`${path}/task/:task_id`, (c) => readTask(c, serviceOf(c)));
+        app.get(`${path}/sessions/:session_id/stream`, (c) => sessionStream(c, serviceOf(c)));
+        app.post(`${base}/stop`, (c) => stopSession(c, serviceOf(c)));
         for (const probe of PROBES) {
           app.get(`${base}/${probe}`, (c) => {
             if (probe === "readiness") checkReady(runtime);
@@ -44,7 +50,7 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
       }
       if (agent !== undefined) return;
       app.get(BASE, (c) => {
-        const prefix = host.mount.prefixOf(c) + BASE;
+        const prefix = shared.mount.prefixOf(c) + BASE;
         const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
         return reply(c, JSON.stringify({ name: NAME, agents, routes: ROUTES }));
       });
@@ -53,7 +59,7 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
 }
 
 /** Refuses requests that nothing would take. */
-function checkReady(runtime: Runtime): void {
+function checkReady(runtime: ServedRuntime): void {
   if (whyNotReady(runtime.readiness.parts()) !== undefined)
     throw new AgentError("unavailable", "the server is not ready");
 }

@@ -1,3 +1,4 @@
+import { perHost } from "../../http/routes/host.ts";
 import type { Adapter } from "../../http/adapter.ts";
 import type { Act } from "./steps/execute.ts";
 import { SharedActs } from "./steps/shared-acts.ts";
@@ -17,20 +18,24 @@ export function tasks(options: TasksOptions = {}): Adapter {
     roots: ["ap"],
     owns: (path) => OWN.test(path),
     toRefusal,
-    addRoutes(app, host, { agent, path }) {
-      const reader = new TasksReader(host.runtime, agent);
-      const service: TasksService = { host, tasks: reader, acts, options };
+    addRoutes(app, shared, { agent, path }) {
+      const serviceOf = perHost(shared, (host): TasksService => ({
+        host,
+        tasks: new TasksReader(host.runtime, agent),
+        acts,
+        options,
+      }));
       const base = `${path}/ap/v1/agent/tasks`;
       const task = `${base}/:task_id`;
-      app.post(base, (c) => createTask(c, service));
-      app.get(base, (c) => listTasks(c, service));
-      app.get(task, (c) => getTask(c, service));
-      app.get(`${task}/steps`, (c) => listSteps(c, service));
-      app.post(`${task}/steps`, (c) => postStep(c, service));
-      app.get(`${task}/steps/:step_id`, (c) => getStep(c, service));
-      app.get(`${task}/artifacts`, (c) => listArtifacts(c, service));
-      app.post(`${task}/artifacts`, (c) => uploadArtifact(c, service));
-      app.get(`${task}/artifacts/:artifact_id`, (c) => downloadArtifact(c, service));
+      app.post(base, (c) => createTask(c, serviceOf(c)));
+      app.get(base, (c) => listTasks(c, serviceOf(c)));
+      app.get(task, (c) => getTask(c, serviceOf(c)));
+      app.get(`${task}/steps`, (c) => listSteps(c, serviceOf(c)));
+      app.post(`${task}/steps`, (c) => postStep(c, serviceOf(c)));
+      app.get(`${task}/steps/:step_id`, (c) => getStep(c, serviceOf(c)));
+      app.get(`${task}/artifacts`, (c) => listArtifacts(c, serviceOf(c)));
+      app.post(`${task}/artifacts`, (c) => uploadArtifact(c, serviceOf(c)));
+      app.get(`${task}/artifacts/:artifact_id`, (c) => downloadArtifact(c, serviceOf(c)));
     },
   };
 }

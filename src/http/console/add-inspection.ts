@@ -1,13 +1,14 @@
 import type { Context, Hono } from "hono";
 import { AgentError } from "../../errors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
-import type { LoadedActor, Runtime } from "../../runtime/api.ts";
+import type { LoadedActor } from "../../runtime/api.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { parseCount, queryOf, read } from "../messages/event-query.ts";
 import { pathIn } from "../messages/mount.ts";
 import { reply } from "../messages/reply.ts";
 import { pathParameter } from "../routes/add-routes.ts";
 import { checkId } from "../routes/event-routes.ts";
+import type { SharedHost } from "../routes/host.ts";
 
 /** The first segment of the paths. */
 const ROOT = "inspect";
@@ -16,31 +17,32 @@ const ROOT = "inspect";
  * Adds what operators see of the server and clients do not: agents with what they call, states of runs, prompts. It
  * belongs to the console and is not part of the protocol.
  */
-export function addInspection(app: Hono<AppEnv>, runtime: Runtime, version: string | undefined): void {
-  const { inspection } = runtime;
+export function addInspection(app: Hono<AppEnv>, host: SharedHost, version: string | undefined): void {
   const answer = (c: Context<AppEnv>, value: object): Response => reply(c, JSON.stringify(value));
 
   app.get(`/${ROOT}`, (c) =>
-    answer(c, { ...(version !== undefined && { version }), ...inspection.server() }),
+    answer(c, { ...(version !== undefined && { version }), ...host.as(c).runtime.inspection.server() }),
   );
-  app.get(`/${ROOT}/actors`, (c) => answer(c, runtime.actors().map(toActor)));
-  app.get(`/${ROOT}/agents/:agent`, (c) => answer(c, inspection.agent(pathParameter(c, "agent"))));
+  app.get(`/${ROOT}/actors`, (c) => answer(c, host.as(c).runtime.actors().map(toActor)));
+  app.get(`/${ROOT}/agents/:agent`, (c) =>
+    answer(c, host.as(c).runtime.inspection.agent(pathParameter(c, "agent"))),
+  );
   app.get(`/${ROOT}/runs/:run_id`, async (c) => {
     const at = read(queryOf(c), "at", parseCount);
-    return answer(c, await inspection.run(checkId(pathParameter(c, "run_id")), at));
+    return answer(c, await host.as(c).runtime.inspection.run(checkId(pathParameter(c, "run_id")), at));
   });
   app.get(`/${ROOT}/completions/:request_id/:call_id`, async (c) => {
     const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
-    return answer(c, await inspection.completion(requestId, pathParameter(c, "call_id")));
+    return answer(c, await host.as(c).runtime.inspection.completion(requestId, pathParameter(c, "call_id")));
   });
 }
 
 /** Adds the copy of all open turns, from which `troupe check` learns before a deploy whether other code continues them. */
-export function addOpenTurns(app: Hono<AppEnv>, { inspection }: Runtime): void {
+export function addOpenTurns(app: Hono<AppEnv>, host: SharedHost): void {
   app.get(`/${ROOT}/open-turns`, (c) => {
     if (c.get("principal")?.roles.includes("admin") !== true)
       throw new AgentError("forbidden", "a copy of the open turns is for admins of the server");
-    const lines = toLines(inspection.openTurns());
+    const lines = toLines(host.as(c).runtime.inspection.openTurns());
     return new Response(ReadableStream.from(lines), { headers: { "content-type": "application/x-ndjson" } });
   });
 }

@@ -16,16 +16,16 @@ export type AgentHandlers<Name extends keyof typeof agentRoutes = keyof typeof a
   readonly [name in Name]: Handler;
 };
 
-/** Adds routes of the table below a path. */
+/** Adds routes of the table below a path. The handlers of a request are those of its principal. */
 export function addRoutes<Name extends string>(
   app: Hono<AppEnv>,
   prefix: string,
   routes: Routes<Name>,
-  handlers: { readonly [name in NoInfer<Name>]: Handler },
+  handlersOf: (c: Context<AppEnv>) => { readonly [name in NoInfer<Name>]: Handler },
 ): void {
   for (const name of Object.keys(routes) as Name[]) {
     const [method, path] = routes[name];
-    app.on(method, prefix + toPattern(path), handlers[name]);
+    app.on(method, prefix + toPattern(path), (c) => handlersOf(c)[name](c));
   }
 }
 

@@ -5,7 +5,7 @@ import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { AnswerLinkOptions } from "../../runtime/agent/turn-api.ts";
 import { ANSWER_LINKS, SIGNED_IN_PATH } from "../../runtime/agent/answer-link.ts";
-import type { OpenedAnswerLink } from "../../runtime/answer-links.ts";
+import type { AnswerLinks, OpenedAnswerLink } from "../../runtime/answer-links.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { bodyChunks, readJson } from "../messages/body.ts";
 import { queryOf } from "../messages/event-query.ts";
@@ -14,14 +14,18 @@ import { pathIn } from "../messages/mount.ts";
 import { reply, withHeaders } from "../messages/reply.ts";
 import { pathParameter } from "./add-routes.ts";
 import { checkId } from "./event-routes.ts";
-import type { Host } from "./host.ts";
+import type { SharedHost } from "./host.ts";
 
 /**
  * Adds the pages at which one question is answered by whoever has its link, which work without scripts, and the route that
- * makes links.
+ * makes links. Whoever has a link may open it and answer by it, so that works with `links` of no principal.
  */
-export function addAnswerPages(app: Hono<AppEnv>, { runtime, mount, bodyLimitBytes }: Host): void {
-  const links = runtime.answerLinks;
+export function addAnswerPages(
+  app: Hono<AppEnv>,
+  host: SharedHost,
+  links: Omit<AnswerLinks, "create">,
+): void {
+  const { mount, bodyLimitBytes } = host;
   app.post(`/${ANSWER_LINKS}`, async (c) => {
     const { requestId, roles, ...options } = parseNewLink(await readJson(c, bodyLimitBytes));
     const own = c.get("principal")?.roles ?? [];
@@ -32,7 +36,7 @@ export function addAnswerPages(app: Hono<AppEnv>, { runtime, mount, bodyLimitByt
         `a link cannot have the role ${JSON.stringify(foreign.slice(0, 64))}, which you do not have`,
       );
     }
-    const path = await links.create(requestId, { ...options, roles });
+    const path = await host.as(c).runtime.answerLinks.create(requestId, { ...options, roles });
     return reply(c, JSON.stringify({ path: mount.prefixOf(c) + path }), { status: 201 });
   });
 

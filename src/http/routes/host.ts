@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { AgentError } from "../../errors.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { Principal } from "../../ports/principal.ts";
 import type { AppEnv } from "../messages/app-env.ts";
@@ -6,9 +7,10 @@ import type { Mount } from "../messages/mount.ts";
 import type { OpenStreams } from "../sse/open-streams.ts";
 import type { PendingReplies } from "./pending-replies.ts";
 
-/** What the routes of the native protocol and of adapters work with. Only the runtime knows about turns. */
-export interface Host {
-  readonly runtime: Runtime;
+/** What the routes of a server share. What a request works with depends on who makes it: `as` tells. */
+export interface SharedHost {
+  /** What is the same for everyone. */
+  readonly runtime: ServedRuntime;
   readonly streams: OpenStreams;
   readonly waits: PendingReplies;
   readonly report: (where: string, thrown: unknown) => void;
@@ -19,6 +21,56 @@ export interface Host {
    * Finds out whose token a text is, throws if it is nobody's, and counts wrong ones; absent if everyone may use the server.
    */
   readonly authenticate?: (c: Context<AppEnv>, token: string) => Promise<Principal>;
+  /**
+   * What a request works with: the runtime of its principal. On a path that is open to everyone it has none, and an adapter
+   * that finds out by itself who makes the request gives it.
+   */
+  as(c: Context<AppEnv>, principal?: Principal): Host;
+}
+
+/** What the routes of the native protocol and of adapters work with, for one principal. Only the runtime knows about turns. */
+export interface Host extends Omit<SharedHost, "runtime" | "as"> {
+  readonly runtime: Runtime;
+}
+
+/** The part of a runtime that is the same for everyone. Nothing of any owner is in it. */
+export type ServedRuntime = Pick<Runtime, "agents" | "defaultAgent" | "describe" | "health" | "readiness">;
+
+/** Makes the host of an app. */
+export function createHost(runtime: Runtime, shared: Omit<SharedHost, "runtime" | "as">): SharedHost {
+  const hosts = new WeakMap<Runtime, Host>();
+  return {
+    ...shared,
+    runtime,
+    as(c, principal = principalOf(c)) {
+      const own = runtime.as(principal);
+      const known = hosts.get(own);
+      if (known) return known;
+      const host = { ...shared, runtime: own };
+      hosts.set(own, host);
+      return host;
+    },
+  };
+}
+
+/** Who makes a request. */
+export function principalOf(c: Context<AppEnv>): Principal {
+  const principal = c.get("principal");
+  if (principal !== undefined) return principal;
+  throw new AgentError("internal", "a path that is open to everyone works with nothing of an owner");
+}
+
+/**
+ * Something that is made from the host of a principal when its first request comes, and kept as long as the host is.
+ */
+export function perHost<Made>(shared: SharedHost, make: (host: Host) => Made): (c: Context<AppEnv>) => Made {
+  const made = new WeakMap<Host, { readonly value: Made }>();
+  return (c) => {
+    const host = shared.as(c);
+    const known = made.get(host) ?? { value: make(host) };
+    made.set(host, known);
+    return known.value;
+  };
 }
 
 /** The path of a set of routes and its agent; at the root, all agents. */

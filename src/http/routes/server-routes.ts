@@ -1,22 +1,24 @@
 import { AgentError } from "../../errors.ts";
+import { seesAll } from "../../ports/principal.ts";
 import { whyNotReady } from "../../runtime/readiness.ts";
 import { schemas } from "../../protocol/schema/json-schema.ts";
 import { pathParameter } from "./add-routes.ts";
 import type { ServerHandlers } from "./add-routes.ts";
-import type { Host } from "./host.ts";
+import { principalOf } from "./host.ts";
+import type { SharedHost } from "./host.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { createOpenApi } from "../openapi/document.ts";
 import { reply } from "../messages/reply.ts";
 
 /** State that only the server's own routes need. */
-interface ServerState {
+export interface ServerState {
   readonly metrics: Metrics;
   readonly isStopping: () => boolean;
 }
 
 /** The routes of the server: its agents, its interface, its health. */
 export function serverHandlers(
-  { runtime, mount }: Host,
+  { runtime, mount }: SharedHost,
   { metrics, isStopping }: ServerState,
 ): ServerHandlers<"agents" | "openApi" | "schema" | "health" | "readiness" | "metrics"> {
   let openApi: string | undefined;
@@ -63,6 +65,11 @@ export function serverHandlers(
     },
 
     async metrics(c) {
+      const principal = principalOf(c);
+      if (!seesAll(principal))
+        throw new AgentError("forbidden", `${principal.id} may not see the metrics`, {
+          hint: "it needs the role operator",
+        });
       return reply(c, await metrics.text(), { type: metrics.contentType });
     },
   };

@@ -85,7 +85,8 @@ test("a body or file that is too large is 413, and a missing token 401", async (
 test("an unexpected error is 500 with a message and no internals", async () => {
   await using server = await TestServer.start([echo]);
   const runs = () => Promise.reject(new Error("disk /dev/secret is on fire"));
-  Object.defineProperty(server.runtime, "runs", { value: runs, configurable: true });
+  const faulty = { ...server.runtime, runs };
+  Object.defineProperty(server.runtime, "as", { value: () => faulty });
   const answer = await server.get("");
   expect(answer.status).toBe(500);
   const body = refusal.parse(await answer.json());

@@ -284,15 +284,8 @@ test("an unexpected error is `internal`, reported once to the server's log and t
   const metrics = createMetrics({ log: (_, detail) => told.push(detail) });
   const runtime = createRuntime({ agents: [echo] });
   const broken = new TypeError("cannot read /home/ada/secret.txt");
-  const app = createApp(
-    {
-      ...runtime,
-      agents: runtime.agents,
-      defaultAgent: runtime.defaultAgent,
-      status: () => Promise.reject(broken),
-    },
-    { metrics },
-  );
+  const faulty = { ...runtime, status: () => Promise.reject(broken) };
+  const app = createApp({ ...runtime, as: () => faulty }, { metrics });
   for (let time = 0; time < 3; time += 1) {
     const answer = await app.request("/request/req_1");
     expect(answer.status).toBe(500);
