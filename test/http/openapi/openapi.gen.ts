@@ -594,6 +594,10 @@ export interface components {
             };
             /** Format: date-time */
             accepted_at?: string;
+            by?: {
+                id: string;
+                name?: string;
+            };
         };
         WaitForInput: {
             id: number;
@@ -668,6 +672,10 @@ export interface components {
                 [key: string]: unknown;
             };
             resume_id?: string;
+            by?: {
+                id: string;
+                name?: string;
+            };
         };
         CancelRequestEvent: {
             id: number;
@@ -685,6 +693,10 @@ export interface components {
             forked_from?: {
                 run_id: string;
                 id: number;
+            };
+            by?: {
+                id: string;
+                name?: string;
             };
         };
         MessageReceived: {
@@ -717,6 +729,10 @@ export interface components {
                 n: number;
                 /** Format: date-time */
                 since: string;
+            };
+            by?: {
+                id: string;
+                name?: string;
             };
         };
         TextOutput: {
