@@ -10,6 +10,7 @@ import type { ModelGuard } from "./guards.ts";
 import { toKit } from "./kit.ts";
 import type { KitSource } from "./kit.ts";
 import { ChatHistory, toHistoryBytes } from "./prompt/chat-history.ts";
+import { toldBefore } from "./prompt/told-before.ts";
 import { filesForModels } from "./prompt/files.ts";
 import { parseCompletion, toMessage } from "../runtime/model/prompt.ts";
 import type { Completion, Instructions, Message, ModelSettings, Prompt } from "../runtime/model/prompt.ts";
@@ -72,6 +73,9 @@ export async function converse(settings: LlmSettings, input: string, turn: Turn)
     for (const hint of hints) await hear({ role: "user", content: cut(hint, partBytes) });
     return hints.length > 0;
   };
+  // An agent that another one calls is not told what the client has said before.
+  if (turn.memory.get() === undefined && turn.agent === turn.self.agent)
+    for (const message of toldBefore(turn.metadata, partBytes)) await hear(message);
   await hear(await withAttachments(input, turn, partBytes));
   let said = "";
   for (let step = 1; step <= maxSteps; step += 1) {

@@ -50,6 +50,50 @@ test("an agent continues the conversation of the run", async () => {
   ]);
 });
 
+test("what the client says was said before stands before the history of a new run, and only of the asked agent", async () => {
+  const prompts: (readonly unknown[])[] = [];
+  const model = scriptedModel(({ messages }) => {
+    prompts.push(messages);
+    return prompts.length === 1 ? { toolCalls: [{ name: "helper", input: { input: "help" } }] } : "Well.";
+  });
+  const helper = llmAgent({ name: "helper", purpose: "Helps.", instructions: "Help.", model });
+  const agent = llmAgent({
+    name: "clerk",
+    purpose: "Answers.",
+    instructions: "Be brief.",
+    model,
+    agents: [helper],
+  });
+  const runtime = createRuntime({ agents: [agent] });
+  const messages = [
+    { role: "assistant", content: "I begin." },
+    { role: "system", content: "Be kind." },
+    { role: "user", content: "one" },
+    { role: "assistant", content: "1" },
+    { role: "tool", content: "x" },
+    { role: "user", content: 7 },
+    "text",
+    null,
+  ];
+  const request_metadata = { messages };
+  const ask = async (input: string, more = {}): Promise<readonly Event[]> =>
+    collect(runtime, "clerk", { type: "ChatRequest", input, request_metadata, ...more });
+  const [started] = await ask("two");
+  await ask("three", { run_id: started?.run_id });
+  await runtime.close();
+  const before = [
+    { role: "user", content: "Instructions of the caller:\nBe kind." },
+    { role: "user", content: "one" },
+    { role: "assistant", content: "1" },
+    { role: "user", content: "two" },
+  ];
+  expect(prompts[0]).toEqual(before);
+  expect(prompts[1]).toEqual([{ role: "user", content: "help" }]);
+  expect(prompts.at(-1)?.slice(0, 4)).toEqual(before);
+  expect(prompts.at(-1)?.at(-1)).toEqual({ role: "user", content: "three" });
+  expect(prompts.at(-1)?.filter((message) => JSON.stringify(message).includes("Be kind"))).toHaveLength(1);
+});
+
 test("a failed turn is not remembered", async () => {
   let last: Prompt | undefined;
   const model = scriptedModel((prompt) => {

@@ -104,6 +104,46 @@ test("29: a request in either spelling is read on every mount", async () => {
   }
 });
 
+test("what was said before, the system and the user reach the agent of a new session", async () => {
+  await using server = await TestServer.start([agents.mirror]);
+  const text = (role: string, ...texts: readonly string[]): object => ({
+    role,
+    type: "message",
+    content: texts.map((said) => ({ type: "text", text: said })),
+  });
+  const broken = { type: "image", image_url: "data:image/png;base64,???" };
+  const input = [
+    text("system", "Be brief."),
+    text("user", "one", "and more"),
+    { role: "user", type: "message", content: [broken] },
+    { role: "assistant", type: "reasoning", content: [{ type: "text", text: "hm" }] },
+    text("assistant", "two"),
+    text("system", "Be kind."),
+    text("user", "three"),
+  ];
+  const ask = async (): Promise<unknown> => {
+    const body = { input, session_id: "s", user_id: "ada", stream: false };
+    const answer = await server.post("/agentscope/process", body);
+    return JSON.parse(textsOf((await answer.json()) as never).join(""));
+  };
+  expect(await ask()).toEqual({
+    input: "three",
+    metadata: {
+      user_id: "ada",
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "one\nand more" },
+        { role: "assistant", content: "two" },
+        { role: "system", content: "Be kind." },
+      ],
+    },
+    files: [],
+  });
+  // The log of the session has the rest.
+  expect(await ask()).toMatchObject({ input: "three", metadata: { user_id: "ada" } });
+  expect(await ask()).not.toHaveProperty("metadata.messages");
+});
+
 test("34: keys that the protocol does not have reach the agent, with parameters and tools", async () => {
   await using server = await TestServer.start([agents.mirror]);
   const tools = [{ type: "function", function: { name: "f", parameters: {} } }];

@@ -142,20 +142,20 @@ test("25: a file becomes the content of its media type, and its address gives th
   const objects = await (await server.open(say("go"))).all();
   checkResponse(objects);
   const [, image, audio, video, file] = lastOf(objects).output ?? [];
-  const url = expect.stringMatching(/^\/artifacts\//) as string;
+  const url = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/artifacts\//) as string;
   expect(image?.content).toMatchObject([{ type: "image", image_url: url }]);
   expect(audio?.content).toMatchObject([{ type: "audio", data: url, format: "mpeg" }]);
   expect(video?.content).toMatchObject([{ type: "video", video_url: url }]);
   expect(file?.content).toMatchObject([{ type: "file", file_url: url, file_id: anyText, filename: "a.pdf" }]);
   const [shown] = image?.content ?? [];
   const path = shown?.type === "image" ? shown.image_url : "";
-  expect(await (await server.get(path)).text()).toBe("png");
+  expect(await (await fetch(path)).text()).toBe("png");
 
   await using proxied = await TestServer.start([agents.publisher], { serve: { trustProxy: true } });
   const headers = { "x-forwarded-prefix": "/below" };
   const below = await (await proxied.open(say("go"), "/agentscope/process", { headers })).all();
   expect(lastOf(below).output?.[1]?.content).toMatchObject([
-    { image_url: expect.stringMatching(/^\/below\/artifacts\//) as string },
+    { image_url: expect.stringMatching(/^http:\/\/[\w.:]+\/below\/artifacts\//) as string },
   ]);
 });
 

@@ -23,6 +23,23 @@ export function newMessages(input: readonly InputMessage[]): readonly InputMessa
   return input.slice(input.findLastIndex(({ role }) => role === "assistant") + 1);
 }
 
+/** A message that was said before, as text. */
+export type EarlierMessage = {
+  readonly role: "user" | "assistant" | "system";
+  readonly content: string;
+};
+
+/** What was said before the new messages, and what the client tells the agent as its system. */
+export function earlierMessages(input: readonly InputMessage[]): readonly EarlierMessage[] {
+  const earlier = input.length - newMessages(input).length;
+  return input.flatMap(({ type, role, content }, index) => {
+    if (type !== "message" || role === "tool" || (index >= earlier && role !== "system")) return [];
+    // Files of earlier messages are not read: they were sent when they were said.
+    const text = content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : []));
+    return text.length === 0 ? [] : [{ role, content: text.join("\n") }];
+  });
+}
+
 /** Reads the user's messages among the new ones. */
 export function readUserInput(input: readonly InputMessage[]): UserInput {
   const said = newMessages(input).filter(({ role }) => role === "user");

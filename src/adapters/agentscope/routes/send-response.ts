@@ -46,7 +46,7 @@ export function streamResponse(
         projection,
         requestId,
         dialect,
-        prefix: host.mount.prefixOf(c),
+        prefix: host.mount.addressOf(c, ""),
         after,
         ended: () => feed.end(),
         isGone() {
@@ -68,7 +68,7 @@ export async function sendResponse(
 ): Promise<Response> {
   const { host, options } = service;
   const dialect = dialectOf(c, options.dialect);
-  const prefix = host.mount.prefixOf(c);
+  const prefix = host.mount.addressOf(c, "");
   try {
     const last = await host.waits.until(c, (signal) => readResponse(host.runtime, place, { prefix, signal }));
     return reply(c, encodeObject(last, dialect));
@@ -124,7 +124,7 @@ interface FormatOptions {
   readonly projection: Projection;
   readonly requestId: string;
   readonly dialect: Dialect;
-  /** The prefix below which the reader reaches the app. */
+  /** The address under which the reader reaches the app; files have absolute addresses. */
   readonly prefix: string;
   /** The last sequence number that the reader has; -1 for none. */
   readonly after: number;

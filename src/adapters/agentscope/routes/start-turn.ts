@@ -5,7 +5,7 @@ import type { ChatRequest } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { Address } from "../../../runtime/feeds.ts";
 import type { ProcessRequest } from "../request/body.ts";
-import { readUserInput } from "../request/user-input.ts";
+import { earlierMessages, readUserInput } from "../request/user-input.ts";
 import type { InlineFile } from "../../../http/messages/inline-file.ts";
 import { checkNative } from "../request/native.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
@@ -34,11 +34,18 @@ export async function startResponse(
   { request, session: found, known, busy, fileLimitBytes }: NewTurn,
 ): Promise<ResponsePlace> {
   const { text, files, attachments, rest } = readUserInput(request.input);
+  // The log has what was said in a session that exists.
+  const earlier = found === undefined ? earlierMessages(request.input) : [];
   const chat = checkNative({
     type: "ChatRequest",
     input: text,
     on_busy: busy === "queue" ? "enqueue" : "reject",
-    request_metadata: { ...request.metadata, ...(rest.length > 0 && { content: rest }) },
+    request_metadata: {
+      ...request.metadata,
+      ...(rest.length > 0 && { content: rest }),
+      ...(earlier.length > 0 && { messages: earlier }),
+      ...(request.userId !== undefined && { user_id: request.userId }),
+    },
     ...(request.id !== undefined && { request_id: request.id }),
   }) as ChatRequest;
   if (attachments.length + files.length > FILES_LIMIT) {
