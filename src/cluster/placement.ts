@@ -33,13 +33,13 @@ export class Placement {
   async locate(runId: RunId): Promise<string | undefined> {
     const run = await this.#log.run(runId);
     const { node: self } = this.#nodes.self;
-    const { owner } = run ?? {};
-    if (owner !== undefined && (owner === self || !this.#isDead(owner))) return owner;
+    const { node } = run ?? {};
+    if (node !== undefined && (node === self || !this.#isDead(node))) return node;
     const candidates = await this.#candidates(run);
-    if (owner === undefined && candidates.some(({ isSelf }) => isSelf)) return self;
+    if (node === undefined && candidates.some(({ isSelf }) => isSelf)) return self;
     return pickFor(
       runId,
-      candidates.map(({ node }) => node),
+      candidates.map((candidate) => candidate.node),
     );
   }
 
@@ -59,14 +59,14 @@ export class Placement {
   async isMine(runId: RunId): Promise<boolean> {
     const run = await this.#log.run(runId);
     const { node: self } = this.#nodes.self;
-    const { owner } = run ?? {};
-    if (owner === self) return true;
-    if (owner !== undefined && !this.#isDead(owner)) return false;
+    const { node } = run ?? {};
+    if (node === self) return true;
+    if (node !== undefined && !this.#isDead(node)) return false;
     const candidates = await this.#candidates(run);
     return (
       pickFor(
         runId,
-        candidates.map(({ node }) => node),
+        candidates.map((candidate) => candidate.node),
       ) === self
     );
   }

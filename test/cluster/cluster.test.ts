@@ -56,11 +56,11 @@ test("a run that one node owns answers requests that arrive on the other one", a
   const [a, b] = [await host.start([clerk]), await host.start([clerk])];
   await host.pass(1_000);
   const runId = await host.ask(a, "clerk", chat("one", { key: "desk" }));
-  expect(await host.log.run(runId)).toMatchObject({ owner: a.id });
+  expect(await host.log.run(runId)).toMatchObject({ node: a.id });
   expect(await host.ask(b, "clerk", chat("two", { key: "desk" }))).toBe(runId);
   await host.pass(100);
 
-  expect(await host.log.run(runId)).toMatchObject({ owner: a.id, turns: 2 });
+  expect(await host.log.run(runId)).toMatchObject({ node: a.id, turns: 2 });
   const ends = (await host.events(runId)).filter(({ type }) => type === "RequestCompleted");
   expect(ends).toMatchObject([{ result: "heard one" }, { result: "heard two" }]);
   expect(b.router.figures?.().forwarded).toBe(1);
@@ -92,7 +92,7 @@ test("a turn of a node that dies is continued by another one, and its answer arr
   a.kill();
   await host.pass(6_000);
 
-  expect(await host.log.run(asleep)).toMatchObject({ status: "idle", owner: b.id });
+  expect(await host.log.run(asleep)).toMatchObject({ status: "idle", node: b.id });
   await host.ask(b, "clerk", { type: "ResumeWithInput", run_id: waiting, request_keys: { name: "Ada" } });
   await host.pass(100);
   expect((await host.events(waiting)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "Ada" });
@@ -154,7 +154,7 @@ test("a node that starts continues the runs that another one releases meanwhile"
   proceed();
   const b = await starting;
   await host.pass(100);
-  expect(await host.log.run(runId)).toMatchObject({ owner: b.id });
+  expect(await host.log.run(runId)).toMatchObject({ node: b.id });
 });
 
 test("a node whose recovery fails leaves, and the others continue the turns of a node that dies", async () => {
@@ -176,8 +176,7 @@ test("a node whose recovery fails leaves, and the others continue the turns of a
   for (let run = 0; run < 8; run += 1) runIds.push(await host.ask(c, "ticker", chat("tick")));
   c.kill();
   await host.pass(15_000);
-  for (const runId of runIds)
-    expect(await host.log.run(runId)).toMatchObject({ owner: a.id, status: "idle" });
+  for (const runId of runIds) expect(await host.log.run(runId)).toMatchObject({ node: a.id, status: "idle" });
 });
 
 test("a node that drains gives its runs to the others, and is not ready", async () => {
@@ -194,7 +193,7 @@ test("a node that drains gives its runs to the others, and is not ready", async 
   expect(b.router.members()).toContainEqual(
     expect.objectContaining({ node: a.id, state: "left", isAlive: false }),
   );
-  expect(await host.log.run(asleep)).toMatchObject({ status: "idle", owner: b.id });
+  expect(await host.log.run(asleep)).toMatchObject({ status: "idle", node: b.id });
   expect((await host.events(asleep)).at(-1)).toMatchObject({ output: "rested" });
 });
 
@@ -217,7 +216,7 @@ test("a sleeping turn whose time has passed on the clock of the node that loads 
     await host.ask(ahead, "clerk", chat("hi", { run_id: runId, on_busy: "enqueue" }));
   await host.pass(35_000);
   for (const runId of asleep)
-    expect(await host.log.run(runId)).toMatchObject({ status: "idle", turns: 2, owner: ahead.id });
+    expect(await host.log.run(runId)).toMatchObject({ status: "idle", turns: 2, node: ahead.id });
 });
 
 test("a turn that its node loses by mistake is continued there", async () => {
@@ -230,7 +229,7 @@ test("a turn that its node loses by mistake is continued there", async () => {
   await host.pass(3_000);
 
   expect(host.faults).toEqual([expect.stringContaining(`run ${runId} left memory`)]);
-  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", node: a.id });
   expect((await host.events(runId)).at(-1)).toMatchObject({ type: "RequestCompleted", output: "rested" });
 });
 
@@ -249,7 +248,7 @@ test("a message whose answer is lost has its effect once", async () => {
     return answers;
   };
   expect(await lossy(() => b.runtime.process("clerk", chat("two", { run_id: runId })))).toBe(3);
-  expect(await host.log.run(runId)).toMatchObject({ turns: 2, owner: a.id });
+  expect(await host.log.run(runId)).toMatchObject({ turns: 2, node: a.id });
   const ends = (await host.events(runId)).filter(({ type }) => type === "RequestCompleted");
   expect(ends).toMatchObject([{ result: "heard one" }, { result: "heard two" }]);
   const configure = { type: "ConfigureRequest", run_id: runId, args: { a: 1 } } as const;
@@ -344,7 +343,7 @@ test("a node that was away does not send the tell of a turn that another node ha
   const runId = await host.ask(a, "teller", chat("tell"));
   await host.pass(6_000);
   expect((await host.events(runId)).at(-1)).toMatchObject({ finish_reason: "success" });
-  expect(await host.log.run(runId)).toMatchObject({ owner: b.id, status: "idle" });
+  expect(await host.log.run(runId)).toMatchObject({ node: b.id, status: "idle" });
 
   const sent: Json[] = [];
   host.lose.message = (message) => {
@@ -429,7 +428,7 @@ test("a request that waited at a node while it was away, and was refused elsewhe
   const [a, b] = [await host.start([worker], options), await host.start([worker], options)];
   await host.pass(2_000);
   const runId = await host.ask(b, "worker", chat("work"));
-  expect(await host.log.run(runId)).toMatchObject({ owner: b.id });
+  expect(await host.log.run(runId)).toMatchObject({ node: b.id });
   const { promise: late, resolve: arrives } = Promise.withResolvers<void>();
   let messages = 0;
   host.delay = () => ((messages += 1) === 1 ? late : undefined);
@@ -462,7 +461,7 @@ test("a cancel of a run that another node has taken over and removed is not sent
   const desk = await host.ask(b, "clerk", chat("open", { key: "desk" }));
   const runId = await host.ask(a, "asker", chat("ask", { request_id: "asked" }));
   await host.pass(100);
-  expect(await host.log.run(desk)).toMatchObject({ status: "waiting", owner: b.id });
+  expect(await host.log.run(desk)).toMatchObject({ status: "waiting", node: b.id });
   host.lose.message = () => true;
   await host.settle(a.runtime.process("asker", { type: "CancelRequest", request_id: "asked" }));
   await host.pass(100);
@@ -470,7 +469,7 @@ test("a cancel of a run that another node has taken over and removed is not sent
 
   const mend = a.cut();
   await host.pass(12_000);
-  expect(await host.log.run(runId)).toMatchObject({ owner: b.id, status: "idle" });
+  expect(await host.log.run(runId)).toMatchObject({ node: b.id, status: "idle" });
   expect(await host.log.run(desk)).toMatchObject({ status: "idle", turns: 2 });
   await host.settle(b.runtime.removeRun(runId));
   mend();
@@ -525,7 +524,7 @@ test("a run whose messages to itself cannot be written is not loaded again for e
 
   Object.assign(a.log, { append, claim, find, health });
   await host.pass(5_000);
-  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id, turns: 4 });
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", node: a.id, turns: 4 });
   expect(await host.log.outbox({ runId })).toEqual([]);
 });
 
@@ -555,13 +554,13 @@ test("a run that could not be continued when the log was back is continued when 
     health: () => (outage === "first" ? { writable: false, reason: "it is away" } : { writable: true }),
   } satisfies Partial<EventLog>);
   await host.pass(2_000);
-  expect(await host.log.run(runId)).toMatchObject({ status: "running", owner: a.id });
+  expect(await host.log.run(runId)).toMatchObject({ status: "running", node: a.id });
   outage = "none";
   await host.pass(3_000);
   expect(outage).toBe("second");
   Object.assign(a.log, { append, health, open, release, run });
   await host.pass(60_000);
-  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", node: a.id });
 });
 
 test.for([

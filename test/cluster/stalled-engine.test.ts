@@ -52,7 +52,7 @@ test.for([1_300, 1_500, 3_000, 10_000])(
     await host.pass(12_000);
 
     expect(b.router.figures?.().takenOver).toBe(0);
-    expect(await host.log.run(runId)).toMatchObject({ owner: a.id, status: "idle" });
+    expect(await host.log.run(runId)).toMatchObject({ node: a.id, status: "idle" });
     expect(host.faults).toEqual([]);
   },
 );

@@ -28,7 +28,7 @@ test.for([1_300, 2_000, 10_000, 7_200_000])(
 
     for (const { router } of [a, b]) expect(router.figures?.().takenOver).toBe(0);
     for (const [at, runId] of runIds.entries())
-      expect(await host.log.run(runId)).toMatchObject({ owner: owners[at], status: "idle" });
+      expect(await host.log.run(runId)).toMatchObject({ node: owners[at], status: "idle" });
     expect(host.faults).toEqual([]);
   },
 );
@@ -47,7 +47,7 @@ test.for([2_000, 60_000])(
 
     expect(b.router.members()).toMatchObject([{ node: b.id }, { node: a.id, isAlive: false }]);
     await host.pass(12_000);
-    expect(await host.log.run(runId)).toMatchObject({ owner: b.id, status: "idle" });
+    expect(await host.log.run(runId)).toMatchObject({ node: b.id, status: "idle" });
   },
 );
 

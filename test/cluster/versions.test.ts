@@ -21,7 +21,7 @@ test("a message that only a newer version knows is refused, on the own node and 
   }
   const sent = b.router.send("run_none", { text: "no kind" });
   await expect(host.settle(sent)).rejects.toMatchObject({ code: "unavailable" });
-  expect(await host.log.run(runId)).toMatchObject({ status: "idle", owner: a.id });
+  expect(await host.log.run(runId)).toMatchObject({ status: "idle", node: a.id });
 });
 
 test.each([
