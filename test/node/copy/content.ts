@@ -180,7 +180,7 @@ function mark(name: string, n: number): RequestMark {
   return { requestId: id(name), phase: "queued", createdAt: 1_000 + n, accepted: { n, after: 1 } };
 }
 
-/** All that queries return of a store, without the owners of runs. */
+/** All that queries return of a store, without the nodes that have claimed runs. */
 export async function contentOf({ log, artifacts, secrets, versions }: Store): Promise<object> {
   const runIds = [...(await log.runIds({ limit: 1_000 }))];
   const removed = [...(await log.runIds({ limit: 1_000, removed: true }))].toSorted();
@@ -188,7 +188,7 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
   for (const runId of [...runIds, ...removed]) {
     const requests = await log.requests({ runId, limit: 10_000, removed: true });
     runs.push({
-      row: withoutOwner(await log.run(runId)),
+      row: withoutNode(await log.run(runId)),
       ...(await readAll(log, runId)),
       requests: requests.toSorted((a, b) => (a.requestId < b.requestId ? -1 : 1)),
       newest: removed.includes(runId) ? [] : requests.slice(0, 3),
@@ -217,8 +217,8 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
     runIds,
     removed,
     runs,
-    created: created.map(withoutOwner),
-    updated: updated.map(withoutOwner),
+    created: created.map(withoutNode),
+    updated: updated.map(withoutNode),
     open: await log.open(),
     asleep: await log.waking({}),
     parked: await log.parked({ limit: 1_000 }),
@@ -246,7 +246,7 @@ async function readAll(log: EventLog, id: RunId) {
   return { events, records };
 }
 
-function withoutOwner<Row extends Partial<RunRow> & { readonly owner?: string }>(entry: Row | undefined) {
-  const { owner: _owner, ...others } = entry ?? ({} as Row);
+function withoutNode<Row extends Partial<RunRow> & { readonly node?: string }>(entry: Row | undefined) {
+  const { node: _node, ...others } = entry ?? ({} as Row);
   return others;
 }
