@@ -1,13 +1,33 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 
 /**
  * Removes from dist/ what the compiler made of files that are no longer in src/: it only writes files, and a module that is
- * gone would still be found there. Vite empties the folder of the console itself.
+ * gone would still be found there. Declarations that no entry of the package leads to go too, because nobody can import them.
+ * Vite empties the folder of the console itself.
  */
+const declared = findDeclared();
 for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true })) {
   const path = relative("dist", join(entry.parentPath, entry.name));
-  const [, source] = /^(?!console\b)(.*?)(?:\.d\.ts|\.js)(?:\.map)?$/.exec(path) ?? [];
-  if (source === undefined || existsSync(join("src", `${source}.ts`))) continue;
+  const [, source, end] = /^(?!console\b)(.*?)(\.d\.ts|\.js)(?:\.map)?$/.exec(path) ?? [];
+  if (source === undefined) continue;
+  const isUsed = end === ".js" || declared.has(join("dist", `${source}.d.ts`));
+  if (isUsed && existsSync(join("src", `${source}.ts`))) continue;
   rmSync(join("dist", path));
+}
+
+/** The declarations of the entries of the package, and all that they import. */
+function findDeclared(): ReadonlySet<string> {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as {
+    readonly exports: Readonly<Record<string, { readonly types?: string }>>;
+  };
+  const found = new Set(
+    Object.values(exports).flatMap(({ types }) => (types === undefined ? [] : [join(types)])),
+  );
+  // A set that grows is walked to its end.
+  for (const file of found) {
+    const imports = readFileSync(file, "utf8").matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]+)\.[jt]s"/g);
+    for (const [, path = ""] of imports) found.add(join(file, "..", `${path}.d.ts`));
+  }
+  return found;
 }

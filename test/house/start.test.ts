@@ -41,18 +41,27 @@ test("npm start compiles nothing in an unchanged tree, and serves what has chang
   expect(await broken.exited).not.toBe(0);
 });
 
-test("a build leaves nothing of a source file that is gone", async () => {
+test("a build leaves nothing of a source file that is gone, and no declaration that no entry leads to", async () => {
   const folder = await createFolder();
   await mkdir(join(folder, "src/room"), { recursive: true });
   await mkdir(join(folder, "dist/room"), { recursive: true });
   await mkdir(join(folder, "dist/console/console"), { recursive: true });
-  await writeFile(join(folder, "src/room/kept.ts"), "");
-  for (const name of ["kept", "gone"])
+  const entry = { types: "./dist/room/entry.d.ts" };
+  await writeFile(join(folder, "package.json"), JSON.stringify({ exports: { ".": entry } }));
+  for (const name of ["entry", "inner", "kept"]) await writeFile(join(folder, `src/room/${name}.ts`), "");
+  for (const name of ["entry", "inner", "kept", "gone"])
     for (const end of [".js", ".js.map", ".d.ts", ".d.ts.map"])
       await writeFile(join(folder, "dist/room", name + end), "");
+  await writeFile(join(folder, "dist/room/entry.d.ts"), 'export type { Kept } from "./kept.ts";\n');
   await writeFile(join(folder, "dist/console/console/main-1a2b.js"), "");
   execFileSync(process.execPath, [join(root, ".ci/prune-dist.ts")], { cwd: folder });
   expect(await readdir(join(folder, "dist/room"))).toEqual([
+    "entry.d.ts",
+    "entry.d.ts.map",
+    "entry.js",
+    "entry.js.map",
+    "inner.js",
+    "inner.js.map",
     "kept.d.ts",
     "kept.d.ts.map",
     "kept.js",
