@@ -1,4 +1,4 @@
-import { WAIT_IS_OWNED, WAIT_OWNER } from "./schema/owners.ts";
+import { REQUEST_IS_OWNED, REQUEST_OWNER } from "./schema/owners.ts";
 import type { SqlDialect } from "../sql/dialect.ts";
 
 /** The tables of schema/tables.ts. */
@@ -47,8 +47,8 @@ export const POSTGRES: SqlDialect = {
     request: "request",
     openedAt: "opened_at",
     agent: "(SELECT agent FROM troupe.run WHERE run.id = wait.run)",
-    owner: WAIT_OWNER,
-    isOwned: WAIT_IS_OWNED,
+    owner: REQUEST_OWNER,
+    isOwned: REQUEST_IS_OWNED,
     live: "true",
     ofRun: "run = ?",
   },

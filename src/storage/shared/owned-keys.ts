@@ -23,6 +23,6 @@ export function otherOwners(name: string): readonly [after: string, before: stri
 }
 
 /** The id of a request from its stored key. */
-export function toRequestId(key: string): RequestId {
+export function fromRequestKey(key: string): RequestId {
   return fromOwnedKey(key).name;
 }

@@ -5,7 +5,7 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { toRemovedEntry, toRemovedRequest } from "../shared/entries.ts";
 import { DEFAULT_OWNER, toOwned } from "../../ports/principal.ts";
-import { fromOwnedKey, toRequestId } from "../shared/owned-keys.ts";
+import { fromOwnedKey, fromRequestKey } from "../shared/owned-keys.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 
 /**
@@ -45,7 +45,7 @@ export function toRun(row: RunColumns): RunEntry {
     turns: row.turns,
     initialInput: JSON.parse(row.initial_input) as Json,
     metadata: JSON.parse(row.metadata) as JsonObject,
-    ...(row.started !== null && { started: toRequestId(row.started) }),
+    ...(row.started !== null && { started: fromRequestKey(row.started) }),
     ...(row.last_turn !== null && { lastTurn: JSON.parse(row.last_turn) as LastTurn }),
     ...(row.usage !== null && { usage: JSON.parse(row.usage) as Usage }),
     ...(row.alias !== null && { alias: row.alias }),
@@ -106,7 +106,7 @@ export interface WaitColumns {
 }
 
 export function toWait({ run, id, request, opened_at: openedAt }: WaitColumns): WaitEntry {
-  return { runId: run, waitId: id, requestId: toRequestId(request), openedAt };
+  return { runId: run, waitId: id, requestId: fromRequestKey(request), openedAt };
 }
 
 /** An entry of an outbox as a statement returns it. */

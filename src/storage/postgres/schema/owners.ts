@@ -3,10 +3,10 @@
  * `belongs_to`. A node of the version before gives no owner with an append, which then stays as it is, so that function keeps
  * its name.
  */
-export const WAIT_IS_OWNED: string = "strpos(request, '/') > 0";
+export const REQUEST_IS_OWNED: string = "strpos(request, '/') > 0";
 
 /** The owner of a wait is behind the slash of its request. */
-export const WAIT_OWNER: string = "substr(request, strpos(request, '/') + 1)";
+export const REQUEST_OWNER: string = "substr(request, strpos(request, '/') + 1)";
 
 export const OWNERS: string = `
 ALTER TABLE troupe.run ADD COLUMN belongs_to text COLLATE "C" NOT NULL DEFAULT 'default';
@@ -15,7 +15,7 @@ CREATE INDEX run_belongs_to ON troupe.run (belongs_to, updated_at DESC, id)
   WHERE stored AND NOT removed AND belongs_to <> 'default';
 CREATE INDEX run_belongs_to_agent ON troupe.run (belongs_to, agent, updated_at DESC, id)
   WHERE stored AND NOT removed AND belongs_to <> 'default';
-CREATE INDEX wait_owner ON troupe.wait ((${WAIT_OWNER}), opened_at, run, id) WHERE ${WAIT_IS_OWNED};
+CREATE INDEX wait_owner ON troupe.wait ((${REQUEST_OWNER}), opened_at, run, id) WHERE ${REQUEST_IS_OWNED};
 
 CREATE OR REPLACE FUNCTION troupe.append_one_2(item jsonb, body text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE

@@ -4,7 +4,7 @@ import { encodeBody } from "../../sql/body.ts";
 import { encodeChanges } from "../../sql/changes.ts";
 import type { OwnedRun } from "../../sql/claims.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
-import { toRequestId } from "../../shared/owned-keys.ts";
+import { fromRequestKey } from "../../shared/owned-keys.ts";
 import type { EventList } from "../../shared/event-list.ts";
 import type { KnownChanges } from "./message.ts";
 
@@ -65,7 +65,7 @@ function encodeKnown(run: ClaimedRun, batch: Batch): KnownChanges | null {
     ...(!run.stored && { runId: run.runId }),
     ...(batch.run && { isGiven: agent !== row.agent || createdAt !== row.createdAt }),
     ...(changes.requests && {
-      known: changes.requests.map(([request]) => requests.has(toRequestId(request))),
+      known: changes.requests.map(([request]) => requests.has(fromRequestKey(request))),
     }),
   };
 }
