@@ -187,7 +187,7 @@ export type {
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";
-export type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
+export type { DeadLetter, RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
 export type {
   Address,
   AnswersOptions,

@@ -18,6 +18,9 @@ export const serverRoutes = {
   retryRun: ["POST", "/runs/{run_id}/retry"],
   endRun: ["POST", "/runs/{run_id}/end"],
   erase: ["POST", "/erase"],
+  deadLetters: ["GET", "/dead-letters"],
+  sendAgain: ["POST", "/runs/{run_id}/dead-letters/{request_id}"],
+  dismiss: ["DELETE", "/runs/{run_id}/dead-letters/{request_id}"],
 } as const;
 
 /** The routes that exist at the root, for the default agent or all agents, and below the path of each agent. */

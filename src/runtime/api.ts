@@ -16,7 +16,15 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunRequest } from "../protocol/answers/status.ts";
 import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, AnswersOptions } from "./feeds.ts";
-import type { RunDetails, RunsQuery, WatchRunsOptions, WaitsQuery, WaitsPage, RunsPage } from "./lists.ts";
+import type {
+  DeadLetter,
+  RunDetails,
+  RunsQuery,
+  WatchRunsOptions,
+  WaitsQuery,
+  WaitsPage,
+  RunsPage,
+} from "./lists.ts";
 
 /** Where a run is forked. */
 export type ForkPlace =
@@ -128,6 +136,21 @@ export interface Runtime {
 
   /** Addresses at which one wait can be answered by whoever has them, for example from a mail. */
   readonly answerLinks: AnswerLinks;
+
+  /**
+   * Lists what actors were told without effect: tells that were refused, and those whose turns have failed; at most 1,000, and
+   * those of histories that retention has removed are gone.
+   */
+  deadLetters(): Promise<readonly DeadLetter[]>;
+
+  /**
+   * Sends a dead letter again, once, however often it is asked. The letter is removed; `not_found` if there is none. Resolves
+   * when the request is in the log of its actor, with its id.
+   */
+  sendAgain(runId: RunId, requestId: RequestId): Promise<{ readonly requestId: RequestId }>;
+
+  /** Removes a dead letter. One that is not there was removed before. */
+  dismiss(runId: RunId, requestId: RequestId): Promise<void>;
 
   /** Creates a run without a turn, or finds the run that has the key. */
   createRun(agent: string, options: CreateRunOptions): Promise<RunId>;

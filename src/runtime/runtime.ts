@@ -11,6 +11,7 @@ import type { CloseOptions, Receipt, Runtime } from "./api.ts";
 import type { RequestId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
+import { readDeadLetter } from "./run/dead-letters.ts";
 import { sendMessage } from "./run/messages.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
 import { TextWindow } from "./journal/text-window.ts";
@@ -52,6 +53,9 @@ import { seesFile, Uploads } from "./commands/uploads.ts";
 
 /** How old a count of held turns may be, in milliseconds. */
 const HELD_COUNT_MS = 2_000;
+
+/** The number of dead letters that operators see. */
+const SHOWN_LETTERS = 1_000;
 
 /** The number of runs in memory that operators see. */
 const SHOWN_ACTORS = 1_000;
@@ -389,6 +393,26 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async fork(runId, point) {
         await open();
         return runs.fork(runId, point, scope);
+      },
+      async deadLetters() {
+        rights.operate("see the dead letters of all owners");
+        const entries = (await log.outbox({ kind: "dead" })).slice(-SHOWN_LETTERS);
+        const letters = await Promise.all(entries.map((entry) => readDeadLetter(log, entry)));
+        return letters.filter((letter) => letter !== undefined);
+      },
+      async sendAgain(runId, id) {
+        rights.operate("send a dead letter again");
+        await open();
+        await queries.run(runId, scope);
+        const letter = { kind: "letter", requestId: id, isDismissed: false } as const;
+        const { requestId = id } = await sendMessage(router, runId, letter);
+        return { requestId };
+      },
+      async dismiss(runId, requestId) {
+        rights.operate("dismiss a dead letter");
+        await open();
+        await queries.run(runId, scope);
+        await sendMessage(router, runId, { kind: "letter", requestId, isDismissed: true });
       },
       async retryHeld(which = {}) {
         await open();

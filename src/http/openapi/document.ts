@@ -90,6 +90,23 @@ const parts: JsonObject = listOf(
 
 const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
 
+const deadLetter = object(
+  {
+    run_id: { ...text, description: "The run that holds it." },
+    request_id: text,
+    kind: { type: "string", enum: ["refused", "failed"] },
+    agent: { ...text, description: "The agent of the actor that it is for." },
+    key: text,
+    to_run_id: text,
+    operation: text,
+    input: {},
+    sender: { type: "object" },
+    error: object({ code: text, message: text }, ["code", "message"]),
+    at: text,
+  },
+  ["run_id", "request_id", "kind", "agent", "operation", "input", "at"],
+);
+
 /** The routes of the server itself, by the names of the route table. */
 const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   agents: routeOperation({
@@ -157,6 +174,19 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
       },
     },
     responses: { "200": jsonResponse(object({ runs: whole }, ["runs"]), "The runs are erased.") },
+  }),
+  deadLetters: routeOperation({
+    summary:
+      "Lists what actors were told without effect: it was refused, or its turn has failed. For an admin.",
+    responses: { "200": jsonResponse(listOf(deadLetter), "At most 1,000 dead letters.") },
+  }),
+  sendAgain: routeOperation({
+    summary: "Sends a dead letter again, once, however often it is asked.",
+    responses: { "202": jsonResponse(object({ request_id: text }, ["request_id"]), "It is accepted.") },
+  }),
+  dismiss: routeOperation({
+    summary: "Removes a dead letter.",
+    responses: { "204": empty("It is removed.") },
   }),
   forkRun: routeOperation({
     summary:

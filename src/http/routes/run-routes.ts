@@ -84,7 +84,9 @@ export function oneRunHandlers({
   runtime,
   bodyLimitBytes,
   mount,
-}: Host): ServerHandlers<"run" | "removeRun" | "forkRun" | "retryRun" | "endRun" | "erase"> {
+}: Host): ServerHandlers<
+  "run" | "removeRun" | "forkRun" | "retryRun" | "endRun" | "erase" | "deadLetters" | "sendAgain" | "dismiss"
+> {
   return {
     async run(c) {
       const runId = checkId(pathParameter(c, "run_id"));
@@ -113,6 +115,24 @@ export function oneRunHandlers({
       return reply(c, event);
     },
 
+    async deadLetters(c) {
+      checkOperator(c);
+      return reply(c, JSON.stringify(await runtime.deadLetters()));
+    },
+
+    async sendAgain(c) {
+      checkOperator(c);
+      const runId = checkId(pathParameter(c, "run_id"));
+      const { requestId } = await runtime.sendAgain(runId, checkId(pathParameter(c, "request_id")));
+      return reply(c, JSON.stringify({ request_id: requestId }), { status: 202 });
+    },
+
+    async dismiss(c) {
+      checkOperator(c);
+      await runtime.dismiss(checkId(pathParameter(c, "run_id")), checkId(pathParameter(c, "request_id")));
+      return replyEmpty(c);
+    },
+
     async removeRun(c) {
       await runtime.removeRun(checkId(pathParameter(c, "run_id")));
       return replyEmpty(c);
@@ -126,6 +146,12 @@ export function oneRunHandlers({
       return reply(c, JSON.stringify({ runs }));
     },
   };
+}
+
+/** Throws `forbidden` for a user: dead letters are of all owners. */
+function checkOperator(c: Context<AppEnv>): void {
+  if (c.get("principal")?.roles.includes("admin") === false)
+    throw new AgentError("forbidden", "only an admin sees dead letters");
 }
 
 function toErased(body: unknown): ErasedThings {

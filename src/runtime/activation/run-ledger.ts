@@ -443,7 +443,7 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
-  end(speaker: Speaker, { requestId, callId }: AcceptedRequest, end: RequestEnd): string {
+  end(speaker: Speaker, { requestId, callId, sender }: AcceptedRequest, end: RequestEnd): string {
     const { finishReason, result, truncated, output, error, usage, memory, cleanupErrors = [] } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
@@ -459,6 +459,9 @@ export class RunLedger implements RunStateOwner {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
+    // Nobody waits for what an actor was told: if it fails, it is kept until someone looks at it.
+    else if (finishReason === "error" && sender !== undefined && sender.server === undefined)
+      this.recorder.outbox({ requestId, kind: "dead", event: id });
     if (this.#state.watchers?.some((watcher) => wantsEnd(watcher, finishReason)) === true)
       this.#tell(requestId, id);
     this.#showHold(undefined);

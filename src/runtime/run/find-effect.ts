@@ -44,6 +44,7 @@ export async function findEffect(
       });
     case "post":
     case "posts":
+    case "letter":
     case "read":
     case "reply":
     case "redeliver":

@@ -17,6 +17,8 @@ export type RunMessage =
     }
   | PostMessage
   | PostsMessage
+  /** Send a dead letter of the run again, or remove it. */
+  | { readonly kind: "letter"; readonly requestId: RequestId; readonly isDismissed: boolean }
   /** Run an operation that only reads. */
   | { readonly kind: "read"; readonly accepted: AcceptedRequest }
   /** The answer of another actor to an ask of this one. */

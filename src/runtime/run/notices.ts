@@ -1,4 +1,5 @@
 import { isInstance, AgentError, toAgentError } from "../../errors.ts";
+import type { EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
@@ -7,7 +8,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { ENDED } from "../agent/ended.ts";
 import { WATCH, actorNameOf, wantsEnd } from "../agent/watchers.ts";
-import type { WatchingActor } from "../agent/watchers.ts";
+import type { Newest, WatchingActor } from "../agent/watchers.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { toOwned } from "../../ports/principal.ts";
@@ -62,7 +63,9 @@ export class Notices {
       const event = JSON.parse(
         await readEvent(log, { runId, requestId: mark.requestId }, mark.event),
       ) as Event;
-      const told = await this.#noticesFor(event, watchers);
+      const { agent = "", key, owner, state } = this.#ledger;
+      const self = { owner, agent, ...(key !== undefined && { key }), run_id: runId };
+      const told = await toNotices(log, self, event, watchers, state.newest ?? []);
       if (this.#stopped) return;
       let left = told.length;
       const done = (): void => {
@@ -70,69 +73,13 @@ export class Notices {
         if (left === 0) this.#told(mark);
       };
       if (left === 0) this.#told(mark);
-      for (const { watcher, notice } of told)
-        this.#push(watcher, { ...notice, isRepeated, event: mark.event, done });
+      for (const { watcher, accepted } of told)
+        this.#push(watcher, { accepted, isRepeated, event: mark.event, done });
       this.#work();
     } catch (error) {
       // Without the event nobody can be told: its run was removed, or the log is away and the outbox is read again.
       if (!isInstance(error, AgentError)) telemetry.fault("a notice could not be read", error);
     }
-  }
-
-  async #noticesFor(
-    event: Event,
-    watchers: readonly WatchingActor[],
-  ): Promise<readonly { readonly watcher: WatchingActor; readonly notice: NewNotice }[]> {
-    const { runId } = this.#ledger;
-    if (event.type === "RequestCompleted")
-      return watchers
-        .filter((watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason))
-        .map((watcher) => ({ watcher, notice: this.#toEnded(event, watcher) }));
-    if (event.type !== "MessageReceived") return [];
-    if (event.name !== WATCH)
-      return watchers
-        .filter(({ since, names }) => since < event.id && names?.includes(event.name) === true)
-        .map((watcher) => ({ watcher, notice: this.#toPublication(event, watcher, "") }));
-    // A new subscriber gets what was published last.
-    const watcher = watchers.find(({ since }) => since === event.id);
-    const newest = (this.#ledger.state.newest ?? []).filter(
-      ({ id, name }) => id < event.id && watcher?.names?.includes(name) === true,
-    );
-    if (watcher === undefined) return [];
-    const events = await Promise.all(
-      newest.map(({ id }) => readEvent(this.#context.log, { runId, requestId: event.message_id }, id)),
-    );
-    return events
-      .map((text) => JSON.parse(text) as EventOf<"MessageReceived">)
-      .map((each) => ({
-        watcher,
-        notice: this.#toPublication(each, watcher, ` ${event.id}`),
-      }));
-  }
-
-  #toEnded(event: EventOf<"RequestCompleted">, watcher: WatchingActor): NewNotice {
-    const { request_id: requestId, run_id: runId, finish_reason: reason, error, id, ts } = event;
-    const { agent = "", key } = this.#ledger;
-    const body = {
-      agent,
-      ...(key !== undefined && { key }),
-      run_id: runId,
-      request_id: requestId,
-      finish_reason: reason,
-      ...(error && { error: { code: error.code, message: error.message } }),
-    };
-    const cause = { requestId, ts, hops: undefined };
-    return { id: this.#idOf(id, watcher, ""), name: ENDED, body, cause };
-  }
-
-  #toPublication(event: EventOf<"MessageReceived">, watcher: WatchingActor, suffix: string): NewNotice {
-    const { name, body, message_id: requestId, hops, id, ts } = event;
-    return { id: this.#idOf(id, watcher, suffix), name, body, cause: { requestId, ts, hops } };
-  }
-
-  /** The id of the request that tells an actor of an event, equal each time it is sent. */
-  #idOf(event: number, { ref }: WatchingActor, suffix: string): RequestId {
-    return `ntc_${digest(`${this.#ledger.runId} ${event} ${actorNameOf(ref)}${suffix}`)}` as RequestId;
   }
 
   #push(watcher: WatchingActor, notice: Notice): void {
@@ -174,15 +121,14 @@ export class Notices {
   }
 
   /** Returns false if the run has left memory: the notice is still to be sent. */
-  async #post(ref: ActorRef, { id, name, body, cause, isRepeated, event }: Notice): Promise<boolean> {
+  async #post(ref: ActorRef, { accepted, isRepeated, event }: Notice): Promise<boolean> {
     const { mail } = this.#context;
     try {
-      const hops = nextHops(cause.hops, cause.ts);
-      if (hops.n > HOPS_LIMIT) throw new AgentError("too_deep", "it ends a chain of too many publications");
-      const accepted = this.#toRequest(ref, { id, name, body, cause });
+      if ((accepted.request.hops?.n ?? 0) > HOPS_LIMIT)
+        throw new AgentError("too_deep", "it ends a chain of too many publications");
       const posted = await mail.post({
         from: this.#ledger.runId,
-        accepted: { ...accepted, request: { ...accepted.request, hops } },
+        accepted,
         isRepeated,
         isOwnStep: false,
         isWanted: () => !this.#stopped,
@@ -190,36 +136,16 @@ export class Notices {
       return posted !== undefined;
     } catch (thrown) {
       if (this.#stopped) return false;
-      this.#refused(ref, { id, event }, toAgentError(thrown));
+      this.#refused(ref, accepted.requestId, event, toAgentError(thrown));
       return true;
     }
   }
 
-  #toRequest(ref: ActorRef, { id, name, body, cause }: NewNotice): AcceptedRequest {
-    const { agent = "", key, runId } = this.#ledger;
-    const place = ref.key === undefined ? { run_id: ref.run_id } : { key: ref.key };
-    return {
-      requestId: id,
-      agent: ref.agent,
-      request: {
-        type: "OperationRequest",
-        operation: name,
-        input: body,
-        request_id: id,
-        ...place,
-        caller: [{ run_id: runId, request_id: cause.requestId, waits: false }],
-      },
-      sender: { agent, ...(key !== undefined && { key }), run_id: runId },
-      acceptedAt: Date.parse(cause.ts),
-      ...toOwned(this.#ledger.owner),
-    };
-  }
-
   /** An actor that is gone watches no more; any other refusal leaves a dead letter. */
-  #refused(ref: ActorRef, { id, event }: Pick<Notice, "id" | "event">, { code }: AgentError): void {
+  #refused(ref: ActorRef, requestId: RequestId, event: number, { code }: AgentError): void {
     const isGone = ref.key === undefined && (code === "gone" || code === "not_found");
     if (isGone) this.#ledger.change({ type: "Watchers", watchers: this.#othersThan(ref) });
-    else this.#ledger.recorder.outbox({ requestId: id, kind: "dead", event });
+    else this.#ledger.recorder.outbox({ requestId, kind: "dead", event });
   }
 
   #othersThan(ref: ActorRef): readonly WatchingActor[] {
@@ -229,21 +155,106 @@ export class Notices {
   }
 }
 
-/** What an actor is told. */
-interface NewNotice {
-  readonly id: RequestId;
-  /** The name of the message or operation of the actor. */
+/** What an actor is told, as a request to it. */
+interface Told {
+  readonly watcher: WatchingActor;
+  readonly accepted: AcceptedRequest;
+}
+
+/** Makes the requests that tell actors of an event of a run, equal each time they are made. */
+export async function toNotices(
+  log: EventLog,
+  self: OwnedActor,
+  event: Event,
+  watchers: readonly WatchingActor[],
+  newest: readonly Newest[],
+): Promise<readonly Told[]> {
+  if (event.type === "RequestCompleted") {
+    const body = toEnded(self, event);
+    const { request_id: requestId, ts } = event;
+    return watchers
+      .filter((watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason))
+      .map((watcher) => toTold(self, watcher, { event: event.id, name: ENDED, body, requestId, ts }));
+  }
+  if (event.type !== "MessageReceived") return [];
+  if (event.name !== WATCH)
+    return watchers
+      .filter(({ since, names }) => since < event.id && names?.includes(event.name) === true)
+      .map((watcher) => toTold(self, watcher, toPublication(event)));
+  // A new subscriber gets what was published last.
+  const watcher = watchers.find(({ since }) => since === event.id);
+  if (watcher === undefined) return [];
+  const before = newest.filter(({ id, name }) => id < event.id && watcher.names?.includes(name) === true);
+  const texts = await Promise.all(
+    before.map(({ id }) => readEvent(log, { runId: self.run_id, requestId: event.message_id }, id)),
+  );
+  return texts
+    .map((text) => JSON.parse(text) as EventOf<"MessageReceived">)
+    .map((each) => toTold(self, watcher, { ...toPublication(each), since: event.id }));
+}
+
+/** What happened in a run. */
+interface Happened {
+  readonly event: number;
+  /** The name of the message or operation of the actor that is told. */
   readonly name: string;
   readonly body: Json;
-  /** The request whose event it is. */
-  readonly cause: {
-    readonly requestId: RequestId;
-    readonly ts: string;
-    readonly hops: EventOf<"MessageReceived">["hops"];
+  /** The request that has caused it. */
+  readonly requestId: RequestId;
+  readonly ts: string;
+  readonly hops?: EventOf<"MessageReceived">["hops"];
+  /** The event of the subscription, for what was published before. */
+  readonly since?: number;
+}
+
+function toEnded({ agent, key }: ActorRef, event: EventOf<"RequestCompleted">): Json {
+  const { request_id, run_id, finish_reason, error } = event;
+  return {
+    agent,
+    ...(key !== undefined && { key }),
+    run_id,
+    request_id,
+    finish_reason,
+    ...(error && { error: { code: error.code, message: error.message } }),
   };
 }
 
-interface Notice extends NewNotice {
+function toPublication(event: EventOf<"MessageReceived">): Happened {
+  const { name, body, message_id: requestId, hops, id, ts } = event;
+  return { event: id, name, body, requestId, ts, ...(hops && { hops }) };
+}
+
+/** An actor, and whose it is. */
+interface OwnedActor extends ActorRef {
+  readonly owner: string;
+}
+
+function toTold({ owner, ...self }: OwnedActor, watcher: WatchingActor, happened: Happened): Told {
+  const { ref } = watcher;
+  const { event, name, body, requestId: cause, ts, hops, since } = happened;
+  const suffix = since === undefined ? "" : ` ${since}`;
+  const id = `ntc_${digest(`${self.run_id} ${event} ${actorNameOf(ref)}${suffix}`)}` as RequestId;
+  const accepted: AcceptedRequest = {
+    requestId: id,
+    agent: ref.agent,
+    request: {
+      type: "OperationRequest",
+      operation: name,
+      input: body,
+      request_id: id,
+      ...(ref.key === undefined ? { run_id: ref.run_id } : { key: ref.key }),
+      caller: [{ run_id: self.run_id, request_id: cause, waits: false }],
+      hops: nextHops(hops, ts),
+    },
+    sender: self,
+    acceptedAt: Date.parse(ts),
+    ...toOwned(owner),
+  };
+  return { watcher, accepted };
+}
+
+interface Notice {
+  readonly accepted: AcceptedRequest;
   readonly isRepeated: boolean;
   readonly event: number;
   done(): void;

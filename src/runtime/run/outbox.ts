@@ -19,6 +19,10 @@ const FLUSH_MS = 1_000;
 /** The pause before a failed delivery is repeated, in milliseconds. */
 const RETRY = { firstMs: 50, mostMs: 10_000 };
 
+/** How many dead letters a run keeps, about: the newest ones. They are counted after so many new ones. */
+const DEAD_LETTERS = 1_000;
+const DEAD_CHECK = 100;
+
 /**
  * The messages of a run to other actors: the answers to their asks, and the cancels of its own asks. Each is in the
  * log and is sent until it has arrived.
@@ -32,6 +36,8 @@ export class Outbox {
   #open: Map<string, OutboxMark> | undefined;
   /** The entries that have arrived, and are still in the log. */
   #arrived: OutboxMark[] = [];
+  /** How many dead letters have come since they were counted. */
+  #dead = 0;
   /** The notices of the run; created with the first. */
   #notices: Notices | undefined;
   /** Resolves when the notices that an earlier process has left are sent. */
@@ -75,6 +81,8 @@ export class Outbox {
   /** Sends new entries, which are committed. */
   add(marks: readonly OutboxMark[]): void {
     const isNotice = ({ kind }: OutboxMark): boolean => kind === "notice";
+    for (const { kind, done = false } of marks) if (kind === "dead" && !done) this.#dead += 1;
+    if (this.#dead >= DEAD_CHECK) this.#dropOldLetters();
     const notices = marks.filter(isNotice);
     this.#send(notices.length === 0 ? marks : marks.filter((mark) => !isNotice(mark)));
     if (notices.length === 0) return;
@@ -109,6 +117,20 @@ export class Outbox {
       if (mark.kind === "notice") this.#told.add(mark, isRepeated);
       else void this.#deliver(key, mark);
     }
+  }
+
+  /** Removes the oldest dead letters of a run that has too many. */
+  #dropOldLetters(): void {
+    const { log, telemetry } = this.#context;
+    this.#dead = 0;
+    const drop = (entries: readonly OutboxMark[]): void => {
+      if (this.#stopped) return;
+      for (const { requestId, event } of entries.slice(0, -DEAD_LETTERS))
+        this.#ledger.recorder.outbox({ requestId, kind: "dead", event, done: true });
+    };
+    log.outbox({ runId: this.#ledger.runId, kind: "dead" }).then(drop, (error: unknown) => {
+      telemetry.fault("the dead letters of a run could not be counted", error);
+    });
   }
 
   get #told(): Notices {

@@ -21,6 +21,8 @@ import { startedOf } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { RunActor } from "../system/run-actor.ts";
+import { dismissDeadLetter, sendDeadLetter } from "./dead-letters.ts";
+import type { AcceptedRequest } from "../journal/records.ts";
 import { findEffect } from "./find-effect.ts";
 import { Reads } from "./reads.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
@@ -278,6 +280,8 @@ export class Run implements RecorderListener {
         return this.#requests.accept(message.accepted);
       case "post":
         return this.#requests.post(message);
+      case "letter":
+        return this.#handleLetter(message);
       case "posts":
         return this.#requests.postAll(message);
       case "read":
@@ -321,6 +325,19 @@ export class Run implements RecorderListener {
         throw unknownMessage(this.runId, never);
       }
     }
+  }
+
+  async #handleLetter({ requestId, isDismissed }: LetterMessage): Promise<RunReceipt> {
+    const { log } = this.#context;
+    const { head } = this.#ledger.recorder;
+    if (isDismissed) {
+      await dismissDeadLetter(log, this.#ledger, requestId);
+      return toRunReceipt(this.runId, head, { requestId });
+    }
+    const accept = (accepted: AcceptedRequest): Promise<RunReceipt> =>
+      this.#requests.post({ kind: "post", accepted });
+    const id = await sendDeadLetter(this.#context, this.#ledger, requestId, accept);
+    return toRunReceipt(this.runId, head, { requestId: id });
   }
 
   /** Records a note, unless the run has been renewed. */
@@ -444,6 +461,8 @@ async function claimRun(log: EventLog, runId: RunId, options: ClaimOptions | und
 function leftMemory(runId: RunId): AgentError {
   return new AgentError("unavailable", `run ${runId} left memory; retry`, { retryAfterS: 1 });
 }
+
+type LetterMessage = RunMessage & { readonly kind: "letter" };
 
 type RemoveMessage = RunMessage & { readonly kind: "remove" };
 

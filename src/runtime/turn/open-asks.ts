@@ -181,7 +181,13 @@ export class OpenAsks {
     const { code, message, details } = toAgentError(thrown);
     const issues = (details.issues ?? []).map((issue) => `${issue.path} ${issue.message}`.trim());
     const text = issues.length === 0 ? message : `${message}: ${issues.join("; ")}`;
+    const isTell = ask.sent.mode === "tell" && this.#isWanted(ask);
     this.#settle(ask, { ok: false, code: REFUSALS[code] ?? "tool_error", message: text });
+    // Nobody else learns that it was not taken if the code of the turn leaves that aside.
+    if (isTell) {
+      const { id: event, callee } = ask.sent;
+      this.#turn.recorder.outbox({ requestId: callee.request_id, kind: "dead", event });
+    }
   }
 
   /** Records the outcome, now or when the replayed code has made the call. */
