@@ -147,6 +147,14 @@ test("every route is called by the generated client, and every answer fits the d
   expect(tried.error?.code).toBe("conflict");
   const ended = await server.POST("/runs/{run_id}/end", { params: { path: fork } });
   expect(ended.error?.code).toBe("conflict");
+  expect((await server.GET("/dead-letters")).data).toEqual([]);
+  const letter = { ...fork, request_id: "never-told" };
+  const again = await server.POST("/runs/{run_id}/dead-letters/{request_id}", { params: { path: letter } });
+  expect(again.error?.code).toBe("not_found");
+  const dismissed = await server.DELETE("/runs/{run_id}/dead-letters/{request_id}", {
+    params: { path: letter },
+  });
+  expect(dismissed.response.status).toBe(204);
   expect((await server.GET("/runs/{run_id}", { params: { path: fork } })).data?.status).toBe("idle");
   expect((await server.DELETE("/runs/{run_id}", { params: { path: fork } })).response.status).toBe(204);
   const gone = await server.DELETE("/runs/{run_id}", { params: { path: fork } });

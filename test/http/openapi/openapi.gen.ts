@@ -180,6 +180,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Erases the runs that have all that is given, with everything that belongs to them, also from the files of the log. For an admin. */
+        post: operations["postErase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/dead-letters": {
         parameters: {
             query?: never;
@@ -187,7 +204,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists what actors were told without effect: it was refused, or its turn has failed. */
+        /** Lists what actors were told without effect: it was refused, or its turn has failed. For an admin. */
         get: operations["getDeadLetters"];
         put?: never;
         post?: never;
@@ -452,7 +469,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["RequestCanceling"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -1146,6 +1163,31 @@ export interface components {
                 id: number;
             };
         };
+        RequestCanceling: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestCanceling";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            /** @enum {string} */
+            finish_reason: "canceled" | "error";
+            error?: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                message: string;
+            };
+        };
         Custom: {
             id: number;
             run_id: string;
@@ -1245,6 +1287,7 @@ export interface components {
                 cost?: number;
                 interrupted_attempts?: number;
             };
+            cleanup_errors?: string[];
         };
         ConfigureCompleted: {
             /** @constant */
@@ -1282,6 +1325,7 @@ export interface components {
                 cost?: number;
                 interrupted_attempts?: number;
             };
+            cleanup_errors?: string[];
         };
         AgentEntry: {
             name: string;
@@ -1466,6 +1510,10 @@ export interface components {
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                canceling?: {
+                    /** Format: date-time */
+                    since: string;
+                };
                 held?: {
                     /** @enum {string} */
                     code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
@@ -1520,6 +1568,10 @@ export interface components {
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                canceling?: {
+                    /** Format: date-time */
+                    since: string;
+                };
                 held?: {
                     /** @enum {string} */
                     code: "nondeterministic" | "version_mismatch" | "agent_missing" | "snapshot_mismatch";
@@ -1865,6 +1917,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestCompleted"];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postErase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    owner?: string;
+                    agent?: string;
+                    run_id?: string;
+                    key?: string;
+                    metadata?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        runs: number;
+                    };
                 };
             };
             "4XX": components["responses"]["Refusal"];
