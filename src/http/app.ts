@@ -180,11 +180,11 @@ function addPlace(app: Hono<AppEnv>, shared: SharedHost, place: Place): void {
 }
 
 function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): void {
-  const { run, removeRun, forkRun, retryRun, endRun, erase, ...server } = serverRoutes;
+  const { agents, health, metrics, openApi, readiness, schema, ...ofCaller } = serverRoutes;
   // Health checks are requests of nobody.
   const handlers = serverHandlers(shared, state);
-  addRoutes(app, "", server, () => handlers);
-  addRoutes(app, "", { run, removeRun, forkRun, retryRun, endRun, erase }, perHost(shared, oneRunHandlers));
+  addRoutes(app, "", { agents, health, metrics, openApi, readiness, schema }, () => handlers);
+  addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));
 }
 
 /** The positions of the readers of one principal. */

@@ -177,7 +177,7 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   }),
   deadLetters: routeOperation({
     summary:
-      "Lists what actors were told without effect: it was refused, or its turn has failed. For an admin.",
+      "Lists what actors were told without effect: it was refused, or its turn has failed. For an operator.",
     responses: { "200": jsonResponse(listOf(deadLetter), "At most 1,000 dead letters.") },
   }),
   sendAgain: routeOperation({

@@ -204,7 +204,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists what actors were told without effect: it was refused, or its turn has failed. For an admin. */
+        /** Lists what actors were told without effect: it was refused, or its turn has failed. For an operator. */
         get: operations["getDeadLetters"];
         put?: never;
         post?: never;

@@ -123,6 +123,19 @@ test("what belongs to another owner is refused exactly like what does not exist"
   expect(await ann.status("order-1")).toMatchObject({ status: "waiting" });
 });
 
+test("dead letters are of all owners: only operators list, send and dismiss them", async () => {
+  const runtime = await start();
+  const bob = runtime.as(BOB);
+  for (const call of [
+    bob.deadLetters(),
+    bob.sendAgain("run_none", "order-none"),
+    bob.dismiss("run_none", "order-none"),
+  ])
+    await expect(call).rejects.toMatchObject({ code: "forbidden" });
+  expect(await runtime.as(OPS).deadLetters()).toEqual([]);
+  expect(await runtime.deadLetters()).toEqual([]);
+});
+
 test("two owners use the same request id, each for a request of its own", async () => {
   const runtime = await start();
   const [ann, bob] = [runtime.as(ANN), runtime.as(BOB)];
