@@ -8,7 +8,6 @@ import type { ReadinessPart } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import { agentRoutes, endpoints, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
-import { ANSWER_LINKS } from "../runtime/agent/answer-link.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
 import { addInspection, addOpenTurns, isInspection } from "./console/add-inspection.ts";
@@ -24,7 +23,7 @@ import { createMetrics } from "./metrics/metrics.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
-import { addAnswerPages, isAnswerLink, isAnswerPath } from "./routes/answer-pages.ts";
+import { addAnswerPages, answerLinkHandlers, isAnswerLink, isAnswerPath } from "./routes/answer-pages.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import { createHost, perHost } from "./routes/host.ts";
@@ -107,8 +106,7 @@ export function createApp(
     addInspection(app, host, console.version);
   }
   if (native) {
-    checkRoots({ name: "native", roots: [ANSWER_LINKS] }, runtime);
-    addAnswerPages(app, host, runtime.answerLinks);
+    addAnswerPages(app, runtime.answerLinks);
     addOpenTurns(app, host);
   }
   const addPlaces = (to: Hono<AppEnv>, places: readonly Place[]): void => {
@@ -180,11 +178,12 @@ function addPlace(app: Hono<AppEnv>, shared: SharedHost, place: Place): void {
 }
 
 function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): void {
-  const { agents, health, metrics, openApi, readiness, schema, ...ofCaller } = serverRoutes;
+  const { agents, health, metrics, openApi, readiness, schema, createAnswerLink, ...ofCaller } = serverRoutes;
   // Health checks are requests of nobody.
   const handlers = serverHandlers(shared, state);
   addRoutes(app, "", { agents, health, metrics, openApi, readiness, schema }, () => handlers);
   addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));
+  addRoutes(app, "", { createAnswerLink }, perHost(shared, answerLinkHandlers));
 }
 
 /** The positions of the readers of one principal. */

@@ -21,6 +21,7 @@ export const serverRoutes = {
   deadLetters: ["GET", "/dead-letters"],
   sendAgain: ["POST", "/runs/{run_id}/dead-letters/{request_id}"],
   dismiss: ["DELETE", "/runs/{run_id}/dead-letters/{request_id}"],
+  createAnswerLink: ["POST", "/answer-links"],
 } as const;
 
 /** The routes that exist at the root, for the default agent or all agents, and below the path of each agent. */

@@ -104,7 +104,10 @@ export interface Runtime {
    */
   publish(to: Topic, name: string, body: Json, options?: ActorRequestOptions): Promise<Receipt>;
 
-  /** Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. */
+  /**
+   * Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. Throws `not_found` for the name of
+   * an agent that is neither served nor has runs.
+   */
   find(agent: string, key: string): Promise<RunId | undefined>;
 
   /** The row of a run, with the metadata that it was created with; `not_found`, or `gone` for a removed run. */

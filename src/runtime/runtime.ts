@@ -377,8 +377,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return queries.follow(address, range);
       },
       status: (requestId) => queries.status(requestId, scope),
-      // An agent that is no longer served has runs, too.
-      find: (agent, key) => keyed.find({ owner: scope.owner, agent, key }),
+      async find(agent, key) {
+        const runId = await keyed.find({ owner: scope.owner, agent, key });
+        if (runId !== undefined) return runId;
+        // An agent that is no longer served may have runs. A name with neither is wrong, and `get` says which there are.
+        const isKnown =
+          agents.find(agent) !== undefined ||
+          (await queries.runs({ agent, limit: 1 }, scope)).runs.length > 0;
+        if (!isKnown) agents.get(agent);
+        return undefined;
+      },
       run: (runId) => queries.details(runId, scope),
       requests: (runId) => queries.requests(runId, scope),
       answerLinks,

@@ -21,6 +21,20 @@ export async function startApp(
   return { app, runtime, [Symbol.asyncDispose]: () => runtime.close() };
 }
 
+/** Routes that are no part of the protocol: pages for browsers, and what admins read of a server. */
+export const besideProtocol: readonly string[] = [
+  "GET /answer-links/:token",
+  "GET /answer-links/signed-in",
+  "GET /inspect/open-turns",
+  "POST /answer-links/:token",
+  "POST /answer-links/signed-in",
+];
+
+/** The routes of an app as `METHOD /path`, with parameters as `:name`. A handler for all methods is a guard. */
+export function routesOf({ routes }: App): readonly string[] {
+  return routes.filter(({ method }) => method !== "ALL").map(({ method, path }) => `${method} ${path}`);
+}
+
 /** Posts a JSON body. */
 export async function post(
   app: App,

@@ -188,6 +188,37 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     summary: "Removes a dead letter.",
     responses: { "204": empty("It is removed.") },
   }),
+  createAnswerLink: routeOperation({
+    summary: "Makes a link to a page at which whoever has it can answer one wait of a request.",
+    content: {
+      "application/json": {
+        schema: object(
+          {
+            request_id: text,
+            wait_id: { ...whole, description: "The id of its WaitForInput; without it the oldest open one." },
+            expires_ms: {
+              type: "number",
+              exclusiveMinimum: 0,
+              maximum: 31_536_000_000,
+              description: "How long the link works, in milliseconds. Default: one week.",
+            },
+            name: { ...text, description: "Who answers by it, at most 48 bytes." },
+            roles: {
+              ...listOf(text),
+              description: "What whoever answers by it may approve; only roles of the one who makes it.",
+            },
+          },
+          ["request_id"],
+        ),
+      },
+    },
+    responses: {
+      "201": jsonResponse(
+        object({ path: { ...text, description: "The path of the page on this server." } }, ["path"]),
+        "The link.",
+      ),
+    },
+  }),
   forkRun: routeOperation({
     summary:
       "Creates a run with the history of this one up to the end of a turn, or to a question of the open one.",

@@ -13,33 +13,38 @@ import { replyPage, toHtml } from "../messages/html-page.ts";
 import { pathIn } from "../messages/mount.ts";
 import { reply, withHeaders } from "../messages/reply.ts";
 import { pathParameter } from "./add-routes.ts";
+import type { ServerHandlers } from "./add-routes.ts";
 import { checkId } from "./event-routes.ts";
-import type { SharedHost } from "./host.ts";
+import type { Host } from "./host.ts";
+
+/** The route that makes links. */
+export function answerLinkHandlers({
+  runtime,
+  mount,
+  bodyLimitBytes,
+}: Host): ServerHandlers<"createAnswerLink"> {
+  return {
+    async createAnswerLink(c) {
+      const { requestId, roles, ...options } = parseNewLink(await readJson(c, bodyLimitBytes));
+      const own = c.get("principal")?.roles ?? [];
+      const foreign = own.includes("admin") ? undefined : roles.find((role) => !own.includes(role));
+      if (foreign !== undefined) {
+        throw new AgentError(
+          "forbidden",
+          `a link cannot have the role ${JSON.stringify(foreign.slice(0, 64))}, which you do not have`,
+        );
+      }
+      const path = await runtime.answerLinks.create(requestId, { ...options, roles });
+      return reply(c, JSON.stringify({ path: mount.prefixOf(c) + path }), { status: 201 });
+    },
+  };
+}
 
 /**
- * Adds the pages at which one question is answered by whoever has its link, which work without scripts, and the route that
- * makes links. Whoever has a link may open it and answer by it, so that works with `links` of no principal.
+ * Adds the pages at which one question is answered by whoever has its link, which work without scripts. Whoever has a link
+ * may open it and answer by it, so that works with `links` of no principal.
  */
-export function addAnswerPages(
-  app: Hono<AppEnv>,
-  host: SharedHost,
-  links: Omit<AnswerLinks, "create">,
-): void {
-  const { mount, bodyLimitBytes } = host;
-  app.post(`/${ANSWER_LINKS}`, async (c) => {
-    const { requestId, roles, ...options } = parseNewLink(await readJson(c, bodyLimitBytes));
-    const own = c.get("principal")?.roles ?? [];
-    const foreign = own.includes("admin") ? undefined : roles.find((role) => !own.includes(role));
-    if (foreign !== undefined) {
-      throw new AgentError(
-        "forbidden",
-        `a link cannot have the role ${JSON.stringify(foreign.slice(0, 64))}, which you do not have`,
-      );
-    }
-    const path = await host.as(c).runtime.answerLinks.create(requestId, { ...options, roles });
-    return reply(c, JSON.stringify({ path: mount.prefixOf(c) + path }), { status: 201 });
-  });
-
+export function addAnswerPages(app: Hono<AppEnv>, links: Omit<AnswerLinks, "create">): void {
   app.get(SIGNED_IN_PATH, async (c) => {
     const signIn = await links.signIn(stateOf(c));
     if (signIn === undefined) return notWorking();

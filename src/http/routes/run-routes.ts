@@ -73,10 +73,7 @@ async function runOfKey(runtime: Runtime, agent: string | undefined, key: string
     });
   }
   const runId = await runtime.find(agent, key);
-  if (runId !== undefined) return `[${toRunText(await runtime.run(runId))}]`;
-  // The name of the agent may be wrong: then the answer says which there are.
-  runtime.describe(agent);
-  return "[]";
+  return runId === undefined ? "[]" : `[${toRunText(await runtime.run(runId))}]`;
 }
 
 /** The routes of one run. */

@@ -96,6 +96,10 @@ test("every route is called by the generated client, and every answer fits the d
   });
   const wait = asked.data;
   if (wait === undefined || !("type" in wait) || wait.type !== "WaitForInput") throw new Error("not asked");
+  const link = await server.POST("/answer-links", {
+    body: { request_id: wait.request_id, wait_id: wait.id, expires_ms: 60_000, name: "Ada", roles: [] },
+  });
+  expect(link.data?.path).toMatch(/^\/answer-links\/./);
   const accepted = await agent.POST("/process", {
     body: { type: "ResumeWithInput", request_id: wait.request_id, request_keys: { approved: true } },
   });

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { payments } from "../../../agents/payments.ts";
 import { agentRoutes, serverRoutes } from "../../../src/protocol/routes.ts";
+import { besideProtocol, routesOf } from "../server.ts";
 
 const runtime = createRuntime({ agents: [echo, payments] });
 const server = await serve(runtime);
@@ -48,11 +49,10 @@ test.each([...paths])("%s is served with the methods of the table, and with no o
 });
 
 test("the app has no route that is not in the table", () => {
-  // Hono lists its routes with the parameters as `:name`; a handler for all methods is a guard.
-  const routes = createApp(runtime).routes.filter(({ method }) => method !== "ALL");
-  const found = routes.map(
-    ({ method, path }) => `${method} ${path.replaceAll(/:name/g, "Event.json").replaceAll(/:\w+/g, "Event")}`,
-  );
+  const routes = routesOf(createApp(runtime));
+  expect(routes).toEqual(expect.arrayContaining([...besideProtocol]));
+  const own = routes.filter((route) => !besideProtocol.includes(route));
+  const found = own.map((route) => route.replaceAll(/:name/g, "Event.json").replaceAll(/:\w+/g, "Event"));
   expect(found.sort()).toEqual(table.map(({ method, path }) => `${method} ${path}`).sort());
 });
 

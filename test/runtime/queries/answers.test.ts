@@ -126,7 +126,10 @@ test("a run is found by its key, and asking creates nothing", async () => {
   });
   expect(await runtime.find("echo", "thread-1")).toBe(runId);
   expect(await runtime.find("asker", "thread-1")).toBeUndefined();
-  await expect(runtime.find("nobody", "thread-1")).rejects.toMatchObject({ code: "not_found" });
+  await expect(runtime.find("nobody", "thread-1")).rejects.toMatchObject({
+    code: "not_found",
+    details: { hint: expect.stringContaining("echo") as string },
+  });
   expect(await runtime.run(runId)).toMatchObject({
     run_id: runId,
     agent: "echo",

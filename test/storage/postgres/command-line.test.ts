@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { SCHEMA_VERSION } from "../../../src/storage/postgres/schema/migrate.ts";
 import { needsPostgres, ownPostgres, ownStandby } from "../../machine/postgres.ts";
 import { agentSaying, createProject, startCommand } from "../../cli/command.ts";
 import { ask, askUntil, newDatabase } from "./databases.ts";
@@ -145,7 +146,9 @@ test("a role without rights, and a newer schema, are refused; troupe migrate men
   const newer = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_LOG: owner } });
   expect(await newer.exited).toBe(78);
   expect(newer.output()).toMatch(
-    /has schema 99, and this version of troupe knows 4 and older\nnpm install troupe@latest/,
+    new RegExp(
+      `has schema 99, and this version of troupe knows ${SCHEMA_VERSION} and older\\nnpm install troupe@latest`,
+    ),
   );
 });
 

@@ -104,6 +104,14 @@ interface Sent {
   readonly run: string;
 }
 
+/** The bodies of routes that take no request of an agent. */
+const bodies = (run: string): { readonly [name: string]: object } => ({
+  configure: { run_id: run, args: {} },
+  forkRun: { after: 1 },
+  erase: { owner: "nobody" },
+  createAnswerLink: { request_id: "known" },
+});
+
 /** Sends a valid request for a route. */
 function send(url: string, { name, method, path, run }: Sent): Promise<Response> {
   const filled = path
@@ -114,15 +122,7 @@ function send(url: string, { name, method, path, run }: Sent): Promise<Response>
   const query =
     name === "events" || name === "getEvents" ? `?run_id=${run}` : name === "upload" ? "?name=f" : "";
   const body =
-    name === "upload"
-      ? "bytes"
-      : JSON.stringify(
-          name === "configure"
-            ? { run_id: run, args: {} }
-            : name === "forkRun"
-              ? { after: 1 }
-              : { type: "ChatRequest", input: "hi" },
-        );
+    name === "upload" ? "bytes" : JSON.stringify(bodies(run)[name] ?? { type: "ChatRequest", input: "hi" });
   return fetch(`${url}${filled}${query}`, {
     method,
     ...(method === "POST" && {
