@@ -36,8 +36,8 @@ export class Outbox {
   #open: Map<string, OutboxMark> | undefined;
   /** The entries that have arrived, and are still in the log. */
   #arrived: OutboxMark[] = [];
-  /** How many dead letters have come since they were counted. */
-  #dead = 0;
+  /** How many dead letters have come since they were counted. The first one of each activation has them counted. */
+  #dead = DEAD_CHECK - 1;
   /** The notices of the run; created with the first. */
   #notices: Notices | undefined;
   /** Resolves when the notices that an earlier process has left are sent. */
