@@ -6,8 +6,16 @@ import type { ReportFault } from "./request-listener.ts";
 export interface Listener {
   /** The name of the protocol. */
   readonly name: string;
-  /** Starts to listen; `report` gets unexpected errors from then on. */
-  listen(runtime: Runtime, options: { readonly report: ReportFault }): Promise<Listening>;
+  /** Starts to listen. Its runtime is that of the program: what it lets in from outside works with `runtime.as`. */
+  listen(runtime: Runtime, options: ListenOptions): Promise<Listening>;
+}
+
+/** What a listener starts with. */
+export interface ListenOptions {
+  /** Gets unexpected errors. */
+  readonly report: ReportFault;
+  /** Whether the server asks who makes a request, so that a listener must not let in everyone. */
+  readonly authenticated: boolean;
 }
 
 /** A listener that accepts connections. */
@@ -29,12 +37,12 @@ export interface ListenerAddress {
 /** The listeners of a server. From its creation on, each is a part of what `/readyz` says. */
 export class Listeners {
   readonly #runtime: Runtime;
-  readonly #report: ReportFault;
+  readonly #options: ListenOptions;
   readonly #parts: readonly ListenerPart[];
 
-  constructor(listeners: readonly Listener[], runtime: Runtime, report: ReportFault) {
+  constructor(listeners: readonly Listener[], runtime: Runtime, options: ListenOptions) {
     this.#runtime = runtime;
-    this.#report = report;
+    this.#options = options;
     this.#parts = listeners.map((listener) => new ListenerPart(listener, runtime));
   }
 
@@ -45,14 +53,14 @@ export class Listeners {
 
   /** Starts them one after the other. Those before one that fails listen until `close`. */
   async start(): Promise<void> {
-    for (const part of this.#parts) await part.start(this.#runtime, this.#report);
+    for (const part of this.#parts) await part.start(this.#runtime, this.#options);
   }
 
   /** Stops those that have started. */
   async close(options: { readonly graceMs: number }): Promise<void> {
     const ends = await Promise.allSettled(this.#parts.map((part) => part.close(options)));
     for (const end of ends)
-      if (end.status === "rejected") this.#report("stopping a listener failed", end.reason);
+      if (end.status === "rejected") this.#options.report("stopping a listener failed", end.reason);
   }
 }
 
@@ -75,8 +83,8 @@ class ListenerPart {
     return this.#listening?.address;
   }
 
-  async start(runtime: Runtime, report: ReportFault): Promise<void> {
-    this.#listening = await this.#listener.listen(runtime, { report });
+  async start(runtime: Runtime, options: ListenOptions): Promise<void> {
+    this.#listening = await this.#listener.listen(runtime, options);
   }
 
   async close(options: { readonly graceMs: number }): Promise<void> {

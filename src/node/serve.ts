@@ -79,7 +79,10 @@ export async function serve(
   server.on("connect", refuseConnect);
   server.on("clientError", answerClientError);
   // Before the first request: a server whose other ports do not listen yet is not ready.
-  const started = new Listeners(listeners, runtime, metrics.fault);
+  const started = new Listeners(listeners, runtime, {
+    report: metrics.fault,
+    authenticated: options.authenticate !== undefined || options.token !== undefined,
+  });
   try {
     await listen(server, hostname, port);
     await started.start();

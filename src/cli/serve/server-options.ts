@@ -33,6 +33,8 @@ export interface ServerOptions {
   readonly aipJoin?: string;
   /** Whether AIP may listen where other machines can connect. */
   readonly aipInsecure: boolean;
+  /** Whether AIP, which has no authentication, is served beside a server that has. */
+  readonly aipOpen: boolean;
   readonly acceptLoss: boolean;
   /** Whether the code of the agents is kept, so that open turns continue with the version that began them. */
   readonly keepVersions: boolean;
@@ -104,6 +106,11 @@ export function addServerOptions(command: Command): Command {
       "register the agents at this AIP gateway; they listen on the host of --aip",
     )
     .option("--aip-insecure", "let other machines use AIP, which has no authentication", false)
+    .option(
+      "--aip-open",
+      "serve AIP beside authentication: all its clients are a user of owner default",
+      false,
+    )
     .option(
       "--config <file>",
       "who may use the server: a module that exports authenticate; default: troupe.config.ts, if there is one",

@@ -319,15 +319,17 @@ function agenticPort(settings: ServeOptions): Listener {
 }
 
 /** The listeners for AIP. The gRPC packages are loaded when they start. */
-async function openAipListeners({ aip, aipJoin, aipInsecure }: ServerOptions): Promise<readonly Listener[]> {
+async function openAipListeners(options: ServerOptions): Promise<readonly Listener[]> {
+  const { aip, aipJoin, aipInsecure: insecure, aipOpen: open } = options;
   if (aip === undefined && aipJoin === undefined) return [];
   const { aipGateway, aipNode } = await import("../../adapters/aip/listeners.ts");
   // The agents listen where the gateway does, each on a port of its own.
   const host = `${aip?.slice(0, aip.lastIndexOf(":")) ?? "127.0.0.1"}:0`;
-  const insecure = aipInsecure;
   return [
-    ...(aip === undefined ? [] : [aipGateway({ host: aip, insecure, ...toAdvertised(aip) })]),
-    ...(aipJoin === undefined ? [] : [aipNode({ gateway: aipJoin, host, insecure, ...toAdvertised(host) })]),
+    ...(aip === undefined ? [] : [aipGateway({ host: aip, insecure, open, ...toAdvertised(aip) })]),
+    ...(aipJoin === undefined
+      ? []
+      : [aipNode({ gateway: aipJoin, host, insecure, open, ...toAdvertised(host) })]),
   ];
 }
 
