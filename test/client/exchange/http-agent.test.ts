@@ -254,8 +254,9 @@ describe("an endpoint fails its turn, without its address, when it", () => {
       if (when !== "before its answer")
         response.writeHead(200, { "content-type": "text/plain" }).write("Hel");
     });
-    const events = await chat({ url, silenceMs: 50 });
-    expect(endOf(events)).toMatchObject(error("the endpoint of agent far sends nothing for 50 ms"));
+    // Long enough for the request to reach the endpoint, which otherwise has nothing to see abandoned.
+    const events = await chat({ url, silenceMs: 500 });
+    expect(endOf(events)).toMatchObject(error("the endpoint of agent far sends nothing for 500 ms"));
     await abandoned;
   });
 
