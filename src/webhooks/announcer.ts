@@ -13,6 +13,8 @@ export interface AnnouncerOptions {
   readonly names: readonly string[];
   readonly types: readonly EventType[];
   readonly wants: (name: string, agent: string, event: Event) => boolean;
+  /** Whether a receiver may know of a run. */
+  readonly sees: (name: string, runId: RunId) => Promise<boolean>;
   readonly report: (where: string, thrown: unknown) => void;
 }
 
@@ -121,8 +123,10 @@ export class Announcer {
 
   /** Makes the requests for the events of a run that were not looked at yet. */
   async #announce(runId: RunId): Promise<void> {
-    const { types, names, wants } = this.#options;
+    const { types, wants, sees } = this.#options;
     const { agent } = await this.#runtime.run(runId);
+    const names: string[] = [];
+    for (const name of this.#options.names) if (await sees(name, runId)) names.push(name);
     let after = this.#seen.get(runId) ?? 0;
     for (;;) {
       const page = await this.#runtime.read(

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { AgentError } from "../errors.ts";
+import { AgentError, isInstance } from "../errors.ts";
+import { isOwner } from "../ports/principal.ts";
 import type { Listener } from "../node/listener.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { EventType } from "../protocol/events/event-body.ts";
@@ -13,7 +14,7 @@ import { Announcer } from "./announcer.ts";
 import { deliver, isDelivered, toSigningKey } from "./delivery.ts";
 import type { DeliveryAttempt, Receiver, WebhookMessage } from "./delivery.ts";
 
-/** What a receiver is told of: a question is open, a request has ended, a turn is held. */
+/** What a message is about: a question is open, a request has ended, a turn is held. */
 export type WebhookTopic = "wait" | "end" | "held";
 
 /** A receiver of webhooks. */
@@ -27,6 +28,8 @@ export interface WebhookOptions {
   readonly name?: string;
   /** Only of runs of these agents. Default: all. */
   readonly agents?: readonly string[];
+  /** Only of runs of this owner. Default: of runs of all owners. */
+  readonly owner?: string;
   /** Whether they may be sent to this machine and to private networks. Default false. */
   readonly allowPrivate?: boolean;
 }
@@ -55,9 +58,10 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
   async function toMessage({ to, run_id: runId, event: id }: Delivery): Promise<WebhookMessage | undefined> {
     const endpoint = receivers.get(to);
     if (runtime === undefined || endpoint === undefined) return undefined;
-    const { agent } = await runtime.run(runId);
+    const seen = seenBy(runtime, endpoint);
+    const { agent } = await seen.run(runId);
     const address = { kind: "run", runId: runId as RunId, agent } as const;
-    const { events } = await runtime.read(address, { after: id - 1, limit: 1, filter: { level: "all" } });
+    const { events } = await seen.read(address, { after: id - 1, limit: 1, filter: { level: "all" } });
     const [text] = events;
     const event = text === undefined ? undefined : (JSON.parse(text) as Event);
     const topic = event && topicOf(event);
@@ -143,6 +147,10 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
           if (endpoint === undefined || topic === undefined || !endpoint.topics.has(topic)) return false;
           return endpoint.agents === undefined || endpoint.agents.has(ofAgent);
         },
+        sees: async (name, runId) => {
+          const endpoint = receivers.get(name);
+          return endpoint !== undefined && canSee(seenBy(served, endpoint), runId);
+        },
         report,
       });
       await announcer.start();
@@ -206,6 +214,24 @@ interface Endpoint {
   readonly receiver: Receiver;
   readonly topics: ReadonlySet<WebhookTopic>;
   readonly agents: ReadonlySet<string> | undefined;
+  readonly owner: string | undefined;
+}
+
+const SENDER = { id: "webhooks", roles: ["user"] };
+
+/** The runtime as far as a receiver may know of it. */
+function seenBy(runtime: Runtime, { owner }: Endpoint): Pick<Runtime, "read" | "run"> {
+  return owner === undefined ? runtime : runtime.as({ ...SENDER, owner });
+}
+
+async function canSee(runtime: Pick<Runtime, "run">, runId: RunId): Promise<boolean> {
+  try {
+    await runtime.run(runId);
+    return true;
+  } catch (thrown) {
+    if (isInstance(thrown, AgentError) && thrown.code === "not_found") return false;
+    throw thrown;
+  }
 }
 
 function nameOf({ name, url }: WebhookOptions): string {
@@ -216,7 +242,14 @@ function nameOf({ name, url }: WebhookOptions): string {
   });
 }
 
-function toEndpoint({ url: text, on, secret, agents, allowPrivate = false }: WebhookOptions): Endpoint {
+function toEndpoint({
+  url: text,
+  on,
+  secret,
+  agents,
+  owner,
+  allowPrivate = false,
+}: WebhookOptions): Endpoint {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !(url.protocol === "https:" || (allowPrivate && url.protocol === "http:"))) {
     throw new AgentError(
@@ -230,7 +263,11 @@ function toEndpoint({ url: text, on, secret, agents, allowPrivate = false }: Web
       hint: `the topics are ${Object.keys(EVENTS).join(", ")}`,
     });
   }
+  if (owner !== undefined && !isOwner(owner)) {
+    throw new AgentError("invalid_request", "the owner of a webhook needs 1 to 128 visible ASCII characters");
+  }
   return {
+    owner,
     receiver: { url, key: toSigningKey(secret), allowPrivate },
     topics: new Set(on),
     agents: agents && new Set(agents),

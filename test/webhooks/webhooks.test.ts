@@ -196,6 +196,30 @@ test("questions and ends are told, signed and in order for a run, to a receiver 
   expect(receiver.taken.at(-1)?.id).toBe(again?.id);
 });
 
+test("a receiver of one owner is told of the runs of this owner alone, also when one is sent again", async () => {
+  const environment = manualEnvironment();
+  await using receiver = await startReceiver();
+  await using server = await start(
+    temporaryDirectory(),
+    [{ url: receiver.url, on: ["end"], secret: SECRET, name: "acme", owner: "acme", allowPrivate: true }],
+    environment,
+  );
+  const request = { type: "ChatRequest", input: "x" } as const;
+  const of = (owner: string): Runtime => server.runtime.as({ id: "ada", owner, roles: ["user"] });
+  const foreign = await of("other").process("speaker", request);
+  const own = await of("acme").process("speaker", request);
+  await pass(environment, () => receiver.taken.length > 0);
+  expect(receiver.taken.map(({ runId }) => runId)).toEqual([own.runId]);
+
+  const { requestId } = await server.runtime.process("webhook", {
+    type: "OperationRequest",
+    operation: "resend",
+    input: { to: "acme", run_id: foreign.runId, event: receiver.taken[0]?.event ?? 0 },
+  });
+  await pass(environment, async () => (await server.runtime.status(requestId)).finish_reason === "error");
+  expect(receiver.attempts).toBe(1);
+});
+
 test("what happened while no webhooks ran is told at the next start, and what was before the first start is not", async () => {
   const environment = manualEnvironment();
   const directory = temporaryDirectory();
