@@ -161,7 +161,7 @@ export class RequestIndexEntry {
       ...(next.asks !== before.asks && { parkedOn: next.asks ?? [] }),
     });
     this.#marked = next;
-    if (next.asks !== undefined && next.asks !== before.asks) this.#examine(requestId);
+    if (next.asks !== undefined && next.asks !== before.asks) this.#examine();
     // A turn that is parked has made progress: its wake-up does not count as a recovery.
     if (this.parked && !wasParked && (ledger.started?.recoveries ?? 0) > 0)
       ledger.change({ type: "Released", request_id: requestId });
@@ -169,10 +169,11 @@ export class RequestIndexEntry {
   }
 
   /** Looks for actors that wait for each other, when the commit with the asks of this turn is in the log. */
-  #examine(requestId: RequestId): void {
+  #examine(): void {
     const { mail } = this.#context;
-    this.#ledger.recorder.committed().then(
-      () => mail.parked(requestId),
+    const { runId, recorder } = this.#ledger;
+    recorder.committed().then(
+      () => mail.parked(runId),
       // A failed commit is reported to the run.
       () => {},
     );

@@ -1,4 +1,5 @@
 import type { RequestEntry } from "../../ports/log-entries.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import { Pauses } from "../journal/pauses.ts";
@@ -18,18 +19,12 @@ const RETRY_LIMIT_MS = 60_000;
 /** The most failed examinations that are repeated while others begin. Above it, the caller of one waits for its end. */
 const REPEATED_LIMIT = 100;
 
-/** A turn that is parked on asks alone, and the turns that it waits for. */
+/** The started turn of a run. It is parked on asks alone, each of which waits for the started turn of the run that it is for. */
 interface ParkedTurn {
   readonly requestId: RequestId;
   readonly runId: RunId;
   readonly head: number;
-  readonly asks: readonly Ask[];
-}
-
-interface Ask {
-  readonly entry: RequestEntry;
-  /** The turn that must end before the ask can be answered. */
-  readonly blocker: RequestId;
+  readonly asks: readonly RequestEntry[];
 }
 
 /**
@@ -41,8 +36,8 @@ export class Deadlocks {
   readonly #context: Omit<HostContext, "mail">;
   readonly #reply: (to: RunId, reply: Reply) => Promise<void>;
   readonly #pauses: Pauses;
-  /** The turns that are being examined, and whether they were parked again since then. */
-  readonly #examined = new Map<RequestId, boolean>();
+  /** The runs whose turns are being examined, and whether these were parked again since then. */
+  readonly #examined = new Map<RunId, boolean>();
   /** The number of examinations that have failed and are repeated. */
   #repeated = 0;
 
@@ -56,40 +51,43 @@ export class Deadlocks {
     this.#pauses.stop();
   }
 
-  /** Examines a turn that waits only for asks. Resolves when that is done, or has failed and is repeated. Never rejects. */
-  examine(requestId: RequestId): Promise<void> {
-    if (this.#examined.has(requestId)) {
-      this.#examined.set(requestId, true);
+  /**
+   * Examines the started turn of a run, which waits only for asks. Resolves when that is done, or has failed and is repeated.
+   * Never rejects.
+   */
+  examine(runId: RunId): Promise<void> {
+    if (this.#examined.has(runId)) {
+      this.#examined.set(runId, true);
       return Promise.resolve();
     }
     return new Promise((resolve) => {
-      void this.#examineAll(requestId, resolve).then(resolve);
+      void this.#examineAll(runId, resolve).then(resolve);
     });
   }
 
-  async #examineAll(requestId: RequestId, failed: () => void): Promise<void> {
-    for (let isAgain = true; isAgain; isAgain = this.#examined.get(requestId) === true) {
-      this.#examined.set(requestId, false);
-      if (await this.#isExamined(requestId, 0)) continue;
+  async #examineAll(runId: RunId, failed: () => void): Promise<void> {
+    for (let isAgain = true; isAgain; isAgain = this.#examined.get(runId) === true) {
+      this.#examined.set(runId, false);
+      if (await this.#isExamined(runId, 0)) continue;
       this.#repeated += 1;
       if (this.#repeated <= REPEATED_LIMIT) failed();
-      await this.#repeat(requestId);
+      await this.#repeat(runId);
       this.#repeated -= 1;
     }
-    this.#examined.delete(requestId);
+    this.#examined.delete(runId);
   }
 
   /** Repeats a failed examination, for example until the log can be written again: nothing else would break a cycle. */
-  async #repeat(requestId: RequestId): Promise<void> {
+  async #repeat(runId: RunId): Promise<void> {
     let failures = 0;
     do await this.#pauses.wait(backoffMs({ firstMs: AGAIN_MS, mostMs: RETRY_LIMIT_MS }, failures++));
-    while (!(await this.#isExamined(requestId, failures)));
+    while (!(await this.#isExamined(runId, failures)));
   }
 
   /** Examines a turn once. Returns false if that has failed. */
-  async #isExamined(requestId: RequestId, failures: number): Promise<boolean> {
+  async #isExamined(runId: RunId, failures: number): Promise<boolean> {
     try {
-      await this.#examine(requestId, failures);
+      await this.#examine(runId, failures);
       return true;
     } catch (error) {
       this.#context.telemetry.fault("actors could not be examined", error);
@@ -97,9 +95,9 @@ export class Deadlocks {
     }
   }
 
-  async #examine(requestId: RequestId, failures: number): Promise<void> {
+  async #examine(runId: RunId, failures: number): Promise<void> {
     for (let before: string | undefined; ;) {
-      const turns = await this.#read(requestId);
+      const turns = await this.#read(runId);
       if (turns === undefined) return;
       const now = JSON.stringify(turns);
       if (now === before) {
@@ -111,9 +109,9 @@ export class Deadlocks {
     }
   }
 
-  /** All turns that a turn waits for, itself included; `undefined` if one of them can continue. */
-  async #read(start: RequestId): Promise<readonly ParkedTurn[] | undefined> {
-    const turns = new Map<RequestId, ParkedTurn>();
+  /** The started turn of a run, and all turns that it waits for; `undefined` if one of them can continue. */
+  async #read(start: RunId): Promise<readonly ParkedTurn[] | undefined> {
+    const turns = new Map<RunId, ParkedTurn>();
     const left = [start];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       if (turns.has(next)) continue;
@@ -121,26 +119,28 @@ export class Deadlocks {
       const turn = await this.#readTurn(next);
       if (turn === undefined) return undefined;
       turns.set(next, turn);
-      left.push(...turn.asks.map(({ blocker }) => blocker));
+      left.push(...turn.asks.map(({ runId }) => runId));
     }
     return [...turns.values()];
   }
 
-  async #readTurn(requestId: RequestId): Promise<ParkedTurn | undefined> {
+  async #readTurn(runId: RunId): Promise<ParkedTurn | undefined> {
     const { log } = this.#context;
-    const entry = await log.lookup(requestId);
+    const run = await log.run(runId);
+    // A request that is about to start waits for no other turn, so the turn that asked can continue.
+    if (run?.started === undefined) return undefined;
+    const { started: requestId, head } = run;
+    // Clients choose ids of requests, and those of two owners can be equal.
+    const entry = await log.lookup(requestId, ownerOf(run));
     if (entry?.parkedOn === undefined) return undefined;
-    const asks: Ask[] = [];
+    const asks: RequestEntry[] = [];
     for (const id of entry.parkedOn) {
+      // The runtime has made the id of an ask.
       const ask = await log.lookup(id);
       if (ask === undefined || ask.phase === "completed") return undefined;
-      const blocker = (await log.run(ask.runId))?.started;
-      // A request that is about to start waits for no other turn, so the turn that asked can continue.
-      if (blocker === undefined) return undefined;
-      asks.push({ entry: ask, blocker });
+      asks.push(ask);
     }
-    const { runId } = entry;
-    return { requestId, runId, head: (await log.run(runId))?.head ?? 0, asks };
+    return { requestId, runId, head, asks };
   }
 
   /**
@@ -150,15 +150,15 @@ export class Deadlocks {
   async #break(turns: readonly ParkedTurn[], failures: number): Promise<void> {
     const all = turns.flatMap((turn) => turn.asks.map((ask) => ({ turn, ask })));
     const inCycles = all
-      .sort((a, b) => compare(b.ask.entry, a.ask.entry))
+      .sort((a, b) => compare(b.ask, a.ask))
       .flatMap(({ turn, ask }) => {
-        const cycle = pathBetween(turns, ask.blocker, turn.requestId);
+        const cycle = pathBetween(turns, ask.runId, turn.runId);
         return cycle === undefined ? [] : [{ ask, runs: [turn, ...cycle] }];
       });
     const broken = inCycles[failures % inCycles.length];
     if (broken === undefined) return;
-    const { requestId } = broken.ask.entry;
-    const { callId, sender } = await readAccepted(this.#context.log, broken.ask.entry);
+    const { requestId } = broken.ask;
+    const { callId, sender } = await readAccepted(this.#context.log, broken.ask);
     if (callId === undefined || sender === undefined) return;
     const names = broken.runs.map(({ runId }) => runId).join(" → ");
     const message = `the actors wait for each other: ${names}`;
@@ -167,28 +167,28 @@ export class Deadlocks {
   }
 }
 
-/** The turns from one to another, both included, in the order in which they wait; `undefined` if there is no way. */
+/** The turns from one run to another, both included, in the order in which they wait; `undefined` if there is no way. */
 function pathBetween(
   turns: readonly ParkedTurn[],
-  from: RequestId,
-  to: RequestId,
+  from: RunId,
+  to: RunId,
 ): readonly ParkedTurn[] | undefined {
-  const byId = new Map(turns.map((turn) => [turn.requestId, turn]));
-  const before = new Map<RequestId, RequestId | undefined>([[from, undefined]]);
+  const byRun = new Map(turns.map((turn) => [turn.runId, turn]));
+  const before = new Map<RunId, RunId | undefined>([[from, undefined]]);
   const left = [from];
   for (let at = left.shift(); at !== undefined; at = left.shift()) {
     if (at === to) {
       const path: ParkedTurn[] = [];
-      for (let step: RequestId | undefined = at; step !== undefined; step = before.get(step)) {
-        const turn = byId.get(step);
+      for (let step: RunId | undefined = at; step !== undefined; step = before.get(step)) {
+        const turn = byRun.get(step);
         if (turn) path.unshift(turn);
       }
       return path;
     }
-    for (const { blocker } of byId.get(at)?.asks ?? []) {
-      if (before.has(blocker)) continue;
-      before.set(blocker, at);
-      left.push(blocker);
+    for (const { runId } of byRun.get(at)?.asks ?? []) {
+      if (before.has(runId)) continue;
+      before.set(runId, at);
+      left.push(runId);
     }
   }
   return undefined;

@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { SendOptions } from "../../ports/router.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { newRunId } from "../journal/system-runs.ts";
 import { Pauses } from "../journal/pauses.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -87,8 +87,8 @@ export class ActorMail implements Mail {
     await sendMessage(this.#context.router, to, { kind: "continue", ...actor });
   }
 
-  parked(requestId: RequestId): Promise<void> {
-    return this.#deadlocks.examine(requestId);
+  parked(runId: RunId): Promise<void> {
+    return this.#deadlocks.examine(runId);
   }
 
   /** The runtime is closing: nothing is sent again. */

@@ -15,10 +15,10 @@ export interface Mail {
   cancel(letter: Omit<Letter, "isWanted" | "expiresAt" | "isRepeated" | "isOwnStep">): Promise<void>;
 
   /**
-   * Called when a turn is parked on asks alone. If the actors wait for each other, one of the asks fails. Resolves when
-   * this is decided.
+   * Called when the started turn of a run is parked on asks alone. If the actors wait for each other, one of the asks fails.
+   * Resolves when this is decided.
    */
-  parked(requestId: RequestId): Promise<void>;
+  parked(runId: RunId): Promise<void>;
 
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
   reply(to: RunId, reply: Reply): Promise<void>;

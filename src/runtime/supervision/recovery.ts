@@ -233,8 +233,8 @@ export class Recovery {
         after = requests.at(-1)?.runId;
         if (after === undefined) return;
         const examined: Promise<void>[] = [];
-        for (const { requestId } of requests) {
-          examined.push(mail.parked(requestId));
+        for (const { runId } of requests) {
+          examined.push(mail.parked(runId));
           // An examination reads from the log; other work must not wait for all of them.
           await new Promise<void>((resolve) => {
             environment.macrotask(resolve);

@@ -1,3 +1,4 @@
+import type { Runtime } from "troupe";
 import type { Event, JsonObject, RunId } from "troupe/protocol";
 import { expect, test, vi } from "vitest";
 import type { ParkedQuery } from "../../../src/ports/log-queries.ts";
@@ -96,6 +97,23 @@ test("two actors that ask each other at once get one would_deadlock and one answ
   );
   expect(errors).toMatchObject([{ code: "would_deadlock" }]);
   expect(ends.filter((end) => end?.type === "RequestCompleted" && end.output === "end")).toHaveLength(1);
+  expect(await host.log.open()).toEqual([]);
+});
+
+test("actors that wait for each other are found although another owner has requests with the same ids", async () => {
+  const host = new TestHost({ agents });
+  const [ann, bob] = ["acme", "bolt"].map((owner) =>
+    host.runtime.as({ id: owner, owner, roles: ["user"] }),
+  ) as [Runtime, Runtime];
+  for (const id of ["first", "second"])
+    await ann.process("peer", { ...run("ask_after", { ms: 0, to: "" }, id), key: id });
+  await advance(host, 3);
+  await bob.process("peer", { ...run("ask_after", { ms: 10, to: "b" }, "first"), key: "a" });
+  await bob.process("peer", { ...run("ask_after", { ms: 10, to: "a" }, "second"), key: "b" });
+  await advance(host, 10);
+  const { runs } = await bob.runs({ agent: "peer", limit: 10 });
+  const events = (await Promise.all(runs.map(({ run_id }) => host.events(run_id)))).flat();
+  expect(events.filter(({ type }) => type === "ToolError")).toMatchObject([{ code: "would_deadlock" }]);
   expect(await host.log.open()).toEqual([]);
 });
 
