@@ -1,6 +1,6 @@
 import { Unavailable } from "../../ports/event-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
+import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId, RequestId } from "../../protocol/ids.ts";
@@ -47,7 +47,7 @@ async function* partsOf(log: EventLog, run: RunEntry, from: Position): AsyncGene
   for (const alias of aliases) yield { alias };
   yield {
     waits: await readOpenWaits(log, runId),
-    outbox: await log.outbox({ runId }),
+    outbox: await readOutbox(log, runId),
     references: references.map((thing) => ({ thing })),
     run: toRow(run),
   };
@@ -133,6 +133,11 @@ export async function readOpenWaits(log: EventLog, runId: RunId): Promise<readon
     cursor = page.next;
     if (cursor === undefined) return found;
   }
+}
+
+/** The outbox of a run: what is to be sent, and the dead letters. */
+export async function readOutbox(log: EventLog, runId: RunId): Promise<readonly OutboxEntry[]> {
+  return [...(await log.outbox({ runId })), ...(await log.outbox({ runId, kind: "dead" }))];
 }
 
 const PAGE = 500;

@@ -3,7 +3,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { RunRow } from "../../ports/log-batch.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { batchesOf, removedBatchesOf, requestsOf, readOpenWaits } from "./batches.ts";
+import { batchesOf, removedBatchesOf, requestsOf, readOpenWaits, readOutbox } from "./batches.ts";
 import type { CopiedItem } from "./copy-log.ts";
 import { createHash } from "node:crypto";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
@@ -128,7 +128,7 @@ async function digestRun(log: EventLog, runId: RunId): Promise<RunDigest> {
   for (const alias of aliases) add("alias", alias);
   for (const thing of references) add("reference", { thing });
   for (const wait of await readOpenWaits(log, runId)) add("wait", wait);
-  for (const message of await log.outbox({ runId })) add("outbox", message);
+  for (const message of await readOutbox(log, runId)) add("outbox", message);
   add("snapshot", await log.snapshot(runId));
   return { hash: facts.digest("hex"), events, bytes };
 }

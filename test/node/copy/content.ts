@@ -96,6 +96,7 @@ export async function fill({ log, artifacts, secrets, versions }: Store): Promis
       outbox: [
         { requestId: id("s-1"), kind: "cancel", event: 1 },
         { requestId: id("elsewhere"), kind: "reply", event: 1 },
+        { requestId: id("refused"), kind: "dead", event: 1 },
       ],
     },
     { outbox: [{ requestId: id("s-1"), kind: "cancel", event: 1, done: true }] },

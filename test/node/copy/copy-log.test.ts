@@ -106,6 +106,7 @@ const differences: Readonly<Record<string, Partial<Batch>>> = {
   "a reference": { references: [{ thing: "x" }] },
   "a wait": { waits: [{ waitId: 1, requestId: "r", openedAt: 3 }] },
   "the outbox": { outbox: [{ requestId: "r", kind: "reply", event: 1 }] },
+  "the dead letters": { outbox: [{ requestId: "r", kind: "dead", event: 1 }] },
   "the snapshot": { snapshot: {} },
 };
 
