@@ -151,7 +151,7 @@ export interface EventLog {
   /** Lists the open waits for input, oldest first. */
   waits(query: WaitEntryQuery): Promise<WaitEntryPage>;
 
-  /** Lists the entries of outboxes that are not done, those of a run in the order of their events. */
+  /** Lists the entries of outboxes that are not done; those of a run in the order of their events, unless the query says another. */
   outbox(query: OutboxQuery): Promise<readonly OutboxEntry[]>;
 
   /** Finds the newest snapshot of a run; `undefined` when it has none. */

@@ -70,6 +70,11 @@ export interface OutboxQuery extends OwnerQuery {
   readonly kind?: "dead";
   /** Only those of one run. */
   readonly runId?: RunId;
+  /**
+   * Only so many, the newest first: those of the run that was changed last, and of a run those of the last events. Default: all,
+   * and of a run those of the first events first.
+   */
+  readonly newest?: number;
 }
 
 /** Selects a part of a run's log. */

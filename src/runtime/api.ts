@@ -141,8 +141,8 @@ export interface Runtime {
   readonly answerLinks: AnswerLinks;
 
   /**
-   * Lists what actors were told without effect: tells that were refused, and those whose turns have failed; at most 1,000, and
-   * those of histories that retention has removed are gone.
+   * Lists what actors were told without effect: tells that were refused, and those whose turns have failed. At most 1,000, those
+   * of the run that was changed last first; those of histories that retention has removed are gone.
    */
   deadLetters(): Promise<readonly DeadLetter[]>;
 

@@ -32,7 +32,9 @@ import type { Rights } from "./access/rights.ts";
 import { TRUSTED, toScope } from "./access/scope.ts";
 import type { Scope } from "./access/scope.ts";
 import { LruMap } from "../shared/lru-map.ts";
+import { mapConcurrent } from "../shared/map-concurrent.ts";
 import type { Address } from "./feeds.ts";
+import type { DeadLetter } from "./lists.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
@@ -54,8 +56,9 @@ import { seesFile, Uploads } from "./commands/uploads.ts";
 /** How old a count of held turns may be, in milliseconds. */
 const HELD_COUNT_MS = 2_000;
 
-/** The number of dead letters that operators see. */
+/** The number of dead letters that operators see, and how many are read at once. */
 const SHOWN_LETTERS = 1_000;
+const LETTERS_AT_ONCE = 16;
 
 /** The number of runs in memory that operators see. */
 const SHOWN_ACTORS = 1_000;
@@ -404,9 +407,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       },
       async deadLetters() {
         rights.operate("see the dead letters of all owners");
-        const entries = (await log.outbox({ kind: "dead" })).slice(-SHOWN_LETTERS);
-        const letters = await Promise.all(entries.map((entry) => readDeadLetter(log, entry)));
-        return letters.filter((letter) => letter !== undefined);
+        const entries = await log.outbox({ kind: "dead", newest: SHOWN_LETTERS });
+        const letters: DeadLetter[] = [];
+        for await (const letter of mapConcurrent(entries, LETTERS_AT_ONCE, (entry) =>
+          readDeadLetter(log, entry),
+        ))
+          if (letter !== undefined) letters.push(letter);
+        return letters;
       },
       async sendAgain(runId, id) {
         rights.operate("send a dead letter again");

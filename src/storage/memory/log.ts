@@ -9,7 +9,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { toRemovedEntry } from "../shared/entries.ts";
-import type { RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
+import type { OutboxQuery, RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns, newRun, readPage, textLengthOf, toEntry } from "./memory-run.ts";
@@ -149,9 +149,22 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     else senders.add(runId);
   }
 
-  function outbox(runIds: Iterable<RunId>, areDead: boolean): readonly OutboxEntry[] {
-    const entries = [...runIds].flatMap((runId) => runs.get(runId)?.outbox ?? []);
-    return entries.filter(({ kind }) => (kind === "dead") === areDead);
+  function outboxes({ runId, notOwnedBy, kind, newest }: OutboxQuery): readonly OutboxEntry[] {
+    const areDead = kind === "dead";
+    const changedAt = (id: RunId): number => runs.get(id)?.row?.updatedAt ?? 0;
+    const senderIds = (runId === undefined ? [...senders] : [runId]).filter(
+      (id) => !isOwnedBy(id, notOwnedBy),
+    );
+    if (newest !== undefined) senderIds.sort((a, b) => changedAt(b) - changedAt(a) || (a < b ? -1 : 1));
+    const entries = senderIds.flatMap((id) =>
+      (runs.get(id)?.outbox ?? [])
+        .filter((entry) => (entry.kind === "dead") === areDead)
+        .sort((a, b) => {
+          const events = newest === undefined ? a.event - b.event : b.event - a.event;
+          return events || (a.requestId < b.requestId ? -1 : 1);
+        }),
+    );
+    return entries.slice(0, newest);
   }
 
   function requestsOf(query: RequestQuery): readonly RequestEntry[] {
@@ -291,13 +304,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         return entries.sort((a, b) => (a.runId < b.runId ? -1 : 1)).slice(0, limit);
       },
       waits: async (query) => waits.list(query),
-      async outbox({ runId, notOwnedBy, kind }) {
-        const senderIds = runId === undefined ? [...senders] : [runId];
-        return outbox(
-          senderIds.filter((sender) => !isOwnedBy(sender, notOwnedBy)),
-          kind === "dead",
-        );
-      },
+      outbox: async (query) => outboxes(query),
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor) {

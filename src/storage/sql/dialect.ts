@@ -94,7 +94,9 @@ interface OutboxTable {
   readonly from: string;
   readonly run: string;
   readonly request: string;
+  /** A fixed order of the runs, and the one in which the run that was changed last is the first. */
   readonly order: string;
+  readonly newestFirst: string;
 }
 
 /** The aliases of runs. */

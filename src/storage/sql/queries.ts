@@ -224,12 +224,16 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         toWaitPage(rows.map(toWait), query),
       );
     },
-    outbox({ runId, kind, ...query }) {
+    outbox({ runId, kind, newest, ...query }) {
       const where = new Conditions(`kind ${kind === undefined ? "<>" : "="} ${OUTBOX_KINDS.indexOf("dead")}`);
       if (runId !== undefined) where.add(`${outbox.run} = ?`, runId);
       leaveOut(where, outbox.run, query);
-      const text = finish(`${messages} WHERE ${where.text} ORDER BY ${outbox.order}, event`);
-      return all(text, where.values, toOutbox);
+      const order =
+        newest === undefined
+          ? `${outbox.order}, event, ${outbox.request}`
+          : `${outbox.newestFirst}, event DESC, ${outbox.request} LIMIT ?`;
+      const text = finish(`${messages} WHERE ${where.text} ORDER BY ${order}`);
+      return all(text, newest === undefined ? where.values : [...where.values, newest], toOutbox);
     },
     unreferenced: (things) =>
       toQuery(referenced, [things], (rows: readonly Thing[]) => {

@@ -40,6 +40,18 @@ class Town {
           await turn.tell(turn.actor(this.shop, "main"), "order", { thing }).catch(() => {});
         },
       }),
+      /** Tells the shop many things that it does not take. */
+      buy_badly: own({
+        input: z.object({ times: z.number() }),
+        run: async ({ times }, turn) => {
+          for (let at = 0; at < times; at += 100)
+            await Promise.allSettled(
+              Array.from({ length: 100 }, (_, index) =>
+                turn.tell(turn.actor(this.shop, "main"), "order", { thing: `too long ${at + index}` }),
+              ),
+            );
+        },
+      }),
       ask: own({
         input: z.object({ thing: z.string() }),
         run: ({ thing }, turn) => turn.ask(turn.actor(this.shop, "main"), "order", { thing }),
@@ -137,6 +149,28 @@ describe("a dead letter", () => {
     expect(await town.letters()).toMatchObject([
       { kind: "refused", agent: "shop", key: "main", operation: "headline", input: "much too long" },
     ]);
+  });
+
+  test("is dropped when its run has a thousand newer ones, also after a restart", async () => {
+    const town = new Town();
+    const buy = (times: number) =>
+      town.host.ask("buyer", {
+        type: "OperationRequest",
+        operation: "buy_badly",
+        input: { times },
+        key: "ada",
+      });
+    await buy(1_000);
+    await town.host.environment.advance(2_000);
+    await town.host.restart();
+    await buy(400);
+    await town.host.environment.advance(2_000);
+    const entries = await town.host.log.outbox({ kind: "dead" });
+    expect(entries.length).toBeGreaterThanOrEqual(1_000);
+    expect(entries.length).toBeLessThanOrEqual(1_100);
+    const letters = await town.letters();
+    expect(letters).toHaveLength(1_000);
+    expect(letters[0]?.input).toEqual({ thing: "too long 399" });
   });
 
   test("is not what somebody waits for, and does not keep its run from being removed", async () => {

@@ -55,6 +55,7 @@ export const SQLITE: SqlDialect = {
     run: "run_id",
     request: "request_id",
     order: "outbox.rid",
+    newestFirst: "updated DESC, run_id",
   },
   alias: {
     from: "alias JOIN run ON run.rid = alias.rid",

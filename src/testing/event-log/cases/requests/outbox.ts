@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openFor, asRequestId, asRunId, startRun } from "../../subject.ts";
+import { openFor, asRequestId, asRunId, row, startRun } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The messages of runs to other actors. */
@@ -32,6 +32,35 @@ export function testOutbox(subject: EventLogSubject): void {
       await log.remove(done);
       expect(await log.outbox({ runId: asRunId("run") })).toEqual([]);
       expect(await log.outbox({})).toEqual([{ ...reply, runId: "other" }]);
+    });
+
+    test("dead letters are listed apart from what is to be sent, and the newest first if only so many are wanted", async () => {
+      const log = await openFor(subject);
+      const dead = (event: number) =>
+        ({ requestId: asRequestId(`dead-${event}`), kind: "dead", event }) as const;
+      const reply = { requestId: asRequestId("first"), kind: "reply", event: 1 } as const;
+      const notes = { events: [], records: [] };
+      // The run that was changed last is neither the first nor the last one.
+      for (const [name, updatedAt] of [
+        ["a", 20],
+        ["b", 30],
+        ["c", 10],
+      ] as const) {
+        const run = await startRun(log, name, 3);
+        await log.append(run, { ...notes, run: row({ updatedAt }), outbox: [dead(3), dead(1), reply] });
+      }
+      const of = (name: string, ...events: number[]) =>
+        events.map((event) => ({ ...dead(event), runId: name }));
+      expect(await log.outbox({ runId: asRunId("a"), kind: "dead" })).toEqual(of("a", 1, 3));
+      expect(await log.outbox({ kind: "dead" })).toHaveLength(6);
+      expect(await log.outbox({})).toHaveLength(3);
+      expect(await log.outbox({ kind: "dead", newest: 10 })).toEqual([
+        ...of("b", 3, 1),
+        ...of("a", 3, 1),
+        ...of("c", 3, 1),
+      ]);
+      expect(await log.outbox({ kind: "dead", newest: 3 })).toEqual([...of("b", 3, 1), ...of("a", 3)]);
+      expect(await log.outbox({ runId: asRunId("c"), kind: "dead", newest: 1 })).toEqual(of("c", 3));
     });
 
     test("of two messages about a request the one that is not done stays", async () => {
