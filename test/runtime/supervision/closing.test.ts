@@ -62,6 +62,16 @@ test("a closing runtime waits up to its limit, and interrupted turns continue la
   expect(textsOf(await host.events(asked))).toEqual(["done"]);
 });
 
+test("a closing runtime without a limit waits for no turn, also while its clock stands still", async () => {
+  await host.ask("worker", chat);
+  await host.runtime.close();
+  expect(textsOf(await host.events(asked))).toEqual([]);
+
+  await host.restart();
+  await host.environment.advance(1_000);
+  expect(textsOf(await host.events(asked))).toEqual(["done"]);
+});
+
 test("a closing runtime does not wait for a sleeping turn, which continues its sleep later", async () => {
   await host.ask("sleeper", chat);
   await host.environment.advance(600);
