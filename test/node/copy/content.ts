@@ -116,14 +116,25 @@ export async function fill({ log, artifacts, secrets, versions }: Store): Promis
     },
     { records: [record(3, 0)], references: [{ thing: "config-agent.key" }] },
   ]);
+  await write(log, "owned", [
+    {
+      ...entries([1, 2], [1, 1]),
+      run: row({ owner: "acme", status: "waiting", started: id("r-1") }),
+      alias: { agent: "echo", name: "another", owner: "acme" },
+      // The same id as a request of the default owner.
+      requests: [mark("r-1", 1)],
+      waits: [{ waitId: 2, requestId: id("r-1"), openedAt: 970 }],
+    },
+  ]);
   await write(log, "only-a-row", [{ run: row({ lastTurn: { state: "completed" } as never }) }]);
   await writeLong(log);
-  for (const [name, requests] of [
-    ["removed-1", 1_100],
-    ["a-removed", 0],
+  for (const [name, requests, owned] of [
+    ["removed-1", 1_100, {}],
+    ["a-removed", 0, {}],
+    ["owned-removed", 2, { owner: "acme" }],
   ] as const) {
     const marks = Array.from({ length: requests }, (_, n) => mark(`${name}-${n}`, n));
-    const cursor = await write(log, name, [{ ...entries([1, 2], [1, 1]), run: row(), requests: marks }]);
+    const cursor = await write(log, name, [{ ...entries([1, 2], [1, 1]), run: row(owned), requests: marks }]);
     await log.remove(cursor);
   }
 }
@@ -226,6 +237,12 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
     waits: await log.waits({ limit: 1_000 }),
     outbox: await log.outbox({}),
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),
+    owned: {
+      runs: (await log.list({ owner: "acme", limit: 10 })).runs.map(withoutNode),
+      waits: await log.waits({ owner: "acme", limit: 10 }),
+      requests: await Promise.all(["r-1", "owned-removed-1"].map((name) => log.lookup(id(name), "acme"))),
+      alias: await log.find({ agent: "echo", name: "another", owner: "acme" }),
+    },
     unreferenced: await log.unreferenced(["a", "b", "c", "config-agent.key"]),
     files: files.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
     kept,
