@@ -1,5 +1,5 @@
 import { AgentError, createRuntime, defineAgent, memoryLog } from "troupe";
-import type { Principal, Runtime } from "troupe";
+import type { DeadLetter, Principal, Runtime } from "troupe";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { payments } from "../../../agents/payments.ts";
@@ -22,6 +22,12 @@ const notes = defineAgent({
         return turn.memory.get();
       },
     }),
+    lose: own({
+      input: z.string(),
+      run(): never {
+        throw new Error("the notes are lost");
+      },
+    }),
   }),
 });
 
@@ -33,6 +39,10 @@ const asker = defineAgent({
     forward: own({
       input: z.string(),
       run: (text, turn) => turn.ask(turn.actor(notes, "inner"), "add", text),
+    }),
+    remind: own({
+      input: z.string(),
+      run: (text, turn) => turn.tell(turn.actor(notes, "inner"), "lose", text),
     }),
   }),
 });
@@ -123,17 +133,31 @@ test("what belongs to another owner is refused exactly like what does not exist"
   expect(await ann.status("order-1")).toMatchObject({ status: "waiting" });
 });
 
-test("dead letters are of all owners: only operators list, send and dismiss them", async () => {
+test("a dead letter is not the business of users, not even of its own owner: operators list, send and dismiss it", async () => {
   const runtime = await start();
-  const bob = runtime.as(BOB);
-  for (const call of [
-    bob.deadLetters(),
-    bob.sendAgain("run_none", "order-none"),
-    bob.dismiss("run_none", "order-none"),
-  ])
-    await expect(call).rejects.toMatchObject({ code: "forbidden" });
-  expect(await runtime.as(OPS).deadLetters()).toEqual([]);
-  expect(await runtime.deadLetters()).toEqual([]);
+  const ann = runtime.as(ANN);
+  await ann.ask(asker, "remind", "x");
+  const letter = async (other?: string): Promise<readonly [runId: string, requestId: string]> => {
+    const find = async (): Promise<DeadLetter | undefined> =>
+      (await runtime.deadLetters()).find(({ request_id: id }) => id !== other);
+    await expect.poll(find).toBeDefined();
+    const found = await find();
+    return [found?.run_id ?? "", found?.request_id ?? ""];
+  };
+  const first = await letter();
+  for (const user of [ann, runtime.as(BOB)]) {
+    const calls = [() => user.deadLetters(), () => user.sendAgain(...first), () => user.dismiss(...first)];
+    for (const call of calls) expect(await refusalOf(call())).toMatchObject({ code: "forbidden" });
+  }
+  const ops = runtime.as(OPS);
+  expect(await ops.deadLetters()).toMatchObject([{ operation: "lose", input: "x", request_id: first[1] }]);
+  const { requestId } = await ops.sendAgain(...first);
+  // It fails again: in the actor of the same owner, who therefore finds the request.
+  const again = await letter(first[1]);
+  expect(again).toEqual([first[0], requestId]);
+  expect(await ann.status(requestId)).toMatchObject({ finish_reason: "error" });
+  await ops.dismiss(...again);
+  expect(await ops.deadLetters()).toEqual([]);
 });
 
 test("two owners use the same request id, each for a request of its own", async () => {
