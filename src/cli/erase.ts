@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from "./vendor/commander.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { isObject } from "../protocol/json.ts";
-import { AgentError } from "../errors.ts";
 import { addConnectionOptions, connectWire, talk } from "./connect.ts";
 import type { ConnectionOptions } from "./connect.ts";
+import { EXIT, Exit } from "./exit.ts";
 import { stderr, stdout } from "./print/terminal.ts";
 
 interface EraseOptions extends ConnectionOptions {
@@ -38,12 +38,10 @@ export function eraseCommand(): Command {
       };
       const wire = connectWire(options);
       if (!yes) {
-        throw new AgentError(
-          "invalid_request",
+        throw new Exit(
+          EXIT.usage,
           `this erases for ever what has all of ${JSON.stringify(body)}`,
-          {
-            hint: "add --yes if that is meant",
-          },
+          "add --yes if that is meant",
         );
       }
       const { json } = await talk(wire, () => wire.ask("POST", "/erase", { body }));
