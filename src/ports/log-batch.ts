@@ -106,8 +106,8 @@ export interface OutboxMark {
   /** The request that the message is about. */
   readonly requestId: RequestId;
   /**
-   * `reply`: the request has ended; `cancel`: its sender no longer wants it; `notice`: those that watch the run are told of an
-   * event. A `dead` one is not sent: it is a dead letter, which is kept until someone sends it again or dismisses it.
+   * `reply`: the request has ended; `cancel`: its sender no longer wants it; `notice`: an event is sent to the watchers of the
+   * run. A `dead` one is not sent: it is a dead letter, which is kept until someone sends it again or dismisses it.
    */
   readonly kind: OutboxKind;
   /** The id of the event that the message is made from: RequestCompleted, ToolCall, ToolError or MessageReceived. */

@@ -35,8 +35,8 @@ export interface RequestSource {
 }
 
 /**
- * Finds out who makes a request; `undefined` if nobody is known by it, and the request is then refused. It reads only the
- * headers: the body is for the route. It may throw an AgentError, for example `unauthorized` with the reason.
+ * Finds out who makes a request; `undefined` if it cannot, and the request is then refused. It reads only the headers: the
+ * body is for the route. It may throw an AgentError, for example `unauthorized` with the reason.
  */
 export type Authenticate = (
   request: Request,
@@ -69,7 +69,7 @@ export interface Authenticator extends Authenticate {
   readonly signIn?: string | undefined;
   /** Gives it the secret store of the server, unless it has been created with one. */
   keepIn?(secrets: SecretStore): void;
-  /** Answers a request to a path of its own; `undefined` for other paths, and for nobody if it needs somebody. */
+  /** Answers a request to a path of its own; `undefined` for other paths, and for a path that needs a principal without one. */
   answer?(request: Request, visit: Visit): Promise<Response | undefined>;
 }
 

@@ -137,7 +137,7 @@ export interface Runtime {
   /** Lists the open waits for input of all runs, oldest first. */
   waits(query: WaitsQuery): Promise<WaitsPage>;
 
-  /** Addresses at which one wait can be answered by whoever has them, for example from a mail. */
+  /** Addresses at which one wait can be answered without an account, for example from a mail. */
   readonly answerLinks: AnswerLinks;
 
   /**

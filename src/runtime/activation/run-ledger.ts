@@ -307,7 +307,7 @@ export class RunLedger implements RunStateOwner {
     return this.#state.watchers?.some(({ since, retain }) => since === id && retain === true) === true;
   }
 
-  /** Has those that watch the run told of an event. */
+  /** Has an event of the run sent to its watchers. */
   #tell(requestId: RequestId, event: number): void {
     const { watchers } = this.#state;
     if (watchers !== undefined && watchers.length > 0)
@@ -459,7 +459,7 @@ export class RunLedger implements RunStateOwner {
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
-    // Nobody waits for what an actor was told: if it fails, it is kept until someone looks at it.
+    // No actor waits for the end of a tell, so one that fails is kept as a dead letter.
     else if (finishReason === "error" && sender !== undefined && sender.server === undefined)
       this.recorder.outbox({ requestId, kind: "dead", event: id });
     if (this.#state.watchers?.some((watcher) => wantsEnd(watcher, finishReason)) === true)

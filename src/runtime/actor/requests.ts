@@ -128,7 +128,7 @@ export function checkTold(agent: Agent, name: string): void {
   if (Object.hasOwn(agent.operations, name) && agent.operations[name]?.read === true)
     throw new AgentError(
       "invalid_request",
-      `operation ${name} of agent ${agent.name} only reads, so it cannot be scheduled: nobody would get its answer`,
+      `operation ${name} of agent ${agent.name} only reads, so it cannot be told or scheduled: its answer would be lost`,
     );
   if (isKnown || agent.remote) return;
   const names = [...operationNames(agent), ...Object.keys(agent.messages ?? {})];

@@ -39,12 +39,11 @@ import type { Topic } from "../agent/topic.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
-import { allSignature } from "../replay/signature.ts";
+import { CLEANUP, allSignature } from "../replay/signature.ts";
 import type { CleanupStep } from "../turn/active-turn.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import type { Actor } from "./actor.ts";
 import { openAttachments, publishFile } from "./artifacts.ts";
-import { registerCleanup } from "./cleanup-steps.ts";
 import { Continuation } from "./continuation.ts";
 import { completeWith } from "./completion.ts";
 import { parsedConfig } from "./own-values.ts";
@@ -319,6 +318,29 @@ export class TurnHandle implements ToolTurn {
     return handled(ends) as Promise<never>;
   }
 }
+
+/** Registers a step that runs when the turn does not succeed. */
+function registerCleanup(sequence: Sequence, step: CleanupStep): void {
+  const { agent, depth, isCleanup, turn } = sequence.actor;
+  if (typeof step !== "function") throw new TypeError("turn.cleanup needs a function");
+  if (isCleanup) throw new AgentError("conflict", "a cleanup step cannot register another one");
+  if (depth > 0)
+    throw new AgentError(
+      "conflict",
+      `agent ${agent.name} was called by another agent; only the requested agent can use turn.cleanup: ask it in place of calling it`,
+    );
+  if (turn.cleanups.size >= STEPS_LIMIT)
+    throw new AgentError("overloaded", `a turn can have at most ${STEPS_LIMIT} cleanup steps`);
+  const made = sequence.begin(CLEANUP);
+  if (made === undefined) return;
+  const { callId, logged } = made;
+  if (!logged) turn.recorder.record({ type: "Cleanup", call_id: callId });
+  turn.cleanups.set(callId, step);
+  turn.cleanupRegistered?.();
+}
+
+/** Maximum number of cleanup steps of a turn. */
+const STEPS_LIMIT = 1_000;
 
 /** What `turn.receive.of` does. */
 function toEntry(asked: string | readonly string[]): SelectedMessages {

@@ -86,7 +86,7 @@ async function waitForInput(
   if (actor.turn.canceling && !actor.isStopped)
     throw new AgentError(
       "conflict",
-      "a cleanup step cannot ask people: its time is short, and nobody may be there",
+      "a cleanup step cannot ask people: it has too little time to wait for them",
     );
   checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, actor.describe("turn.waitForInput"));
   const schema = isSchema(asked) ? asked : undefined;

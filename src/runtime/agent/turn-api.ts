@@ -120,14 +120,14 @@ export interface Turn<
   ): Promise<{ readonly requestId: RequestId }>;
 
   /**
-   * The address, below that of the server, at which whoever has it can answer a question of this turn without an account:
+   * An address, below that of the server, at which its holder can answer a question of this turn without an account:
    * `const answer = turn.waitForInput(…); const link = await turn.answerLink(answer)`. It shows the form, works without
    * scripts, and ends with the question or when its time is over. It is equal on replay.
    */
   answerLink(wait: Promise<unknown>, options?: AnswerLinkOptions): Promise<string>;
 
   /**
-   * Has this actor told of the end of each turn of another one, or with `failed` only of those that fail: it gets the message or
+   * Watches another actor: at the end of each of its turns, or with `failed` of each that fails, this actor gets the message or
    * the request `ended`, which its agent declares, for example with `messages: { ended }`. Resolves when that is in the log of
    * the other actor. It lasts until `unwatch`, over restarts and renewals of both.
    */

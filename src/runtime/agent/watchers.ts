@@ -11,7 +11,7 @@ export interface WatchingActor {
   readonly ref: ActorRef;
   /** The id of the event from which on it is told; 0 if it was one of the run before. */
   readonly since: number;
-  /** Whether it is only told of turns that have failed. */
+  /** Whether it only gets the ends of turns that have failed. */
   readonly failed?: boolean;
   /** The names of the publications that it takes, if the run is a topic. */
   readonly names?: readonly string[];

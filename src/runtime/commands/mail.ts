@@ -1,5 +1,4 @@
 import { AgentError, toAgentError } from "../../errors.ts";
-import type { ErrorCode } from "../../errors.ts";
 import { Fenced } from "../../ports/event-log.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { SendOptions } from "../../ports/router.ts";
@@ -14,6 +13,7 @@ import { sendMessage } from "../run/messages.ts";
 import type { PostMessage } from "../run/messages.ts";
 import { checkMessage, checkTurnRequest } from "./check-request.ts";
 import type { Agent } from "../agent/agent.ts";
+import { isTakenLater } from "../agent/overloaded.ts";
 import { WATCH } from "../agent/watchers.ts";
 import { isMessageName, isRead } from "../agent/resolve-operation.ts";
 import { readNew } from "../run/reads.ts";
@@ -228,12 +228,10 @@ export class ActorMail implements Mail {
       // Another node has taken over the sending run, and sends the request.
       else if (error.cause instanceof Fenced && log.node !== undefined) posting.resolve(undefined);
       else {
-        const { code, details } = error;
+        const isFull = error.code === "overloaded";
         posting.fullUntil ??= environment.now() + FULL_MS;
-        const isFull = code === "overloaded" && environment.now() < posting.fullUntil;
-        const isAgain = code === "overloaded" ? isFull : AGAIN.has(code);
-        if (isAgain && details.facts?.["full"] !== "refuse") {
-          posting.isRepeated ||= code !== "overloaded";
+        if (isTakenLater(error) && !(isFull && environment.now() >= posting.fullUntil)) {
+          posting.isRepeated ||= !isFull;
           return postings.slice(index);
         }
         posting.reject(error);
@@ -366,9 +364,6 @@ export function checkNoCycle(runId: RunId, { caller, key }: AcceptedRequest["req
     facts: { cycle },
   });
 }
-
-/** Refusals that may be different the next time. */
-const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "internal", "overloaded"]);
 
 /** The requests of one run to one actor. */
 function receiverOf({ from, accepted }: Pick<Letter, "from" | "accepted">): string {

@@ -178,7 +178,6 @@ export type RecordBody =
   | { readonly type: "Sleep"; readonly call_id: CallId; readonly ms: number; readonly until: number }
   /** A sleep is over, or was canceled. */
   | { readonly type: "Woke"; readonly call_id: CallId; readonly canceled?: true }
-  /** A turn waits for a message, until a time if there is one. */
   /** A step runs when the turn does not succeed. */
   | { readonly type: "Cleanup"; readonly call_id: CallId }
   /** Such a step has run; with the memory that the steps so far have set. */
@@ -188,6 +187,7 @@ export type RecordBody =
       readonly error?: string;
       readonly memory?: Json;
     }
+  /** A turn waits for a message, until a time if there is one. */
   | ({ readonly type: "Receive"; readonly call_id: CallId; readonly until?: number } & AwaitedMessage)
   | ReceivedRecord
   /** Unread messages are dropped, by the ids of their events: the mailbox has no room for them, or has newer ones. */

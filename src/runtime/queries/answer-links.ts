@@ -21,7 +21,7 @@ export interface AnswerLinksOptions {
   readonly environment: Environment;
   readonly signer: TextSigner;
   readonly queries: Queries;
-  /** Whose questions get links. Whoever has a link may answer by it. */
+  /** Whose questions get links. The holder of a link may answer. */
   readonly scope: Scope;
   /** Delivers an answer. */
   answer(answer: NamedAnswer): Promise<void>;
@@ -118,7 +118,7 @@ export function createAnswerLinks({
     };
   }
 
-  /** The questions of a sign-in, by its state. Only this server has signed it, so that nobody else causes the search. */
+  /** The questions of a sign-in, by its state. The search costs much, so it is made only for a state that this server has signed. */
   async function findSignIn(
     state: string,
   ): Promise<{ readonly owner: string; readonly waits: readonly EventOf<"WaitForInput">[] } | undefined> {

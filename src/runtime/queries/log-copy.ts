@@ -6,7 +6,7 @@ import { AgentError } from "../../errors.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { fromBase64url, toBase64url } from "../../shared/base64url.ts";
-import { DEFAULT_OWNER } from "../../ports/principal.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import { isHidden } from "../journal/system-runs.ts";
 
 /** A part of a copy of the runs with an open turn, from which these turns can be replayed elsewhere. */
@@ -128,7 +128,7 @@ export class LogCopy {
       },
       lookup: async (requestId, owner) => {
         const known = this.#requests.get(requestId) ?? [];
-        const own = known.find((request) => (request.owner ?? DEFAULT_OWNER) === (owner ?? DEFAULT_OWNER));
+        const own = known.find((request) => ownerOf(request) === ownerOf({ owner }));
         return own ?? (owner === undefined ? known[0] : undefined);
       },
       read: (runId, { after, limit = Infinity, records = false, afterRecord = 0 }) =>

@@ -212,8 +212,7 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
     case "Renewed":
       return { ...state, renewedTo: change.to };
     case "Forked":
-      // The messages in the copied history belong to the run that was copied.
-      // A copy has no key, and is another actor: nobody watches it.
+      // The messages in the copied history belong to the run that was copied, and its watchers watch that one.
       return { ...state, turns: change.turns, unread: [], watchers: [], newest: [] };
     case "Prompted": {
       const { agent, actor } = change.prompt;

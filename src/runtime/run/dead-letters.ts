@@ -1,8 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import { DEFAULT_OWNER } from "../../ports/principal.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { OutboxEntry } from "../../ports/log-entries.ts";
-import type { Event } from "../../protocol/events/events.ts";
+import type { Event, EventOf } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
@@ -22,10 +22,10 @@ const END_WITHIN = 1_000;
 /** How long a letter that is sent again waits for room, in milliseconds. */
 const AGAIN_MS = 10_000;
 
-/** A dead letter, and the request that sends it again. */
+/** A dead letter, and its request. */
 interface FoundLetter {
   readonly shown: DeadLetter;
-  readonly again: AcceptedRequest;
+  readonly accepted: AcceptedRequest;
   /** Whether it is for the run that holds it: its turn has failed there. */
   readonly isOwn: boolean;
 }
@@ -43,7 +43,7 @@ export async function sendDeadLetter(
   context: RunContext,
   ledger: RunLedger,
   requestId: RequestId,
-  accept: (accepted: AcceptedRequest) => unknown,
+  accept: (accepted: AcceptedRequest) => Promise<unknown>,
 ): Promise<RequestId> {
   const { environment, log, mail } = context;
   const { runId } = ledger;
@@ -56,19 +56,24 @@ export async function sendDeadLetter(
   const letter = await findLetter(log, entry);
   if (letter === undefined)
     throw new AgentError("gone", `what the dead letter ${requestId} was is no longer in the log`);
-  const again = { ...letter.again, acceptedAt: environment.now() };
+  const { request } = letter.accepted;
+  const now = environment.now();
+  const again = {
+    ...letter.accepted,
+    requestId: id,
+    request: { ...request, request_id: id },
+    acceptedAt: now,
+  };
   if (letter.isOwn) await accept(again);
-  else {
-    const until = environment.now() + AGAIN_MS;
-    const letterAgain = {
+  else
+    await mail.post({
       from: runId,
       accepted: again,
       isRepeated: true,
       isOwnStep: false,
-      expiresAt: until,
-    };
-    await mail.post({ ...letterAgain, isWanted: () => true });
-  }
+      expiresAt: now + AGAIN_MS,
+      isWanted: () => true,
+    });
   removeLetter(ledger, entry);
   return id;
 }
@@ -118,16 +123,14 @@ async function findLetter(log: EventLog, entry: OutboxEntry): Promise<FoundLette
 async function failedTurn(
   log: EventLog,
   requestId: RequestId,
-  { run_id: runId, error, ts }: Event & { readonly type: "RequestCompleted" },
+  { run_id: runId, error, ts }: EventOf<"RequestCompleted">,
 ): Promise<FoundLetter | undefined> {
-  const known = await log.lookup(requestId, (await log.run(runId))?.owner);
+  const known = await log.lookup(requestId, ownerOf((await log.run(runId)) ?? {}));
   if (known === undefined) return undefined;
-  const accepted = await readAccepted(log, known);
-  const { callId: _, ...told } = accepted;
-  const id = againId(requestId);
+  const { callId: _, ...accepted } = await readAccepted(log, known);
   return {
     shown: { ...toShown(runId, accepted), kind: "failed", at: ts, ...(error && { error }) },
-    again: { ...told, requestId: id, request: { ...accepted.request, request_id: id } },
+    accepted,
     isOwn: true,
   };
 }
@@ -138,12 +141,12 @@ async function refusedTell(
   call: ActorCallEvent,
 ): Promise<FoundLetter | undefined> {
   const run = await log.run(runId);
-  const known = await log.lookup(call.request_id, run?.owner);
-  if (known === undefined || run === undefined) return undefined;
+  if (run === undefined) return undefined;
+  const known = await log.lookup(call.request_id, ownerOf(run));
+  if (known === undefined) return undefined;
   const own = await readAccepted(log, known);
   const self = { agent: own.agent, ...(run.alias !== undefined && { key: run.alias }), run_id: runId };
   const accepted = toActorRequest(call, { self, accepted: own });
-  const id = againId(call.callee.request_id);
   const end = await endOf(log, runId, call);
   return {
     shown: {
@@ -152,7 +155,7 @@ async function refusedTell(
       at: end?.ts ?? call.ts,
       ...(end && { error: { code: end.code, message: end.content } }),
     },
-    again: { ...accepted, requestId: id, request: { ...accepted.request, request_id: id } },
+    accepted,
     isOwn: false,
   };
 }
@@ -162,12 +165,11 @@ async function endOf(
   log: EventLog,
   runId: RunId,
   { id, tool_call_id: callId }: ActorCallEvent,
-): Promise<(Event & { readonly type: "ToolError" }) | undefined> {
+): Promise<EventOf<"ToolError"> | undefined> {
   const { events } = await log.read(runId, { after: id, limit: END_WITHIN });
   const all = toEncoded(events).map((text) => JSON.parse(text) as Event);
   return all.find(
-    (event): event is Event & { readonly type: "ToolError" } =>
-      event.type === "ToolError" && event.tool_call_id === callId,
+    (event): event is EventOf<"ToolError"> => event.type === "ToolError" && event.tool_call_id === callId,
   );
 }
 
@@ -180,20 +182,19 @@ async function refusedNotice(
   if (run === undefined) return undefined;
   const { watchers = [], newest = [] } = await stateAt(log, runId, run.head);
   const self = {
-    owner: run.owner ?? DEFAULT_OWNER,
+    owner: ownerOf(run),
     agent: run.agent,
     ...(run.alias !== undefined && { key: run.alias }),
     run_id: runId,
   };
   const told = await toNotices(log, self, event, watchers, newest);
   const notice = told.find(({ accepted }) => accepted.requestId === requestId);
-  // Who does not watch any more is not told again.
+  // An actor that no longer watches gets nothing again.
   if (notice === undefined) return undefined;
   const { accepted } = notice;
-  const id = againId(requestId);
   return {
     shown: { ...toShown(runId, accepted), kind: "refused", at: event.ts },
-    again: { ...accepted, requestId: id, request: { ...accepted.request, request_id: id } },
+    accepted,
     isOwn: false,
   };
 }

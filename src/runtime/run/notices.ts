@@ -77,7 +77,7 @@ export class Notices {
         this.#push(watcher, { accepted, isRepeated, event: mark.event, done });
       this.#work();
     } catch (error) {
-      // Without the event nobody can be told: its run was removed, or the log is away and the outbox is read again.
+      // Without the event there is nothing to send: its run was removed, or the log is away and the outbox is read again.
       if (!isInstance(error, AgentError)) telemetry.fault("a notice could not be read", error);
     }
   }

@@ -1,5 +1,4 @@
 import { AgentError, toAgentError } from "../../errors.ts";
-import type { ErrorCode } from "../../errors.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -13,6 +12,7 @@ import type { WaitAnswer } from "../activation/turn-input.ts";
 import { TurnSlot } from "../activation/turn-slot.ts";
 import type { SlotListener } from "../activation/turn-slot.ts";
 import type { Agent } from "../agent/agent.ts";
+import { isTakenLater } from "../agent/overloaded.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
 import { TOPIC_AGENT } from "../agent/topic.ts";
 import { WATCH } from "../agent/watchers.ts";
@@ -256,7 +256,7 @@ export class RequestQueue {
       } catch (thrown) {
         const { code, message, details } = toAgentError(thrown);
         results.push({ code, message, details });
-        if (MAY_COME_AGAIN.has(code) && details.facts?.["full"] !== "refuse") break;
+        if (isTakenLater({ code, details })) break;
       }
     }
     return { ...toRunReceipt(ledger.runId, ledger.recorder.head), results };
@@ -514,9 +514,6 @@ function toToldMessage(
     ...(by && { by }),
   };
 }
-
-/** Refusals that may be different later. */
-const MAY_COME_AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "internal", "overloaded"]);
 
 /** The number of calls of a turn that operators see. */
 const SHOWN_CALLS = 1_000;

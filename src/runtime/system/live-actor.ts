@@ -28,7 +28,7 @@ export interface LiveActorOptions {
 
 /**
  * An actor of XState whose behavior is the runtime's own: a run, or a handler. XState makes an actor of about twenty objects, all
- * of which a run would keep; this one makes its snapshot when somebody asks for it, and a mailbox when an event has to wait.
+ * of which a run would keep; this one makes its snapshot when it is asked for, and a mailbox when an event has to wait.
  */
 export abstract class LiveActor<State extends Snapshot<unknown>>
   implements ActorRef<State, EventObject>, ActorTree

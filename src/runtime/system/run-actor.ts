@@ -141,7 +141,7 @@ const CHANGES: Readonly<Record<LifecycleEvent, EventObject>> = {
 
 const PROCESSED: EventObject = { type: "processed" };
 
-/** Whether an event was sent by a program, and not by XState: those of XState tell of the end of a child. */
+/** Whether an event was sent by a program, and not by XState: those of XState report the end of a child. */
 function isSent(event: unknown): event is RunEvent {
   const { type } = Object(event) as { readonly type?: unknown };
   return typeof type === "string" && !type.startsWith("xstate.");

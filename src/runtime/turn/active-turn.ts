@@ -90,7 +90,6 @@ export interface TurnOptions {
   readonly recorder: Recorder;
   /** The unread messages of the run. */
   readonly inbox: Inbox;
-  /** The actors of the run for an inspector, if there is one. */
   /** The actor of the run. */
   readonly run: RunActor;
   readonly listener: TurnListener;

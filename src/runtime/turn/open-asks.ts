@@ -183,7 +183,7 @@ export class OpenAsks {
     const text = issues.length === 0 ? message : `${message}: ${issues.join("; ")}`;
     const isTell = ask.sent.mode === "tell" && this.#isWanted(ask);
     this.#settle(ask, { ok: false, code: REFUSALS[code] ?? "tool_error", message: text });
-    // Nobody else learns that it was not taken if the code of the turn leaves that aside.
+    // The code of the turn may ignore the refusal, so the tell is kept as a dead letter.
     if (isTell) {
       const { id: event, callee } = ask.sent;
       this.#turn.recorder.outbox({ requestId: callee.request_id, kind: "dead", event });

@@ -276,6 +276,6 @@ test("an operation that only reads cannot be scheduled", async () => {
   await host.ask("later", { ...ask("go", {}, "go") });
   expect((await host.events("go")).at(-1)).toMatchObject({
     output:
-      "operation read of agent later only reads, so it cannot be scheduled: nobody would get its answer",
+      "operation read of agent later only reads, so it cannot be told or scheduled: its answer would be lost",
   });
 });

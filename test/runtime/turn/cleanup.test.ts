@@ -273,7 +273,7 @@ test("a step cannot ask people, continue the turn or register a step, and a call
     cleanup_errors: [
       "a cleanup step cannot register another one",
       "a cleanup step cannot continue the turn, which has ended",
-      "a cleanup step cannot ask people: its time is short, and nobody may be there",
+      "a cleanup step cannot ask people: it has too little time to wait for them",
     ],
   });
 });

@@ -94,7 +94,7 @@ function toSchedule(
     throw refuse(`calls the operation ${operation}, which the agent does not have; its operations: ${names}`);
   }
   if (called.read === true)
-    throw refuse(`calls the operation ${operation}, which only reads: nobody would get its answer`);
+    throw refuse(`calls the operation ${operation}, which only reads: its answer would be lost`);
   if (overlap !== "skip" && overlap !== "queue")
     throw refuse(`has the overlap ${JSON.stringify(overlap)}; use "skip" or "queue"`);
   const checked = called.input["~standard"].validate(input);
