@@ -32,23 +32,21 @@ async function call(app: App, method: string, path: string, who: string, body?: 
 
 /** Reads what an answer has, of a stream its first part. */
 async function textOf(answer: Response): Promise<string> {
-  const reader = answer.body?.getReader();
-  if (reader === undefined) return "";
-  const first = await Promise.race([reader.read(), soon()]);
-  let text = new TextDecoder().decode(first?.value ?? new Uint8Array());
-  if (!(answer.headers.get("content-type") ?? "").includes("event-stream") && first?.done === false) {
-    for (let part = await reader.read(); !part.done; part = await reader.read())
-      text += new TextDecoder().decode(part.value);
-  }
-  await reader.cancel();
-  return text;
+  const isStream = (answer.headers.get("content-type") ?? "").includes("event-stream");
+  return isStream ? textUntil(answer, "") : answer.text();
 }
 
-/** A stream that has nothing to say yet says nothing. */
-function soon(): Promise<undefined> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(undefined), 20);
-  });
+/** Reads an answer until it has this text, or ends. */
+async function textUntil({ body }: Response, end: string): Promise<string> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+    text += decoder.decode(part.value, { stream: true });
+    if (text.includes(end)) break;
+  }
+  await reader?.cancel();
+  return text;
 }
 
 /** Every kind of request that names something, in all wires. */
@@ -107,7 +105,6 @@ const LISTS = [
   "/runs",
   "/payments/runs?q=canary",
   "/runs?status=waiting",
-  "/runs?stream=true",
   "/waits",
   "/payments/waits",
   "/metrics",
@@ -182,6 +179,18 @@ test(`of ${CASES} requests as the wrong owner and as no one, none gets a byte of
       expect(text).not.toContain(run);
     }
   }
+  // A stream says what is there and what changes, in this order: up to his own run, which is the newest.
+  const stream = await call(app, "GET", "/runs?stream=true", "bob");
+  const pay = async (who: string): Promise<string> => {
+    const request = { type: "ChatRequest", input: `pay 30 to ${who === "ann" ? CANARY : who}` };
+    const paid = await bodyOf(await call(app, "POST", "/payments/process?wait=completed", who, request));
+    return (paid as { run_id: string }).run_id;
+  };
+  const [foreign, newest] = [await pay("ann"), await pay("bob")];
+  const said = await textUntil(stream, newest);
+  expect(said).toContain(newest);
+  for (const text of [CANARY, run, foreign]) expect(said).not.toContain(text);
+
   // All of it is still there, as it was.
   expect(await bodyOf(await call(app, "GET", "/request/order-1", "ann"))).toMatchObject({
     status: "waiting",
