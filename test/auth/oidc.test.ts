@@ -5,6 +5,7 @@ import { memorySecrets } from "../../src/storage/memory/secrets.ts";
 import { submit, useBrowser } from "../console/harness/browser.ts";
 import { startConsole } from "../console/harness/server.ts";
 import { findFreePort } from "../machine/free-port.ts";
+import { stopClocks } from "../machine/stopped-clocks.ts";
 import { CookieJar, startProvider } from "./provider.ts";
 import type { TestProvider } from "./provider.ts";
 import { bearer, startServer } from "./server.ts";
@@ -176,6 +177,7 @@ test("a session changes something only for a page of the server itself", async (
 });
 
 test("a session ends in time, and its open streams with it", async () => {
+  const clocks = stopClocks();
   await using started = await start({ sessionMs: 4_000, roles: () => ["admin"] });
   const { url } = started.server;
   const jar = new CookieJar();
@@ -183,6 +185,7 @@ test("a session ends in time, and its open streams with it", async () => {
   expect(answer.headers.getSetCookie().join()).toContain("Max-Age=4;");
   const stream = await jar.ask(`${url}/runs?stream=true`);
   expect(stream.status).toBe(200);
+  clocks.advance(4_000);
   await stream.text();
   expect((await jar.ask(`${url}/runs`)).status).toBe(401);
 });
