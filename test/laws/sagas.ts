@@ -45,28 +45,21 @@ class Outside {
 const stepInput = z.object({ step: z.number() });
 
 function createAgents(outside: Outside): readonly Agent[] {
-  const book = defineTool({
-    name: "book",
-    description: "Books.",
-    input: stepInput,
-    effect: "idempotent",
-    async run({ step }, turn) {
-      outside.book(step, turn.callId);
-      await turn.sleep(1_000);
-      return step;
-    },
-  });
-  const undo = defineTool({
-    name: "undo",
-    description: "Cancels what is booked.",
-    input: stepInput,
-    effect: "idempotent",
-    async run({ step }, turn) {
-      outside.undo(step, turn.callId);
-      await turn.sleep(500);
-      return step;
-    },
-  });
+  /** A tool that does something outside, and is at work for a time. */
+  const toTool = (name: string, ms: number, act: (step: number, callId: string) => void) =>
+    defineTool({
+      name,
+      description: "Works outside.",
+      input: stepInput,
+      effect: "idempotent",
+      async run({ step }, turn) {
+        act(step, turn.callId);
+        await turn.sleep(ms);
+        return step;
+      },
+    });
+  const book = toTool("book", 1_000, (step, callId) => outside.book(step, callId));
+  const undo = toTool("undo", 500, (step, callId) => outside.undo(step, callId));
   const hotel = defineAgent({
     name: "hotel",
     purpose: "Has one room.",

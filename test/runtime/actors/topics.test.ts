@@ -3,6 +3,7 @@ import type { Event } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { TestHost } from "../test-host.ts";
+import { send, stepOverDeaths } from "./steps.ts";
 
 const prices = topic("prices", { retain: 1 });
 const news = topic("news");
@@ -50,11 +51,6 @@ const market = defineAgent({
 });
 
 const agents = [trader, market];
-
-function send(host: TestHost, agent: string, name: string, key: string, input = {}, id?: string) {
-  const request = { type: "OperationRequest", operation: name, input, key } as const;
-  return host.ask(agent, { ...request, ...(id !== undefined && { request_id: id }) });
-}
 
 async function seen(host: TestHost, key: string): Promise<unknown> {
   const id = `seen-${key}-${String(host.commits)}`;
@@ -154,25 +150,10 @@ test.each(faults)(
       () => send(host, "market", "open", "m", { values: [1, 2] }, "first"),
       () => send(host, "market", "open", "m", { values: [3, 4, 5] }, "second"),
     ];
-    for (const step of steps) {
-      step().catch(() => {});
-      await host.environment.idle();
-      if (!host.crashed) continue;
-      await host.restart();
-      await step();
-    }
-    await settle(host);
+    await stepOverDeaths(host, steps);
     for (const key of ["a", "b", "c"])
       expect(await seen(host, key)).toMatchObject({ prices: [1, 2, 3, 4, 5] });
     await host.environment.advance(2_000);
     expect(await host.log.outbox({})).toEqual([]);
   },
 );
-
-/** Lets time pass until everything has arrived; a process that has died meanwhile is started again. */
-async function settle(host: TestHost): Promise<void> {
-  for (let left = 10; left > 0; left -= 1) {
-    if (host.crashed) await host.restart();
-    await host.environment.advance(1_000);
-  }
-}

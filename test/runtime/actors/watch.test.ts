@@ -4,6 +4,7 @@ import type { Event } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { TestHost } from "../test-host.ts";
+import { send, stepOverDeaths } from "./steps.ts";
 
 const worker = defineAgent({
   name: "worker",
@@ -73,11 +74,6 @@ const deaf = defineAgent({
 });
 
 const agents = [worker, boss, waiter, deaf];
-
-function send(host: TestHost, agent: string, name: string, key: string, input = {}, id?: string) {
-  const request = { type: "OperationRequest", operation: name, input, key } as const;
-  return host.ask(agent, { ...request, ...(id !== undefined && { request_id: id }) });
-}
 
 async function seen(host: TestHost): Promise<unknown> {
   const id = `seen-${String(host.commits)}`;
@@ -180,23 +176,8 @@ test.each(faults)(
       () => send(host, "worker", "work", "w", { fails: true }, "two"),
       () => send(host, "worker", "work", "w", {}, "three"),
     ];
-    for (const step of steps) {
-      step().catch(() => {});
-      await host.environment.idle();
-      if (!host.crashed) continue;
-      await host.restart();
-      await step();
-    }
-    await settle(host);
+    await stepOverDeaths(host, steps);
     const ends = (await seen(host)) as readonly Ended[];
     expect(ends.map(({ request_id: id }) => id)).toEqual(["one", "two", "three"]);
   },
 );
-
-/** Lets time pass until everything has arrived; a process that has died meanwhile is started again. */
-async function settle(host: TestHost): Promise<void> {
-  for (let left = 10; left > 0; left -= 1) {
-    if (host.crashed) await host.restart();
-    await host.environment.advance(1_000);
-  }
-}

@@ -105,15 +105,30 @@ test("a run that is released or claimed again keeps its recent events", async ()
   await log.close();
 });
 
-test("a process that is killed leaves recent events, which the next one moves into chunks", async () => {
-  const directory = temporaryDirectory();
+/** Kills a process that appends when a run has more than these events; returns what it had confirmed of each run. */
+async function appendUntilKilled(directory: string, limit: number): Promise<ReadonlyMap<string, number>> {
   const child = startLogChild("append", directory);
   const heads = new Map<string, number>();
   for await (const line of child.lines) {
     const { run, head } = JSON.parse(line) as { readonly run: string; readonly head: number };
     heads.set(run, head);
-    if (head > 100) child.process.kill("SIGKILL");
+    if (head > limit) child.process.kill("SIGKILL");
   }
+  return heads;
+}
+
+/** Checks that a log has what was confirmed of each run, and nothing in between is missing. */
+async function expectAtLeast(log: EventLog, heads: ReadonlyMap<string, number>): Promise<void> {
+  for (const [run, head] of heads) {
+    const page = await log.read(asRunId(run), { after: 0 });
+    expect(page.head).toBeGreaterThanOrEqual(head);
+    expect(page.events).toEqual(events(1, page.head));
+  }
+}
+
+test("a process that is killed leaves recent events, which the next one moves into chunks", async () => {
+  const directory = temporaryDirectory();
+  const heads = await appendUntilKilled(directory, 100);
   const left = new DatabaseSync(join(directory, "log.db"));
   const [before, newest] = [
     countRows(left, "recent"),
@@ -126,11 +141,7 @@ test("a process that is killed leaves recent events, which the next one moves in
   const log = sqliteLog(directory);
   const database = openReading(directory);
   expect(countRows(database, "recent")).toBe(0);
-  for (const [run, head] of heads) {
-    const page = await log.read(asRunId(run), { after: 0 });
-    expect(page.head).toBeGreaterThanOrEqual(head);
-    expect(page.events).toEqual(events(1, page.head));
-  }
+  await expectAtLeast(log, heads);
   await log.close();
 });
 
@@ -138,13 +149,7 @@ test.each([17, 18])(
   "recent events that a killed process of an older version has left are moved into chunks (an upgrade %i)",
   async (format) => {
     const directory = temporaryDirectory();
-    const child = startLogChild("append", directory);
-    const heads = new Map<string, number>();
-    for await (const line of child.lines) {
-      const { run, head } = JSON.parse(line) as { readonly run: string; readonly head: number };
-      heads.set(run, head);
-      if (head > 20) child.process.kill("SIGKILL");
-    }
+    const heads = await appendUntilKilled(directory, 20);
     const database = new DatabaseSync(join(directory, "log.db"));
     // Format 17 had them in a table of their own. The upgrade of its tables may have been the last thing before another kill.
     database.exec(`
@@ -158,11 +163,7 @@ test.each([17, 18])(
     database.close();
 
     const log = sqliteLog(directory);
-    for (const [run, head] of heads) {
-      const page = await log.read(asRunId(run), { after: 0 });
-      expect(page.head).toBeGreaterThanOrEqual(head);
-      expect(page.events).toEqual(events(1, page.head));
-    }
+    await expectAtLeast(log, heads);
     expect(openReading(directory).prepare("SELECT 1 FROM sqlite_schema WHERE name = 'recent'").get()).toBe(
       undefined,
     );
