@@ -1,18 +1,10 @@
 // Stately's inspector on a server that runs: what it is sent, and the tree that it draws from it.
 import { createInspector } from "@statelyai/inspect";
 import type { StatelyInspectionEvent } from "@statelyai/inspect";
-import { agentActor, createRuntime, defineAgent, defineTool, fromMachine } from "troupe";
+import { createRuntime, defineAgent, fromMachine } from "troupe";
 import { serve } from "troupe/node";
 import { expect, onTestFinished, test } from "vitest";
-import { setup } from "xstate";
-import { z } from "zod";
-
-const adder = defineTool({
-  name: "adder",
-  description: "Adds.",
-  input: z.object({ a: z.number(), b: z.number() }),
-  run: ({ a, b }) => a + b,
-});
+import { adder, createDesk } from "../runtime/machine/desk.ts";
 
 const member = defineAgent({
   name: "member",
@@ -27,15 +19,7 @@ const member = defineAgent({
 const desk = fromMachine({
   name: "desk",
   purpose: "Is a machine that calls an agent.",
-  machine: setup({ actors: { member: agentActor(member, "chat") } }).createMachine({
-    id: "desk",
-    initial: "open",
-    states: {
-      open: { on: { chat: "working" } },
-      working: { invoke: { id: "help", src: "member", input: { input: "hello" }, onDone: "end" } },
-      end: { type: "final" },
-    },
-  }),
+  machine: createDesk(member),
 });
 
 /** What Stately's inspector shows: the actors as a tree, each with its newest state. */

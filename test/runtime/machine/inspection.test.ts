@@ -1,17 +1,10 @@
-import { agentActor, createRuntime, defineAgent, defineTool, fromMachine, memoryLog } from "troupe";
+import { createRuntime, defineAgent, fromMachine, memoryLog } from "troupe";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
-import { setup } from "xstate";
 import type { ActorRefLike, AnyActorRef, InspectionEvent } from "xstate";
 import { z } from "zod";
 import { requestOf } from "../../agents/events.ts";
-
-const adder = defineTool({
-  name: "adder",
-  description: "Adds.",
-  input: z.object({ a: z.number(), b: z.number() }),
-  run: ({ a, b }) => a + b,
-});
+import { adder, createDesk } from "./desk.ts";
 
 const member = defineAgent({
   name: "member",
@@ -28,15 +21,7 @@ const member = defineAgent({
 const clerk = fromMachine({
   name: "clerk",
   purpose: "Is a machine.",
-  machine: setup({ actors: { member: agentActor(member, "chat") } }).createMachine({
-    id: "desk",
-    initial: "open",
-    states: {
-      open: { on: { chat: "working" } },
-      working: { invoke: { id: "help", src: "member", input: { input: "hello" }, onDone: "end" } },
-      end: { type: "final" },
-    },
-  }),
+  machine: createDesk(member),
 });
 
 const team = defineAgent({
