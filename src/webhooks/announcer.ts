@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { AgentError, isInstance } from "../errors.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { EventType } from "../protocol/events/event-body.ts";
@@ -7,7 +8,7 @@ import type { Runtime } from "../runtime/api.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { sha256 } from "../shared/sha256.ts";
 
-/** What is announced to whom. */
+/** The receivers, and the events that are announced to them. */
 export interface AnnouncerOptions {
   /** The names of the receivers. */
   readonly names: readonly string[];
@@ -45,7 +46,7 @@ export class Announcer {
   async start(): Promise<void> {
     for (const name of this.#options.names) {
       // The first start creates the run, and every later one finds it.
-      const runId = await this.#runtime.createRun(AGENT, { key: name });
+      const runId = await this.#runtime.createRun(WEBHOOK_AGENT, { key: name });
       this.#since.set(name, Date.parse((await this.#runtime.run(runId)).created_at));
     }
     this.#following = this.#follow();
@@ -93,7 +94,7 @@ export class Announcer {
   }
 
   #note(row: unknown): void {
-    if (!isObject(row) || row["agent"] === AGENT || row["removed"] === true) return;
+    if (!isObject(row) || row["agent"] === WEBHOOK_AGENT || row["removed"] === true) return;
     const { run_id: runId } = row;
     if (typeof runId !== "string") return;
     this.#changed.add(runId);
@@ -135,7 +136,7 @@ export class Announcer {
       );
       for (const text of page.events) {
         const event = JSON.parse(text) as Event;
-        // Of the turns that were called inside, only the questions are someone's business.
+        // A page of all levels also has events of other types, from calls inside a turn.
         if (!types.includes(event.type)) continue;
         for (const name of names) {
           const isLate = Date.parse(event.ts) < (this.#since.get(name) ?? 0);
@@ -149,7 +150,7 @@ export class Announcer {
   }
 
   async #request(name: string, runId: RunId, event: number): Promise<void> {
-    await this.#runtime.process(AGENT, {
+    await this.#runtime.process(WEBHOOK_AGENT, {
       type: "OperationRequest",
       operation: "deliver",
       input: { to: name, run_id: runId, event },
@@ -160,7 +161,7 @@ export class Announcer {
 }
 
 /** The name of the agent whose turns are deliveries. */
-const AGENT = "webhook";
+export const WEBHOOK_AGENT = "webhook";
 
 const SEEN_LIMIT = 10_000;
 const AGAIN_MS = 1_000;
@@ -171,18 +172,7 @@ function isGone(thrown: unknown): boolean {
   return isInstance(thrown, AgentError) && (thrown.code === "gone" || thrown.code === "not_found");
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-  });
+/** Waits; ends early when the signal aborts. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => {});
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AgentError, isInstance } from "../errors.ts";
-import { isOwner } from "../ports/principal.ts";
+import { DEFAULT_OWNER, isOwner } from "../ports/principal.ts";
 import type { Listener } from "../node/listener.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { EventType } from "../protocol/events/event-body.ts";
@@ -10,7 +10,7 @@ import type { Agent } from "../runtime/agent/agent.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { sha256 } from "../shared/sha256.ts";
-import { Announcer } from "./announcer.ts";
+import { Announcer, WEBHOOK_AGENT } from "./announcer.ts";
 import { deliver, isDelivered, toSigningKey } from "./delivery.ts";
 import type { DeliveryAttempt, Receiver, WebhookMessage } from "./delivery.ts";
 
@@ -34,14 +34,14 @@ export interface WebhookOptions {
   readonly allowPrivate?: boolean;
 }
 
-/** Webhooks of a server: an agent whose runs are the deliveries, and what announces events to it. */
+/** Webhooks of a server: an agent whose runs are the deliveries, and the listener that requests them. */
 export interface Webhooks extends Listener {
   /** Belongs to the agents of the runtime. Each of its runs has the deliveries of one run to one receiver. */
   readonly agent: Agent;
 }
 
 /**
- * Tells receivers of events in the log: at least once, in order for a run, for 24 hours with growing pauses. A delivery is a
+ * Sends events of the log to receivers: at least once, in order for a run, for 24 hours with growing pauses. A delivery is a
  * turn of the agent `webhook`, so it goes on after a restart, is seen as a run, and its operation `resend` sends it again.
  * Start it with the server: `createRuntime({ agents: [..., hooks.agent] })` and `serve(runtime, { listeners: [hooks] })`.
  */
@@ -55,18 +55,26 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
   let runtime: Runtime | undefined;
 
   /** The message about an event; `undefined` if the event is not for the receiver. */
-  async function toMessage({ to, run_id: runId, event: id }: Delivery): Promise<WebhookMessage | undefined> {
+  async function toMessage(
+    { to, run_id: runId, event: id }: Delivery,
+    deliveryRun: RunId,
+  ): Promise<WebhookMessage | undefined> {
     const endpoint = receivers.get(to);
     if (runtime === undefined || endpoint === undefined) return undefined;
-    const seen = seenBy(runtime, endpoint);
+    // Deliveries are about runs of all owners, so that a user of another owner must not request one.
+    if (!(await canSee(seenBy(runtime, DEFAULT_OWNER), deliveryRun))) {
+      throw new AgentError("forbidden", `only the owner ${DEFAULT_OWNER} may have webhooks sent`, {
+        hint: "an operator sends the request to the run of the delivery",
+      });
+    }
+    const seen = seenBy(runtime, endpoint.owner);
     const { agent } = await seen.run(runId);
     const address = { kind: "run", runId: runId as RunId, agent } as const;
     const { events } = await seen.read(address, { after: id - 1, limit: 1, filter: { level: "all" } });
     const [text] = events;
     const event = text === undefined ? undefined : (JSON.parse(text) as Event);
-    const topic = event && topicOf(event);
-    if (event?.id !== id || topic === undefined || !endpoint.topics.has(topic)) return undefined;
-    if (endpoint.agents !== undefined && !endpoint.agents.has(agent)) return undefined;
+    const topic = event?.id === id ? topicFor(endpoint, agent, event) : undefined;
+    if (event === undefined || topic === undefined) return undefined;
     const data = { agent, run_id: runId, request_id: event.request_id, event_id: id };
     const isSmall = (text?.length ?? 0) <= EVENT_LENGTH;
     return {
@@ -88,7 +96,7 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
       const outcome = (await turn.effect(
         "deliver",
         async ({ signal }) => {
-          const message = await toMessage(delivery);
+          const message = await toMessage(delivery, turn.self.run_id);
           return { ...(message ? await deliver(endpoint.receiver, message, signal) : { status: 0 }) };
         },
         // The receiver knows a repeated message by its id.
@@ -107,7 +115,7 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
 
   const agent = defineAgent({
     name: WEBHOOK_AGENT,
-    purpose: "Tells receivers outside of events of this server.",
+    purpose: "Sends events of this server to receivers outside.",
     operations: {
       deliver: operation({
         description: "Sends the message about an event, for 24 hours until the receiver has taken it.",
@@ -143,13 +151,11 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
         ],
         wants: (name, ofAgent, event) => {
           const endpoint = receivers.get(name);
-          const topic = topicOf(event);
-          if (endpoint === undefined || topic === undefined || !endpoint.topics.has(topic)) return false;
-          return endpoint.agents === undefined || endpoint.agents.has(ofAgent);
+          return endpoint !== undefined && topicFor(endpoint, ofAgent, event) !== undefined;
         },
         sees: async (name, runId) => {
           const endpoint = receivers.get(name);
-          return endpoint !== undefined && canSee(seenBy(served, endpoint), runId);
+          return endpoint !== undefined && canSee(seenBy(served, endpoint.owner), runId);
         },
         report,
       });
@@ -161,9 +167,6 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
     },
   };
 }
-
-/** The name of the agent whose turns are deliveries. */
-const WEBHOOK_AGENT = "webhook";
 
 const delivery = z.object({
   to: z.string().describe("The name of the webhook."),
@@ -181,15 +184,17 @@ const EVENTS: Readonly<Record<WebhookTopic, EventType>> = {
   held: "RequestHeld",
 };
 
-/** As Standard Webhooks writes types. */
+/** The type of a message, as Standard Webhooks writes types. */
 const TYPES: Readonly<Record<WebhookTopic, string>> = {
   wait: "request.waiting",
   end: "request.completed",
   held: "request.held",
 };
 
-function topicOf({ type }: Event): WebhookTopic | undefined {
-  return (Object.keys(EVENTS) as WebhookTopic[]).find((topic) => EVENTS[topic] === type);
+/** The topic of an event for a receiver; `undefined` if the receiver does not want it. */
+function topicFor({ topics, agents }: Endpoint, agent: string, { type }: Event): WebhookTopic | undefined {
+  if (agents !== undefined && !agents.has(agent)) return undefined;
+  return [...topics].find((topic) => EVENTS[topic] === type);
 }
 
 /** A larger event is left to the receiver to read. */
@@ -219,8 +224,8 @@ interface Endpoint {
 
 const SENDER = { id: "webhooks", roles: ["user"] };
 
-/** The runtime as far as a receiver may know of it. */
-function seenBy(runtime: Runtime, { owner }: Endpoint): Pick<Runtime, "read" | "run"> {
+/** The runtime with the runs of one owner; without an owner, with all runs. */
+function seenBy(runtime: Runtime, owner: string | undefined): Pick<Runtime, "read" | "run"> {
   return owner === undefined ? runtime : runtime.as({ ...SENDER, owner });
 }
 

@@ -220,6 +220,36 @@ test("a receiver of one owner is told of the runs of this owner alone, also when
   expect(receiver.attempts).toBe(1);
 });
 
+test("a user of another owner has nothing sent again, and an operator asks in the run of the delivery", async () => {
+  const environment = manualEnvironment();
+  await using receiver = await startReceiver();
+  await using server = await start(
+    temporaryDirectory(),
+    [{ url: receiver.url, on: ["end"], secret: SECRET, name: "desk", allowPrivate: true }],
+    environment,
+  );
+  const of = (owner: string, role: string): Runtime => server.runtime.as({ id: "ada", owner, roles: [role] });
+  const { runId } = await of("acme", "user").process("speaker", { type: "ChatRequest", input: "x" });
+  await pass(environment, () => receiver.taken.length > 0);
+  const request = {
+    type: "OperationRequest",
+    operation: "resend",
+    input: { to: "desk", run_id: runId, event: receiver.taken[0]?.event ?? 0 },
+  } as const;
+  const foreign = await of("other", "user").process("webhook", request);
+  let ended: unknown;
+  await pass(environment, async () => {
+    ended = await server.runtime.status(foreign.requestId);
+    return (ended as { status: string }).status === "completed";
+  });
+  expect(ended).toMatchObject({ finish_reason: "error" });
+  expect(receiver.attempts).toBe(1);
+
+  const delivery = await server.runtime.find("webhook", `desk:${runId}`);
+  await of("other", "operator").process("webhook", { ...request, run_id: delivery });
+  await pass(environment, () => receiver.attempts === 2);
+});
+
 test("what happened while no webhooks ran is told at the next start, and what was before the first start is not", async () => {
   const environment = manualEnvironment();
   const directory = temporaryDirectory();

@@ -11,7 +11,7 @@ import { toThrownText } from "../thrown-text.ts";
 export interface ServerConfig {
   /** Who may use the server, besides those with TROUPE_TOKEN or an API key. */
   readonly authenticate?: Authenticate;
-  /** Who is told of events outside. */
+  /** The receivers outside to which events are sent. */
   readonly webhooks: readonly WebhookOptions[];
   /** What is served besides the wires of the command line, for example what foreign senders send. */
   readonly adapters: readonly Adapter[];

@@ -163,7 +163,7 @@ function toAuthenticate(
   }
 }
 
-/** What tells receivers outside of events, if the configuration names some. */
+/** The webhooks of the configuration, if it has some. */
 async function openWebhooks({ webhooks }: ServerConfig): Promise<Webhooks | undefined> {
   if (webhooks.length === 0) return undefined;
   const { createWebhooks } = await import("../../webhooks/create-webhooks.ts");
