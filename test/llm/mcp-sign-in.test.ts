@@ -132,7 +132,7 @@ class Notes implements AsyncDisposable {
 }
 
 /** A model that signs in if it may, and otherwise lists the notes, and what it was offered. */
-function createClerk(notes: Notes, offers: (readonly string[])[]) {
+function createClerk(notes: Notes, offers: (readonly string[])[], redirectUrl: string = REDIRECT) {
   const model = scriptedModel(({ messages, tools }): string | ScriptStep => {
     const names = tools.map(({ name }) => name);
     offers.push(names);
@@ -144,7 +144,7 @@ function createClerk(notes: Notes, offers: (readonly string[])[]) {
   const tools = mcpTools(
     {
       url: `${notes.origin}/mcp`,
-      oauth: { redirectUrl: REDIRECT, owner: (turn) => turn.metadata["user"] as string },
+      oauth: { redirectUrl, owner: (turn) => turn.metadata["user"] as string },
     },
     { name: "notes" },
   );
@@ -214,9 +214,9 @@ test("a person signs in when the model needs it, also over a restart, and the to
 test("the server itself takes the browser back: the state is checked, works once, and expires", async () => {
   await using notes = await Notes.start();
   const environment = manualEnvironment();
-  const runtime = createRuntime({ agents: [createClerk(notes, [])], environment });
+  const clerk = createClerk(notes, [], "https://desk.example.com/answer-links/signed-in");
+  const runtime = createRuntime({ agents: [clerk], environment });
   const app = createApp(runtime, { token: "token-of-the-server", allowedHosts: ["desk.example.com"] });
-  const at = (led: string): string => led.replace("/signed-in", "/answer-links/signed-in");
   const load = async (
     address: string,
     init: RequestInit = {},
@@ -225,7 +225,8 @@ test("the server itself takes the browser back: the state is checked, works once
     return { status: response.status, text: await response.text() };
   };
   const asked = await ask(runtime, "<ann>");
-  const led = at(await agree(questionOf(asked), "ann"));
+  expect(questionOf(asked)).toMatch(/^Open http\S+ and agree\.$/);
+  const led = await agree(questionOf(asked), "ann");
   expect(led).toMatch(/^https:\/\/desk\.example\.com\/answer-links\/signed-in\?code=/);
 
   const forged = new URL(led);
@@ -253,7 +254,7 @@ test("the server itself takes the browser back: the state is checked, works once
   expect((await load(led, { method: "POST" })).status).toBe(404);
 
   const bob = await ask(runtime, "bob");
-  const late = at(await agree(questionOf(bob), "bob"));
+  const late = await agree(questionOf(bob), "bob");
   await environment.advance(21 * 60_000);
   for (const method of ["GET", "POST"]) expect((await load(late, { method })).status).toBe(404);
   const again = await answer(runtime, bob[0]?.request_id as RequestId, late);

@@ -7,7 +7,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { messageOf } from "../../errors.ts";
 import type { ToolHost } from "../../runtime/agent/agent.ts";
-import { SIGN_IN_MS } from "../../runtime/agent/answer-link.ts";
+import { SIGNED_IN_PATH, SIGN_IN_MS } from "../../runtime/agent/answer-link.ts";
 import { SIGN_INS } from "../../runtime/secrets/stored-secrets.ts";
 import { pause } from "../../shared/clock.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
@@ -30,6 +30,8 @@ const EARLY_MS = 30_000;
  * what a sign-in needs until its end are in the secret store, so that any process can end it, and in no log.
  */
 export class SignIns {
+  /** Whether a page of this server ends a sign-in, so that the person gives no address. */
+  readonly endsAtPage: boolean;
   readonly #url: string;
   readonly #oauth: McpOAuth;
   readonly #mutex = new KeyedMutex();
@@ -39,6 +41,8 @@ export class SignIns {
   constructor(url: string, oauth: McpOAuth) {
     this.#url = url;
     this.#oauth = oauth;
+    const { redirectUrl } = oauth;
+    this.endsAtPage = URL.canParse(redirectUrl) && new URL(redirectUrl).pathname.endsWith(SIGNED_IN_PATH);
   }
 
   /** Whether an owner is signed in, as far as is known. */

@@ -263,7 +263,8 @@ class ServerTools implements McpTools {
       };
       const url = await turn.effect("begin", begin, again);
       if (url === "") return this.#signedIn(turn, name);
-      const question = `${why}Open ${url} and agree. Then give the address to which your browser was led.`;
+      const next = signIns.endsAtPage ? "" : " Then give the address to which your browser was led.";
+      const question = `${why}Open ${url} and agree.${next}`;
       const { address } = await turn.waitForInput(z.object({ address: z.string().describe(question) }));
       const end = async (): Promise<string> => (await signIns.end(host, owner, address)) ?? "";
       why = await turn.effect("end", end, again);
