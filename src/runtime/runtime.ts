@@ -438,7 +438,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async endHeld(runId) {
         await open();
         const { owner } = await queries.run(runId, scope);
-        const receipt = await sendMessage(router, runId, { kind: "end" });
+        const receipt = await sendMessage(router, runId, { kind: "end", ...(scope.by && { by: scope.by }) });
         const requestId = receipt.requestId as RequestId;
         return knows({ ...receipt, ...(owner !== undefined && { owner }), requestId, kind: "cancel" });
       },

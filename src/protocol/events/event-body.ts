@@ -273,6 +273,8 @@ export type EventBody =
       readonly key?: string;
       /** The run whose key, memory and configuration it has taken over. */
       readonly continues?: RunId;
+      /** Who created it. */
+      readonly by?: By;
     }
   /** The last event of a run with a key: the actor continues in another run, which has the key from now on. */
   | { readonly type: "Renewed"; readonly to: RunId; readonly key: string }
@@ -286,6 +288,8 @@ export type EventBody =
       readonly usage?: Usage;
       /** What went wrong with the cleanup steps of the turn; absent if nothing did. */
       readonly cleanup_errors?: readonly string[];
+      /** Who ended the turn, if it was held. */
+      readonly by?: By;
     };
 
 /** The name of a kind of event, as in its field `type`. */
@@ -346,6 +350,7 @@ const completed = {
     .array(text)
     .exactOptional()
     .describe("What went wrong with the cleanup steps of the turn; absent if nothing did."),
+  by: by.exactOptional().describe("Who ended the turn, if it was held."),
 } satisfies Shape<BodyFields<"RequestCompleted">>;
 
 /** @internal What each type of event says, and the schema of each field of its body. */
@@ -575,6 +580,7 @@ export const bodies: {
       continues: runId
         .exactOptional()
         .describe("The run whose key, memory and configuration it has taken over."),
+      by: by.exactOptional().describe("Who created it."),
     },
   ],
   Renewed: [

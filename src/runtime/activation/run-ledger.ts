@@ -444,7 +444,7 @@ export class RunLedger implements RunStateOwner {
 
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
   end(speaker: Speaker, { requestId, callId, sender }: AcceptedRequest, end: RequestEnd): string {
-    const { finishReason, result, truncated, output, error, usage, memory, cleanupErrors = [] } = end;
+    const { finishReason, result, truncated, output, error, usage, memory, cleanupErrors = [], by } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
       type: "RequestCompleted",
@@ -455,6 +455,7 @@ export class RunLedger implements RunStateOwner {
       ...(error && { error }),
       ...(usage && { usage }),
       ...(cleanupErrors.length > 0 && { cleanup_errors: cleanupErrors }),
+      ...(by && { by }),
     });
     this.#evolve({ type: "RequestCompleted", requestId });
     this.recorder.mark({ requestId, phase: "completed", completed: id });

@@ -309,7 +309,7 @@ export class TurnSlot implements TurnListener {
   }
 
   /** Ends the turn that is held, with the reason as its error. Returns its encoded RequestCompleted. */
-  endHeld(): string | undefined {
+  endHeld(by?: By): string | undefined {
     const { held } = this;
     if (held === undefined) return undefined;
     const { code, message } = held;
@@ -318,6 +318,7 @@ export class TurnSlot implements TurnListener {
       result: null,
       output: null,
       error: { code, message },
+      ...(by && { by }),
     });
   }
 

@@ -36,7 +36,7 @@ export type RunMessage =
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId; readonly by?: By }
   /** End the turn that is held; the one of this request, if there is one. */
-  | { readonly kind: "end"; readonly requestId?: RequestId }
+  | { readonly kind: "end"; readonly requestId?: RequestId; readonly by?: By }
   | IncomingMessage
   | ScheduleMessage
   | ConfigureMessage

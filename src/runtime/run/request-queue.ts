@@ -386,13 +386,13 @@ export class RequestQueue {
   }
 
   /** Ends the turn that is held, with the reason as its error. */
-  async end(requestId: RequestId | undefined): Promise<RunReceipt> {
+  async end(requestId: RequestId | undefined, by?: By): Promise<RunReceipt> {
     const ledger = this.#ledger;
     const { runId } = ledger;
     const after = ledger.recorder.head;
     const open = this.slot.requestId;
     const isMeant = open !== undefined && (requestId === undefined || requestId === open);
-    const event = isMeant ? this.slot.endHeld() : undefined;
+    const event = isMeant ? this.slot.endHeld(by) : undefined;
     if (event !== undefined && isMeant) return toRunReceipt(runId, after, { requestId: open, event });
     // Its end, or its continuation, may not be committed yet.
     await ledger.committed();

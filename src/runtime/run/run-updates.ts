@@ -60,7 +60,7 @@ function configure(
 function create(
   context: RunContext,
   ledger: RunLedger,
-  { agent, input, metadata, key, owner }: CreateMessage,
+  { agent, input, metadata, key, owner, by }: CreateMessage,
 ): number {
   ledger.begin(agent, input, metadata, { config: context.agents.configOf(agent), owner });
   if (key !== undefined) ledger.name(agent, key);
@@ -69,6 +69,7 @@ function create(
     input,
     metadata,
     ...(key !== undefined && { key }),
+    ...(by && { by }),
   });
   ledger.save();
   return 0;

@@ -299,7 +299,7 @@ export class Run implements RecorderListener {
       case "cancel":
         return this.#requests.cancel(message.requestId, message.by);
       case "end":
-        return this.#requests.end(message.requestId);
+        return this.#requests.end(message.requestId, message.by);
       case "message":
         return this.#requests.receive(message);
       case "schedule":

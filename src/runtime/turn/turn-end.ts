@@ -1,4 +1,5 @@
 import type { TurnError, Usage, FinishReason } from "../../protocol/events/outcome-codes.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** The end of a turn. */
@@ -12,6 +13,8 @@ export interface TurnEnd {
   readonly usage?: Usage;
   /** What went wrong with its cleanup steps; absent if none ran or all did. */
   readonly cleanupErrors?: readonly string[];
+  /** Who ended it, if it was held. */
+  readonly by?: By;
   /** The memory to keep for the run, by agent. */
   readonly memory: ReadonlyMap<string, Json>;
 }

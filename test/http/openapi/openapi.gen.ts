@@ -1248,6 +1248,10 @@ export interface components {
             };
             key?: string;
             continues?: string;
+            by?: {
+                id: string;
+                name?: string;
+            };
         };
         Renewed: {
             id: number;
@@ -1305,6 +1309,10 @@ export interface components {
                 interrupted_attempts?: number;
             };
             cleanup_errors?: string[];
+            by?: {
+                id: string;
+                name?: string;
+            };
         };
         ConfigureCompleted: {
             /** @constant */
@@ -1343,6 +1351,10 @@ export interface components {
                 interrupted_attempts?: number;
             };
             cleanup_errors?: string[];
+            by?: {
+                id: string;
+                name?: string;
+            };
         };
         AgentEntry: {
             name: string;

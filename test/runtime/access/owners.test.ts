@@ -210,6 +210,9 @@ test("events say who caused them; those that the trusted runtime caused say noth
   const message = await ann.actor(notes, "k").tell("note", "hello");
   expect((await eventsOf(ann, message.runId ?? ""))[0]).toMatchObject({ type: "MessageReceived", by });
 
+  const created = await ann.createRun("notes", { key: "new" });
+  expect((await eventsOf(ann, created))[0]).toMatchObject({ type: "RunCreated", by });
+
   const trusted = await runtime.process("notes", { type: "OperationRequest", operation: "add", input: "x" });
   await runtime.acknowledgement(trusted, { until: "completed", timeoutMs: 10_000 });
   for (const event of await eventsOf(runtime, trusted.requestId)) expect(event).not.toHaveProperty("by");

@@ -230,8 +230,10 @@ test("a cancel ends a held turn, and an operator can end it with its reason", as
     await host.ask("order", answer);
     const { run_id: runId } = await host.runtime.status(asked);
     if (end === "cancel") await host.ask("order", { type: "CancelRequest", request_id: asked });
-    else void host.runtime.endHeld(runId);
+    else void host.runtime.as({ id: "ops", owner: "ops", roles: ["operator"] }).endHeld(runId);
     await host.environment.idle();
+    const ended = (await host.events(asked)).find((event) => event.type === "RequestCompleted");
+    expect(ended?.by).toEqual(end === "end" ? { id: "ops" } : undefined);
     expect(await host.runtime.status(asked)).toMatchObject(
       end === "cancel"
         ? { finish_reason: "canceled" }
