@@ -10,6 +10,7 @@ import { z } from "zod";
 import { ofType, requestOf, textsOf, theOne } from "../../agents/events.ts";
 import { ServerProcess } from "../../flows/server.ts";
 import { findFreeUrl } from "../../machine/free-port.ts";
+import { systemClock } from "../../../src/client/wire/clock.ts";
 import { say, startEndpoint } from "./endpoint.ts";
 
 const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));
@@ -249,14 +250,28 @@ describe("an endpoint fails its turn, without its address, when it", () => {
     expect(endpoint.sent).toHaveLength(1);
   });
 
-  test.each(["before its answer", "in the middle of it"])("sends nothing %s", async (when) => {
+  test.each([
+    ["before its answer", 1],
+    ["in the middle of it", 3],
+  ] as const)("sends nothing %s", async (when, waits) => {
+    // Each wait has a timer: for the answer, for its first part, for its second part. This one ends the last of them.
+    const timer = vi.spyOn(systemClock, "timer").mockImplementation(() => () => {});
+    onTestFinished(() => {
+      timer.mockRestore();
+    });
+    const reached = Promise.withResolvers<void>();
     const { url, abandoned } = await startEndpoint((response) => {
+      reached.resolve();
       if (when !== "before its answer")
         response.writeHead(200, { "content-type": "text/plain" }).write("Hel");
     });
-    // Long enough for the request to reach the endpoint, which otherwise has nothing to see abandoned.
-    const events = await chat({ url, silenceMs: 500 });
-    expect(endOf(events)).toMatchObject(error("the endpoint of agent far sends nothing for 500 ms"));
+    const chatting = chat({ url, silenceMs: 500 });
+    await reached.promise;
+    await expect.poll(() => timer.mock.calls.length).toBe(waits);
+    const [ms, fire] = timer.mock.lastCall ?? [];
+    expect(ms).toBe(500);
+    fire?.();
+    expect(endOf(await chatting)).toMatchObject(error("the endpoint of agent far sends nothing for 500 ms"));
     await abandoned;
   });
 
