@@ -21,7 +21,7 @@ export interface NewApiKey {
   readonly expiresAt?: number;
 }
 
-/** A key without its secret, which nobody can find out any more. */
+/** A key without its secret, which the server does not know. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string;

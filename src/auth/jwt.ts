@@ -121,7 +121,7 @@ function toPrincipal(
   return identity && { ...identity, expiresAt: (exp + clockSkewS) * 1_000 };
 }
 
-/** How long the keys are not read again after they were, whatever key a token names. */
+/** How long the keys are not read again after they were, also if a token names an unknown one. */
 const COOLDOWN_MS = 5_000;
 
 const ALGORITHMS = [

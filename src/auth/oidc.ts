@@ -51,7 +51,7 @@ export function oidc(options: OidcOptions): Authenticator {
     if (url !== undefined) return { origin: new URL(url).origin, path: url.replace(/\/+$/, "") };
     const { origin, hostname } = new URL(request.url);
     if (!isLocalHost(hostname)) {
-      throw new AgentError("unavailable", "nobody can sign in: the server does not know its own address", {
+      throw new AgentError("unavailable", "people cannot sign in: the server does not know its own address", {
         hint: "give oidc the option url",
       });
     }

@@ -115,10 +115,14 @@ export class SignInProvider {
   #load(): Promise<typeof OpenIdClient> {
     this.#library ??= import("openid-client").catch((cause: unknown) => {
       this.#library = undefined;
-      throw new AgentError("unavailable", "nobody can sign in: the package openid-client cannot be loaded", {
-        hint: "npm install openid-client",
-        cause,
-      });
+      throw new AgentError(
+        "unavailable",
+        "people cannot sign in: the package openid-client cannot be loaded",
+        {
+          hint: "npm install openid-client",
+          cause,
+        },
+      );
     });
     return this.#library;
   }

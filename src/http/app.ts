@@ -179,7 +179,7 @@ function addPlace(app: Hono<AppEnv>, shared: SharedHost, place: Place): void {
 
 function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): void {
   const { agents, health, metrics, openApi, readiness, schema, createAnswerLink, ...ofCaller } = serverRoutes;
-  // Health checks are requests of nobody.
+  // Health checks have no principal.
   const handlers = serverHandlers(shared, state);
   addRoutes(app, "", { agents, health, metrics, openApi, readiness, schema }, () => handlers);
   addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));

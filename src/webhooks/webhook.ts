@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { AgentError } from "../errors.ts";
 import type { Adapter } from "../http/adapter.ts";
 import type { AppEnv } from "../http/messages/app-env.ts";
-import { bodyChunks } from "../http/messages/body.ts";
+import { readBytes } from "../http/messages/body.ts";
 import { toProblem } from "../http/messages/problem.ts";
 import { reply } from "../http/messages/reply.ts";
 import { DEFAULT_OWNER } from "../ports/principal.ts";
@@ -56,7 +56,10 @@ export function webhook(options: WebhookInOptions): Adapter {
   const path = `/webhooks/${name}`;
 
   async function take(c: Context<AppEnv>): Promise<ForeignRequest | undefined> {
-    const given = { headers: c.req.raw.headers, body: await readMessage(c, limitBytes) };
+    const given = {
+      headers: c.req.raw.headers,
+      body: Buffer.from(await readBytes(c, limitBytes)).toString("utf8"),
+    };
     let isTheirs = false;
     try {
       isTheirs = await verify(given);
@@ -96,15 +99,4 @@ export function webhook(options: WebhookInOptions): Adapter {
       });
     },
   };
-}
-
-async function readMessage(c: Context<AppEnv>, limitBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of bodyChunks(c, limitBytes)) {
-    size += chunk.byteLength;
-    if (size > limitBytes) throw new AgentError("too_large", `the body is larger than ${limitBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

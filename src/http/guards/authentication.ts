@@ -11,8 +11,8 @@ import { bearerOf } from "./bearer.ts";
 export type Authentication = (c: Context<AppEnv>, token?: string) => Promise<Principal>;
 
 /**
- * Creates the check of who makes a request. It throws `unauthorized` for a request of nobody, and `overloaded` for further
- * ones of a peer that sent ten within a minute. A request of somebody is always accepted.
+ * Creates the check of who makes a request. It throws `unauthorized` for a request without a principal, and `overloaded` for further
+ * ones of a peer that sent ten within a minute. A request with a principal is always accepted.
  */
 export function createAuthentication(
   authenticate: Authenticate,

@@ -46,7 +46,7 @@ export interface GuardedWire {
 
 /** Requests with rules of their own. */
 export interface PathRules {
-  /** Whether a request may be one of nobody. */
+  /** Whether a request needs no principal. */
   readonly isPublic?: (c: Context<AppEnv>) => boolean;
   /** Whether a request is only for the pages of the server itself, also if other origins are allowed. */
   readonly isOwn?: (c: Context<AppEnv>) => boolean;

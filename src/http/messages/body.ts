@@ -37,10 +37,15 @@ async function parseBody(c: Context<AppEnv>, limitBytes: number, optional: boole
   if ((c.req.header("content-encoding") ?? "identity") !== "identity") {
     throw new AgentError("unsupported_media_type", "the body must not be compressed");
   }
+  const bytes = await readBytes(c, limitBytes);
+  return optional && bytes.byteLength === 0 ? undefined : parseJson(bytes);
+}
+
+/** Reads a body of any type up to a size limit. */
+export async function readBytes(c: Context<AppEnv>, limitBytes: number): Promise<Uint8Array> {
   checkLength(c, limitBytes);
   const incoming = nodeOf(c)?.incoming;
-  const bytes = await (incoming ? collect(incoming, limitBytes) : collectWeb(c, limitBytes));
-  return optional && bytes.byteLength === 0 ? undefined : parseJson(bytes);
+  return incoming ? collect(incoming, limitBytes) : collectWeb(c, limitBytes);
 }
 
 /** Whether a request announces a body. */

@@ -7,7 +7,7 @@ import type { AnswerLinkOptions } from "../../runtime/agent/turn-api.ts";
 import { ANSWER_LINKS, SIGNED_IN_PATH } from "../../runtime/agent/answer-link.ts";
 import type { AnswerLinks, OpenedAnswerLink } from "../../runtime/answer-links.ts";
 import type { AppEnv } from "../messages/app-env.ts";
-import { bodyChunks, readJson } from "../messages/body.ts";
+import { readBytes, readJson } from "../messages/body.ts";
 import { queryOf } from "../messages/event-query.ts";
 import { replyPage, toHtml } from "../messages/html-page.ts";
 import { pathIn } from "../messages/mount.ts";
@@ -41,8 +41,8 @@ export function answerLinkHandlers({
 }
 
 /**
- * Adds the pages at which one question is answered by whoever has its link, which work without scripts. Whoever has a link
- * may open it and answer by it, so that works with `links` of no principal.
+ * Adds the pages of answer links, which work without scripts. A link is all that a person needs to open it and to answer one
+ * question, so the pages work with `links` of no principal.
  */
 export function addAnswerPages(app: Hono<AppEnv>, links: Omit<AnswerLinks, "create">): void {
   app.get(SIGNED_IN_PATH, async (c) => {
@@ -229,13 +229,13 @@ function toControl(field: Field, id: string, form: URLSearchParams | undefined):
   const needed = field.isRequired ? " required" : "";
   switch (kind) {
     case "boolean":
-      return toRadios(`${name}"${needed}`, label, id, before, [
+      return toRadios(`name="${name}"${needed}`, label, id, before, [
         ["true", "Yes"],
         ["false", "No"],
       ]);
     case "choice":
       return toRadios(
-        `${name}"${needed}`,
+        `name="${name}"${needed}`,
         label,
         id,
         before,
@@ -259,9 +259,9 @@ function toControl(field: Field, id: string, form: URLSearchParams | undefined):
   }
 }
 
-/** `name` has the end of its attribute, and what follows. */
+/** The radio buttons of a choice; `attributes` are those that all of them have. */
 function toRadios(
-  name: string,
+  attributes: string,
   label: string,
   id: string,
   before: string,
@@ -269,7 +269,7 @@ function toRadios(
 ): string {
   const radios = choices.map(
     ([value, text]) =>
-      `<label><input type="radio" id="${id}-${value}" name="${name} value="${value}"${value === before ? " checked" : ""}> ${toHtml(text)}</label>`,
+      `<label><input type="radio" id="${id}-${value}" ${attributes} value="${value}"${value === before ? " checked" : ""}> ${toHtml(text)}</label>`,
   );
   return `<fieldset>\n<legend>${label}</legend>\n${radios.join("\n")}\n</fieldset>`;
 }
@@ -279,16 +279,7 @@ async function readAnswer(c: Context<AppEnv>): Promise<URLSearchParams> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("content-type") ?? "")) {
     throw new AgentError("unsupported_media_type", "the answer must be sent by the form of the page");
   }
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of bodyChunks(c, ANSWER_BYTES)) {
-    size += chunk.byteLength;
-    if (size > ANSWER_BYTES)
-      throw new AgentError("too_large", `the answer is larger than ${ANSWER_BYTES} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return new URLSearchParams(text + decoder.decode());
+  return new URLSearchParams(new TextDecoder().decode(await readBytes(c, ANSWER_BYTES)));
 }
 
 const ANSWER_BYTES = 1_048_576;

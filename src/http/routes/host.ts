@@ -18,7 +18,7 @@ export interface SharedHost {
   readonly bodyLimitBytes: number;
   readonly fileLimitBytes: number;
   /**
-   * Finds out whose token a text is, throws if it is nobody's, and counts wrong ones; absent if everyone may use the server.
+   * Finds out whose token a text is, throws for an unknown one, and counts wrong ones; absent if everyone may use the server.
    */
   readonly authenticate?: (c: Context<AppEnv>, token: string) => Promise<Principal>;
   /**
