@@ -93,9 +93,9 @@ test("a scrub ends beside commits without a pause", async () => {
   for (const cursor of marked) await log.remove(cursor);
 
   let { cursor } = await log.claim(asRunId("run_busy"));
-  let scrubbed = false;
-  const scrub = log.scrub().then(() => (scrubbed = true));
-  for (let id = 1; !scrubbed; id += 1) {
+  let isOver = false;
+  const scrub = log.scrub().finally(() => (isOver = true));
+  for (let id = 1; !isOver; id += 1) {
     const events = [JSON.stringify({ id, type: "TextOutput", content: "y".repeat(id % 5_000) })];
     cursor = await log.append(cursor, { run: row(), events, records: [] });
   }

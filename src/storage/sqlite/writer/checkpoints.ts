@@ -66,6 +66,12 @@ export class Checkpoints {
     return due;
   }
 
+  /** Has the mover do nothing, after its current work, until it is asked again: only one thread can move pages at a time. */
+  settle(): void {
+    if (!this.#change(STATE.asked, STATE.free)) this.#awaitMover();
+    this.#asked = false;
+  }
+
   /** Ends the mover after its current work. */
   end(): void {
     do this.#awaitMover();

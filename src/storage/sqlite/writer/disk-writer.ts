@@ -137,14 +137,17 @@ export class DiskWriter {
    * Overwrites what removed runs have left, in steps between which other work is possible; throws if it cannot. One step writes
    * the whole database anew: deleted content also stays in pages that are in use, where SQLite has moved rows (a tenth of the
    * removals in a test left a copy with `secure_delete` and overwritten free pages). The recent events must have been moved before.
+   * `settleMover` keeps the mover from moving pages at the same time.
    */
-  *scrub(): Generator<void, void> {
+  *scrub(settleMover: () => void): Generator<void, void> {
     if (this.#trouble?.type === "failed") throw new Error(this.#trouble.reason);
     while (this.purge()) yield;
     // Otherwise the copy of the database is in memory.
     this.#database.exec("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY");
     yield;
-    for (let tries = 1; !this.#truncate(); tries += 1) {
+    for (let tries = 1; ; tries += 1) {
+      settleMover();
+      if (this.#truncate()) return;
       if (tries === TRUNCATE_TRIES)
         throw new Error("another connection has been reading the log for too long");
       yield;

@@ -77,7 +77,7 @@ function take(message: ToWriter): void {
       return answer(writer.remove(message.rid));
     case "scrub":
       if (writer.hasRecent) moveRecent();
-      scrub = writer.scrub();
+      scrub = writer.scrub(() => checkpoints.settle());
       return;
     case "close":
       return close();
