@@ -68,19 +68,19 @@ test("an agent whose turn is held on another server may say nothing for longer t
   const { log, requestId } = await beginTurn(clerk);
   clerk.isChanged = true;
   await using there = await start({ agents: [clerk.agent], log });
-  const client = createClient(there.url, { limits: { silenceMs: 100 } });
-  await client.agent("clerk").answer({ requestId, waitId: 2 }, { name: "Ada" });
-  await client.agent("clerk").answer({ requestId, waitId: 3 }, { colour: "blue" });
-  let asked = 0;
+  let looked = 0;
   const looks = Promise.withResolvers<void>();
-  const { status } = there.runtime;
-  Object.assign(there.runtime, {
-    status: (id: string) => {
-      asked += 1;
-      if (asked === 2) looks.resolve();
-      return status(id);
+  const client = createClient(there.url, {
+    limits: { silenceMs: 100 },
+    fetch: async (input, init) => {
+      const answer = await fetch(input, init);
+      if (new Request(input, init).url.includes("/clerk/request/")) looked += 1;
+      if (looked === 2) looks.resolve();
+      return answer;
     },
   });
+  await client.agent("clerk").answer({ requestId, waitId: 2 }, { name: "Ada" });
+  await client.agent("clerk").answer({ requestId, waitId: 3 }, { colour: "blue" });
   const call = client.request(requestId);
   await looks.promise;
   clerk.isChanged = false;
