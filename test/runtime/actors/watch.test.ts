@@ -161,7 +161,7 @@ describe("a watched actor", () => {
   });
 });
 
-const faults = Array.from({ length: 12 }, (_, at) => [
+const faults = Array.from({ length: 18 }, (_, at) => [
   { commit: at + 1, written: false },
   { commit: at + 1, written: true },
 ]).flat();
