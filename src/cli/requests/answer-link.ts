@@ -16,7 +16,7 @@ interface Options extends ConnectionOptions {
 /** `troupe answer-link`: an address at which a question can be answered without an account. */
 export function answerLinkCommand(): Command {
   return addConnectionOptions(new Command("answer-link"))
-    .description("Prints an address at which whoever has it can answer a question of a request.")
+    .description("Prints an address at which a question of a request can be answered without an account.")
     .argument("<request>", "the id of the request", parseId)
     .option("--wait <id>", "which question; default: the oldest open one", parseEventId)
     .option("--for <name>", "the person it is for, whose name others read who come later")
@@ -35,7 +35,7 @@ export function answerLinkCommand(): Command {
       const { json } = await talk(wire, () => wire.ask("POST", "/answer-links", { body }));
       const path = isObject(json) ? json["path"] : undefined;
       stdout.line(`${new URL(wire.url).origin}${String(path)}`);
-      stderr.line("whoever has this address can answer; give it to nobody else");
+      stderr.line("everyone who has this address can answer; give it only to the person whom you ask");
     });
 }
 

@@ -189,7 +189,7 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     responses: { "204": empty("It is removed.") },
   }),
   createAnswerLink: routeOperation({
-    summary: "Makes a link to a page at which whoever has it can answer one wait of a request.",
+    summary: "Makes a link to a page on which the person who has it can answer one wait of a request.",
     content: {
       "application/json": {
         schema: object(
@@ -205,7 +205,7 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
             name: { ...text, description: "Who answers by it, at most 48 bytes." },
             roles: {
               ...listOf(text),
-              description: "What whoever answers by it may approve; only roles of the one who makes it.",
+              description: "The roles of an answer by this link; only roles that the maker of the link has.",
             },
           },
           ["request_id"],

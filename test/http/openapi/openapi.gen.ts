@@ -244,7 +244,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes a link to a page at which whoever has it can answer one wait of a request. */
+        /** Makes a link to a page on which the person who has it can answer one wait of a request. */
         post: operations["postAnswerLinks"];
         delete?: never;
         options?: never;
