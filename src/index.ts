@@ -137,7 +137,7 @@ export type {
   TimeoutOption,
   ModelRetryOptions,
 } from "./runtime/agent/call-options.ts";
-export type { MailboxOptions } from "./runtime/agent/definition/mailbox.ts";
+export type { MailboxOptions, RequestOrder } from "./runtime/agent/definition/mailbox.ts";
 export type { ScheduleOptions } from "./runtime/agent/definition/schedule.ts";
 export type {
   Artifact,

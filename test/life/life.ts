@@ -9,6 +9,7 @@ import { manualEnvironment } from "troupe/testing";
 import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
 import { runSagas } from "../laws/sagas.ts";
+import { readBeside } from "./reads.ts";
 import { raceInMemory, raceOnDisk } from "./races.ts";
 
 /**
@@ -219,6 +220,21 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     if (answers.size !== times) faults.push(`${times} asks have ${answers.size} answers`);
     if (renewals < 3) faults.push(`${renewals} renewals`);
     await runtime.close();
+    await store.remove();
+  },
+
+  /** Reads of an actor that works, waits for a person, or is held, beside the ask of an idle one. */
+  async reads() {
+    const store = await createStore();
+    const { askMs, readMs, faults: found } = await readBeside(() => store.open(), Math.min(times, 10_000));
+    faults.push(...found);
+    const us = (ms: number): string => `${Math.round(ms * 1_000)} µs`;
+    const all = Object.entries(readMs);
+    const read = all.map(([does, ms]) => `${us(ms)} while it ${does}`).join(", ");
+    console.log(`reads: p50 of an idle actor's ask ${us(askMs)}, of a read ${read}`);
+    for (const [does, ms] of all)
+      if (ms > 2 * askMs)
+        faults.push(`a read of an actor that ${does} takes ${(ms / askMs).toFixed(1)} times`);
     await store.remove();
   },
 

@@ -1,7 +1,9 @@
+import { copyJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
 import { coalesceKey } from "../agent/coalesce-key.ts";
+import type { RequestOrder } from "../agent/definition/mailbox.ts";
 import { overloaded } from "../agent/overloaded.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Limits } from "../limits.ts";
@@ -131,8 +133,8 @@ function keyOf(agent: Agent, accepted: AcceptedRequest): string | undefined {
 
 /** Whether the oldest request is not always the next one. */
 function hasOrder({ mailbox, operations }: Agent): boolean {
-  const isByField = mailbox?.order !== undefined && mailbox.order !== "fifo";
-  return isByField || Object.values(operations).some(({ priority }) => priority !== undefined);
+  const isByInput = mailbox?.order !== undefined && mailbox.order !== "fifo";
+  return isByInput || Object.values(operations).some(({ priority }) => priority !== undefined);
 }
 
 /** Whether a request comes before an older one. */
@@ -145,9 +147,31 @@ function isBefore({ mailbox, operations }: Agent, item: AcceptedRequest, older: 
   if (higher !== 0) return higher > 0;
   const { order = "fifo" } = mailbox ?? {};
   if (order === "fifo") return false;
+  if (typeof order === "function") return compareInputs(order, item, older) < 0;
   const compared = compare(fieldOf(item, order.by), fieldOf(older, order.by), order.descending === true);
   return compared < 0;
 }
+
+/** Compares by the function of an agent, which must not change what it compares. */
+function compareInputs(order: RequestOrder, one: AcceptedRequest, other: AcceptedRequest): number {
+  try {
+    const compared: unknown = order(inputOf(one), inputOf(other));
+    return typeof compared === "number" ? compared : 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** A copy of the input of a request, made once. */
+function inputOf(item: AcceptedRequest): Json {
+  const known = INPUTS.get(item);
+  if (known !== undefined) return known;
+  const input = copyJson(item.request.input);
+  INPUTS.set(item, input);
+  return input;
+}
+
+const INPUTS = new WeakMap<AcceptedRequest, Json>();
 
 function fieldOf({ request: { input } }: AcceptedRequest, field: string): Json | undefined {
   const isFields = typeof input === "object" && input !== null && !Array.isArray(input);

@@ -493,12 +493,27 @@ export class RunLedger implements RunStateOwner {
 
   /** Writes the whole turn of a waiting request that never runs. */
   endUnstarted(accepted: AcceptedRequest, agentVersion: string | undefined, end: RequestEnd): void {
+    const write = (speaker: Speaker): string => this.end(speaker, accepted, end);
+    this.pass(accepted, agentVersion, write, { isQueued: true });
+  }
+
+  /**
+   * Writes the start of a request that runs beside the turns, and has its end written in the same commit. Returns the encoded
+   * RequestStarted.
+   */
+  pass(
+    accepted: AcceptedRequest,
+    agentVersion: string | undefined,
+    end: (speaker: Speaker) => unknown,
+    { isQueued = false }: { readonly isQueued?: boolean } = {},
+  ): string {
     const speaker = this.speakerOf(accepted);
-    const lastTurn = this.#lastTurn;
-    this.start(speaker, accepted, agentVersion, true);
-    this.end(speaker, accepted, end);
-    // The turn that runs meanwhile stays the newest one.
-    this.#lastTurn = lastTurn;
+    const lastTurn = this.#started && this.#lastTurn;
+    const { text } = this.start(speaker, accepted, agentVersion, isQueued);
+    end(speaker);
+    // A turn that runs meanwhile stays the newest one.
+    if (lastTurn !== undefined) this.#lastTurn = lastTurn;
+    return text;
   }
 
   /** Resolves when everything recorded so far is committed; throws `unavailable` when that failed. */

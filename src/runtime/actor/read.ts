@@ -1,6 +1,5 @@
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
-import { createSpeaker, encodeEvent, toTimestamp } from "../../protocol/events/encode.ts";
-import type { EventOf } from "../../protocol/events/events.ts";
+import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -34,25 +33,24 @@ export interface ReadState {
 /** How long a handler that reads may take, in milliseconds. */
 const READ_MS = 60_000;
 
-/**
- * Runs an operation that only reads. Returns its end as an encoded RequestCompleted, which is in no log and so has the id 0.
- */
+/** The end of an operation that only reads. */
+export interface ReadEnd {
+  readonly finishReason: "success" | "error";
+  readonly result: string | null;
+  readonly truncated?: boolean;
+  readonly output: Json;
+  readonly error?: TurnError;
+}
+
+/** Runs an operation that only reads. */
 export async function performRead(
   { environment }: Pick<RunContext, "environment">,
   agent: Agent,
   accepted: AcceptedRequest,
   state: ReadState,
-): Promise<string> {
+): Promise<ReadEnd> {
   const { requestId } = accepted;
   const { runId } = state;
-  const speaker = createSpeaker({
-    run_id: runId === "" ? null : runId,
-    request_id: requestId,
-    agent: agent.name,
-    depth: 0,
-  });
-  const end = (body: ReadEnd): string =>
-    encodeEvent(speaker, 0, toTimestamp(environment.now()), { type: "RequestCompleted", ...body });
   const request = accepted.request as OperationRequest;
   const { operation: name, input } = request;
   const operation = agent.operations[name];
@@ -68,8 +66,7 @@ export async function performRead(
       value: await operation.run(given, handle as unknown as Turn),
     });
     const ran = await within(environment, READ_MS, environment.attribute({ runId, requestId }, run));
-    if (ran === undefined)
-      return end(failed("timeout", `${agent.name}.${name} did not end within ${READ_MS} ms`));
+    if (ran === undefined) return failed("timeout", `${agent.name}.${name} did not end within ${READ_MS} ms`);
     const { output: schema } = operation;
     const checked =
       schema === undefined || ran.value === undefined ? ran.value : await parseWith(schema, ran.value, what);
@@ -77,20 +74,14 @@ export async function performRead(
       operation: name,
       transcript: new Transcript(),
     });
-    const cut = truncated && { result_truncated: true };
-    return end({ finish_reason: "success", result: text, output, ...cut });
+    return { finishReason: "success", result: text, output, ...(truncated && { truncated }) };
   } catch (thrown) {
-    return end(failed("agent_error", errorMessage(thrown)));
+    return failed("agent_error", errorMessage(thrown));
   }
 }
 
-type ReadEnd = Omit<Completed, "type" | keyof EventOf<"RunCreated">> &
-  Pick<Completed, "finish_reason" | "result" | "output">;
-
-type Completed = EventOf<"RequestCompleted">;
-
 function failed(code: "agent_error" | "timeout", message: string): ReadEnd {
-  return { finish_reason: "error", result: null, output: null, error: { code, message } };
+  return { finishReason: "error", result: null, output: null, error: { code, message } };
 }
 
 /** What a handler that reads sees of a turn, or of a run. */

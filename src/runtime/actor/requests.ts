@@ -124,8 +124,9 @@ const PLACE_BYTES = 1_024;
  * only when the request is sent: at a time, or when something is published.
  */
 export function checkTold(agent: Agent, name: string): void {
-  const isKnown = name === CHAT || Object.hasOwn(agent.operations, name) || isMessageName(agent, name);
-  if (Object.hasOwn(agent.operations, name) && agent.operations[name]?.read === true)
+  const operation = Object.hasOwn(agent.operations, name) ? agent.operations[name] : undefined;
+  const isKnown = name === CHAT || operation !== undefined || isMessageName(agent, name);
+  if (operation?.read === true && operation.logged !== true)
     throw new AgentError(
       "invalid_request",
       `operation ${name} of agent ${agent.name} only reads, so it cannot be told or scheduled: its answer would be lost`,

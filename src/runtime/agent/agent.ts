@@ -28,8 +28,10 @@ export interface Operation<Input = unknown, Output = unknown> {
   readonly description: string;
   readonly input: Schema<unknown, Input>;
   readonly output?: Schema<Output>;
-  /** Whether it only reads: it runs beside the turns of its run, on what they have committed, and is not in the log. */
+  /** Whether it only reads: it runs beside the turns of its run, on what they have committed. */
   readonly read?: boolean;
+  /** Whether the request of an operation that only reads is in the log, with its end. Default: it is not. */
+  readonly logged?: boolean;
   /** Of the requests that wait for an actor, those with a higher priority come first. Default 0. */
   readonly priority?: number;
   /** Gets the parsed input, and returns a value for the output schema. */
@@ -56,9 +58,14 @@ export interface ReadOperation<Given, Input, Returned, Output, OwnTurn = Turn> e
 > {
   /**
    * It runs at once, beside an open turn and while its actor waits for a person or is held, on the memory that the turns before
-   * have committed. It is not in the log, and cannot write, call, wait or tell.
+   * have committed. It cannot write, call, wait or tell.
    */
   readonly read: true;
+  /**
+   * Writes the request and its end into the log of the actor, in one commit, beside an open turn: who has asked what, and
+   * what the answer was. Default false: the log does not change.
+   */
+  readonly logged?: boolean;
   run(input: Input, turn: ReadTurn<OwnTurn>): Returned | Promise<Returned>;
 }
 

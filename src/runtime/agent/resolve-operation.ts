@@ -28,11 +28,28 @@ export function toAsked(agent: Agent, request: TurnRequest): Invocation | undefi
   throw noOperation(agent, name);
 }
 
-/** Whether a request names an operation that only reads. A chat is always a turn, also where it is passed to such an operation. */
-export function isRead({ operations, remote }: Agent, request: TurnRequest): boolean {
-  if (request.type !== "OperationRequest" || remote !== undefined) return false;
+/** Whether a request names an operation that only reads, and leaves nothing in the log. */
+export function isRead(agent: Agent, request: TurnRequest): boolean {
+  return toRead(agent, request)?.logged === false;
+}
+
+/** Whether a request names an operation that only reads, and is in the log. */
+export function isLoggedRead(agent: Agent, request: TurnRequest): boolean {
+  return toRead(agent, request)?.logged === true;
+}
+
+/**
+ * How the operation that a request names reads; `undefined` if it does more. A chat is always a turn, also where it is passed to
+ * an operation that only reads.
+ */
+function toRead(
+  { operations, remote }: Agent,
+  request: TurnRequest,
+): { readonly logged: boolean } | undefined {
+  if (request.type !== "OperationRequest" || remote !== undefined) return undefined;
   const { operation: name } = request;
-  return Object.hasOwn(operations, name) && operations[name]?.read === true;
+  const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
+  return operation?.read === true ? { logged: operation.logged === true } : undefined;
 }
 
 /** Whether a name is that of a message of the agent. Messages and operations have different names. */

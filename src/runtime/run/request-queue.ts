@@ -13,7 +13,7 @@ import { TurnSlot } from "../activation/turn-slot.ts";
 import type { SlotListener } from "../activation/turn-slot.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isTakenLater } from "../agent/overloaded.ts";
-import { isMessageName } from "../agent/resolve-operation.ts";
+import { isLoggedRead, isMessageName } from "../agent/resolve-operation.ts";
 import { TOPIC_AGENT } from "../agent/topic.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { LoadedActor, LoadedCall } from "../api.ts";
@@ -28,6 +28,7 @@ import type { InboxMessage } from "../scheduler/inbox.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import { joinTurn, mayJoinTurn, toMachineRequest } from "./join-turn.ts";
 import type { AskedMachine } from "./join-turn.ts";
+import { Reads, writeRead } from "./reads.ts";
 import { toRunReceipt } from "./messages.ts";
 import type {
   IncomingMessage,
@@ -53,6 +54,7 @@ export class RequestQueue {
   /** The slot of the started turn. */
   readonly slot: TurnSlot;
   readonly input: TurnInput;
+  readonly reads: Reads;
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
@@ -79,13 +81,16 @@ export class RequestQueue {
     this.#inbox = new Inbox(context.limits, unread);
     this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, { passivated, code }, listener);
     this.input = new TurnInput(ledger, this.slot);
+    this.reads = new Reads(context, ledger, this.slot);
   }
 
   /**
-   * Accepts a request. An operation of a state machine joins the open turn; the turn of any other request starts at once,
-   * or when the turns before it have ended.
+   * Accepts a request. An operation that only reads is performed beside the turns; one of a state machine joins the open turn;
+   * the turn of any other request starts at once, or when the turns before it have ended.
    */
   accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
+    const agent = this.#context.agents.find(accepted.agent);
+    if (agent !== undefined && isLoggedRead(agent, accepted.request)) return this.#acceptRead(accepted);
     const byKey = isByKey(accepted);
     const waits = byKey && this.#mayWait(accepted);
     return this.#renewal.concerns(byKey, waits)
@@ -137,6 +142,24 @@ export class RequestQueue {
     // A queued request is checked at its start.
     if (ledger.phase === "idle") asked.agent.machine?.check(asked, ledger.state.memory[accepted.agent]);
     return this.#start(accepted);
+  }
+
+  /** Performs an operation that only reads, and then writes it in one commit. */
+  async #acceptRead(accepted: AcceptedRequest): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    const byKey = isByKey(accepted);
+    if (this.#renewal.concerns(byKey)) await this.#renewal.check(byKey);
+    const end = await this.reads.perform(accepted);
+    // The run may have been removed or renewed meanwhile.
+    if (this.#renewal.concerns()) await this.#renewal.check();
+    ledger.checkThere();
+    this.#checkLength();
+    this.#outbox.checkRoom();
+    const { requestId, request } = accepted;
+    const { head: after } = ledger.recorder;
+    this.#begin(accepted, request.key, request.input, request.request_metadata ?? {});
+    const event = writeRead(this.#context, ledger, accepted, end);
+    return toRunReceipt(ledger.runId, after, { requestId, event });
   }
 
   #start(accepted: AcceptedRequest): RunReceipt {

@@ -24,7 +24,6 @@ import type { RunActor } from "../system/run-actor.ts";
 import { dismissDeadLetter, sendDeadLetter } from "./dead-letters.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { findEffect } from "./find-effect.ts";
-import { Reads } from "./reads.ts";
 import { toRunReceipt, unknownMessage } from "./messages.ts";
 import type { RunMessage, RunReceipt, UploadMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
@@ -54,7 +53,6 @@ export class Run implements RecorderListener {
   readonly #requests: RequestQueue;
   readonly #outbox: Outbox;
   readonly #renewal: Renewal;
-  readonly #reads: Reads;
   #messages = 0;
   /** The messages whose ids their clients chose; created with the first. */
   #arriving: KeyedMutex | undefined;
@@ -84,7 +82,6 @@ export class Run implements RecorderListener {
     };
     const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit, rested } };
     this.#requests = new RequestQueue(context, this.#ledger, loaded, loaded.code, parts);
-    this.#reads = new Reads(context, this.#ledger, this.#requests.slot);
   }
 
   /** Claims a run and rebuilds it from its log, without running anything yet. */
@@ -286,7 +283,7 @@ export class Run implements RecorderListener {
         return this.#requests.postAll(message);
       case "read":
         if (this.#renewal.concerns()) await this.#renewal.check();
-        return this.#reads.perform(message.accepted);
+        return this.#requests.reads.answer(message.accepted);
       case "reply":
         await this.#requests.input.reply(message);
         return toRunReceipt(this.runId, this.#ledger.recorder.head);

@@ -135,6 +135,41 @@ describe("the order of a mailbox", () => {
   });
 });
 
+describe("the order of a function", () => {
+  const due = [
+    ["a", 3],
+    ["b", 1],
+    ["c", 1],
+    ["d", 2],
+  ] as const;
+
+  test("compares two inputs, and keeps the order of acceptance where they are equal, also after a restart", async () => {
+    const at = new Desk({ order: (one: { due: number }, other: { due: number }) => one.due - other.due });
+    await at.begin();
+    for (const [id, each] of due) await at.send("work", { id, due: each });
+    await at.host.restart();
+    expect(await at.done()).toMatchObject({ output: ["b", "c", "d", "a"] });
+  });
+
+  test.each([
+    ["throws", () => never()],
+    ["gives no number", () => "first" as unknown as number],
+    ["gives NaN", () => Number.NaN],
+    ["never says that it is done", () => -1],
+    ["changes what it gets", (one: { due: number }) => (one.due = Number.NaN)],
+  ])("takes each request once if it %s", async (_what, order) => {
+    const at = new Desk({ order });
+    await at.begin();
+    for (const [id, each] of due) await at.send("work", { id, due: each });
+    const end = (await at.done()) as { readonly output: readonly string[] };
+    expect([...end.output].sort()).toEqual(["a", "b", "c", "d"]);
+  });
+
+  function never(): never {
+    throw new Error("no order");
+  }
+});
+
 describe("a full mailbox", () => {
   test("refuses clients, and actors wait for room, by default", async () => {
     const at = new Desk({ capacity: 2 });
@@ -233,7 +268,10 @@ test("a coalesce that throws or gives no text refuses what it is asked about, an
 });
 
 test.each([
-  [{ order: "lifo" }, 'the mailbox of agent desk has the order "lifo"; use "fifo" or { by: "field" }'],
+  [
+    { order: "lifo" },
+    'the mailbox of agent desk has the order "lifo"; use "fifo", { by: "field" } or a function of two inputs',
+  ],
   [{ capacity: 0 }, "the mailbox of agent desk needs a capacity of 1 or more"],
   [{ full: "never" }, 'the mailbox of agent desk has the value "never" for full'],
   [{ coalesce: "id" }, "the mailbox of agent desk has a coalesce that is no function"],

@@ -32,9 +32,15 @@ export function checkSchema(value: unknown, what: string): asserts value is Sche
 
 /** Throws `invalid_request` for an operation or a tool that lacks something; `what` names it. */
 export function checkOperation(value: unknown, what: string): void {
-  const { input, output, priority, read, run } = Object(value) as Record<string, unknown>;
+  const { input, output, priority, read, logged, run } = Object(value) as Record<string, unknown>;
   if (read !== undefined && typeof read !== "boolean")
     throw refuse(`the read of ${what} is neither true nor false`);
+  if (logged !== undefined && typeof logged !== "boolean")
+    throw refuse(`the logged of ${what} is neither true nor false`);
+  if (logged !== undefined && read !== true)
+    throw refuse(
+      `${what} has the option logged, which is for operations with read: true; all others are logged`,
+    );
   if (priority !== undefined && !Number.isFinite(priority))
     throw refuse(`the priority of ${what} is not a number`);
   checkSchema(input, `the input of ${what}`);

@@ -93,7 +93,7 @@ function toSchedule(
     const names = Object.keys(operations).join(", ");
     throw refuse(`calls the operation ${operation}, which the agent does not have; its operations: ${names}`);
   }
-  if (called.read === true)
+  if (called.read === true && called.logged !== true)
     throw refuse(`calls the operation ${operation}, which only reads: its answer would be lost`);
   if (overlap !== "skip" && overlap !== "queue")
     throw refuse(`has the overlap ${JSON.stringify(overlap)}; use "skip" or "queue"`);
