@@ -9,10 +9,7 @@ import type { WaitView } from "./run-view.ts";
  * object of them. `unprocessable` for another text and for JSON that the body of a request could not hold; whether the
  * values fit the schema is checked with the answer.
  */
-export function toAnswer(
-  { questions, schema }: Pick<WaitView, "questions" | "schema">,
-  text: string,
-): JsonObject {
+export function toAnswer({ questions, schema }: AskedQuestion, text: string): JsonObject {
   const keys = Object.keys(questions);
   const parsed = parseJson(text);
   if (isObject(parsed) && keys.some((key) => Object.hasOwn(parsed, key)))
@@ -25,8 +22,39 @@ export function toAnswer(
   });
 }
 
+/** The parts of a question that decide how it is asked and answered. */
+export type AskedQuestion = Pick<WaitView, "questions" | "schema">;
+
+/** The key of a question that is answered by yes or no, apart from an optional reason. */
+export function approvalKeyOf({ questions, schema }: AskedQuestion): string | undefined {
+  const [key, ...others] = Object.keys(questions).filter((name) => name !== REASON);
+  if (key === undefined || others.length > 0) return undefined;
+  const types = typesOf(schema, key);
+  return types.size === 1 && types.has("boolean") ? key : undefined;
+}
+
+/** The answer to a question that is answered by yes or no; undefined for any other question. */
+export function toApproval(
+  wait: AskedQuestion,
+  approve: boolean,
+  reason: string | undefined,
+): JsonObject | undefined {
+  const key = approvalKeyOf(wait);
+  if (key === undefined) return undefined;
+  const hasReason = reason !== undefined && takesReason(wait);
+  return { [key]: approve, ...(hasReason && { [REASON]: reason }) };
+}
+
+function takesReason({ questions, schema }: AskedQuestion): boolean {
+  const properties = schema?.["properties"];
+  return Object.hasOwn(questions, REASON) || (isObject(properties) && Object.hasOwn(properties, REASON));
+}
+
+/** The name under which an approval can give its reason. */
+const REASON = "reason";
+
 /** The text that asks a human for the answer to a wait. */
-export function toQuestion({ questions }: Pick<WaitView, "questions">): string {
+export function toQuestion({ questions }: Pick<AskedQuestion, "questions">): string {
   const entries = Object.entries(questions);
   const [only, ...others] = entries;
   if (only !== undefined && others.length === 0) return only[1] === "" ? only[0] : only[1];

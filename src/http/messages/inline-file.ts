@@ -1,3 +1,5 @@
+import type { ArtifactId } from "../../protocol/ids.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import { wrongField } from "./wrong-field.ts";
 
 /** A file inside a request. */
@@ -28,6 +30,24 @@ export function parseBase64(text: string, field: string): Uint8Array {
   const data = text.replace(/\s+/g, "");
   if (!BASE64.test(data)) throw wrongField(field, "is not Base64");
   return new Uint8Array(Buffer.from(data, "base64"));
+}
+
+/** Stores files for a request that attaches them. Returns their ids. */
+export async function storeFiles(
+  runtime: Pick<Runtime, "upload">,
+  files: readonly InlineFile[],
+  limitBytes: number,
+): Promise<readonly ArtifactId[]> {
+  const ids: ArtifactId[] = [];
+  for (const { name, mimeType, bytes } of files) {
+    const { artifactId } = await runtime.upload({ name, mimeType, limitBytes, body: chunkOf(bytes) });
+    ids.push(artifactId);
+  }
+  return ids;
+}
+
+async function* chunkOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 function parsePercent(text: string, field: string): Uint8Array {

@@ -2,15 +2,14 @@ import { AgentError } from "../../../errors.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { WaitView } from "../../../view/run-view.ts";
-import { toAnswer } from "../../../view/to-answer.ts";
+import { approvalKeyOf, toAnswer, toApproval } from "../../../view/to-answer.ts";
+import type { AskedQuestion } from "../../../view/to-answer.ts";
 import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { InputAnswer } from "../request/answer.ts";
-import { checkNative } from "../request/native.ts";
+import { checkNative } from "../../../http/messages/native-request.ts";
 import { unprocessable } from "../../../http/messages/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
-import { approvalKeyOf, REASON } from "../response/wait-message.ts";
-import type { AskedQuestion } from "../response/wait-message.ts";
 import type { Session } from "./sessions.ts";
 
 /** An answer, and the open questions that it can be for. */
@@ -77,11 +76,9 @@ async function isWait(
 function toValues(wait: WaitView, answer: InputAnswer): JsonObject {
   switch (answer.type) {
     case "approval": {
-      const key = approvalKeyOf(wait);
-      if (key === undefined) throw misfit(wait);
-      const { approve, reason } = answer;
-      const hasReason = reason !== undefined && Object.hasOwn(wait.questions, REASON);
-      return { [key]: approve, ...(hasReason && { [REASON]: reason }) };
+      const values = toApproval(wait, answer.approve, answer.reason);
+      if (values === undefined) throw misfit(wait);
+      return values;
     }
     case "values": {
       const asked = Object.entries(answer.values).filter(([key]) => Object.hasOwn(wait.questions, key));

@@ -1,13 +1,12 @@
 import { AgentError, toAgentError } from "../../../errors.ts";
 import type { Event } from "../../../protocol/events/events.ts";
-import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { ChatRequest } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { Address } from "../../../runtime/feeds.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import { earlierMessages, readUserInput } from "../request/user-input.ts";
-import type { InlineFile } from "../../../http/messages/inline-file.ts";
-import { checkNative } from "../request/native.ts";
+import { storeFiles } from "../../../http/messages/inline-file.ts";
+import { checkNative } from "../../../http/messages/native-request.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { createSession, userOf } from "./sessions.ts";
@@ -98,23 +97,6 @@ async function checkText(runtime: Runtime, known: RequestAddress, text: string):
 
 function usedElsewhere(id = ""): AgentError {
   return new AgentError("conflict", `the id ${id} was used in another session, or by another user`);
-}
-
-async function storeFiles(
-  runtime: Runtime,
-  files: readonly InlineFile[],
-  limitBytes: number,
-): Promise<readonly ArtifactId[]> {
-  const ids: ArtifactId[] = [];
-  for (const { name, mimeType, bytes } of files) {
-    const { artifactId } = await runtime.upload({ name, mimeType, limitBytes, body: chunkOf(bytes) });
-    ids.push(artifactId);
-  }
-  return ids;
-}
-
-async function* chunkOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 /** The request with an id; undefined if there is none. */
