@@ -304,6 +304,8 @@ export default defineConfig({
     // Options and engines are plain objects, which may be destructured.
     "typescript/unbound-method": "off",
     "typescript/no-generated-empty-object-type": "off",
+    // A supervision has a field `then`, which is a text.
+    "unicorn/no-thenable": "off",
     "unicorn/no-array-sort": "off",
     // The rule does not see changes made by a callback.
     "no-unmodified-loop-condition": "off",

@@ -138,6 +138,7 @@ export type {
   ModelRetryOptions,
 } from "./runtime/agent/call-options.ts";
 export type { MailboxOptions, RequestOrder } from "./runtime/agent/definition/mailbox.ts";
+export type { RestartOptions, Supervision } from "./runtime/agent/definition/supervision.ts";
 export type { ScheduleOptions } from "./runtime/agent/definition/schedule.ts";
 export type {
   Artifact,

@@ -174,6 +174,9 @@ export interface RunClient {
   /** Ends its held turn with the reason as its error; resolves with that end. Throws `conflict` if no turn of it is held. */
   end(options?: Interruptible): Promise<EventOf<"RequestCompleted">>;
 
+  /** Has its actor take requests again that its supervisor has stopped. Throws `conflict` if it is not stopped. */
+  resume(options?: Interruptible): Promise<void>;
+
   /** Removes an idle run with its events and files. It may have been removed before. */
   remove(options?: Interruptible): Promise<void>;
 }

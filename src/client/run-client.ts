@@ -56,6 +56,9 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
       const { json } = await requests.wire.ask("POST", `${path}/end`, options);
       return json as EventOf<"RequestCompleted">;
     },
+    async resume(options) {
+      await requests.wire.ask("POST", `${path}/resume`, options);
+    },
     async remove(options) {
       try {
         await requests.ask("DELETE", path, options);

@@ -56,6 +56,20 @@ export interface Callee {
   readonly request_id?: RequestId;
 }
 
+export const STRATEGY_ENDS = ["escalate", "stop"] as const;
+
+/** What becomes of a request whose turn fails, as the actor says that supervises it. */
+export interface SupervisorStrategy {
+  /** How often the request is tried, with the first time; 1 for no restart. */
+  readonly attempts: number;
+  /** Only the restarts of the actor within this time count, those of all its requests; absent: those of the request. */
+  readonly within_ms?: number;
+  /** The pause before the first restart, in milliseconds; doubled for each further one. */
+  readonly backoff_ms: number;
+  /** What follows the last failure: the supervisor fails with it, or the actor is stopped. */
+  readonly then: (typeof STRATEGY_ENDS)[number];
+}
+
 /** A turn, here or on another server, in which an agent made a request. */
 export interface Caller {
   /** The server of the run, where it is known. */

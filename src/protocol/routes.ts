@@ -17,6 +17,7 @@ export const serverRoutes = {
   forkRun: ["POST", "/runs/{run_id}/fork"],
   retryRun: ["POST", "/runs/{run_id}/retry"],
   endRun: ["POST", "/runs/{run_id}/end"],
+  resumeRun: ["POST", "/runs/{run_id}/resume"],
   erase: ["POST", "/erase"],
   deadLetters: ["GET", "/dead-letters"],
   sendAgain: ["POST", "/runs/{run_id}/dead-letters/{request_id}"],

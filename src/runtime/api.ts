@@ -174,6 +174,9 @@ export interface Runtime {
   /** Ends the held turn of a run with the reason as its error; `conflict` if it is not held. */
   endHeld(runId: RunId): Promise<Receipt>;
 
+  /** Has an actor take requests again that its supervisor has stopped; `conflict` if it is not stopped. */
+  resume(runId: RunId): Promise<void>;
+
   /** The number of held turns, by agent and reason. Reads the rows of at most 10,000 of them. */
   countHeld(): Promise<readonly HeldCount[]>;
 

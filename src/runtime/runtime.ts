@@ -442,6 +442,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         const requestId = receipt.requestId as RequestId;
         return knows({ ...receipt, ...(owner !== undefined && { owner }), requestId, kind: "cancel" });
       },
+      async resume(runId) {
+        await open();
+        await queries.run(runId, scope);
+        await sendMessage(router, runId, { kind: "unstop", ...(scope.by && { by: scope.by }) });
+      },
       async countHeld() {
         rights.operate("count the held turns of all owners");
         return countHeld(log);

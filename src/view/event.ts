@@ -92,6 +92,13 @@ export interface SentFields {
   readonly RequestHeld: Partial<HoldReason>;
   readonly RequestContinued: Partial<HoldReason>;
   readonly RequestCanceling: { readonly finish_reason?: FinishReason; readonly error?: TurnError };
+  readonly RequestRestarted: {
+    readonly error?: TurnError;
+    readonly restart?: number;
+    readonly until?: string;
+  };
+  readonly ActorStopped: { readonly error?: TurnError };
+  readonly ActorResumed: object;
   readonly Sleeping: { readonly call_id?: CallId; readonly until?: string };
   readonly StateChanged: {
     readonly value?: Json;

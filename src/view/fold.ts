@@ -24,7 +24,9 @@ import {
   holdTurn,
   isOfUnknownTurn,
   renewRun,
+  restartTurn,
   applyStart,
+  stopActor,
 } from "./turns.ts";
 import { applyAnswer, beginWait, applyExpiry } from "./waits.ts";
 
@@ -119,6 +121,9 @@ const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Se
   RequestHeld: holdTurn,
   RequestContinued: holdTurn,
   RequestCanceling: cleanTurn,
+  RequestRestarted: restartTurn,
+  ActorStopped: stopActor,
+  ActorResumed: stopActor,
   Sleeping: beginSleep,
   StateChanged: changeState,
   MessageReceived: receive,

@@ -18,6 +18,8 @@ export interface RunView {
   readonly created?: { readonly input: Json; readonly metadata: JsonObject; readonly continues?: RunId };
   /** The run in which its actor continues; present if the run was renewed. */
   readonly renewedTo?: RunId;
+  /** Since when its actor takes no requests, and why; absent unless its supervisor has stopped it. */
+  readonly stopped?: { readonly since: string; readonly error?: TurnError } | undefined;
   /** In the order of their starts. */
   readonly turns: readonly TurnView[];
   /** What happened, at all depths, in order. */
@@ -72,6 +74,8 @@ export interface TurnView {
   readonly held?: HeldTurn | undefined;
   /** Since when its cleanup steps run, because it was canceled or has failed; absent if none run. */
   readonly cancelingSince?: string | undefined;
+  /** How often it was done again after a failure, and why and when the last time; absent for never. */
+  readonly restarted?: RestartView;
   readonly outcome?: FinishReason;
   readonly error?: TurnError;
   readonly result?: string | null;
@@ -81,6 +85,15 @@ export interface TurnView {
   readonly usage: Usage;
   readonly times: Times;
   readonly open: OpenCallCounts;
+}
+
+/** A turn that its supervisor has had done again. */
+export interface RestartView {
+  readonly times: number;
+  readonly at: string;
+  readonly error?: TurnError;
+  /** When it begins again, if there is a pause before. */
+  readonly until?: string;
 }
 
 /** The open calls of a turn that have no open calls themselves, by what they do. */

@@ -122,6 +122,27 @@ export function cleanTurn(draft: ViewDraft, event: SentEventOf<"RequestCanceling
   if (turn !== undefined) turn.cancelingSince = at;
 }
 
+/** Notes that a turn has failed and is done again. */
+export function restartTurn(draft: ViewDraft, event: SentEventOf<"RequestRestarted">): void {
+  const { requestId, at, depth } = eventPlace(event);
+  const turn = depth > 0 || requestId === null ? undefined : draft.turn(requestId);
+  if (turn === undefined || requestId === null) return;
+  endTextsIn(draft, requestId);
+  turn.cancelingSince = undefined;
+  const { restart = 1, error, until } = event;
+  turn.restarted = { times: restart, at, ...given({ error, until }) };
+}
+
+/** Notes that the actor of the run takes no requests, or that it takes them again. */
+export function stopActor(
+  draft: ViewDraft,
+  event: SentEventOf<"ActorStopped"> | SentEventOf<"ActorResumed">,
+): void {
+  const { at: since } = eventPlace(event);
+  const { type, error } = event as SentEventOf<"ActorStopped">;
+  draft.view.stopped = type === "ActorStopped" ? { since, ...given({ error }) } : undefined;
+}
+
 /** Keeps what a run was created with. */
 export function createRun(draft: ViewDraft, event: SentEventOf<"RunCreated">): void {
   const { input = null, metadata = {}, continues } = event;

@@ -10,6 +10,7 @@ import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
 import { runSagas } from "../laws/sagas.ts";
 import { readBeside } from "./reads.ts";
+import { runSupervised } from "../laws/supervised.ts";
 import { raceInMemory, raceOnDisk } from "./races.ts";
 
 /**
@@ -255,7 +256,15 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     console.log(`sagas: ${deaths} deaths, ${found.length} faults`);
   },
 
-  /** The same over HTTP, while the server is killed. */
+  /** Work that fails under supervision, with a death at every commit: it is tried as often as it should be. */
+  async supervised() {
+    const programs = Math.max(12, Math.round(times / 1_000));
+    const { faults: found, deaths } = await runSupervised(programs, 1);
+    faults.push(...found);
+    console.log(`supervised: ${programs} programs, ${deaths} deaths, ${found.length} faults`);
+  },
+
+  /** The count of asks over HTTP, while the server is killed. */
   async kills() {
     const asks = Math.min(times, 2_000);
     const { counts, refusals, renewals, kills } = await countUnderKills(asks, 2_500);

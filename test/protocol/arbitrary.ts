@@ -95,6 +95,18 @@ export const bodies: { readonly [Type in EventType]: fc.Arbitrary<EventBody> } =
   RequestCanceling: some("RequestCanceling", {
     finish_reason: fc.constantFrom("canceled" as const, "error" as const),
   }),
+  RequestRestarted: some(
+    "RequestRestarted",
+    {
+      error: fc.constant({ code: "agent_error", message: "it broke" } as const),
+      restart: fc.integer({ min: 1 }),
+    },
+    { until: time },
+  ),
+  ActorStopped: some("ActorStopped", {
+    error: fc.constant({ code: "agent_error", message: "it broke" } as const),
+  }),
+  ActorResumed: some("ActorResumed", {}),
   MessageReceived: some("MessageReceived", { message_id: requestId, name: text, body: json }),
   TextOutput: some("TextOutput", { content: text }, { branch: text, call_id: callId, attempt }),
   ToolCall: some(

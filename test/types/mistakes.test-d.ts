@@ -155,6 +155,16 @@ fromMachine({
   schedules: { daily: { cron: "0 0 * * *", operation: "close" } },
 });
 
+// --- Supervision ---
+
+const watched = { name: "boss", purpose: "Supervises.", chat: () => "" };
+// @ts-expect-error resume: a supervisor escalates or stops; people resume.
+defineAgent({ ...watched, supervise: { on: "error", then: "resume" } });
+// @ts-expect-error then: what follows the last failure is missing.
+defineAgent({ ...watched, supervise: { on: "error" } });
+// @ts-expect-error attempts: how often it is tried is missing.
+defineAgent({ ...watched, supervise: { on: "error", restart: { withinMs: 1 }, then: "stop" } });
+
 // --- Bindings ---
 
 // @ts-expect-error no agent uses another one as serch: a name that no agent uses.

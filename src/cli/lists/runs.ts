@@ -38,7 +38,8 @@ export function runsCommand(): Command {
     )
     .action(run)
     .addCommand(retryCommand())
-    .addCommand(endCommand());
+    .addCommand(endCommand())
+    .addCommand(resumeCommand());
 }
 
 /** `troupe runs retry`: tries held turns again with the code that is served now. */
@@ -82,6 +83,18 @@ function endCommand(): Command {
       const client = connectToServer(options);
       const { request_id: requestId, error } = await talk(client, () => client.run(id).end());
       stderr.line(`request ${requestId} has ended with ${error?.code ?? "an error"}`);
+    });
+}
+
+/** `troupe runs resume`: has an actor take requests again that its supervisor has stopped. */
+function resumeCommand(): Command {
+  return addConnectionOptions(new Command("resume"))
+    .description("Has the actor of a run take requests again that its supervisor has stopped.")
+    .argument("<run>", "the id of the run", parseId)
+    .action(async (id: RunId, options: ConnectionOptions) => {
+      const client = connectToServer(options);
+      await talk(client, () => client.run(id).resume());
+      stderr.line(`run ${id} takes requests again`);
     });
 }
 
@@ -137,6 +150,8 @@ function toState({ status, last_turn: last, wake_at: wakeAt, queued }: RunSummar
   if (status === "held" && last?.held)
     return `held: ${last.held.code}${last.held.at === undefined ? "" : ` at ${last.held.at}`}`;
   if (status === "running" && last?.canceling) return "canceling";
+  if (status === "idle" && last?.stopped)
+    return `stopped since ${toTime(last.stopped.since)}: ${last.error_code ?? "error"}`;
   if (status !== "idle" || last?.ended_at === undefined) {
     const until = wakeAt === undefined ? "" : ` until ${toTime(wakeAt)}`;
     return `${status}${until}${queued > 0 ? `, ${queued} queued` : ""}`;

@@ -42,6 +42,15 @@ export class TurnPrinter {
       case "RequestCanceling":
         this.note(`↩ ${event.finish_reason === "canceled" ? "canceled" : "failed"}: its cleanup steps run`);
         break;
+      case "RequestRestarted":
+        this.note(`↻ restarted: ${event.error.message}`);
+        break;
+      case "ActorStopped":
+        this.note(`■ the actor is stopped: ${event.error.message}`);
+        break;
+      case "ActorResumed":
+        this.note("▶ the actor takes requests again");
+        break;
       case "RequestContinued":
         this.note("‖ it continues");
         break;

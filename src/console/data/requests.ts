@@ -85,6 +85,11 @@ export async function sendEnd(server: PageServer, runId: string): Promise<void> 
   await server.ask("POST", `/runs/${encodeURIComponent(runId)}/end`);
 }
 
+/** Has the actor of a run take requests again that its supervisor has stopped. */
+export async function sendResume(server: PageServer, runId: string): Promise<void> {
+  await server.ask("POST", `/runs/${encodeURIComponent(runId)}/resume`);
+}
+
 /** Cancels a turn. */
 export async function sendCancel(server: PageServer, agent: string, requestId: RequestId): Promise<void> {
   const body = { type: "CancelRequest", request_id: requestId };

@@ -21,7 +21,9 @@ export function stateOfTurn(turn: TurnView, { calls }: Pick<RunView, "calls">): 
   if (turn.cancelingSince !== undefined) return { name: "running", word: "canceling" };
   switch (turn.phase) {
     case "running":
-      return { name: "running" };
+      return turn.restarted
+        ? { name: "running", word: `running, restarted ${turn.restarted.times}×` }
+        : { name: "running" };
     case "waiting":
       return { name: "waiting" };
     case "sleeping": {

@@ -4,10 +4,11 @@ import { toAgentError } from "../../errors.ts";
 import type { RunView } from "../../view/run-view.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
-import { sendCancel } from "../data/requests.ts";
+import { sendCancel, sendResume } from "../data/requests.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
+import { momentTime } from "../parts/time.ts";
 import { forkBefore, forkPointOf } from "./fork.ts";
 import { stateOfRun, timesText, usageText } from "./run-facts.ts";
 
@@ -31,6 +32,7 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
   const { server, go, say } = useConsole();
   const [isStopping, setStopping] = useState(false);
   const [isForking, setForking] = useState(false);
+  const [isResuming, setResuming] = useState(false);
   const state = stateOfRun(view);
   const open = view.turns.filter(({ phase }) => phase !== "ended");
   const tokens = usageText(view.usage);
@@ -43,6 +45,16 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
       say(toAgentError(thrown).message);
     }
     setStopping(false);
+  };
+
+  const resume = async (): Promise<void> => {
+    setResuming(true);
+    try {
+      await sendResume(server, runId);
+    } catch (thrown) {
+      say(toAgentError(thrown).message);
+    }
+    setResuming(false);
   };
 
   const point = forkPointOf(shown);
@@ -64,6 +76,11 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
         <a href={`#/agents/${encodeURIComponent(agent)}`}>{agent === "" ? "…" : agent}</a>
       </h1>
       {state !== undefined && <State {...state} />}
+      {view.stopped !== undefined && (
+        <span title={view.stopped.error?.message}>
+          <State name="held" word={`stopped ${momentTime(view.stopped.since)}`} />
+        </span>
+      )}
       {queued > 0 && <State name="queued" word={`${queued} queued`} />}
       {!isReading && (
         <span class="facts-line second number">
@@ -110,6 +127,17 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
             onAct={() => void tryAgain()}
           >
             Try again
+          </ActButton>
+        )}
+        {view.stopped !== undefined && (
+          <ActButton
+            key={`resume ${view.stopped.since}`}
+            class="button primary"
+            disabled={isResuming}
+            title="The actor takes no requests, because its supervisor has stopped it; this ends that"
+            onAct={() => void resume()}
+          >
+            Resume
           </ActButton>
         )}
         {open.length > 0 && (

@@ -167,6 +167,7 @@ function stateOf(run: RunSummary): ShownState | undefined {
 
 /** How the newest turn ended; unknown for a run that has had none. */
 function endOf({ last_turn: last }: RunSummary): ShownState | undefined {
+  if (last?.stopped) return { name: "held", word: "stopped" };
   switch (last?.finish_reason) {
     case "success":
       return { name: "done" };

@@ -69,6 +69,7 @@ const STATUSES: Readonly<Record<ProblemCode, Status>> = {
   too_deep: { status: 409, title: "Conflict" },
   would_deadlock: { status: 409, title: "Conflict" },
   not_accepted: { status: 409, title: "Conflict" },
+  stopped: { status: 409, title: "Conflict" },
   gone: { status: 410, title: "Gone" },
   too_large: { status: 413, title: "Content Too Large" },
   unsupported_media_type: { status: 415, title: "Unsupported Media Type" },

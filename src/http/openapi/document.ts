@@ -162,6 +162,10 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
     summary: "Ends the held turn of a run with the reason as its error.",
     responses: { "200": jsonResponse(ref("RequestCompleted"), "The end of the turn.") },
   }),
+  resumeRun: routeOperation({
+    summary: "Has the actor of a run take requests again that its supervisor has stopped.",
+    responses: { "204": empty("It takes requests.") },
+  }),
   erase: routeOperation({
     summary:
       "Erases the runs that have all that is given, with everything that belongs to them, also from the files of the log. For an admin.",

@@ -82,7 +82,16 @@ export function oneRunHandlers({
   bodyLimitBytes,
   mount,
 }: Host): ServerHandlers<
-  "run" | "removeRun" | "forkRun" | "retryRun" | "endRun" | "erase" | "deadLetters" | "sendAgain" | "dismiss"
+  | "run"
+  | "removeRun"
+  | "forkRun"
+  | "retryRun"
+  | "endRun"
+  | "resumeRun"
+  | "erase"
+  | "deadLetters"
+  | "sendAgain"
+  | "dismiss"
 > {
   return {
     async run(c) {
@@ -110,6 +119,11 @@ export function oneRunHandlers({
     async endRun(c) {
       const { event = "{}" } = await runtime.endHeld(checkId(pathParameter(c, "run_id")));
       return reply(c, event);
+    },
+
+    async resumeRun(c) {
+      await runtime.resume(checkId(pathParameter(c, "run_id")));
+      return replyEmpty(c);
     },
 
     async deadLetters(c) {

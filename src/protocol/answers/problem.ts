@@ -20,6 +20,7 @@ const PROBLEM_CODES = [
   "too_deep",
   "would_deadlock",
   "not_accepted",
+  "stopped",
   "internal",
   "unavailable",
   "timeout",

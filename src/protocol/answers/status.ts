@@ -109,6 +109,8 @@ export interface LastTurn {
   readonly canceling?: { readonly since: string };
   /** Why it is held, if it is. */
   readonly held?: HeldTurn;
+  /** Since when the actor takes no requests, if the turn has failed and its supervisor has stopped it. */
+  readonly stopped?: { readonly since: string };
 }
 
 /** One row of `GET /runs`. */
@@ -176,6 +178,10 @@ const lastTurn = z
       .exactOptional()
       .describe("Present while the cleanup steps of the turn run: it was canceled or has failed."),
     held: held.exactOptional(),
+    stopped: z
+      .object({ since: timestamp })
+      .exactOptional()
+      .describe("Present while the actor takes no requests: its supervisor has stopped it for this turn."),
   } satisfies Shape<LastTurn>)
   .describe("The newest turn of the run.");
 

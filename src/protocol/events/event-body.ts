@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { CALL_MODES, CALLEE_KINDS } from "../actors.ts";
-import type { By, Callee, CallMode, Hops, SenderRef } from "../actors.ts";
+import { CALL_MODES, CALLEE_KINDS, STRATEGY_ENDS } from "../actors.ts";
+import type { By, Callee, CallMode, Hops, SenderRef, SupervisorStrategy } from "../actors.ts";
 import {
   artifactId,
   callId,
@@ -142,6 +142,8 @@ export type EventBody =
       readonly expires_at?: string;
       /** The first of several attempts, if this call is a later one of them. */
       readonly retry_of?: CallId;
+      /** What becomes of the request of an actor if its turn fails. */
+      readonly supervise?: SupervisorStrategy;
       /** Set if the provider of a model has made the call itself, as a part of a completion: nothing here runs it. */
       readonly provider_executed?: true;
     }
@@ -265,6 +267,23 @@ export type EventBody =
       readonly finish_reason: "canceled" | "error";
       readonly error?: TurnError;
     }
+  /** The turn has failed, and the next one of its request does it again: its supervisor says so. */
+  | {
+      readonly type: "RequestRestarted";
+      readonly error: TurnError;
+      /** The number of this restart of the request, from 1. */
+      readonly restart: number;
+      /** When the next turn begins, ISO 8601, UTC; absent if that is at once. */
+      readonly until?: string;
+    }
+  /** The actor takes no request any more: a turn of it has failed, and its supervisor says so. */
+  | { readonly type: "ActorStopped"; readonly error: TurnError }
+  /** The actor that was stopped takes requests again. */
+  | {
+      readonly type: "ActorResumed";
+      /** Who resumed it. */
+      readonly by?: By;
+    }
   | { readonly type: "Custom"; readonly name: string; readonly body: Json }
   | {
       readonly type: "RunCreated";
@@ -329,6 +348,15 @@ const by: z.ZodType<By> = z.object({
 const deadline = timestamp
   .exactOptional()
   .describe("The time at which the call fails with timeout, if it has not ended before.");
+const strategy: z.ZodType<SupervisorStrategy> = z.object({
+  attempts: ordinal.describe("How often the request is tried, with the first time."),
+  within_ms: z
+    .number()
+    .exactOptional()
+    .describe("Only the restarts of the actor within this time count; absent: those of the request."),
+  backoff_ms: z.number().min(0).describe("The pause before the first restart; doubled for each further one."),
+  then: z.enum(STRATEGY_ENDS).describe("What follows the last failure."),
+} satisfies Shape<SupervisorStrategy>);
 const providerExecuted = z
   .literal(true)
   .exactOptional()
@@ -444,6 +472,9 @@ export const bodies: {
       retry_of: callId
         .exactOptional()
         .describe("The tool_call_id of the first attempt, if this call is a later attempt of it."),
+      supervise: strategy
+        .exactOptional()
+        .describe("What becomes of the request of an actor if its turn fails."),
       provider_executed: providerExecuted,
     },
   ],
@@ -563,6 +594,22 @@ export const bodies: {
   RequestCanceling: [
     "The turn was canceled or has failed, and its cleanup steps run now.",
     { finish_reason: z.enum(["canceled", "error"]), error: turnError.exactOptional() },
+  ],
+  RequestRestarted: [
+    "The turn has failed, and the request is done again with the memory that the actor had before it.",
+    {
+      error: turnError,
+      restart: ordinal.describe("The number of this restart of the request."),
+      until: timestamp.exactOptional().describe("When it is done again; absent if that is at once."),
+    },
+  ],
+  ActorStopped: [
+    "A turn of the actor has failed, and its supervisor has stopped it: it takes no requests until it is resumed.",
+    { error: turnError },
+  ],
+  ActorResumed: [
+    "The actor that was stopped takes requests again.",
+    { by: by.exactOptional().describe("Who resumed it.") },
   ],
   Custom: [
     "The agent's state machine emitted an event of its own.",

@@ -41,6 +41,7 @@ const TURN_CODES = [
   "agent_missing",
   "snapshot_mismatch",
   "not_accepted",
+  "stopped",
   "canceled",
 ] as const;
 
@@ -73,6 +74,7 @@ const TOOL_CODES = [
   "too_deep",
   "would_deadlock",
   "not_accepted",
+  "stopped",
 ] as const;
 
 /** The kind of a failed call, in its ToolError. */

@@ -29,6 +29,9 @@ export function roleOf(type: EventType): Role {
     case "RequestHeld":
     case "RequestContinued":
     case "RequestCanceling":
+    case "RequestRestarted":
+    case "ActorStopped":
+    case "ActorResumed":
     case "CompletionRetry":
     case "Custom":
     case "RunCreated":

@@ -1,3 +1,4 @@
+import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { WaitingFor } from "../../protocol/answers/status.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { LoggedWait } from "../replay/turn-journal.ts";
@@ -58,6 +59,12 @@ export class RequestIndexEntry {
   /** Records that a parked turn continues. */
   wake(): void {
     if (this.parked) this.#write({ ...this.#marked, ...AWAKE, phase: "running" });
+  }
+
+  /** Records that the turn begins at a time, in milliseconds since 1970. */
+  sleep(until: number): void {
+    const waitingFor = { kind: "sleep", expires_at: toTimestamp(until) } as const;
+    this.#write({ ...this.#marked, asks: undefined, phase: "running", wakeAt: until, waitingFor });
   }
 
   /** Records that the turn is held: it has no wake time, and waits for nothing. */

@@ -15,7 +15,7 @@ import { wantsEnd } from "../agent/watchers.ts";
 import { isNoticed, toNotice } from "../replay/heading.ts";
 import type { NoticedMessage } from "../replay/heading.ts";
 import { addUsage } from "../replay/turn-journal.ts";
-import type { HoldReason, Usage } from "../../protocol/events/outcome-codes.ts";
+import type { HoldReason, TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RecordedEvent, Recorder } from "../journal/recorder.ts";
 import type {
   AcceptedRequest,
@@ -65,6 +65,13 @@ export interface NewRun {
   /** The configuration for new runs of its agent. */
   readonly config?: JsonObject | undefined;
   readonly owner?: string | undefined;
+}
+
+/** A turn that has failed and is done again. */
+export interface RestartedTurn {
+  readonly error: TurnError;
+  /** When the next turn begins, in milliseconds since 1970; absent if that is at once. */
+  readonly until?: number | undefined;
 }
 
 /** The end of a canceled turn. */
@@ -364,6 +371,70 @@ export class RunLedger implements RunStateOwner {
     this.save("due");
   }
 
+  /**
+   * Writes that the turn has failed, and that the next one of its request does it again, now or later. Returns the encoded
+   * RequestRestarted.
+   */
+  restart(
+    record: ContinuedRecord,
+    { error, until }: RestartedTurn,
+    memory: ReadonlyMap<string, Json>,
+  ): string {
+    const started = this.#started;
+    if (started === undefined) throw new AgentError("conflict", "no turn is running");
+    const { text } = this.recorder.event(this.speakerOf(started.accepted), {
+      type: "RequestRestarted",
+      error,
+      restart: (started.restarts ?? 0) + 1,
+      ...(until !== undefined && { until: toTimestamp(until) }),
+    });
+    this.#showCleanupEnd();
+    this.continueTurn(record, memory);
+    return text;
+  }
+
+  /** Writes that the actor takes no requests any more. */
+  stop(error: TurnError): void {
+    const since = toTimestamp(this.#now());
+    this.recorder.event(this.speakerOf({ requestId: null, agent: this.agent ?? "" }), {
+      type: "ActorStopped",
+      error,
+    });
+    this.#evolve({ type: "ActorStopped", stopped: { since, error } });
+    this.#lastTurn &&= { ...this.#lastTurn, stopped: { since } };
+    this.save();
+  }
+
+  /** Writes that the actor takes requests again. */
+  resume(by?: By): void {
+    this.recorder.event(this.speakerOf({ requestId: null, agent: this.agent ?? "" }), {
+      type: "ActorResumed",
+      ...(by && { by }),
+    });
+    this.#evolve({ type: "ActorResumed" });
+    if (this.#lastTurn !== undefined) {
+      const { stopped: _, ...lastTurn } = this.#lastTurn;
+      this.#lastTurn = lastTurn;
+    }
+    this.save();
+  }
+
+  /** Throws `stopped` if the actor takes no requests. */
+  checkNotStopped(): void {
+    const { stopped } = this.#state;
+    if (stopped === undefined) return;
+    const { error, since } = stopped;
+    const name = this.#key === undefined ? "" : ` (${this.#key})`;
+    throw new AgentError(
+      "stopped",
+      `run ${this.runId}${name} of agent ${this.agent ?? ""} is stopped since ${since}: ${error.message}`,
+      {
+        hint: `resume it with POST /runs/${this.runId}/resume, or troupe runs resume ${this.runId}`,
+        facts: { stopped: { since, error } },
+      },
+    );
+  }
+
   /** Writes what is needed of the started turn up to a place, from which on it is read then. */
   keep(record: CheckpointRecord): void {
     const kept = this.recorder.record(record);
@@ -443,7 +514,7 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
-  end(speaker: Speaker, { requestId, callId, sender }: AcceptedRequest, end: RequestEnd): string {
+  end(speaker: Speaker, { requestId, callId, sender, escalated }: AcceptedRequest, end: RequestEnd): string {
     const { finishReason, result, truncated, output, error, usage, memory, cleanupErrors = [], by } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
@@ -461,7 +532,7 @@ export class RunLedger implements RunStateOwner {
     this.recorder.mark({ requestId, phase: "completed", completed: id });
     if (callId !== undefined) this.recorder.outbox({ requestId, kind: "reply", event: id });
     // No actor waits for the end of a tell, so one that fails is kept as a dead letter.
-    else if (finishReason === "error" && sender !== undefined && sender.server === undefined)
+    else if (finishReason === "error" && isTell(sender) && escalated === undefined)
       this.recorder.outbox({ requestId, kind: "dead", event: id });
     if (this.#state.watchers?.some((watcher) => wantsEnd(watcher, finishReason)) === true)
       this.#tell(requestId, id);
@@ -491,10 +562,19 @@ export class RunLedger implements RunStateOwner {
     return this.end(speaker, accepted, CANCELED);
   }
 
-  /** Writes the whole turn of a waiting request that never runs. */
-  endUnstarted(accepted: AcceptedRequest, agentVersion: string | undefined, end: RequestEnd): void {
-    const write = (speaker: Speaker): string => this.end(speaker, accepted, end);
-    this.pass(accepted, agentVersion, write, { isQueued: true });
+  /** Writes the whole turn of a request that never runs. Returns the encoded RequestCompleted. */
+  endUnstarted(
+    accepted: AcceptedRequest,
+    agentVersion: string | undefined,
+    end: RequestEnd,
+    { isQueued = true }: { readonly isQueued?: boolean } = {},
+  ): string {
+    let text = "";
+    const write = (speaker: Speaker): void => {
+      text = this.end(speaker, accepted, end);
+    };
+    this.pass(accepted, agentVersion, write, { isQueued });
+    return text;
   }
 
   /**
@@ -508,10 +588,10 @@ export class RunLedger implements RunStateOwner {
     { isQueued = false }: { readonly isQueued?: boolean } = {},
   ): string {
     const speaker = this.speakerOf(accepted);
-    const lastTurn = this.#started && this.#lastTurn;
+    // A turn that runs meanwhile stays the newest one, and so does the one that has ended what waited for it.
+    const lastTurn = isQueued || this.#started ? this.#lastTurn : undefined;
     const { text } = this.start(speaker, accepted, agentVersion, isQueued);
     end(speaker);
-    // A turn that runs meanwhile stays the newest one.
     if (lastTurn !== undefined) this.#lastTurn = lastTurn;
     return text;
   }
@@ -591,6 +671,11 @@ export class RunLedger implements RunStateOwner {
     this.#state = evolve(this.#state, change);
     this.#started = startedOf(this.#state);
   }
+}
+
+/** Whether a request was told by an actor of this server, if no call waits for it. */
+function isTell(sender: SenderRef | undefined): boolean {
+  return sender !== undefined && sender.server === undefined;
 }
 
 /**

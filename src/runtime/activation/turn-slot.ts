@@ -1,7 +1,7 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { HeldTurn, WaitingFor } from "../../protocol/answers/status.ts";
-import type { HoldReason } from "../../protocol/events/outcome-codes.ts";
+import type { HoldReason, TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { CallId, RequestId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
@@ -28,7 +28,7 @@ import type { PassivatedTurn } from "../replay/load-run.ts";
 import type { PromptMark } from "../replay/prompts.ts";
 import { NEW_TURN, countCleanups, spare, waitsOf } from "../replay/turn-journal.ts";
 import { readJournal } from "../replay/load-run.ts";
-import type { CancelingTurn } from "../replay/run-state.ts";
+import type { CancelingTurn, OpenRequest } from "../replay/run-state.ts";
 import { runCleanup } from "../actor/cleanup.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
 import type { Invocation } from "../agent/resolve-operation.ts";
@@ -41,6 +41,7 @@ import { ActiveTurn } from "../turn/active-turn.ts";
 import type { CleanupStep, NextTurn, TurnListener } from "../turn/active-turn.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
 import { UnreplayedCalls } from "../turn/unreplayed-calls.ts";
+import { consequenceOf } from "./strategy.ts";
 import { TurnCheckpoints } from "./turn-checkpoints.ts";
 import { endRequest } from "./end-request.ts";
 import { logAnswer, logReply } from "./held-input.ts";
@@ -92,6 +93,8 @@ export class TurnSlot implements TurnListener {
   readonly #checkpoints: TurnCheckpoints;
   /** Set from when the turn is to be continued until it ends. */
   #continuation: RecoveryAttempt | undefined;
+  /** Stops the timer of a turn that is done again after a pause. */
+  #stopPause: (() => void) | undefined;
 
   constructor(
     context: RunContext,
@@ -375,6 +378,38 @@ export class TurnSlot implements TurnListener {
     return text;
   }
 
+  /** Ends the started turn with an error, unless it is held, or its end is decided. */
+  fail(error: TurnError): void {
+    const open = this.#ledger.started;
+    if (open === undefined || open.canceling || open.hold) return;
+    if (this.#turn) {
+      this.#turn.fail(error.code, error.message);
+      return;
+    }
+    const journal = this.#passivated;
+    if (journal && this.#hasCleanup(journal)) this.#beginCleanup({ finishReason: "error", error });
+    else this.#endPassivated({ finishReason: "error", result: null, output: null, error });
+  }
+
+  /** Stops the actor: it takes no requests any more, and those that wait end. */
+  stop(error: TurnError): void {
+    const ledger = this.#ledger;
+    const { agents } = this.#context;
+    ledger.stop(error);
+    const message = `the actor was stopped: ${error.message}`;
+    const end = {
+      finishReason: "error",
+      result: null,
+      output: null,
+      error: { code: "stopped", message },
+    } as const;
+    for (let next = this.#mailbox.take(); next; next = this.#mailbox.take()) {
+      const agent = agents.find(next.agent);
+      ledger.endUnstarted(next, agent && agents.versionOf(agent), end);
+    }
+    ledger.save();
+  }
+
   /** Ends the turn because its code failed outside any call. */
   crash(reason: string): void {
     this.#turn?.fail("agent_crashed", reason);
@@ -449,6 +484,7 @@ export class TurnSlot implements TurnListener {
 
   /** Passivates the turn: it ends in memory only. */
   release(): void {
+    this.#stopPause?.();
     this.#continuation?.end();
     this.#turn?.release();
     this.#turn = undefined;
@@ -613,21 +649,74 @@ export class TurnSlot implements TurnListener {
   }
 
   #end(speaker: Speaker, accepted: AcceptedRequest, end: TurnEnd): string {
-    this.#ledger.recorder.watched = true;
-    const text = endRequest(this.#context, this.#ledger, speaker, accepted, end);
+    const ledger = this.#ledger;
+    ledger.recorder.watched = true;
+    const consequence = ledger.started && consequenceOf(ledger.started, end, ledger.state, ledger.now);
+    if (consequence?.type === "restart" && end.error)
+      return this.#restart({ ...end, error: end.error }, consequence.afterMs);
+    const text = endRequest(this.#context, ledger, speaker, accepted, end);
     this.#endContinuation();
     this.#turn = undefined;
     this.#passivated = undefined;
     this.#code = undefined;
     this.#entry.clear();
-    this.#ledger.enter("end");
+    ledger.enter("end");
+    if (consequence?.type === "stop" && end.error) this.stop(end.error);
     this.startNext();
     if (this.#turn === undefined) this.#listener.rested();
     return text;
   }
 
+  /** Does a turn that has failed again: as the next turn of its request, with nothing of it. Returns its RequestRestarted. */
+  #restart({ error, usage, memory }: TurnEnd & { readonly error: TurnError }, afterMs: number): string {
+    const ledger = this.#ledger;
+    const { agents, environment, gate, telemetry } = this.#context;
+    const { requestId, request, agent: name } = (ledger.started as OpenRequest).accepted;
+    const before = this.#turn?.agent ?? this.#code?.agent;
+    for (const { waitId } of this.waits)
+      ledger.recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
+    this.#endContinuation();
+    this.#turn = undefined;
+    this.#passivated = undefined;
+    this.#entry.wake();
+    const agent = agents.find(name) ?? before;
+    const version = agent && agents.versionOf(agent);
+    const now = ledger.now;
+    const until = afterMs === 0 ? undefined : now + afterMs;
+    const text = ledger.restart(
+      {
+        type: "Continued",
+        request_id: requestId,
+        operation: request.type === "ChatRequest" ? CHAT : request.operation,
+        input: request.input,
+        ...(version !== undefined && { agent_version: version }),
+        ...(usage && { usage }),
+        restarted: now,
+      },
+      { error, until },
+      memory,
+    );
+    telemetry.fault(`request ${requestId} of agent ${name} is restarted: ${error.message}`);
+    const journal = usage ? { ...NEW_TURN, usage } : NEW_TURN;
+    this.#code = agent && { agent };
+    if (until !== undefined) {
+      this.#passivated = { ...journal, isNew: false };
+      this.#entry.sleep(until);
+      // The run may stay in memory.
+      this.#stopPause = environment.alarm(until, () => this.recover({ isDue: true, isRetry: false }));
+      return text;
+    }
+    const next = this.#open(journal);
+    if (next === undefined) return text;
+    const run = (): void => environment.macrotask(() => gate.pass(() => this.#run(next)));
+    ledger.recorder.committed().then(run, ignore);
+    return text;
+  }
+
   /** The started turn has ended: it is not to be continued, and its handler stops. */
   #endContinuation(): void {
+    this.#stopPause?.();
+    this.#stopPause = undefined;
     this.#continuation?.end();
     this.#continuation = undefined;
     this.#stopHandler?.();

@@ -68,6 +68,7 @@ export class Actor implements ActorContext {
   #unawaited: Set<AskedInput> | undefined;
   #signal: AbortSignal | undefined;
   #handler: HandlerActor | undefined;
+  #escalate: ((thrown: unknown) => void) | undefined;
 
   readonly #caller: Actor | undefined;
 
@@ -166,9 +167,16 @@ export class Actor implements ActorContext {
     });
     this.#handler = handler;
     let over = false;
+    if (this.agent.supervise?.then === "escalate")
+      this.#escalate = (thrown) => {
+        if (over || handler.isStopped) return;
+        over = true;
+        environment.attribute({ runId, requestId: accepted.requestId }, () => stopActor(handler));
+        end.failed(thrown, false);
+      };
     const run = async (): Promise<void> => {
       const { tell, thrown, output } = await this.#perform(asked, end);
-      if (handler.isStopped) return;
+      if (over || handler.isStopped) return;
       const divergence = this.scope.end();
       if (divergence) {
         this.turn.diverge(divergence, thrown);
@@ -188,6 +196,11 @@ export class Actor implements ActorContext {
       if (over) return;
       environment.attribute({ runId, requestId: accepted.requestId }, () => stopActor(handler));
     };
+  }
+
+  /** Fails with the error of an agent or an actor that it has called: what its code does about that has no effect. */
+  escalate(thrown: unknown): void {
+    this.#escalate?.(thrown);
   }
 
   /** Sends a text; resolves when another one may follow. */

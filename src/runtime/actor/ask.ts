@@ -5,6 +5,7 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { CALLERS_LIMIT } from "../../protocol/actors.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
+import { toStrategy } from "../agent/definition/supervision.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { NewCall, TimedCall } from "../calls/attempts.ts";
 import { fail } from "../calls/call-end.ts";
@@ -48,7 +49,15 @@ export function requestActor(caller: Actor, ask: NewAsk): void {
     policy: "continue",
     record(attempt, expiresAt) {
       const callee = { ...ask.callee, request_id: toRequestId(turn.runId, callId) };
-      const { text } = recordCall(caller, ask, { callee, mode, attempt, expiresAt, retryOf });
+      const { supervise } = caller.agent;
+      const { text } = recordCall(caller, ask, {
+        callee,
+        mode,
+        attempt,
+        expiresAt,
+        retryOf,
+        ...(supervise && { supervise: toStrategy(supervise) }),
+      });
       const sent = JSON.parse(text) as Event as ActorCallEvent;
       const refusal = refusalOf(caller, ask, sent);
       if (refusal === undefined) turn.asks.begin(sent, open);

@@ -1,5 +1,5 @@
 import { isInstance } from "../../errors.ts";
-import type { CallMode, Callee } from "../../protocol/actors.ts";
+import type { CallMode, Callee, SupervisorStrategy } from "../../protocol/actors.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Actor } from "./actor.ts";
@@ -187,13 +187,15 @@ interface StartedAttempt {
   readonly expiresAt: string | undefined;
   /** The first attempt, if the call is a later one of a retried call. */
   readonly retryOf: CallId | undefined;
+  /** What becomes of the request of an actor if its turn fails. */
+  readonly supervise?: SupervisorStrategy;
 }
 
 /** Records the start of an attempt of a call. */
 export function recordCall(
   { speaker, turn }: Actor,
   { callId, name, args }: NewCall,
-  { callee, mode, attempt, expiresAt, retryOf }: StartedAttempt,
+  { callee, mode, attempt, expiresAt, retryOf, supervise }: StartedAttempt,
 ): RecordedEvent {
   return turn.recorder.event(speaker, {
     type: "ToolCall",
@@ -205,6 +207,7 @@ export function recordCall(
     ...(attempt > 1 && { attempt }),
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
     ...(retryOf !== undefined && { retry_of: retryOf }),
+    ...(supervise && { supervise }),
   });
 }
 

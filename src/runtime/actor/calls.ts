@@ -1,9 +1,16 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, isInstance } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Agent } from "../agent/agent.ts";
-import { checkCallOptions, checkEffectOptions, toRetryPolicy } from "../agent/call-options.ts";
+import { unsettled } from "../../shared/deferred.ts";
+import {
+  checkCallOptions,
+  checkEffectOptions,
+  toRestartPolicy,
+  toRetryPolicy,
+} from "../agent/call-options.ts";
 import type { CallOptions, EffectOptions, RetryPolicy } from "../agent/call-options.ts";
+import { toStrategy } from "../agent/definition/supervision.ts";
 import type { RemoteActor } from "../agent/remote-port.ts";
 import { toInvocation } from "../agent/resolve-operation.ts";
 import type { Call, EffectContext } from "../agent/turn-api.ts";
@@ -28,7 +35,11 @@ export function call(
   if (options) checkCallOptions(options, actor.describe(`${agent.kind} ${agent.name}`));
   const timeoutMs = options?.timeoutMs ?? agent.callOptions?.timeoutMs;
   const retry = options?.retry ?? agent.callOptions?.retry;
-  const policy = toRetryPolicy(retry, agent.kind === "tool" ? agent.effect : "unsafe");
+  const { supervise } = actor.agent;
+  const policy =
+    supervise && agent.kind === "agent" && options?.retry === undefined
+      ? toRestartPolicy(toStrategy(supervise))
+      : toRetryPolicy(retry, agent.kind === "tool" ? agent.effect : "unsafe");
   let made: Attempt | undefined;
   let told: ToldResult = { text: "", files: [] };
   const called = (async (): Promise<Json> => {
@@ -44,7 +55,7 @@ export function call(
       },
     );
     made = attempted(sequence, policy, make);
-    return made.result;
+    return agent.kind === "agent" ? supervised(actor, made.result) : made.result;
   })();
   return toCall(called, {
     told: () => told,
@@ -71,6 +82,17 @@ export function effect(
 export function attempted(sequence: Sequence, policy: RetryPolicy | undefined, make: MakeAttempt): Attempt {
   if (policy === undefined) return make(sequence, ONLY);
   return new RetriedCall(sequence.actor, sequence.begin(allSignature(1)), policy, make);
+}
+
+/** The result of an agent or an actor; if it has failed and the actor fails with it, there is none. */
+export function supervised(actor: Actor, result: Promise<Json>): Promise<Json> {
+  if (actor.agent.supervise?.then !== "escalate" || actor.isCleanup || actor.isStopped) return result;
+  return result.catch((thrown: unknown) => {
+    const isFailed = isInstance(thrown, AgentError) && thrown.callId !== undefined;
+    if (!isFailed || thrown.code === "canceled") throw thrown;
+    actor.escalate(thrown);
+    return unsettled();
+  });
 }
 
 /**

@@ -15,7 +15,7 @@ import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { actorCallName } from "../replay/actor-request.ts";
 import { actorSignature, callSignature } from "../replay/signature.ts";
 import { toActorCallee, toToldRequest } from "./ask.ts";
-import { attempted, call } from "./calls.ts";
+import { attempted, call, supervised } from "./calls.ts";
 import { askAttempts } from "./retry.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -89,7 +89,8 @@ async function send(
   const callee = toActorCallee(address);
   const signature = actorSignature(mode, callee, callSignature(name, args));
   const make = askAttempts(signature, { mode, callee, address, name, args, timeoutMs }, { agent, operation });
-  return attempted(sequence, toRetryPolicy(retry, "unsafe"), make).result;
+  const { result } = attempted(sequence, toRetryPolicy(retry, "unsafe"), make);
+  return mode === "ask" ? supervised(sequence.actor, result) : result;
 }
 
 /** Makes the request that the timer agent sends at a time. */

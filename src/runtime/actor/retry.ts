@@ -44,6 +44,8 @@ export class RetriedCall implements Attempt {
   readonly #policy: RetryPolicy;
   readonly #make: MakeAttempt;
   #isCanceled = false;
+  /** When attempts have failed, in milliseconds since 1970, if only those within a time count. */
+  #failures: readonly number[] = [];
   /** What runs now: an attempt or a pause. */
   #current: { readonly step: Step | undefined; cancel(): void } | undefined;
 
@@ -102,20 +104,32 @@ export class RetriedCall implements Attempt {
     let retryOf: CallId | undefined;
     return inAttempts({
       first: 1,
-      most: policy.attempts,
+      most: policy.withinMs === undefined ? policy.attempts : Infinity,
       attempt: (number) => {
         const attempt = this.#make(sequence, { number, retryOf });
         retryOf ??= attempt.step?.callId;
         this.#current = attempt;
         return attempt.result;
       },
-      pauseAfter: (thrown, number) =>
-        this.#isRetried(thrown) ? pauseAfterMs(policy.backoffMs, number) : undefined,
+      pauseAfter: (thrown, number) => {
+        if (!this.#isRetried(thrown)) return undefined;
+        const counted = this.#countFailures(sequence) ?? number;
+        return counted < policy.attempts ? pauseAfterMs(policy.backoffMs, counted) : undefined;
+      },
       pause: async (ms, thrown) => {
         if (!this.#isCanceled && ms > 0) await this.#pause(sequence, ms);
         if (this.#isCanceled) throw toCanceled(thrown as AgentError);
       },
     });
+  }
+
+  /** How many attempts have failed within the time of the policy; `undefined` if it has none. */
+  #countFailures(sequence: Sequence): number | undefined {
+    const { withinMs } = this.#policy;
+    if (withinMs === undefined) return undefined;
+    const now = sequence.now();
+    this.#failures = [...this.#failures.filter((at) => at > now - withinMs), now];
+    return this.#failures.length;
   }
 
   #isRetried(thrown: unknown): boolean {

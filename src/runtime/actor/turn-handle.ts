@@ -50,6 +50,7 @@ import { parsedConfig } from "./own-values.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
 import { ask, schedule, tell } from "./requests.ts";
+import { toStrategy } from "../agent/definition/supervision.ts";
 import { publish, subscribe, unsubscribe, watch } from "./watches.ts";
 import { SelectedMessages, receiveMessage, receivedMessages, select } from "./receive.ts";
 import type { MessageWait } from "./receive.ts";
@@ -199,7 +200,9 @@ export class TurnHandle implements ToolTurn {
   }
 
   watch(address: ActorAddress, { failed = false }: WatchOptions = {}): Promise<void> {
-    return handled(watch(this.#sequence, address, { on: true, ...(failed && { failed }) }));
+    const { supervise } = this.#sequence.actor.agent;
+    const own = supervise && { supervise: toStrategy(supervise) };
+    return handled(watch(this.#sequence, address, { on: true, ...(failed && { failed }), ...own }));
   }
 
   unwatch(address: ActorAddress): Promise<void> {

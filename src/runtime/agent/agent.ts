@@ -8,6 +8,7 @@ import type { RemoteHandler } from "./remote-port.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { MailboxOptions } from "./definition/mailbox.ts";
+import type { Supervision } from "./definition/supervision.ts";
 import type { Schedule, ScheduledOperations } from "./definition/schedule.ts";
 import type { Memory, ReadTurn, ToolTurn, Turn } from "./turn-api.ts";
 
@@ -152,6 +153,8 @@ export interface Agent<
   readonly messages?: Accepted;
   /** How its requests and messages wait; absent if as the runtime's limits say. */
   readonly mailbox?: MailboxOptions;
+  /** What it does about failures of the agents that it calls, asks, tells or watches; absent if it gets their errors. */
+  readonly supervise?: Supervision;
   /** How long its runs are kept after their last change, in milliseconds; absent if the runtime decides. */
   readonly expireMs?: number;
   /** When it is called by itself, by name; absent if it is never. */
@@ -261,6 +264,12 @@ export interface AgentOptions<
   readonly messages?: Accepted;
   /** How requests and messages wait for its actors: their order, how many, what happens to one too many. */
   readonly mailbox?: MailboxOptions;
+  /**
+   * What it does about failures of the agents that it calls, asks, tells or watches: it restarts them, then fails with them or
+   * stops them. Of an actor that it watches all requests are supervised, otherwise those that it makes. Default: its code gets
+   * their errors.
+   */
+  readonly supervise?: Supervision;
   /**
    * Times at which an operation is called, by name. The requests go to the run with the key `schedule-` and the name. A
    * new or changed schedule makes up for nothing; of the times that pass while no server runs, the newest one is made up.

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { QueueOptions } from "../../ports/model.ts";
+import type { SupervisorStrategy } from "../../protocol/actors.ts";
 import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Effect } from "./agent.ts";
 
@@ -50,6 +51,7 @@ const FINAL = [
   "would_deadlock",
   "too_deep",
   "gone",
+  "stopped",
   "model_denied",
   "context_overflow",
   "model_refused",
@@ -68,12 +70,17 @@ export interface EffectOptions extends CallOptions {
 /** How a call is retried, with all defaults. */
 export interface RetryPolicy {
   readonly attempts: number;
+  /** Only the failures within this time count; absent: all of the call. */
+  readonly withinMs?: number;
   readonly backoffMs: number;
   readonly on: ReadonlySet<RetryCode>;
 }
 
-const DEFAULT_BACKOFF_MS = 500;
-const MOST_ATTEMPTS = 100;
+/** The pause before the second attempt, in milliseconds, where the options do not say it. */
+export const DEFAULT_BACKOFF_MS = 500;
+
+/** The largest number of attempts that options can say. */
+export const MOST_ATTEMPTS = 100;
 
 /** The longest time limit, a year in milliseconds: its deadline can always be written as a timestamp. */
 const LONGEST_MS = 365 * 24 * 3_600_000;
@@ -98,6 +105,17 @@ export function toRetryPolicy(retry: RetryOptions | undefined, effect: Effect): 
   if (retry === undefined || retry.attempts === 1) return undefined;
   const { attempts, backoffMs = DEFAULT_BACKOFF_MS, on } = retry;
   return { attempts, backoffMs, on: on ? new Set(on) : effect === "idempotent" ? IDEMPOTENT : OTHERS };
+}
+
+/** The policy of a call of an agent that is restarted whenever it fails, if a second attempt can change that. */
+export function toRestartPolicy({
+  attempts,
+  within_ms,
+  backoff_ms,
+}: SupervisorStrategy): RetryPolicy | undefined {
+  if (attempts === 1) return undefined;
+  const on = new Set(Object.keys(RETRY_CODES) as RetryCode[]);
+  return { attempts, backoffMs: backoff_ms, on, ...(within_ms !== undefined && { withinMs: within_ms }) };
 }
 
 /** Throws `invalid_request` for options of a call that cannot be; `place` names the callee and the caller. */
@@ -203,7 +221,8 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-function isDuration(value: unknown): boolean {
+/** Whether a value is a number of milliseconds that an option can have. */
+export function isDuration(value: unknown): boolean {
   return typeof value === "number" && value > 0 && value <= LONGEST_MS;
 }
 

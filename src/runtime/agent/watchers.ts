@@ -1,4 +1,4 @@
-import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
+import type { ActorRef, SenderRef, SupervisorStrategy } from "../../protocol/actors.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import { isObject } from "../../protocol/json.ts";
@@ -13,6 +13,8 @@ export interface WatchingActor {
   readonly since: number;
   /** Whether it only gets the ends of turns that have failed. */
   readonly failed?: boolean;
+  /** What becomes of requests whose turns fail, if it supervises the run. */
+  readonly supervise?: SupervisorStrategy;
   /** The names of the publications that it takes, if the run is a topic. */
   readonly names?: readonly string[];
   /** Whether it gets the newest publication of each name first. */
@@ -25,6 +27,7 @@ export type WatchBody =
   | {
       readonly on: true;
       readonly failed?: true;
+      readonly supervise?: SupervisorStrategy;
       readonly names?: readonly string[];
       readonly retain?: true;
     };
@@ -56,11 +59,12 @@ export function watched(
   const others = before.filter((watcher) => actorNameOf(watcher.ref) !== name);
   const given = body as unknown as WatchBody;
   if (!given.on) return others;
-  const { failed, names, retain } = given;
+  const { failed, names, retain, supervise } = given;
   const watcher: WatchingActor = {
     ref,
     since: id,
     ...(failed === true && { failed }),
+    ...(supervise && { supervise }),
     ...(names && { names }),
     ...(retain === true && { retain }),
   };

@@ -1,6 +1,6 @@
 import type { RecordPosition } from "../../ports/log-batch.ts";
-import type { Usage } from "../../protocol/events/outcome-codes.ts";
-import type { By, SenderRef } from "../../protocol/actors.ts";
+import type { TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
+import type { By, SenderRef, SupervisorStrategy } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
@@ -24,6 +24,10 @@ export interface AcceptedRequest {
   readonly owner?: string;
   /** Who made it; absent if no principal did. */
   readonly by?: By;
+  /** What becomes of it if its turn fails; absent if its sender supervises nothing. */
+  readonly supervise?: SupervisorStrategy;
+  /** Set if it says that an actor has failed whose failures are those of this one, with the error. */
+  readonly escalated?: TurnError;
 }
 
 /**
@@ -121,6 +125,8 @@ export interface ContinuedRecord {
   readonly usage?: Usage;
   /** The run was forked in the next turn. */
   readonly forked?: boolean;
+  /** The turn has failed, and the next one does the same again: when that was, in milliseconds since 1970. */
+  readonly restarted?: number;
 }
 
 /** What a turn waits for: a message with one name, or with one of several, or what comes first of some entries. */

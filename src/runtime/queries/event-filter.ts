@@ -63,6 +63,9 @@ function isNeeded(type: EventType, depth: number): boolean {
     case "RequestHeld":
     case "RequestCanceling":
     case "RequestContinued":
+    case "RequestRestarted":
+    case "ActorStopped":
+    case "ActorResumed":
       return true;
     case "RequestCompleted":
       return depth === 0;

@@ -26,7 +26,7 @@ export interface SendingTurn {
 
 /** Makes the request of an ask or a tell from its ToolCall, equal each time it is sent. */
 export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): AcceptedRequest {
-  const { mode, callee, args, ts, depth, tool_call_id: callId } = event;
+  const { mode, callee, args, ts, depth, tool_call_id: callId, supervise } = event;
   const { self, accepted } = turn;
   const { request, requestId, callers = [] } = accepted;
   const isAsk = mode === "ask";
@@ -50,6 +50,7 @@ export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): Accept
     sender: self,
     ...(accepted.owner !== undefined && { owner: accepted.owner }),
     ...(accepted.by && { by: accepted.by }),
+    ...(supervise && { supervise }),
     ...(isAsk && { callId, callers: isNamed(self) ? callers : [...callers, self.agent] }),
     acceptedAt: Date.parse(ts),
   };

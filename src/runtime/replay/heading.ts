@@ -10,7 +10,14 @@ import { byteLength } from "../journal/json-limits.ts";
 import { isRetry, NO_PROGRESS } from "../journal/progress.ts";
 import { toPromptMark } from "./prompts.ts";
 import { evolve } from "./run-state.ts";
-import type { CancelingTurn, RunState, RunStateChange, UnreadMessage, WatchMessage } from "./run-state.ts";
+import type {
+  CancelingTurn,
+  RunState,
+  RunStateChange,
+  StoppedActor,
+  UnreadMessage,
+  WatchMessage,
+} from "./run-state.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { Newest } from "../agent/watchers.ts";
 import type { PlacedRecord } from "./entries.ts";
@@ -31,6 +38,8 @@ export interface Heading {
   readonly canceling?: CancelingTurn;
   /** Why the turn is held from this event on. */
   readonly hold?: HeldTurn;
+  /** Why the actor takes no requests from this event on. */
+  readonly stopped?: StoppedActor;
 }
 
 export function toHeading(text: string): Heading {
@@ -47,6 +56,7 @@ export function toHeading(text: string): Heading {
     ...(given && isNoticed(given) && { notice: toNotice(given) }),
     ...(type === "RequestHeld" && { hold: toHold(text) }),
     ...(type === "RequestCanceling" && depthOf(text) === 0 && { canceling: toCanceling(text) }),
+    ...(type === "ActorStopped" && { stopped: toStopped(text) }),
     ...(type === "Renewed" && { renewedTo: (JSON.parse(text) as Event & { readonly type: "Renewed" }).to }),
   };
 }
@@ -97,18 +107,25 @@ function toHold(text: string): HeldTurn {
   };
 }
 
+function toStopped(text: string): StoppedActor {
+  const { ts: since, error } = JSON.parse(text) as Event & { readonly type: "ActorStopped" };
+  return { since, error };
+}
+
 /** Events that start a call; few of them need parsing. */
 const CALLS: ReadonlySet<EventType> = new Set(["ToolCall", "CompletionCall"]);
 
 /** The state after an event. */
 export function withEvent(
   state: RunState,
-  { requestId, type, edge, isRetry, message, notice, renewedTo, hold, canceling }: Heading,
+  { requestId, type, edge, isRetry, message, notice, renewedTo, hold, canceling, stopped }: Heading,
 ): RunState {
   // A message comes from outside, so it is no progress of the turn.
   if (notice) return evolve(state, notice);
   if (message) return evolve(state, toUnread(message));
   if (renewedTo !== undefined) return evolve(state, { type: "Renewed", to: renewedTo });
+  if (stopped) return evolve(state, { type: "ActorStopped", stopped });
+  if (type === "ActorResumed") return evolve(state, { type });
   if (requestId === null || isRetry) return state;
   if (canceling) return evolve(state, { type: "RequestCanceling", requestId, canceling });
   if (hold) return evolve(state, { type: "RequestHeld", requestId, hold });

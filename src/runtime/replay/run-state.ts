@@ -31,8 +31,19 @@ export interface RunState {
   readonly watchers?: readonly WatchingActor[];
   /** The newest publications of a topic, one of each name; absent if there was none. */
   readonly newest?: readonly Newest[];
+  /** When requests were restarted, in milliseconds since 1970, as far as a supervisor may still count that. */
+  readonly restarts?: readonly number[];
+  /** Why the actor takes no requests, if its supervisor has stopped it. */
+  readonly stopped?: StoppedActor | undefined;
   /** The run in which the actor continues; absent if the run was not renewed. */
   readonly renewedTo?: RunId;
+}
+
+/** An actor that takes no requests, because its supervisor has stopped it. */
+export interface StoppedActor {
+  /** ISO 8601, UTC. */
+  readonly since: string;
+  readonly error: TurnError;
 }
 
 /** A message that no turn has read, without its body, because the state is stored again and again. */
@@ -72,7 +83,9 @@ export interface OpenRequest {
   /** Whether it is held back before a trial. */
   readonly held?: boolean;
   /** How it ends when its cleanup steps have run, if they run. */
-  readonly canceling?: CancelingTurn;
+  readonly canceling?: CancelingTurn | undefined;
+  /** How often it was restarted after a failure; absent for never. */
+  readonly restarts?: number;
   /** Why no served code can continue it, if so. */
   readonly hold?: HeldTurn | undefined;
 }
@@ -119,12 +132,17 @@ export type RunStateChange =
   | { readonly type: "RequestHeld"; readonly requestId: RequestId; readonly hold: HeldTurn }
   | { readonly type: "RequestContinued"; readonly requestId: RequestId }
   | { readonly type: "RequestCanceling"; readonly requestId: RequestId; readonly canceling: CancelingTurn }
+  | { readonly type: "ActorStopped"; readonly stopped: StoppedActor }
+  | { readonly type: "ActorResumed" }
   | { readonly type: "Renewed"; readonly to: RunId }
   /** The turn made progress: a result or a text was committed after a recovery. */
   | { readonly type: "Progress"; readonly requestId: RequestId };
 
 /** The state of a new run. */
 export const initialRunState: RunState = { turns: 0, open: [], memory: {}, config: null };
+
+/** How many restarts of a run are remembered: as many as a supervisor can allow. */
+const RESTARTS = 100;
 
 /** The number of changes of the configuration that are recognized when they arrive again. */
 const CHANGES = 16;
@@ -209,11 +227,16 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
     }
     case "Scheduled":
       return { ...state, scheduled: { text: change.text, since: change.since } };
+    case "ActorStopped":
+      return { ...state, stopped: change.stopped };
+    case "ActorResumed":
+      // It begins anew: what was before counts no more.
+      return { ...state, stopped: undefined, restarts: [] };
     case "Renewed":
       return { ...state, renewedTo: change.to };
     case "Forked":
       // The messages in the copied history belong to the run that was copied, and its watchers watch that one.
-      return { ...state, turns: change.turns, unread: [], watchers: [], newest: [] };
+      return { ...state, turns: change.turns, unread: [], watchers: [], newest: [], stopped: undefined };
     case "Prompted": {
       const { agent, actor } = change.prompt;
       // Only the requested agent remembers what it was asked, from turn to turn.
@@ -266,17 +289,25 @@ export function fromSnapshot(data: Json): RunState {
 /** The state in which the next turn of a request begins: its request is that of the turn from then on. */
 function continued(
   state: RunState,
-  { request_id: requestId, operation, input, agent_version: agentVersion, usage, forked }: ContinuedRecord,
+  {
+    request_id: requestId,
+    operation,
+    input,
+    agent_version: agentVersion,
+    usage,
+    forked,
+    restarted,
+  }: ContinuedRecord,
   at: RecordPosition,
 ): RunState {
   const before = state.open.find(({ accepted }) => accepted.requestId === requestId);
   if (before === undefined) return state;
   const turns = state.turns + 1;
   const { input: _, ...request } = before.accepted.request;
-  const accepted: AcceptedRequest = {
-    ...before.accepted,
-    request: { ...request, type: "OperationRequest", operation, input },
-  };
+  const accepted: AcceptedRequest =
+    restarted === undefined
+      ? { ...before.accepted, request: { ...request, type: "OperationRequest", operation, input } }
+      : before.accepted;
   const base = {
     at,
     ...(agentVersion !== undefined && { agentVersion }),
@@ -287,8 +318,10 @@ function continued(
   return {
     ...state,
     turns,
+    ...(restarted !== undefined && { restarts: [...(state.restarts ?? []), restarted].slice(-RESTARTS) }),
     open: patch(state.open, requestId, {
       ...UNSUSPECTED,
+      ...(restarted !== undefined && { restarts: (before.restarts ?? 0) + 1, canceling: undefined }),
       released: false,
       accepted,
       turn: turns,

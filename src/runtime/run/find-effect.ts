@@ -53,6 +53,7 @@ export async function findEffect(
     case "schedule":
     case "recover":
     case "end":
+    case "unstop":
     case "remove":
       return undefined;
     default: {

@@ -37,6 +37,8 @@ export type RunMessage =
   | { readonly kind: "cancel"; readonly requestId: RequestId; readonly by?: By }
   /** End the turn that is held; the one of this request, if there is one. */
   | { readonly kind: "end"; readonly requestId?: RequestId; readonly by?: By }
+  /** Have the actor take requests again that its supervisor has stopped. */
+  | { readonly kind: "unstop"; readonly by?: By }
   | IncomingMessage
   | ScheduleMessage
   | ConfigureMessage

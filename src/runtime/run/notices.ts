@@ -3,10 +3,12 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
+import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { ENDED } from "../agent/ended.ts";
+import { isFailure } from "../activation/strategy.ts";
 import { WATCH, actorNameOf, wantsEnd } from "../agent/watchers.ts";
 import type { Newest, WatchingActor } from "../agent/watchers.ts";
 import { digest } from "../journal/digest.ts";
@@ -172,9 +174,14 @@ export async function toNotices(
   if (event.type === "RequestCompleted") {
     const body = toEnded(self, event);
     const { request_id: requestId, ts } = event;
+    const happened = { event: event.id, name: ENDED, body, requestId, ts };
+    const { error } = event;
     return watchers
       .filter((watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason))
-      .map((watcher) => toTold(self, watcher, { event: event.id, name: ENDED, body, requestId, ts }));
+      .map((watcher) => {
+        const fails = watcher.supervise?.then === "escalate" && isFailure(error);
+        return toTold(self, watcher, fails ? { ...happened, escalated: error } : happened);
+      });
   }
   if (event.type !== "MessageReceived") return [];
   if (event.name !== WATCH)
@@ -205,6 +212,8 @@ interface Happened {
   readonly hops?: EventOf<"MessageReceived">["hops"];
   /** The event of the subscription, for what was published before. */
   readonly since?: number;
+  /** Set if the actor that is told fails by that. */
+  readonly escalated?: TurnError;
 }
 
 function toEnded({ agent, key }: ActorRef, event: EventOf<"RequestCompleted">): Json {
@@ -231,7 +240,7 @@ interface OwnedActor extends ActorRef {
 
 function toTold({ owner, ...self }: OwnedActor, watcher: WatchingActor, happened: Happened): Told {
   const { ref } = watcher;
-  const { event, name, body, requestId: cause, ts, hops, since } = happened;
+  const { event, name, body, requestId: cause, ts, hops, since, escalated } = happened;
   const suffix = since === undefined ? "" : ` ${since}`;
   const id = `ntc_${digest(`${self.run_id} ${event} ${actorNameOf(ref)}${suffix}`)}` as RequestId;
   const accepted: AcceptedRequest = {
@@ -248,6 +257,7 @@ function toTold({ owner, ...self }: OwnedActor, watcher: WatchingActor, happened
     },
     sender: self,
     acceptedAt: Date.parse(ts),
+    ...(escalated && { escalated }),
     ...toOwned(owner),
   };
   return { watcher, accepted };

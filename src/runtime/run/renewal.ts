@@ -62,7 +62,7 @@ export class Renewal {
   async leaveHistory(): Promise<boolean> {
     const ledger = this.#ledger;
     if (ledger.state.renewedTo === undefined) {
-      if (ledger.key === undefined || !ledger.hasHistory) return false;
+      if (ledger.key === undefined || !ledger.hasHistory || ledger.state.stopped !== undefined) return false;
       this.#renew();
     }
     const { renewedTo: to } = ledger.state;
@@ -83,6 +83,8 @@ export class Renewal {
     if (state.watchers !== undefined && state.watchers.length > 0 && !this.#outbox.isSent) return false;
     // What the actor has brought along can be more than the limit.
     if (key === undefined || state.renewedTo !== undefined || !hasHistory) return false;
+    // An actor that is stopped has its error to show.
+    if (state.stopped !== undefined) return false;
     return recorder.head > this.#context.limits.keyedRunEvents;
   }
 

@@ -1,7 +1,9 @@
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { By } from "../../protocol/actors.ts";
+import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import { strategyOf } from "../activation/strategy.ts";
 import { Mailbox, isFromActor } from "../activation/mailbox.ts";
 import type { Removed } from "../activation/mailbox.ts";
 import { CANCELED } from "../activation/run-ledger.ts";
@@ -210,6 +212,7 @@ export class RequestQueue {
     this.#checkLength();
     const served = this.#context.agents.find(agent);
     const isForRun = isNoticed({ agent, name });
+    if (!isForRun) ledger.checkNotStopped();
     if (isForRun) this.#outbox.checkRoom();
     const bytes = byteLength(JSON.stringify(body));
     const hasReader = isForRun || this.input.awaits(name);
@@ -303,6 +306,8 @@ export class RequestQueue {
     const { requestId } = accepted;
     const ledger = this.#ledger;
     ledger.checkThere();
+    if (known === undefined && accepted.escalated !== undefined)
+      return this.#escalate(accepted, accepted.escalated);
     const message = toToldMessage(this.#context.agents.find(accepted.agent), accepted);
     if (message) {
       if (known === undefined && !isCanceled) return this.receive(message);
@@ -319,6 +324,39 @@ export class RequestQueue {
         ledger.recorder.outbox({ requestId, kind: "reply", event: known.completed });
     } else if (isCanceled) return this.cancel(requestId);
     return { ...toRunReceipt(ledger.runId, ledger.recorder.head, { requestId }), replayed: true };
+  }
+
+  /** An actor has failed whose failures are those of this one: what says so fails with its error, and so does the open turn. */
+  async #escalate(accepted: AcceptedRequest, error: TurnError): Promise<RunReceipt> {
+    const { requestId, agent, request } = accepted;
+    const ledger = this.#ledger;
+    if (this.#renewal.concerns(isByKey(accepted))) await this.#renewal.check(isByKey(accepted));
+    ledger.checkNotStopped();
+    this.#outbox.checkRoom();
+    const after = ledger.recorder.head;
+    this.#begin(accepted, request.key, request.input, {});
+    const isIdle = ledger.phase === "idle";
+    ledger.accept(accepted);
+    const end = { finishReason: "error", result: null, output: null, error } as const;
+    const event = ledger.endUnstarted(accepted, this.#versionOf(agent), end, { isQueued: !isIdle });
+    // The actors that watch this one see to its failure.
+    if (!isIdle) this.slot.fail(error);
+    else if (strategyOf(accepted, ledger.state)?.then === "stop") this.slot.stop(error);
+    ledger.save();
+    return toRunReceipt(ledger.runId, after, { requestId, event });
+  }
+
+  /** Has the actor take requests again that its supervisor has stopped. */
+  async unstop(by?: By): Promise<RunReceipt> {
+    const ledger = this.#ledger;
+    if (this.#renewal.concerns()) await this.#renewal.check();
+    const { runId, state } = ledger;
+    if (state.stopped === undefined)
+      throw new AgentError("conflict", `run ${runId} is not stopped`, {
+        hint: "only an actor that its supervisor has stopped is resumed; a question is answered with ResumeWithInput",
+      });
+    ledger.resume(by);
+    return toRunReceipt(runId, ledger.recorder.head - 1);
   }
 
   /** The request with this id, if it was accepted before; throws `conflict` if another sender had sent it. */
@@ -487,6 +525,7 @@ export class RequestQueue {
   #admit(accepted: AcceptedRequest): readonly Removed[] {
     const { on_busy: onBusy } = accepted.request;
     const { runId, phase } = this.#ledger;
+    this.#ledger.checkNotStopped();
     // An actor that goes on by itself has no moment in which it could be renewed.
     if (!this.#isOwn(accepted)) this.#checkLength();
     this.#outbox.checkRoom();

@@ -297,6 +297,8 @@ export class Run implements RecorderListener {
         return this.#requests.cancel(message.requestId, message.by);
       case "end":
         return this.#requests.end(message.requestId, message.by);
+      case "unstop":
+        return this.#requests.unstop(message.by);
       case "message":
         return this.#requests.receive(message);
       case "schedule":
@@ -403,7 +405,7 @@ export class Run implements RecorderListener {
     if (phase !== "idle") return;
     if (key === undefined && state.renewedTo === undefined) checkRemovable(this.#context, this.#ledger);
     else if (!(await this.#renewal.leaveHistory()) && this.#ledger.key !== undefined)
-      throw new AgentError("conflict", `run ${this.runId} has nothing but its actor`);
+      throw new AgentError("conflict", `run ${this.runId} has nothing but its actor, or is stopped`);
   }
 
   async #removeContent(cursor: Cursor): Promise<void> {

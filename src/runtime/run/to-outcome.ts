@@ -44,4 +44,5 @@ const CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
   unsupported_input: "invalid_input",
   canceled: "canceled",
   not_accepted: "not_accepted",
+  stopped: "stopped",
 };

@@ -380,6 +380,8 @@ export class ActiveTurn implements QuiescenceListener {
   }
 
   #end({ memory, ...end }: Omit<TurnEnd, "memory"> & Partial<Pick<TurnEnd, "memory">>): string | undefined {
+    // The request can go on after a failure.
+    if (end.finishReason === "error") this.#closeWaits();
     this.calls.close();
     this.#timeout?.stop();
     const text = this.listener.complete(this, {
@@ -408,15 +410,19 @@ export class ActiveTurn implements QuiescenceListener {
   /** Ends the turn, and begins the next one of its request. */
   continueAs(next: Omit<NextTurn, "usage">): void {
     if (this.ended) return;
-    const { requestId } = this;
-    for (const { waitId } of this.parkedCalls.allWaits)
-      this.recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
+    this.#closeWaits();
     this.calls.close();
     this.#timeout?.stop();
     this.#leave();
     const usage = Object.keys(this.#usage).length > 0 && { usage: this.#usage };
     const memory = new Map([...this.calls.staged, ...next.memory]);
     this.listener.continued(this, { ...next, memory, ...usage });
+  }
+
+  #closeWaits(): void {
+    const { requestId } = this;
+    for (const { waitId } of this.parkedCalls.allWaits)
+      this.recorder.wait({ waitId, requestId, openedAt: 0, closed: true });
   }
 
   /** Ends the turn with an error. */

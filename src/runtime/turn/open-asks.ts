@@ -262,6 +262,7 @@ const REFUSALS: Readonly<Record<string, ToolErrorCode>> = {
   too_deep: "too_deep",
   would_deadlock: "would_deadlock",
   not_accepted: "not_accepted",
+  stopped: "stopped",
   overloaded: "overloaded",
   unavailable: "unavailable",
   gone: "gone",

@@ -101,6 +101,7 @@ test("what belongs to another owner is refused exactly like what does not exist"
     ({ run }) => bob.removeRun(run),
     ({ run }) => bob.fork(run, { after: 0 }),
     ({ run }) => bob.endHeld(run),
+    ({ run }) => bob.resume(run),
     ({ run }) => bob.retryHeld({ runId: run }),
     ({ run }) => bob.read({ kind: "run", runId: run, agent: "payments" }, { after: 0 }),
     ({ run }) => bob.follow({ kind: "run", runId: run, agent: "payments" }, { after: 0 }),

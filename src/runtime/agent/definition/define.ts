@@ -27,6 +27,7 @@ import { checkCallOptions, checkNoQueue, toQueueOptions } from "../call-options.
 import { markAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
 import { handwrittenSchema } from "./handwritten-schema.ts";
 import { checkMailbox } from "./mailbox.ts";
+import { checkSupervision } from "./supervision.ts";
 import { toSchedules } from "./schedule.ts";
 import type { FittingSchedules, ScheduledOperations } from "./schedule.ts";
 
@@ -55,6 +56,7 @@ export function defineAgent<
     uses = {},
     messages,
     mailbox,
+    supervise,
     schedules,
     expireMs,
     config,
@@ -101,6 +103,7 @@ export function defineAgent<
   if (expireMs !== undefined && !(Number.isFinite(expireMs) && expireMs > 0))
     throw new AgentError("invalid_request", `the expireMs of agent ${name} must be a positive number`);
   if (mailbox !== undefined) checkMailbox(mailbox, name);
+  if (supervise !== undefined) checkSupervision(supervise, name);
   if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
   if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
   return markAgent({
@@ -113,6 +116,7 @@ export function defineAgent<
     operations: all as OperationsOf<Ops> & ChatOperations,
     ...(messages && { messages }),
     ...(mailbox && { mailbox: { ...mailbox } }),
+    ...(supervise && { supervise: { ...supervise } }),
     ...(schedules && { schedules: toSchedules(name, all, schedules) }),
     ...(expireMs !== undefined && { expireMs }),
     tools,
