@@ -24,9 +24,9 @@ import {
   holdTurn,
   isOfUnknownTurn,
   renewRun,
+  noteStop,
   restartTurn,
   applyStart,
-  stopActor,
 } from "./turns.ts";
 import { applyAnswer, beginWait, applyExpiry } from "./waits.ts";
 
@@ -122,8 +122,8 @@ const FOLDS: { readonly [Type in keyof SentFields]: (draft: ViewDraft, event: Se
   RequestContinued: holdTurn,
   RequestCanceling: cleanTurn,
   RequestRestarted: restartTurn,
-  ActorStopped: stopActor,
-  ActorResumed: stopActor,
+  ActorStopped: noteStop,
+  ActorResumed: noteStop,
   Sleeping: beginSleep,
   StateChanged: changeState,
   MessageReceived: receive,

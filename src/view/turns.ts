@@ -134,7 +134,7 @@ export function restartTurn(draft: ViewDraft, event: SentEventOf<"RequestRestart
 }
 
 /** Notes that the actor of the run takes no requests, or that it takes them again. */
-export function stopActor(
+export function noteStop(
   draft: ViewDraft,
   event: SentEventOf<"ActorStopped"> | SentEventOf<"ActorResumed">,
 ): void {

@@ -151,6 +151,8 @@ test("every route is called by the generated client, and every answer fits the d
   expect(tried.error?.code).toBe("conflict");
   const ended = await server.POST("/runs/{run_id}/end", { params: { path: fork } });
   expect(ended.error?.code).toBe("conflict");
+  const resumed = await server.POST("/runs/{run_id}/resume", { params: { path: fork } });
+  expect(resumed.error?.code).toBe("conflict");
   expect((await server.GET("/dead-letters")).data).toEqual([]);
   const letter = { ...fork, request_id: "never-told" };
   const again = await server.POST("/runs/{run_id}/dead-letters/{request_id}", { params: { path: letter } });

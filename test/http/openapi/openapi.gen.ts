@@ -180,6 +180,25 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/runs/{run_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has the actor of a run take requests again that its supervisor has stopped. */
+        post: operations["postRunsByRunIdResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/erase": {
         parameters: {
             query?: never;
@@ -486,7 +505,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Request: components["schemas"]["ChatRequest"] | components["schemas"]["OperationRequest"] | components["schemas"]["Message"] | components["schemas"]["ConfigureRequest"] | components["schemas"]["CancelRequest"] | components["schemas"]["ResumeWithInput"];
-        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["RequestCanceling"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
+        Event: components["schemas"]["RequestStarted"] | components["schemas"]["WaitForInput"] | components["schemas"]["WaitExpired"] | components["schemas"]["ResumeWithInputEvent"] | components["schemas"]["CancelRequestEvent"] | components["schemas"]["MessageReceived"] | components["schemas"]["TextOutput"] | components["schemas"]["ToolCall"] | components["schemas"]["ToolResult"] | components["schemas"]["ToolError"] | components["schemas"]["ToolTextOutput"] | components["schemas"]["CompletionCall"] | components["schemas"]["CompletionResult"] | components["schemas"]["CompletionRetry"] | components["schemas"]["ReasoningOutput"] | components["schemas"]["ArtifactGenerated"] | components["schemas"]["ArtifactUploaded"] | components["schemas"]["StateChanged"] | components["schemas"]["Sleeping"] | components["schemas"]["RequestHeld"] | components["schemas"]["RequestContinued"] | components["schemas"]["RequestCanceling"] | components["schemas"]["RequestRestarted"] | components["schemas"]["ActorStopped"] | components["schemas"]["ActorResumed"] | components["schemas"]["Custom"] | components["schemas"]["RunCreated"] | components["schemas"]["Renewed"] | components["schemas"]["RequestCompleted"];
         ChatRequest: {
             /** @constant */
             type: "ChatRequest";
@@ -846,6 +865,13 @@ export interface components {
             /** Format: date-time */
             expires_at?: string;
             retry_of?: string;
+            supervise?: {
+                attempts: number;
+                within_ms?: number;
+                backoff_ms: number;
+                /** @enum {string} */
+                then: "escalate" | "stop";
+            };
             /** @constant */
             provider_executed?: true;
         };
@@ -900,7 +926,7 @@ export interface components {
             function_name: string;
             content: string;
             /** @enum {string} */
-            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock" | "not_accepted" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+            code: "tool_error" | "invalid_input" | "interrupted" | "canceled" | "timeout" | "overloaded" | "unavailable" | "gone" | "too_large" | "too_deep" | "would_deadlock" | "not_accepted" | "stopped" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
             tool_call_id: string;
             /** @constant */
             provider_executed?: true;
@@ -1201,8 +1227,79 @@ export interface components {
             finish_reason: "canceled" | "error";
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
+            };
+        };
+        RequestRestarted: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "RequestRestarted";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            error: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                message: string;
+            };
+            restart: number;
+            /** Format: date-time */
+            until?: string;
+        };
+        ActorStopped: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ActorStopped";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            error: {
+                /** @enum {string} */
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                message: string;
+            };
+        };
+        ActorResumed: {
+            id: number;
+            run_id: string;
+            request_id: string;
+            agent: string;
+            /** @constant */
+            type: "ActorResumed";
+            /** @constant */
+            role: "system";
+            depth: number;
+            /** Format: date-time */
+            ts: string;
+            parent_call_id?: string;
+            forked_from?: {
+                run_id: string;
+                id: number;
+            };
+            by?: {
+                id: string;
+                name?: string;
             };
         };
         Custom: {
@@ -1297,7 +1394,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             usage?: {
@@ -1339,7 +1436,7 @@ export interface components {
             output: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             usage?: {
@@ -1445,7 +1542,7 @@ export interface components {
             output?: unknown;
             error?: {
                 /** @enum {string} */
-                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                code: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 message: string;
             };
             request_keys?: {
@@ -1538,7 +1635,7 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 canceling?: {
                     /** Format: date-time */
                     since: string;
@@ -1551,6 +1648,10 @@ export interface components {
                     expected?: string;
                     found?: string;
                     at?: string;
+                    /** Format: date-time */
+                    since: string;
+                };
+                stopped?: {
                     /** Format: date-time */
                     since: string;
                 };
@@ -1596,7 +1697,7 @@ export interface components {
                 /** @enum {string} */
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
-                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 canceling?: {
                     /** Format: date-time */
                     since: string;
@@ -1609,6 +1710,10 @@ export interface components {
                     expected?: string;
                     found?: string;
                     at?: string;
+                    /** Format: date-time */
+                    since: string;
+                };
+                stopped?: {
                     /** Format: date-time */
                     since: string;
                 };
@@ -1644,7 +1749,7 @@ export interface components {
             title: string;
             status: number;
             /** @enum {string} */
-            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "not_accepted" | "internal" | "unavailable" | "timeout" | "insufficient_storage";
+            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "not_accepted" | "stopped" | "internal" | "unavailable" | "timeout" | "insufficient_storage";
             detail: string;
             hint?: string;
             errors?: {
@@ -1947,6 +2052,27 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["RequestCompleted"];
                 };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postRunsByRunIdResume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             "4XX": components["responses"]["Refusal"];
             "5XX": components["responses"]["Refusal"];
