@@ -15,7 +15,7 @@ interface Work {
 }
 
 /** A program: work under one supervision, one after the other; a stopped actor is resumed before the next. */
-export interface Program {
+interface Program {
   readonly seed: number;
   readonly supervise: Supervision;
   readonly works: readonly Work[];
@@ -96,7 +96,7 @@ function createAgents(supervise: Supervision, tries: Tries): readonly Agent[] {
 }
 
 /** Runs a program to its end, with deaths at some commits. Returns what is not as its strategy says. */
-export async function runProgram(
+async function runProgram(
   program: Program,
 ): Promise<{ readonly faults: readonly string[]; readonly commits: number }> {
   const { supervise, works, passive, commitFaults = [] } = program;
@@ -237,7 +237,7 @@ async function read(host: TestHost, agent: string, operation: string, key: strin
 }
 
 /** A program of random work. */
-export function createProgram(seed: number): Program {
+function createProgram(seed: number): Program {
   let state = seed * 2_654_435_761;
   const pick = (count: number): number => {
     state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 374_761_393) >>> 0;
