@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { SkippedReporter } from "./test/machine/skipped-reporter.ts";
 import { SlowFirst } from "./test/machine/slow-first.ts";
+import { tags } from "./test/machine/tags.ts";
 
 export default defineConfig({
   resolve: { conditions: ["troupe-source"] },
@@ -24,6 +25,7 @@ export default defineConfig({
     // The tests wait for servers half of the time, so two files more than there are cores run at once.
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: SlowFirst },
+    tags,
     // Far more than any test takes, so that a loaded machine fails no test.
     testTimeout: 300_000,
     hookTimeout: 300_000,

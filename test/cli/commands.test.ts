@@ -48,31 +48,42 @@ describe("call", () => {
     expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", output: { value: 3 } });
   });
 
-  test("leaves a question open without a terminal, and another command answers it", async () => {
-    const asked = await run(["call", "--request-id", "pay-1", "payments", "pay", '{"to":"bob","amount":3}']);
-    expect(asked).toMatchObject({ code: 4, stdout: "" });
-    expect(asked.stderr).toContain("pay-1 waits for an answer: Pay 3 to bob?");
-    expect(asked.stderr).toContain("troupe resume pay-1 approved=…");
+  test(
+    "leaves a question open without a terminal, and another command answers it",
+    { tags: "long" },
+    async () => {
+      const asked = await run([
+        "call",
+        "--request-id",
+        "pay-1",
+        "payments",
+        "pay",
+        '{"to":"bob","amount":3}',
+      ]);
+      expect(asked).toMatchObject({ code: 4, stdout: "" });
+      expect(asked.stderr).toContain("pay-1 waits for an answer: Pay 3 to bob?");
+      expect(asked.stderr).toContain("troupe resume pay-1 approved=…");
 
-    expect((await run(["waits"])).stdout).toMatch(/^pay-1 +payments .*approved: Pay 3 to bob\?$/m);
-    const other = await run(["resume", "pay-1", "--wait", "99", "approved=true"]);
-    expect(other).toMatchObject({ code: 1, stdout: "" });
-    expect(other.stderr).toContain("pay-1 has no open question 99\n  --wait 2  Pay 3 to bob?");
-    expect(await run(["resume", "pay-1", "approved=maybe"])).toMatchObject({ code: 2, stdout: "" });
-    expect(await run(["resume", "pay-1", "approved=true"])).toMatchObject({
-      code: 0,
-      stdout: '{"receipt":"bob:3"}\n',
-    });
-    expect(await run(["waits"])).toEqual({ code: 0, stdout: "", stderr: "no question is open\n" });
-    expect(await run(["runs", "-q", "nothing like it"])).toEqual({
-      code: 0,
-      stdout: "",
-      stderr: "no run fits\n",
-    });
-    expect((await run(["events", "pay-1", "--tree"])).stdout).toContain("? Pay 3 to bob?  answered");
-  });
+      expect((await run(["waits"])).stdout).toMatch(/^pay-1 +payments .*approved: Pay 3 to bob\?$/m);
+      const other = await run(["resume", "pay-1", "--wait", "99", "approved=true"]);
+      expect(other).toMatchObject({ code: 1, stdout: "" });
+      expect(other.stderr).toContain("pay-1 has no open question 99\n  --wait 2  Pay 3 to bob?");
+      expect(await run(["resume", "pay-1", "approved=maybe"])).toMatchObject({ code: 2, stdout: "" });
+      expect(await run(["resume", "pay-1", "approved=true"])).toMatchObject({
+        code: 0,
+        stdout: '{"receipt":"bob:3"}\n',
+      });
+      expect(await run(["waits"])).toEqual({ code: 0, stdout: "", stderr: "no question is open\n" });
+      expect(await run(["runs", "-q", "nothing like it"])).toEqual({
+        code: 0,
+        stdout: "",
+        stderr: "no run fits\n",
+      });
+      expect((await run(["events", "pay-1", "--tree"])).stdout).toContain("? Pay 3 to bob?  answered");
+    },
+  );
 
-  test("says what is wrong with a call and how to mend it", async () => {
+  test("says what is wrong with a call and how to mend it", { tags: "long" }, async () => {
     const cases: readonly (readonly [args: readonly string[], code: number, ...texts: readonly string[]])[] =
       [
         [["call", "payment", "pay"], 66, "there is no agent payment", "did you mean payments?"],
@@ -134,7 +145,7 @@ describe("call", () => {
     expect(stderr.match(/expected number/g)).toHaveLength(1);
   });
 
-  test("a cancel says whether the request had ended before", async () => {
+  test("a cancel says whether the request had ended before", { tags: "long" }, async () => {
     await run(["call", "--request-id", "ended-1", "echo", "repeat", '{"text":"ho","times":1}']);
     const ended = await run(["cancel", "ended-1"]);
     expect(ended).toMatchObject({ code: 0, stdout: "", stderr: "ended-1 had already ended: success\n" });
@@ -157,7 +168,7 @@ describe("a terminal", () => {
     expect(await terminal.exited).toBe(0);
   });
 
-  test("leaves the turn running with Ctrl-C", async ({ skip }) => {
+  test("leaves the turn running with Ctrl-C", { tags: "long" }, async ({ skip }) => {
     if (!hasScript) skipWithoutScript(skip);
     const terminal = startTerminal([
       "call",
@@ -180,23 +191,27 @@ describe("a terminal", () => {
     expect(ended.stdout.trim().split("\n").at(-1)).toContain('"finish_reason":"canceled"');
   });
 
-  test("shows a file that is a text, and says how to download another one", async ({ skip }) => {
-    if (!hasScript) skipWithoutScript(skip);
-    const files = createClient(url);
-    const data = "\u001b[31mDear Ada\n";
-    const letter = await files.upload({ name: "letter.txt", mimeType: "text/plain", data });
-    const text = startTerminal(["artifact", letter.artifactId]);
-    await text.match(/^\uFFFD\[31mDear Ada\r?$/m);
-    expect(await text.exited).toBe(0);
+  test(
+    "shows a file that is a text, and says how to download another one",
+    { tags: "long" },
+    async ({ skip }) => {
+      if (!hasScript) skipWithoutScript(skip);
+      const files = createClient(url);
+      const data = "\u001b[31mDear Ada\n";
+      const letter = await files.upload({ name: "letter.txt", mimeType: "text/plain", data });
+      const text = startTerminal(["artifact", letter.artifactId]);
+      await text.match(/^\uFFFD\[31mDear Ada\r?$/m);
+      expect(await text.exited).toBe(0);
 
-    const photo = await files.upload({ name: "photo.png", mimeType: "image/png", data: "\u0089PNG" });
-    const image = startTerminal(["artifact", photo.artifactId]);
-    expect(await image.exited).toBe(2);
-    await image.match(/is not a text.*\s+its type is image\/png\r?\n/);
-    await image.match(new RegExp(`^troupe artifact ${photo.artifactId} -o FILE`, "m"));
-    expect(image.output()).not.toContain("PNG");
-    expect((await run(["artifact", photo.artifactId])).stdout).toBe("\u0089PNG");
-  });
+      const photo = await files.upload({ name: "photo.png", mimeType: "image/png", data: "\u0089PNG" });
+      const image = startTerminal(["artifact", photo.artifactId]);
+      expect(await image.exited).toBe(2);
+      await image.match(/is not a text.*\s+its type is image\/png\r?\n/);
+      await image.match(new RegExp(`^troupe artifact ${photo.artifactId} -o FILE`, "m"));
+      expect(image.output()).not.toContain("PNG");
+      expect((await run(["artifact", photo.artifactId])).stdout).toBe("\u0089PNG");
+    },
+  );
 
   test("has no conversation under one request id", async ({ skip }) => {
     if (!hasScript) skipWithoutScript(skip);
@@ -229,7 +244,7 @@ describe("chat", () => {
     expect(await run(["chat", "echo"])).toMatchObject({ code: 2 });
   });
 
-  test("ends the line of a text whose turn fails", async () => {
+  test("ends the line of a text whose turn fails", { tags: "long" }, async () => {
     const failing = agentSaying("half").replace("; }", "; throw new Error('no more'); }");
     const project = await createProject({ "agents/speaker.ts": failing });
     const server = startCommand(["serve", "--port=0"], { cwd: project });
@@ -252,7 +267,7 @@ describe("resume", () => {
 });
 
 describe("options before the command", () => {
-  test("mean what they mean behind it", async () => {
+  test("mean what they mean behind it", { tags: "long" }, async () => {
     const nowhere = { TROUPE_URL: "http://127.0.0.1:9" };
     for (const args of [
       ["--url", url, "agents"],
@@ -272,7 +287,7 @@ describe("options before the command", () => {
     expect(called.stdout).toContain('"request_id":"early-1"');
   });
 
-  test("are refused by a command that does not have them", async () => {
+  test("are refused by a command that does not have them", { tags: "long" }, async () => {
     const refused = await run(["--json", "fork", "run_1"]);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("unknown option '--json'");
@@ -282,7 +297,7 @@ describe("options before the command", () => {
 });
 
 describe("runs, events and files", () => {
-  test("are listed, shown as a tree, forked, downloaded and removed", async () => {
+  test("are listed, shown as a tree, forked, downloaded and removed", { tags: "long" }, async () => {
     await run(["chat", "team", "the moon"]);
     const listed = await run(["runs", "--json", "--agent", "team"]);
     const { run_id: id } = JSON.parse(listed.stdout) as { readonly run_id: string };
@@ -325,45 +340,53 @@ describe("runs, events and files", () => {
     expect((await readFile(join(cwd, "moon.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
   });
 
-  test("are listed from as many pages as needed, also if a page of a search is empty", async () => {
-    const row = (id: string): object => ({
-      run_id: id,
-      agent: "fiend",
-      status: "idle",
-      turns: 1,
-      updated_at: "2026-01-01T00:00:00.000Z",
-      initial_input: "hello",
-      queued: 0,
-    });
-    const pages = [[row("run_1")], [], [row("run_2")], [row("run_3")]];
-    await using far = await startHostile({
-      runs(response, request) {
-        const at = Number(new URL(request.url ?? "", "http://localhost").searchParams.get("cursor"));
-        response.setHeader("link", `</runs?q=hello&cursor=${at + 1}>; rel="next"`);
-        json(pages[at])(response, request);
-      },
-    });
-    const { stdout } = await run(["runs", "-q", "hello", "--limit", "2", "--json"], "", {
-      TROUPE_URL: far.url,
-    });
-    expect(stdout.match(/run_\d/g)).toEqual(["run_1", "run_2"]);
-  });
+  test(
+    "are listed from as many pages as needed, also if a page of a search is empty",
+    { tags: "long" },
+    async () => {
+      const row = (id: string): object => ({
+        run_id: id,
+        agent: "fiend",
+        status: "idle",
+        turns: 1,
+        updated_at: "2026-01-01T00:00:00.000Z",
+        initial_input: "hello",
+        queued: 0,
+      });
+      const pages = [[row("run_1")], [], [row("run_2")], [row("run_3")]];
+      await using far = await startHostile({
+        runs(response, request) {
+          const at = Number(new URL(request.url ?? "", "http://localhost").searchParams.get("cursor"));
+          response.setHeader("link", `</runs?q=hello&cursor=${at + 1}>; rel="next"`);
+          json(pages[at])(response, request);
+        },
+      });
+      const { stdout } = await run(["runs", "-q", "hello", "--limit", "2", "--json"], "", {
+        TROUPE_URL: far.url,
+      });
+      expect(stdout.match(/run_\d/g)).toEqual(["run_1", "run_2"]);
+    },
+  );
 
-  test("are watched: each run is printed again when it changes, and when it is removed", async () => {
-    await run(["chat", "echo", "before"]);
-    const watching = startCommand(["runs", "--watch", "--url", url], { cwd });
-    await watching.match(/run_[\w-]+ +echo .* before\n/);
-    await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":3}']);
-    const [, id = ""] = await watching.match(/(run_[\w-]+) +payments +waiting .*eve/);
-    await run(["resume", "pay-2", "approved=true"]);
-    await watching.match(new RegExp(`${id} +payments +success .*eve`));
-    await run(["remove", id]);
-    await watching.match(new RegExp(`${id} +removed`));
-    watching.kill("SIGINT");
-    expect(await watching.exited).toBe("SIGINT");
-  });
+  test(
+    "are watched: each run is printed again when it changes, and when it is removed",
+    { tags: "long" },
+    async () => {
+      await run(["chat", "echo", "before"]);
+      const watching = startCommand(["runs", "--watch", "--url", url], { cwd });
+      await watching.match(/run_[\w-]+ +echo .* before\n/);
+      await run(["call", "--request-id", "pay-2", "payments", "pay", '{"to":"eve","amount":3}']);
+      const [, id = ""] = await watching.match(/(run_[\w-]+) +payments +waiting .*eve/);
+      await run(["resume", "pay-2", "approved=true"]);
+      await watching.match(new RegExp(`${id} +payments +success .*eve`));
+      await run(["remove", id]);
+      await watching.match(new RegExp(`${id} +removed`));
+      watching.kill("SIGINT");
+      expect(await watching.exited).toBe("SIGINT");
+    },
+  );
 
-  test("are watched only of one agent", async () => {
+  test("are watched only of one agent", { tags: "long" }, async () => {
     const watching = startCommand(["runs", "--watch", "--agent", "team", "--url", url], { cwd });
     await run(["chat", "echo", "not of the team"]);
     await run(["chat", "team", "the tides"]);
@@ -381,19 +404,26 @@ describe("runs, events and files", () => {
     }
   });
 
-  test("the events of a turn that runs are printed without a wait for its end", async () => {
-    startCommand(["chat", "--request-id", "far-1", "ticker", "2 600000"], { cwd, env: { TROUPE_URL: url } });
-    await expect.poll(async () => (await run(["events", "far-1"])).stdout).toMatch(/Sleeping/);
-    const { stdout: listed } = await run(["runs", "--json", "--agent", "ticker", "--status", "running"]);
-    const { run_id: id } = JSON.parse(listed) as { readonly run_id: string };
-    expect(await run(["events", id, "--tree"])).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^● ticker\.chat /) as string,
-    });
-    await run(["cancel", "far-1"]);
-  });
+  test(
+    "the events of a turn that runs are printed without a wait for its end",
+    { tags: "long" },
+    async () => {
+      startCommand(["chat", "--request-id", "far-1", "ticker", "2 600000"], {
+        cwd,
+        env: { TROUPE_URL: url },
+      });
+      await expect.poll(async () => (await run(["events", "far-1"])).stdout).toMatch(/Sleeping/);
+      const { stdout: listed } = await run(["runs", "--json", "--agent", "ticker", "--status", "running"]);
+      const { run_id: id } = JSON.parse(listed) as { readonly run_id: string };
+      expect(await run(["events", id, "--tree"])).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^● ticker\.chat /) as string,
+      });
+      await run(["cancel", "far-1"]);
+    },
+  );
 
-  test("a request is followed to its end over its question", async () => {
+  test("a request is followed to its end over its question", { tags: "long" }, async () => {
     await run(["call", "--request-id", "pay-3", "payments", "pay", '{"to":"eve","amount":5}']);
     const following = startCommand(["events", "pay-3", "--follow"], { cwd, env: { TROUPE_URL: url } });
     await following.match(/WaitForInput/);
@@ -403,7 +433,7 @@ describe("runs, events and files", () => {
   });
 });
 
-test("a command whose output is no longer read ends, and its turn continues", async () => {
+test("a command whose output is no longer read ends, and its turn continues", { tags: "long" }, async () => {
   const firstLine = async (line: string): Promise<string> => {
     const command = `"${process.execPath}" "${main}" ${line}`;
     const program = startProgram("bash", ["-c", `${command} | head -n 1; echo "code \${PIPESTATUS[0]}"`], {
@@ -426,7 +456,7 @@ test("a command whose output is no longer read ends, and its turn continues", as
 });
 
 describe("completion", () => {
-  test("knows commands, options, agents, operations, fields and ids", async () => {
+  test("knows commands, options, agents, operations, fields and ids", { tags: "long" }, async () => {
     const complete = async (...words: string[]): Promise<string[]> =>
       (await run(["complete", "--", ...words])).stdout.split("\n").filter((line) => line !== "");
     expect(await complete("ca")).toEqual(["call", "cancel"]);
@@ -448,7 +478,7 @@ describe("completion", () => {
     expect(given).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("of bash completes what is typed", async () => {
+  test("of bash completes what is typed", { tags: "long" }, async () => {
     const script = `troupe() { "${process.execPath}" "${main}" "$@"; }
 source <(troupe completion bash)
 COMP_WORDS=(troupe describe pay); COMP_CWORD=2; _troupe; echo "\${COMPREPLY[@]}"`;
@@ -484,13 +514,17 @@ describe("agents", () => {
 });
 
 describe("a server", () => {
-  test("is found by the note of the data directory, and named when it does not answer", async () => {
-    expect((await run(["agents"], "", { TROUPE_URL: "" })).code).toBe(0);
-    const gone = await run(["agents", "--url", "http://127.0.0.1:9999"]);
-    expect(gone).toMatchObject({ code: 69, stdout: "" });
-    expect(gone.stderr).toContain("no server answers at http://127.0.0.1:9999");
-    expect(gone.stderr).toContain("npx troupe dev");
-  });
+  test(
+    "is found by the note of the data directory, and named when it does not answer",
+    { tags: "long" },
+    async () => {
+      expect((await run(["agents"], "", { TROUPE_URL: "" })).code).toBe(0);
+      const gone = await run(["agents", "--url", "http://127.0.0.1:9999"]);
+      expect(gone).toMatchObject({ code: 69, stdout: "" });
+      expect(gone.stderr).toContain("no server answers at http://127.0.0.1:9999");
+      expect(gone.stderr).toContain("npx troupe dev");
+    },
+  );
 
   test.each(["runs --watch", "events run_1", "events run_1 --follow"])(
     "that does not answer ends troupe %s at once",
@@ -507,6 +541,7 @@ describe("a server", () => {
     ["runs --watch", /waiting/, "SIGINT"],
   ])(
     "that is killed and started again is named by troupe %s when it is gone and when it is back",
+    { tags: "long" },
     async (line, shown, end) => {
       const project = await createProject({});
       const address = await findFreeUrl();
@@ -536,7 +571,7 @@ describe("a server", () => {
     },
   );
 
-  test("that is killed during an answer changes nothing of it in a pipe", async () => {
+  test("that is killed during an answer changes nothing of it in a pipe", { tags: "long" }, async () => {
     const project = await createProject({ "agents/halting.ts": HALTING });
     await symlink(join(root, "node_modules/zod"), join(project, "node_modules/zod"));
     const address = await findFreeUrl();
@@ -564,7 +599,7 @@ describe("a server", () => {
     expect(await shown()).toBe("one two\n");
   });
 
-  test("that wants a token gets it from TROUPE_TOKEN", async () => {
+  test("that wants a token gets it from TROUPE_TOKEN", { tags: "long" }, async () => {
     const project = await createProject({});
     const agents = `--agents=${join(root, "agents")}`;
     const server = startCommand(["serve", "--port=0", agents], {

@@ -62,23 +62,27 @@ test("an agent file that imports a package that is not installed names the comma
   expect(file?.fix).toBe("npm install @scope/not-there");
 });
 
-test("a server with another token, and one that is not troupe, are told apart", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
-  const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: "right" } });
-  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
-  expect(messageOf((await runDoctor(cwd)).findings, "token")).toBe(`${url} requires a token`);
-  expect(messageOf((await runDoctor(cwd, [], { TROUPE_TOKEN: "wrong" })).findings, "token")).toContain(
-    "refuses",
-  );
-  expect((await runDoctor(cwd, [], { TROUPE_TOKEN: "right" })).code).toBe(0);
+test(
+  "a server with another token, and one that is not troupe, are told apart",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+    const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: "right" } });
+    const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+    expect(messageOf((await runDoctor(cwd)).findings, "token")).toBe(`${url} requires a token`);
+    expect(messageOf((await runDoctor(cwd, [], { TROUPE_TOKEN: "wrong" })).findings, "token")).toContain(
+      "refuses",
+    );
+    expect((await runDoctor(cwd, [], { TROUPE_TOKEN: "right" })).code).toBe(0);
 
-  const other = createServer((_, response) => void response.end("hello")).listen(0, "127.0.0.1");
-  onTestFinished(() => void other.close());
-  await once(other, "listening");
-  const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-  const { findings } = await runDoctor(cwd, ["--url", address]);
-  expect(messageOf(findings, "server")).toContain("something else than troupe");
-});
+    const other = createServer((_, response) => void response.end("hello")).listen(0, "127.0.0.1");
+    onTestFinished(() => void other.close());
+    await once(other, "listening");
+    const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { findings } = await runDoctor(cwd, ["--url", address]);
+    expect(messageOf(findings, "server")).toContain("something else than troupe");
+  },
+);
 
 test("held turns are named with their place, one finding for all of an agent that are held there", async () => {
   const clerk = createClerk();
@@ -100,24 +104,30 @@ test("held turns are named with their place, one finding for all of an agent tha
   expect(held[0]?.fix).toContain(`troupe runs end ${runId}`);
 });
 
-test("a log of a newer format, and a file that is no log, are faults of the data", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello"), "log.db": "" });
-  const database = new DatabaseSync(join(cwd, "log.db"));
-  database.exec("PRAGMA user_version = 999");
-  database.close();
-  const { findings } = await runDoctor(cwd, ["--data", "."]);
-  expect(messageOf(findings, "data")).toContain("format 999; this troupe reads");
+test(
+  "a log of a newer format, and a file that is no log, are faults of the data",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello"), "log.db": "" });
+    const database = new DatabaseSync(join(cwd, "log.db"));
+    database.exec("PRAGMA user_version = 999");
+    database.close();
+    const { findings } = await runDoctor(cwd, ["--data", "."]);
+    expect(messageOf(findings, "data")).toContain("format 999; this troupe reads");
 
-  const broken = await createProject({
-    "agents/speaker.ts": agentSaying("hello"),
-    "log.db": "x".repeat(9_000),
-  });
-  expect(messageOf((await runDoctor(broken, ["--data", "."])).findings, "data")).toContain("cannot be read");
+    const broken = await createProject({
+      "agents/speaker.ts": agentSaying("hello"),
+      "log.db": "x".repeat(9_000),
+    });
+    expect(messageOf((await runDoctor(broken, ["--data", "."])).findings, "data")).toContain(
+      "cannot be read",
+    );
 
-  const { code, findings: ofFile } = await runDoctor(broken, ["--data", "package.json"]);
-  expect(code).toBe(1);
-  expect(messageOf(ofFile, "data")).toBe("package.json cannot be read: it is not a directory");
-});
+    const { code, findings: ofFile } = await runDoctor(broken, ["--data", "package.json"]);
+    expect(code).toBe(1);
+    expect(messageOf(ofFile, "data")).toBe("package.json cannot be read: it is not a directory");
+  },
+);
 
 async function runDoctor(
   cwd: string,

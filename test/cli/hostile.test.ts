@@ -74,6 +74,7 @@ const COMMANDS: Readonly<Record<Ending, readonly string[]>> = {
 describe("a server that sends control characters in every text", () => {
   test.for(Object.entries(COMMANDS))(
     "steers the terminal with none of them when its requests end with %s",
+    { tags: "long" },
     async ([ending, lines], { skip }) => {
       if (!hasScript) skipWithoutScript(skip);
       await using server = await startPoisonous(ending as Ending);

@@ -6,10 +6,11 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { TEMPLATES } from "../../src/cli/init/templates.ts";
 import { startCommand } from "./command.ts";
+import { shortened } from "../machine/long.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-test.each(Object.keys(TEMPLATES))(
+test.each(shortened(Object.keys(TEMPLATES), 1))(
   "the %s project passes its own test and its type check, and serves its agent",
   async (template) => {
     const parent = await createFolder();

@@ -43,7 +43,7 @@ test("a key is made, shown once, used and revoked, and it survives a restart", a
   expect((await run(TOKEN, "keys", "revoke", "nothing"))[0]).toBe(66);
 });
 
-test("a configuration file says who may use the server besides", async () => {
+test("a configuration file says who may use the server besides", { tags: "long" }, async () => {
   const cwd = await createProject({
     "agents/speaker.ts": agentSaying("hello"),
     "troupe.config.ts": `import { trustedHeader } from "troupe/auth";
@@ -72,10 +72,13 @@ export const authenticate = trustedHeader({ user: "x-user", from: ["127.0.0.1"] 
   expect([await weak.exited, weak.output()]).toEqual([78, expect.stringContaining("has only 5 characters")]);
 });
 
-test("a configuration file names receivers of webhooks and takes messages of foreign senders", async () => {
-  const cwd = await createProject({
-    "agents/speaker.ts": agentSaying("hello"),
-    "troupe.config.ts": `import { webhook } from "troupe/webhooks";
+test(
+  "a configuration file names receivers of webhooks and takes messages of foreign senders",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({
+      "agents/speaker.ts": agentSaying("hello"),
+      "troupe.config.ts": `import { webhook } from "troupe/webhooks";
 export const webhooks = [
   { url: "https://127.0.0.1:1/hook", on: ["end"], name: "desk", secret: "whsec_${"A".repeat(44)}" },
 ];
@@ -87,17 +90,21 @@ export const adapters = [
     toRequest: ({ body }) => ({ id: body, operation: "chat", input: { input: body } }),
   }),
 ];`,
-  });
-  const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: TOKEN } });
-  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
-  await server.match(/webhooks +1 receiver/);
-  const send = async (signature: string): Promise<number> => {
-    const headers = { "x-signature": signature };
-    const answer = await fetch(`${url}/webhooks/sender`, { method: "POST", headers, body: "delivery" });
-    return answer.status;
-  };
-  expect(await send("wrong")).toBe(401);
-  expect(await send("right")).toBe(202);
-  const list = startCommand(["runs", "--agent", "webhook", "--json"], { cwd, env: { TROUPE_TOKEN: TOKEN } });
-  expect([await list.exited, list.output()]).toEqual([0, expect.stringContaining('"key":"desk"')]);
-});
+    });
+    const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: TOKEN } });
+    const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+    await server.match(/webhooks +1 receiver/);
+    const send = async (signature: string): Promise<number> => {
+      const headers = { "x-signature": signature };
+      const answer = await fetch(`${url}/webhooks/sender`, { method: "POST", headers, body: "delivery" });
+      return answer.status;
+    };
+    expect(await send("wrong")).toBe(401);
+    expect(await send("right")).toBe(202);
+    const list = startCommand(["runs", "--agent", "webhook", "--json"], {
+      cwd,
+      env: { TROUPE_TOKEN: TOKEN },
+    });
+    expect([await list.exited, list.output()]).toEqual([0, expect.stringContaining('"key":"desk"')]);
+  },
+);

@@ -57,7 +57,7 @@ test("a payment asked on one node is answered on another one after the first is 
   expect(events.output().match(/"type":"RequestCompleted"/g)).toHaveLength(1);
 });
 
-test("two nodes on one database work as the README shows", async ({ skip }) => {
+test("two nodes on one database work as the README shows", { tags: "long" }, async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const [block = ""] = findBlocks("README.md", "## Two nodes on one database", "sh");
   // As with the real npx, the server is a child of the command.
@@ -76,69 +76,84 @@ test("two nodes on one database work as the README shows", async ({ skip }) => {
   expect(said).toContain('"output":{"receipt":"eve:5"}');
 });
 
-test("a node that the others cannot have beside them is refused with a line that names the fix", async () => {
-  const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "a secret of nodes" });
-  const free = await findFreeUrl();
-  await writeFile(
-    join(nodes.cwd, "slow-clock.mjs"),
-    "const now = Date.now; Date.now = () => now() - 120_000;",
-  );
-  const wrong: readonly (readonly [
-    options: readonly string[],
-    env: Readonly<Record<string, string>>,
-    line: RegExp,
-  ])[] = [
-    [
-      [`--cluster=${free}`],
-      { TROUPE_CLUSTER_SECRET: "another secret of nodes" },
-      /refuses the messages of this node: its secret differs\ngive all nodes the same secret/,
-    ],
-    [
-      [`--cluster=${free}`],
-      { TROUPE_CLUSTER_SECRET: "fifteen letters" },
-      /the secret of the nodes has only 15 characters\ngive all nodes the same 16 or more random characters/,
-    ],
-    [[`--cluster=${nodes[0]?.address}`], {}, /cannot listen on .*\n.*choose another port/],
-    [["--cluster=nowhere"], {}, /nowhere is not the address of a node\nwrite http:\/\/HOST:PORT/],
-    [
-      ["--cluster=https://127.0.0.1:1"],
-      { TROUPE_CLUSTER_SECRET: "" },
-      /is not the address of a node\nwrite http:\/\/HOST:PORT/,
-    ],
-    [["--cluster=http://0.0.0.0:9"], {}, /other nodes cannot reach this one at .*\nwrite http:\/\/HOST:PORT/],
-    [["--cluster=http://127.0.0.1:0"], {}, /other nodes cannot reach this one at .*\nwrite http:/],
-    [["--cluster=http://192.0.2.1:9"], {}, /cannot listen on .*: EADDRNOTAVAIL\ngive an address of this/],
-    [
-      [`--cluster=${free}`],
-      { NODE_OPTIONS: `--import=${nodes.cwd}/slow-clock.mjs` },
-      /refuses the messages of this node: its clock is 1\d\d s ahead of that of this one\nset the clocks/,
-    ],
-    [
-      ["--cluster=http://0.0.0.0:9"],
-      { TROUPE_CLUSTER_SECRET: "" },
-      /need a secret.*\ngive all nodes the same secret \(TROUPE_CLUSTER_SECRET\)/,
-    ],
-    [[`--cluster=${free}`, "--single"], {}, /--single is for one node, --cluster for several/],
-    [[], {}, /another node has the log in this database open/],
-    [[`--cluster=${free}`], { TROUPE_LOG: "" }, /--cluster needs a database that the nodes share\nuse --log/],
-  ];
-  for (const [options, env, line] of wrong) {
-    const server = startCommand(["serve", "--port=0", ...options], {
-      cwd: nodes.cwd,
-      env: { ...nodes.env, TROUPE_CLUSTER_SECRET: "a secret of nodes", ...env },
-    });
-    expect([69, 78]).toContain(await server.exited);
-    expect(server.output()).toMatch(line);
-    expect(server.output()).not.toMatch(/^ +at /m);
-  }
-  // A node that is dead, or did not start, is of no interest to the next one.
-  nodes[0]?.server.kill("SIGKILL");
-  await nodes[0]?.server.exited;
-  await askUntil(nodes.env["TROUPE_LOG"] ?? "", "SELECT max(beat) < now() - interval '2 s' FROM troupe.node");
-  const next = startCommand(["serve", "--port=0", `--cluster=${await findFreeUrl()}`], nodes);
-  await next.match(/other nodes/);
-  expect(next.output()).not.toContain("does not answer");
-});
+test(
+  "a node that the others cannot have beside them is refused with a line that names the fix",
+  { tags: "long" },
+  async () => {
+    const nodes = await startNodes(1, { TROUPE_CLUSTER_SECRET: "a secret of nodes" });
+    const free = await findFreeUrl();
+    await writeFile(
+      join(nodes.cwd, "slow-clock.mjs"),
+      "const now = Date.now; Date.now = () => now() - 120_000;",
+    );
+    const wrong: readonly (readonly [
+      options: readonly string[],
+      env: Readonly<Record<string, string>>,
+      line: RegExp,
+    ])[] = [
+      [
+        [`--cluster=${free}`],
+        { TROUPE_CLUSTER_SECRET: "another secret of nodes" },
+        /refuses the messages of this node: its secret differs\ngive all nodes the same secret/,
+      ],
+      [
+        [`--cluster=${free}`],
+        { TROUPE_CLUSTER_SECRET: "fifteen letters" },
+        /the secret of the nodes has only 15 characters\ngive all nodes the same 16 or more random characters/,
+      ],
+      [[`--cluster=${nodes[0]?.address}`], {}, /cannot listen on .*\n.*choose another port/],
+      [["--cluster=nowhere"], {}, /nowhere is not the address of a node\nwrite http:\/\/HOST:PORT/],
+      [
+        ["--cluster=https://127.0.0.1:1"],
+        { TROUPE_CLUSTER_SECRET: "" },
+        /is not the address of a node\nwrite http:\/\/HOST:PORT/,
+      ],
+      [
+        ["--cluster=http://0.0.0.0:9"],
+        {},
+        /other nodes cannot reach this one at .*\nwrite http:\/\/HOST:PORT/,
+      ],
+      [["--cluster=http://127.0.0.1:0"], {}, /other nodes cannot reach this one at .*\nwrite http:/],
+      [["--cluster=http://192.0.2.1:9"], {}, /cannot listen on .*: EADDRNOTAVAIL\ngive an address of this/],
+      [
+        [`--cluster=${free}`],
+        { NODE_OPTIONS: `--import=${nodes.cwd}/slow-clock.mjs` },
+        /refuses the messages of this node: its clock is 1\d\d s ahead of that of this one\nset the clocks/,
+      ],
+      [
+        ["--cluster=http://0.0.0.0:9"],
+        { TROUPE_CLUSTER_SECRET: "" },
+        /need a secret.*\ngive all nodes the same secret \(TROUPE_CLUSTER_SECRET\)/,
+      ],
+      [[`--cluster=${free}`, "--single"], {}, /--single is for one node, --cluster for several/],
+      [[], {}, /another node has the log in this database open/],
+      [
+        [`--cluster=${free}`],
+        { TROUPE_LOG: "" },
+        /--cluster needs a database that the nodes share\nuse --log/,
+      ],
+    ];
+    for (const [options, env, line] of wrong) {
+      const server = startCommand(["serve", "--port=0", ...options], {
+        cwd: nodes.cwd,
+        env: { ...nodes.env, TROUPE_CLUSTER_SECRET: "a secret of nodes", ...env },
+      });
+      expect([69, 78]).toContain(await server.exited);
+      expect(server.output()).toMatch(line);
+      expect(server.output()).not.toMatch(/^ +at /m);
+    }
+    // A node that is dead, or did not start, is of no interest to the next one.
+    nodes[0]?.server.kill("SIGKILL");
+    await nodes[0]?.server.exited;
+    await askUntil(
+      nodes.env["TROUPE_LOG"] ?? "",
+      "SELECT max(beat) < now() - interval '2 s' FROM troupe.node",
+    );
+    const next = startCommand(["serve", "--port=0", `--cluster=${await findFreeUrl()}`], nodes);
+    await next.match(/other nodes/);
+    expect(next.output()).not.toContain("does not answer");
+  },
+);
 
 interface Node {
   readonly server: RunningCommand;

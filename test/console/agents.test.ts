@@ -57,42 +57,44 @@ test("an agent is shown with its tools, the agents it works with, and those that
   await tools.getByText("address").first().waitFor();
 });
 
-test("Enter on a button of the form does not send, and JSON is sent once and never dropped", async ({
-  skip,
-}) => {
-  await using tab = await open(skip, `${server.url}/#/agents/clerk`);
-  const { page } = tab;
-  let sent = 0;
-  const held = Promise.withResolvers<void>();
-  await page.route("**/process", async (route) => {
-    sent += 1;
-    await held.promise;
-    await route.continue();
-  });
-  await page.getByLabel("Message to clerk").fill("not yet");
-  await page.getByRole("button", { name: "curl" }).press("Enter");
-  await page.getByRole("status").filter({ hasText: /cop/i }).waitFor();
-  expect(sent).toBe(0);
+test(
+  "Enter on a button of the form does not send, and JSON is sent once and never dropped",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/agents/clerk`);
+    const { page } = tab;
+    let sent = 0;
+    const held = Promise.withResolvers<void>();
+    await page.route("**/process", async (route) => {
+      sent += 1;
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByLabel("Message to clerk").fill("not yet");
+    await page.getByRole("button", { name: "curl" }).press("Enter");
+    await page.getByRole("status").filter({ hasText: /cop/i }).waitFor();
+    expect(sent).toBe(0);
 
-  await page.evaluate('location.hash = "#/agents/payments?operation=pay"');
-  await page.getByRole("button", { name: "as JSON" }).click();
-  const json = page.getByLabel("Input as JSON");
-  await json.fill('{"to": "eve", ');
-  await page.getByRole("button", { name: "as a form" }).click();
-  await page.getByText("is not JSON").waitFor();
-  expect(await json.inputValue()).toBe('{"to": "eve", ');
-  await json.fill('{"to": "eve", "amount": 5}');
-  await settle(page.getByRole("button", { name: "Send" }));
-  await json.press("Control+Enter");
-  await page.keyboard.press("Control+Enter");
-  await page.keyboard.press("Control+Enter");
-  await expect.poll(() => sent).toBe(1);
-  held.resolve();
-  await page.getByRole("button", { name: "Yes" }).waitFor();
-  expect(sent).toBe(1);
-});
+    await page.evaluate('location.hash = "#/agents/payments?operation=pay"');
+    await page.getByRole("button", { name: "as JSON" }).click();
+    const json = page.getByLabel("Input as JSON");
+    await json.fill('{"to": "eve", ');
+    await page.getByRole("button", { name: "as a form" }).click();
+    await page.getByText("is not JSON").waitFor();
+    expect(await json.inputValue()).toBe('{"to": "eve", ');
+    await json.fill('{"to": "eve", "amount": 5}');
+    await settle(page.getByRole("button", { name: "Send" }));
+    await json.press("Control+Enter");
+    await page.keyboard.press("Control+Enter");
+    await page.keyboard.press("Control+Enter");
+    await expect.poll(() => sent).toBe(1);
+    held.resolve();
+    await page.getByRole("button", { name: "Yes" }).waitFor();
+    expect(sent).toBe(1);
+  },
+);
 
-test("an operation that only reads shows its answer, and no run", async ({ skip }) => {
+test("an operation that only reads shows its answer, and no run", { tags: "long" }, async ({ skip }) => {
   await using tab = await open(skip, `${server.url}/#/agents/clerk?operation=open_letters`);
   const { page } = tab;
   await page.getByLabel("box").fill("red");

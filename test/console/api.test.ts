@@ -38,25 +38,29 @@ test("a route is found, tried and shown with its answer; its schemas are links",
   await page.getByRole("region", { name: "Problem" }).getByText("detail").first().waitFor();
 });
 
-test("a refusal is shown as it was sent, and a stream as it comes, until it is ended", async ({ skip }) => {
-  await using tab = await open(skip, `${server.url}/#/api?route=getRunsByRunId`, { expected: /404/ });
-  const { page } = tab;
-  await press(page.getByRole("button", { name: "Send" }));
-  await page.getByText("run_id is required.").waitFor();
-  await page.getByRole("textbox", { name: "run_id" }).fill("run_unknown");
-  await press(page.getByRole("button", { name: "Send" }));
-  const answer = page.getByRole("region", { name: "Answer" });
-  await answer.getByText("404 Not Found").waitFor();
-  await answer.getByText("not_found").waitFor();
+test(
+  "a refusal is shown as it was sent, and a stream as it comes, until it is ended",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/api?route=getRunsByRunId`, { expected: /404/ });
+    const { page } = tab;
+    await press(page.getByRole("button", { name: "Send" }));
+    await page.getByText("run_id is required.").waitFor();
+    await page.getByRole("textbox", { name: "run_id" }).fill("run_unknown");
+    await press(page.getByRole("button", { name: "Send" }));
+    const answer = page.getByRole("region", { name: "Answer" });
+    await answer.getByText("404 Not Found").waitFor();
+    await answer.getByText("not_found").waitFor();
 
-  await page.evaluate('location.hash = "#/api?route=getRuns"');
-  await page.getByText("more parameters").click();
-  await page.getByLabel("stream").selectOption("true");
-  await press(page.getByRole("button", { name: "Send" }));
-  await answer.getByText("text/event-stream").waitFor();
-  await server.start("echo", "seen in the stream", { wait: "completed" });
-  await answer.getByText("seen in the stream").first().waitFor();
-  await press(page.getByRole("button", { name: "End", exact: true }));
-  await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
-  expect(await answer.getByText("seen in the stream").count()).toBeGreaterThan(0);
-});
+    await page.evaluate('location.hash = "#/api?route=getRuns"');
+    await page.getByText("more parameters").click();
+    await page.getByLabel("stream").selectOption("true");
+    await press(page.getByRole("button", { name: "Send" }));
+    await answer.getByText("text/event-stream").waitFor();
+    await server.start("echo", "seen in the stream", { wait: "completed" });
+    await answer.getByText("seen in the stream").first().waitFor();
+    await press(page.getByRole("button", { name: "End", exact: true }));
+    await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
+    expect(await answer.getByText("seen in the stream").count()).toBeGreaterThan(0);
+  },
+);

@@ -56,28 +56,30 @@ test("a question that another client answers stays until it is left, and Enter a
   await question.getByText(/^No longer asked/).waitFor();
 });
 
-test("after an answer nothing that acts has the focus, and the next question is not answered with it", async ({
-  skip,
-}) => {
-  const first = await server.start("payments", "pay 1 to ann", atRest);
-  const second = await server.start("payments", "pay 2 to eve", atRest);
-  await using tab = await open(skip, `${server.url}/#/inbox`);
-  const { page } = tab;
-  const yes = page.getByRole("region", { name: "Question" }).getByRole("button", { name: "Yes" });
-  await settle(yes);
-  await yes.focus();
-  await page.keyboard.press("Enter");
-  await page.keyboard.press("Enter");
-  await expect.poll(async () => (await server.runtime.status(first.request_id)).status).toBe("completed");
-  await page.getByText("1 open").waitFor();
-  await page.keyboard.press("Enter");
-  await page.keyboard.press("Space");
-  expect(await page.evaluate("document.activeElement.matches('button, input, textarea, select, a')")).toBe(
-    false,
-  );
-  expect((await server.runtime.status(second.request_id)).status).toBe("waiting");
-  await server.runtime.process("payments", { type: "CancelRequest", request_id: second.request_id });
-});
+test(
+  "after an answer nothing that acts has the focus, and the next question is not answered with it",
+  { tags: "long" },
+  async ({ skip }) => {
+    const first = await server.start("payments", "pay 1 to ann", atRest);
+    const second = await server.start("payments", "pay 2 to eve", atRest);
+    await using tab = await open(skip, `${server.url}/#/inbox`);
+    const { page } = tab;
+    const yes = page.getByRole("region", { name: "Question" }).getByRole("button", { name: "Yes" });
+    await settle(yes);
+    await yes.focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    await expect.poll(async () => (await server.runtime.status(first.request_id)).status).toBe("completed");
+    await page.getByText("1 open").waitFor();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Space");
+    expect(await page.evaluate("document.activeElement.matches('button, input, textarea, select, a')")).toBe(
+      false,
+    );
+    expect((await server.runtime.status(second.request_id)).status).toBe("waiting");
+    await server.runtime.process("payments", { type: "CancelRequest", request_id: second.request_id });
+  },
+);
 
 test("a button takes no click, Enter or Space in its first 500 ms, and says so", async ({ skip }) => {
   const { request_id: id, run_id: runId } = await server.start("payments", "pay 3 to bob", atRest);
@@ -116,93 +118,103 @@ test("a button takes no click, Enter or Space in its first 500 ms, and says so",
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
 });
 
-test("a second click on the spot of Stop does not try the turn again, which has moved there", async ({
-  skip,
-}) => {
-  const { run_id: runId, request_id: id } = await server.start("payments", "pay 6 to bob", atRest);
-  await using tab = await open(skip, "about:blank", { others: [server.url] });
-  const { page } = tab;
-  await page.clock.install();
-  await page.goto(`${server.url}/#/runs/${runId}`);
-  const stop = page.getByRole("button", { name: "Stop" });
-  await settle(stop);
-  const box = await stop.boundingBox();
-  if (box === null) throw new Error("Stop is not shown");
-  const spot = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-  await page.clock.pauseAt(Date.now() + 60_000);
-  let forks = 0;
-  page.on("request", (request) => {
-    if (request.url().endsWith("/fork")) forks += 1;
-  });
-  await page.mouse.click(spot.x, spot.y);
-  const onSpot = `document.elementFromPoint(${spot.x}, ${spot.y})?.textContent`;
-  await expect
-    .poll(async () => {
-      await page.clock.runFor(20);
-      return page.evaluate(onSpot);
-    })
-    .toBe("Try again");
-  await page.mouse.click(spot.x, spot.y);
-  await page.getByText("this has only just moved here").waitFor();
-  expect(forks).toBe(0);
-  await page.clock.runFor(600);
-  await page.mouse.click(spot.x, spot.y);
-  await expect.poll(() => forks).toBe(1);
-  expect((await server.runtime.status(id)).status).toBe("completed");
-});
+test(
+  "a second click on the spot of Stop does not try the turn again, which has moved there",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: runId, request_id: id } = await server.start("payments", "pay 6 to bob", atRest);
+    await using tab = await open(skip, "about:blank", { others: [server.url] });
+    const { page } = tab;
+    await page.clock.install();
+    await page.goto(`${server.url}/#/runs/${runId}`);
+    const stop = page.getByRole("button", { name: "Stop" });
+    await settle(stop);
+    const box = await stop.boundingBox();
+    if (box === null) throw new Error("Stop is not shown");
+    const spot = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    await page.clock.pauseAt(Date.now() + 60_000);
+    let forks = 0;
+    page.on("request", (request) => {
+      if (request.url().endsWith("/fork")) forks += 1;
+    });
+    await page.mouse.click(spot.x, spot.y);
+    const onSpot = `document.elementFromPoint(${spot.x}, ${spot.y})?.textContent`;
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(20);
+        return page.evaluate(onSpot);
+      })
+      .toBe("Try again");
+    await page.mouse.click(spot.x, spot.y);
+    await page.getByText("this has only just moved here").waitFor();
+    expect(forks).toBe(0);
+    await page.clock.runFor(600);
+    await page.mouse.click(spot.x, spot.y);
+    await expect.poll(() => forks).toBe(1);
+    expect((await server.runtime.status(id)).status).toBe("completed");
+  },
+);
 
-test("an answer that comes after that of another client is not lost without a word", async ({ skip }) => {
-  const { run_id: runId, request_id: id } = await server.start("payments", "pay 4 to bob", atRest);
-  await using tab = await open(skip, `${server.url}/#/runs/${runId}`, { expected: /409/ });
-  const { page } = tab;
-  await page.route("**/process", async (route) => {
-    await answer(id, false);
-    await route.continue();
-  });
-  await press(page.getByRole("button", { name: "Yes" }));
-  await page.getByText(/^Answered elsewhere at .+ Your answer was not taken: .+ different answer/).waitFor();
-  await page.getByRole("log").getByText("declined").waitFor();
-  expect((await server.runtime.status(id)).status).toBe("completed");
-});
+test(
+  "an answer that comes after that of another client is not lost without a word",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: runId, request_id: id } = await server.start("payments", "pay 4 to bob", atRest);
+    await using tab = await open(skip, `${server.url}/#/runs/${runId}`, { expected: /409/ });
+    const { page } = tab;
+    await page.route("**/process", async (route) => {
+      await answer(id, false);
+      await route.continue();
+    });
+    await press(page.getByRole("button", { name: "Yes" }));
+    await page
+      .getByText(/^Answered elsewhere at .+ Your answer was not taken: .+ different answer/)
+      .waitFor();
+    await page.getByRole("log").getByText("declined").waitFor();
+    expect((await server.runtime.status(id)).status).toBe("completed");
+  },
+);
 
-test("what is written is kept by question, run and agent, also when its place is left and loaded again", async ({
-  skip,
-}) => {
-  const { run_id: asking } = await server.start("interviewer", "hello", atRest);
-  const { run_id: talking } = await server.start("echo", "hello", atRest);
-  await using tab = await open(skip, server.url);
-  const { page } = tab;
-  const places = [
-    { hash: `#/runs/${asking}`, field: page.getByLabel("What is your name?"), text: "Ada" },
-    { hash: `#/runs/${asking}`, field: page.getByLabel("What is your favourite colour?"), text: "green" },
-    { hash: `#/runs/${talking}`, field: page.getByLabel("Message to echo"), text: "for the run" },
-    { hash: "#/agents/echo", field: page.getByLabel("Message to echo"), text: "for the agent" },
-    {
-      hash: "#/agents/payments?operation=pay",
-      field: page.getByRole("textbox", { name: "to" }),
-      text: "eve",
-    },
-  ];
-  for (const { hash, field, text } of places) {
-    await page.evaluate(`location.hash = "${hash}"`);
-    await field.fill(text);
-  }
-  for (const reload of [false, true]) {
+test(
+  "what is written is kept by question, run and agent, also when its place is left and loaded again",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: asking } = await server.start("interviewer", "hello", atRest);
+    const { run_id: talking } = await server.start("echo", "hello", atRest);
+    await using tab = await open(skip, server.url);
+    const { page } = tab;
+    const places = [
+      { hash: `#/runs/${asking}`, field: page.getByLabel("What is your name?"), text: "Ada" },
+      { hash: `#/runs/${asking}`, field: page.getByLabel("What is your favourite colour?"), text: "green" },
+      { hash: `#/runs/${talking}`, field: page.getByLabel("Message to echo"), text: "for the run" },
+      { hash: "#/agents/echo", field: page.getByLabel("Message to echo"), text: "for the agent" },
+      {
+        hash: "#/agents/payments?operation=pay",
+        field: page.getByRole("textbox", { name: "to" }),
+        text: "eve",
+      },
+    ];
     for (const { hash, field, text } of places) {
       await page.evaluate(`location.hash = "${hash}"`);
-      if (reload) await page.reload();
-      await expect.poll(() => field.inputValue()).toBe(text);
+      await field.fill(text);
     }
-  }
-  // What was sent is no draft any more.
-  await page.evaluate(`location.hash = "#/runs/${talking}"`);
-  await submit(page.getByLabel("Message to echo"));
-  await page.getByRole("log").getByText("done").nth(1).waitFor();
-  await page.reload();
-  expect(await page.getByLabel("Message to echo").inputValue()).toBe("");
-});
+    for (const reload of [false, true]) {
+      for (const { hash, field, text } of places) {
+        await page.evaluate(`location.hash = "${hash}"`);
+        if (reload) await page.reload();
+        await expect.poll(() => field.inputValue()).toBe(text);
+      }
+    }
+    // What was sent is no draft any more.
+    await page.evaluate(`location.hash = "#/runs/${talking}"`);
+    await submit(page.getByLabel("Message to echo"));
+    await page.getByRole("log").getByText("done").nth(1).waitFor();
+    await page.reload();
+    expect(await page.getByLabel("Message to echo").inputValue()).toBe("");
+  },
+);
 
-test("a form that asks for a secret is not kept", async ({ skip }) => {
+test("a form that asks for a secret is not kept", { tags: "long" }, async ({ skip }) => {
   await using tab = await open(skip, `${server.url}/#/agents/vault?operation=unlock`);
   const { page } = tab;
   await page.getByLabel("password").fill("open-sesame");
@@ -223,7 +235,7 @@ async function answer(requestId: string, approved: boolean): Promise<void> {
   });
 }
 
-test("a place that is chosen while the page has just appeared opens", async ({ skip }) => {
+test("a place that is chosen while the page has just appeared opens", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("echo", "hello", atRest);
   await using tab = await open(skip, server.url);
   const { page } = tab;

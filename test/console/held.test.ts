@@ -63,30 +63,34 @@ test("a held turn stands in the Inbox with its place, takes an answer there, and
   expect((await server.runtime.run(runId)).status).toBe("idle");
 });
 
-test("the page of a run says that its turn is held, and ends it by the keyboard", async ({ skip }) => {
-  await using held = await holdTurn();
-  const { server, runId, requestId } = held;
-  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
-  const { page } = tab;
-  const box = page.getByRole("region", { name: "Held turn" });
-  await box.getByText("clerk is held").waitFor();
-  await page.locator(".run-header").getByText("held: nondeterministic").first().waitFor();
-  // A reader of the page hears it without looking for it.
-  await page.getByRole("status").filter({ hasText: "clerk is held:" }).waitFor({ state: "attached" });
-  const end = box.getByRole("button", { name: "End with its error" });
-  await settle(end);
-  await box.getByRole("button", { name: "Try again" }).focus();
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("Enter");
-  await box.waitFor({ state: "detached" });
-  await page.locator(".run-header").getByText("nondeterministic").first().waitFor();
-  expect(await server.runtime.status(requestId)).toMatchObject({
-    finish_reason: "error",
-    error: { code: "nondeterministic" },
-  });
-});
+test(
+  "the page of a run says that its turn is held, and ends it by the keyboard",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using held = await holdTurn();
+    const { server, runId, requestId } = held;
+    await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+    const { page } = tab;
+    const box = page.getByRole("region", { name: "Held turn" });
+    await box.getByText("clerk is held").waitFor();
+    await page.locator(".run-header").getByText("held: nondeterministic").first().waitFor();
+    // A reader of the page hears it without looking for it.
+    await page.getByRole("status").filter({ hasText: "clerk is held:" }).waitFor({ state: "attached" });
+    const end = box.getByRole("button", { name: "End with its error" });
+    await settle(end);
+    await box.getByRole("button", { name: "Try again" }).focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await box.waitFor({ state: "detached" });
+    await page.locator(".run-header").getByText("nondeterministic").first().waitFor();
+    expect(await server.runtime.status(requestId)).toMatchObject({
+      finish_reason: "error",
+      error: { code: "nondeterministic" },
+    });
+  },
+);
 
-test("a held turn is forked into the code that is served", async ({ skip }) => {
+test("a held turn is forked into the code that is served", { tags: "long" }, async ({ skip }) => {
   await using held = await holdTurn();
   const { server, runId } = held;
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
@@ -102,57 +106,69 @@ test("a held turn is forked into the code that is served", async ({ skip }) => {
   expect((await server.runtime.run(runId)).status).toBe("held");
 });
 
-test("a held turn is forked at its question, which the code that is served asks anew", async ({ skip }) => {
-  const asker = (question: string, version: string): Agent =>
-    defineAgent({
-      name: "asker",
-      purpose: "Asks.",
-      version,
-      async chat(_input, turn) {
-        await turn.text("Before the question.");
-        const { ok } = await turn.waitForInput({ ok: question });
-        return `You said ${JSON.stringify(ok)}.`;
-      },
+test(
+  "a held turn is forked at its question, which the code that is served asks anew",
+  { tags: "long" },
+  async ({ skip }) => {
+    const asker = (question: string, version: string): Agent =>
+      defineAgent({
+        name: "asker",
+        purpose: "Asks.",
+        version,
+        async chat(_input, turn) {
+          await turn.text("Before the question.");
+          const { ok } = await turn.waitForInput({ ok: question });
+          return `You said ${JSON.stringify(ok)}.`;
+        },
+      });
+    const log = { ...memoryLog(), close: async () => {} };
+    const first = createRuntime({ agents: [asker("Is it so?", "1")], log });
+    const receipt = await first.process("asker", { type: "ChatRequest", input: "go" });
+    await first.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+    await first.close();
+    await using server = await startConsole([asker("Is it really so?", "2")], { log });
+    const { requestId: request_id } = receipt;
+    const runId = receipt.runId ?? "";
+    await server.runtime.process("asker", {
+      type: "ResumeWithInput",
+      request_id,
+      request_keys: { ok: "yes" },
     });
-  const log = { ...memoryLog(), close: async () => {} };
-  const first = createRuntime({ agents: [asker("Is it so?", "1")], log });
-  const receipt = await first.process("asker", { type: "ChatRequest", input: "go" });
-  await first.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
-  await first.close();
-  await using server = await startConsole([asker("Is it really so?", "2")], { log });
-  const { requestId: request_id } = receipt;
-  const runId = receipt.runId ?? "";
-  await server.runtime.process("asker", { type: "ResumeWithInput", request_id, request_keys: { ok: "yes" } });
-  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
-  const { page } = tab;
-  const box = page.getByRole("region", { name: "Held turn" });
-  await press(box.getByRole("button", { name: "Fork at its question" }));
-  await page.getByText("Is it really so?").first().waitFor();
-  await page.getByRole("log").getByText("Before the question.").waitFor();
-  expect(page.url()).not.toContain(runId);
-  expect((await server.runtime.run(runId)).status).toBe("held");
-});
+    await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+    const { page } = tab;
+    const box = page.getByRole("region", { name: "Held turn" });
+    await press(box.getByRole("button", { name: "Fork at its question" }));
+    await page.getByText("Is it really so?").first().waitFor();
+    await page.getByRole("log").getByText("Before the question.").waitFor();
+    expect(page.url()).not.toContain(runId);
+    expect((await server.runtime.run(runId)).status).toBe("held");
+  },
+);
 
-test("the page of a run says that a model is away, and when it is asked again", async ({ skip }) => {
-  const model: Model = {
-    name: "far",
-    // oxlint-disable-next-line require-yield -- It never answers.
-    async *generate() {
-      throw new ModelError("HTTP 503", { code: "model_unavailable", retryAfterMs: 600_000 });
-    },
-  };
-  const talker = defineAgent({
-    name: "talker",
-    purpose: "Lets a model talk.",
-    chat: async (input, turn) => void (await turn.complete({ model, input })),
-  });
-  await using server = await startConsole([talker]);
-  const { run_id: runId } = await server.start("talker", "hello");
-  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
-  const { page } = tab;
-  await page
-    .locator(".run-header")
-    .getByText(/^far is away, next try \d\d:\d\d:\d\d$/)
-    .waitFor();
-  expect((await server.runtime.run(runId)).status).toBe("running");
-});
+test(
+  "the page of a run says that a model is away, and when it is asked again",
+  { tags: "long" },
+  async ({ skip }) => {
+    const model: Model = {
+      name: "far",
+      // oxlint-disable-next-line require-yield -- It never answers.
+      async *generate() {
+        throw new ModelError("HTTP 503", { code: "model_unavailable", retryAfterMs: 600_000 });
+      },
+    };
+    const talker = defineAgent({
+      name: "talker",
+      purpose: "Lets a model talk.",
+      chat: async (input, turn) => void (await turn.complete({ model, input })),
+    });
+    await using server = await startConsole([talker]);
+    const { run_id: runId } = await server.start("talker", "hello");
+    await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+    const { page } = tab;
+    await page
+      .locator(".run-header")
+      .getByText(/^far is away, next try \d\d:\d\d:\d\d$/)
+      .waitFor();
+    expect((await server.runtime.run(runId)).status).toBe("running");
+  },
+);

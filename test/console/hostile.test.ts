@@ -106,14 +106,18 @@ const deep = defineAgent({
   },
 });
 
-test("a text that nests very deep is shown as it is, and the page works on", async ({ skip }) => {
-  await using server = await startConsole([deep]);
-  await using tab = await open(skip, server.url);
-  for (const [at, text] of DEEP.entries()) {
-    const { run_id: runId } = await server.start("deep", String(at), { wait: "completed" });
-    await tab.page.evaluate(`location.hash = "#/runs/${runId}"`);
-    const log = tab.page.getByRole("log");
-    await log.getByText("done").waitFor();
-    await expect.poll(() => log.textContent()).toContain(text);
-  }
-});
+test(
+  "a text that nests very deep is shown as it is, and the page works on",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using server = await startConsole([deep]);
+    await using tab = await open(skip, server.url);
+    for (const [at, text] of DEEP.entries()) {
+      const { run_id: runId } = await server.start("deep", String(at), { wait: "completed" });
+      await tab.page.evaluate(`location.hash = "#/runs/${runId}"`);
+      const log = tab.page.getByRole("log");
+      await log.getByText("done").waitFor();
+      await expect.poll(() => log.textContent()).toContain(text);
+    }
+  },
+);

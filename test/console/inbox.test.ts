@@ -31,31 +31,35 @@ test("a question of a called agent is counted in the title, answered in the Inbo
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
 });
 
-test("the lists are read when a run changes, and not while nothing happens", async ({ skip }) => {
-  await using tab = await open(skip, `${server.url}/#/health`);
-  const { page } = tab;
-  await page.clock.install();
-  await page.goto(`${server.url}/#/runs`);
-  await page.reload();
-  let readings = 0;
-  page.on("request", (request) => {
-    if (/\/(?:waits|runs)\?limit=/.test(request.url())) readings += 1;
-  });
-  const list = page.getByRole("list", { name: "Runs" });
-  await list.waitFor();
-  // The new connection causes a reading, at most a second after the one before.
-  await page.clock.runFor(3_000);
-  await page.evaluate("fetch('./healthz')");
-  const before = readings;
-  await page.clock.fastForward(30_000);
-  await page.evaluate("fetch('./healthz')");
-  expect(readings).toBe(before);
+test(
+  "the lists are read when a run changes, and not while nothing happens",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/health`);
+    const { page } = tab;
+    await page.clock.install();
+    await page.goto(`${server.url}/#/runs`);
+    await page.reload();
+    let readings = 0;
+    page.on("request", (request) => {
+      if (/\/(?:waits|runs)\?limit=/.test(request.url())) readings += 1;
+    });
+    const list = page.getByRole("list", { name: "Runs" });
+    await list.waitFor();
+    // The new connection causes a reading, at most a second after the one before.
+    await page.clock.runFor(3_000);
+    await page.evaluate("fetch('./healthz')");
+    const before = readings;
+    await page.clock.fastForward(30_000);
+    await page.evaluate("fetch('./healthz')");
+    expect(readings).toBe(before);
 
-  const { run_id: runId, request_id: id } = await server.start("payments", "pay 70 to zoe", atRest);
-  await list.getByText("pay 70 to zoe").waitFor();
-  await expect.poll(() => page.title()).toBe("(1) troupe");
-  await server.runtime.process("payments", { type: "CancelRequest", request_id: id });
-  await server.runtime.removeRun(runId);
-  await expect.poll(() => page.title()).toBe("troupe");
-  await list.getByText("pay 70 to zoe").waitFor({ state: "detached" });
-});
+    const { run_id: runId, request_id: id } = await server.start("payments", "pay 70 to zoe", atRest);
+    await list.getByText("pay 70 to zoe").waitFor();
+    await expect.poll(() => page.title()).toBe("(1) troupe");
+    await server.runtime.process("payments", { type: "CancelRequest", request_id: id });
+    await server.runtime.removeRun(runId);
+    await expect.poll(() => page.title()).toBe("troupe");
+    await list.getByText("pay 70 to zoe").waitFor({ state: "detached" });
+  },
+);

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { useBrowser } from "./harness/browser.ts";
 import type { Tab } from "./harness/browser.ts";

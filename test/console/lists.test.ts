@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Locator, Page } from "playwright-core";
 import { AgentError, defineAgent } from "troupe";

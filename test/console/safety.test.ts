@@ -29,33 +29,35 @@ test("a request under the name of another site is refused", async () => {
   expect(status).toBe(421);
 });
 
-test("a page of another site starts nothing, reads nothing and cannot frame the console", async ({
-  skip,
-}) => {
-  const before = await runs();
-  // The browser reports what it refuses.
-  await using tab = await open(skip, foreign.url, { expected: /./, others: [server.url] });
-  const { page } = tab;
-  await page.getByText("all tried").waitFor();
-  const seen = await page.evaluate<unknown>("window.seen");
-  expect(seen).toEqual({
-    read: "refused",
-    write: "refused",
-    simple: "refused",
-    image: "refused",
-    stream: "refused",
-  });
-  // The frame of the console shows nothing of it.
-  const [, frame] = page.frames();
-  expect(await frame?.content()).not.toContain('id="console"');
-  // A form is sent by the browser itself; the server refuses it.
-  await page.getByRole("button", { name: "Send the form" }).click();
-  await page.waitForURL(`${server.url}/**`);
-  expect(await page.textContent("body")).toContain("forbidden");
-  expect(await runs()).toEqual(before);
-});
+test(
+  "a page of another site starts nothing, reads nothing and cannot frame the console",
+  { tags: "long" },
+  async ({ skip }) => {
+    const before = await runs();
+    // The browser reports what it refuses.
+    await using tab = await open(skip, foreign.url, { expected: /./, others: [server.url] });
+    const { page } = tab;
+    await page.getByText("all tried").waitFor();
+    const seen = await page.evaluate<unknown>("window.seen");
+    expect(seen).toEqual({
+      read: "refused",
+      write: "refused",
+      simple: "refused",
+      image: "refused",
+      stream: "refused",
+    });
+    // The frame of the console shows nothing of it.
+    const [, frame] = page.frames();
+    expect(await frame?.content()).not.toContain('id="console"');
+    // A form is sent by the browser itself; the server refuses it.
+    await page.getByRole("button", { name: "Send the form" }).click();
+    await page.waitForURL(`${server.url}/**`);
+    expect(await page.textContent("body")).toContain("forbidden");
+    expect(await runs()).toEqual(before);
+  },
+);
 
-test("a file is a download at its own address, whatever its type", async ({ skip }) => {
+test("a file is a download at its own address, whatever its type", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("echo", "hello", { wait: "completed" });
   const body = "<script>window.hacked = 1; fetch('/runs')</script>";
   const uploaded = await fetch(`${server.url}/artifacts?name=page.html&run_id=${runId}`, {

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { submit, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";

@@ -7,6 +7,7 @@ import { useBrowser } from "./harness/browser.ts";
 import { bakery, shop } from "./harness/machine.ts";
 import { startConsole } from "./harness/server.ts";
 import type { ConsoleServer } from "./harness/server.ts";
+import { shortened } from "../machine/long.ts";
 
 /** A folder for screenshots of all views; none are kept by default. */
 const screenshots = process.env["SCREENSHOTS"];
@@ -92,7 +93,7 @@ const looks = [
   ["light", 360, 740, 1],
 ] as const;
 
-test.for(looks.slice(0, screenshots === undefined ? 3 : looks.length))(
+test.for(screenshots === undefined ? shortened(looks.slice(0, 3), 1) : looks)(
   "every view in the %s theme, %d by %d pixels at zoom %d, is accessible, and nothing sticks out or overlaps",
   async ([theme, width, height, zoom], { skip }) => {
     // A run that does not exist is answered with 404, which the browser reports.

@@ -8,7 +8,7 @@ import { canRunBlocks, findBlocks, root, runBlock } from "./blocks.ts";
 const PAGE = "docs/guide/users.md";
 const own = `npx() { "${process.execPath}" "${main}" "\${@:2}"; }\nexport -f npx\n`;
 
-test("the commands for API keys work as described", async ({ skip }) => {
+test("the commands for API keys work as described", { tags: "long" }, async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const cwd = await createProject({ "agents/echo.ts": agentSaying("hello", "echo") });
   const [script = ""] = findBlocks(PAGE, "## API keys", "sh");

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";

@@ -5,6 +5,7 @@ import { faults, fsyncFault } from "./faults.ts";
 import { fillDisk } from "./disk/full-disk.ts";
 import { skipWithoutCompiler, skipWithoutSmallDisk } from "../machine/skip-without.ts";
 import { FaultTable } from "./fault-table.ts";
+import { shortened } from "../machine/long.ts";
 
 // Runs some of the faults once; `npm run test:faults -- --cycles 1000` runs all of them many times.
 const QUICK = new Set([
@@ -21,7 +22,7 @@ const QUICK = new Set([
 // Twenty times the duration on a quiet machine.
 const TIMEOUT_MS = 400_000;
 
-test.concurrent.for([0, 1])(
+test.concurrent.for(shortened([0, 1], 1))(
   "no death of the server breaks an invariant, and damaged files are never read as intact (%i)",
   { timeout: TIMEOUT_MS },
   async (half, { expect }) => {

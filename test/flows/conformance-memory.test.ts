@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { afterAll } from "vitest";
 import { testProtocol } from "../../src/testing/protocol/register.ts";
 import { startServer } from "./server.ts";

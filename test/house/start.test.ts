@@ -7,39 +7,43 @@ import { startProgram } from "../cli/command.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-test("npm start compiles nothing in an unchanged tree, and serves what has changed", async () => {
-  const clone = await createFolder();
-  for (const name of [".ci", "src", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"])
-    await cp(join(root, name), join(clone, name), { recursive: true });
-  await symlink(join(root, "node_modules"), join(clone, "node_modules"));
-  await mkdir(join(clone, "agents"));
-  await writeFile(join(clone, "agents/one.ts"), AGENT);
-  // A file outside of the console that it imports.
-  const imported = join(clone, "src/view/imported.ts");
-  await writeFile(imported, 'document.documentElement.dataset["word"] = "first";\n');
-  await replace(join(clone, "src/console/main.tsx"), "import ", 'import "../view/imported.ts";\nimport ');
-  const page = join(clone, "dist/console/index.html");
+test(
+  "npm start compiles nothing in an unchanged tree, and serves what has changed",
+  { tags: "long" },
+  async () => {
+    const clone = await createFolder();
+    for (const name of [".ci", "src", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"])
+      await cp(join(root, name), join(clone, name), { recursive: true });
+    await symlink(join(root, "node_modules"), join(clone, "node_modules"));
+    await mkdir(join(clone, "agents"));
+    await writeFile(join(clone, "agents/one.ts"), AGENT);
+    // A file outside of the console that it imports.
+    const imported = join(clone, "src/view/imported.ts");
+    await writeFile(imported, 'document.documentElement.dataset["word"] = "first";\n');
+    await replace(join(clone, "src/console/main.tsx"), "import ", 'import "../view/imported.ts";\nimport ');
+    const page = join(clone, "dist/console/index.html");
 
-  expect(await start(clone)).toContain("<title>troupe</title>");
-  // Only the console is built.
-  expect(await readdir(join(clone, "dist"))).toEqual(["console"]);
-  const built = await stat(page);
-  expect(await start(clone)).toContain("<title>troupe</title>");
-  expect(await stat(page)).toMatchObject({ ino: built.ino, mtimeMs: built.mtimeMs });
+    expect(await start(clone)).toContain("<title>troupe</title>");
+    // Only the console is built.
+    expect(await readdir(join(clone, "dist"))).toEqual(["console"]);
+    const built = await stat(page);
+    expect(await start(clone)).toContain("<title>troupe</title>");
+    expect(await stat(page)).toMatchObject({ ino: built.ino, mtimeMs: built.mtimeMs });
 
-  await replace(join(clone, "src/console/index.html"), "<title>troupe<", "<title>changed<");
-  expect(await start(clone)).toContain("<title>changed</title>");
-  // The imported file, and one of the server.
-  await replace(imported, "first", "second");
-  await replace(join(clone, "src/cli/serve/banner.ts"), "agents        $", "the agents    $");
-  const from = (await stat(page)).mtimeMs;
-  await start(clone, /^the agents {4}one/m);
-  expect((await stat(page)).mtimeMs).toBeGreaterThan(from);
-  await rm(imported);
-  const broken = startStart(clone);
-  await broken.match(/imported/);
-  expect(await broken.exited).not.toBe(0);
-});
+    await replace(join(clone, "src/console/index.html"), "<title>troupe<", "<title>changed<");
+    expect(await start(clone)).toContain("<title>changed</title>");
+    // The imported file, and one of the server.
+    await replace(imported, "first", "second");
+    await replace(join(clone, "src/cli/serve/banner.ts"), "agents        $", "the agents    $");
+    const from = (await stat(page)).mtimeMs;
+    await start(clone, /^the agents {4}one/m);
+    expect((await stat(page)).mtimeMs).toBeGreaterThan(from);
+    await rm(imported);
+    const broken = startStart(clone);
+    await broken.match(/imported/);
+    expect(await broken.exited).not.toBe(0);
+  },
+);
 
 test("a build leaves nothing of a source file that is gone, and no declaration that no entry leads to", async () => {
   const folder = await createFolder();

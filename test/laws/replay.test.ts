@@ -5,9 +5,10 @@ import type { History } from "./history.ts";
 import { compareWithPrograms, mustDiverge } from "./checks/verify-turn.ts";
 import { simulate } from "./simulate.ts";
 import type { Report, Simulation, Turn } from "./simulate.ts";
+import { runsLong } from "../machine/long.ts";
 
 /** The number of programs per law, and the first seed; a failure names its seed. */
-const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? 40);
+const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? (runsLong ? 40 : 12));
 const FROM = Number(process.env["TROUPE_LAW_FROM"] ?? 1);
 const seeds = Array.from({ length: SEEDS }, (_, index) => FROM + index);
 const TIMEOUT_MS = 30_000 + SEEDS * 2_000;

@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 import type { Plugin } from "vite";
 import type { Mutant } from "./mutants.ts";
 import { withMutant } from "./mutants.ts";
+import { tags } from "../machine/tags.ts";
 
 /** Puts the mutant of the environment into its file while that is loaded; no file is changed. */
 function mutation(): Plugin {
@@ -23,6 +24,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     env: { OPENAI_API_KEY: "", TROUPE_MODEL_URL: "", TROUPE_LAW_SEEDS: "8" },
+    tags,
     isolate: false,
     // A mutant is not part of the key of that cache.
     fsModuleCache: false,

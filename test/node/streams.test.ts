@@ -139,7 +139,7 @@ test("a reader that stops reading is disconnected, and the others get everything
   expect(stalled.text).not.toContain('"RequestCompleted"');
 });
 
-test("readers that stop reading cost only their position", async () => {
+test("readers that stop reading cost only their position", { tags: "long" }, async () => {
   await using server = await startServer();
   const { request_id } = await chat(`${server.url}/flood/process?wait=completed`, { input: "100 100000" });
   const used = (): number => {

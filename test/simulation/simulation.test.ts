@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import type { Lie } from "./processes/disk.ts";
 import { runSeeds, toReport } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
+import { runsLong } from "../machine/long.ts";
 
 /** The number of simulations; `npm run test:simulation` runs any number. */
-const SEEDS = Number(process.env["TROUPE_SIMULATION_SEEDS"] ?? 500);
+const SEEDS = Number(process.env["TROUPE_SIMULATION_SEEDS"] ?? (runsLong ? 500 : 100));
 // A hundred times the duration on a quiet machine.
 const TIMEOUT_MS = 120_000 + SEEDS * 100;
 

@@ -89,7 +89,7 @@ test("says before a deploy which open turns fit, changes nothing, and has a stat
   expect(code).toBe(1);
 });
 
-test("reads a log while a server writes it", async () => {
+test("reads a log while a server writes it", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
   const log = sqliteLog(join(cwd, ".troupe"));
   const runtime = createRuntime({ agents: [asks], log });
@@ -101,39 +101,47 @@ test("reads a log while a server writes it", async () => {
   await runtime.close();
 });
 
-test("code that loops without end is stopped, and the other turns are checked", async () => {
-  const cwd = await createProject({
-    "agents/order.ts": toFile(`for (;;) if (turn.request.requestId !== "b") break; ${ASKS}`),
-  });
-  await fill(sqliteLog(join(cwd, ".troupe")));
-  const { code, output } = await check(cwd, "--limit", "1");
-  expect(output).toMatch(/^order +2 +0 +0 +1$/m);
-  expect(output).toMatch(/^ +the code does not give back control within 1000 ms$/m);
-  expect(code).toBe(1);
-});
+test(
+  "code that loops without end is stopped, and the other turns are checked",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({
+      "agents/order.ts": toFile(`for (;;) if (turn.request.requestId !== "b") break; ${ASKS}`),
+    });
+    await fill(sqliteLog(join(cwd, ".troupe")));
+    const { code, output } = await check(cwd, "--limit", "1");
+    expect(output).toMatch(/^order +2 +0 +0 +1$/m);
+    expect(output).toMatch(/^ +the code does not give back control within 1000 ms$/m);
+    expect(code).toBe(1);
+  },
+);
 
-test("the open turns of a running server are checked by its address, for an admin alone", async () => {
-  const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
-  const runtime = createRuntime({ agents: [asks], log: sqliteLog(join(cwd, "elsewhere")) });
-  for (const request_id of ["a", "b", "c"])
-    await collect(runtime, "order", { type: "ChatRequest", input: "", request_id });
-  await collect(runtime, "order", { type: "ResumeWithInput", request_id: "a", request_keys: { ok: 1 } });
-  const { url, close } = await serve(runtime, {
-    port: 0,
-    drain: false,
-    token: "token-of-the-server",
-  });
-  const refused = await check(cwd, url);
-  expect(refused.output).toMatch(/gives no copy of its open turns \(401\)/);
-  expect(refused.code).toBe(2);
-  const env = { TROUPE_TOKEN: "token-of-the-server" };
-  const { exited, output } = startCommand(["check", url], { cwd, env });
-  expect(await exited).toBe(0);
-  expect(output()).toMatch(/^order +2 +0 +0 +0$/m);
-  expect(output()).toContain(`2 open turns of ${url} in`);
-  await close();
-  await runtime.close();
-});
+test(
+  "the open turns of a running server are checked by its address, for an admin alone",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+    const runtime = createRuntime({ agents: [asks], log: sqliteLog(join(cwd, "elsewhere")) });
+    for (const request_id of ["a", "b", "c"])
+      await collect(runtime, "order", { type: "ChatRequest", input: "", request_id });
+    await collect(runtime, "order", { type: "ResumeWithInput", request_id: "a", request_keys: { ok: 1 } });
+    const { url, close } = await serve(runtime, {
+      port: 0,
+      drain: false,
+      token: "token-of-the-server",
+    });
+    const refused = await check(cwd, url);
+    expect(refused.output).toMatch(/gives no copy of its open turns \(401\)/);
+    expect(refused.code).toBe(2);
+    const env = { TROUPE_TOKEN: "token-of-the-server" };
+    const { exited, output } = startCommand(["check", url], { cwd, env });
+    expect(await exited).toBe(0);
+    expect(output()).toMatch(/^order +2 +0 +0 +0$/m);
+    expect(output()).toContain(`2 open turns of ${url} in`);
+    await close();
+    await runtime.close();
+  },
+);
 
 test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
   ["no server answers", ["http://127.0.0.1:1"], {}, /^troupe: no server answers at http:\/\/127\.0\.0\.1:1/m],
@@ -153,7 +161,7 @@ test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>
   expect(code).toBe(2);
 });
 
-test("checks the turns of a database while servers use it", async () => {
+test("checks the turns of a database while servers use it", { tags: "long" }, async () => {
   needsPostgres();
   const cwd = await createProject({ "agents/order.ts": toFile(ASKS.replace("moment", "minute")) });
   const url = await newDatabase();
@@ -163,33 +171,37 @@ test("checks the turns of a database while servers use it", async () => {
   expect(code).toBe(1);
 });
 
-test("a version that a server has kept continues the turns that the new code does not fit", async () => {
-  const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
-  const server = startCommand(["serve", "--port=0"], { cwd });
-  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
-  await server.match(/^wires/m);
-  await fetch(`${url}/order/process?wait=completed`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ type: "ChatRequest", input: "", request_id: "a" }),
-  });
-  writeFileSync(join(cwd, "agents/order.ts"), toFile(ASKS.replace("moment", "minute")));
-  // The server still runs.
-  const { code, output } = await check(cwd);
-  expect(output).toMatch(/^order +0 +1 +0 +0$/m);
-  expect(code).toBe(0);
-  const without = await check(cwd, "--no-keep-versions");
-  expect(without.output).toMatch(/^order +0 +0 +1 +0$/m);
-  expect(without.code).toBe(1);
-  // The server itself is asked in place of its log.
-  const remote = await check(cwd, url);
-  expect(remote.output).toMatch(/^order +0 +1 +0 +0$/m);
-  expect(remote.code).toBe(0);
-  const remoteWithout = await check(cwd, url, "--no-keep-versions", "--json");
-  expect(JSON.parse(remoteWithout.output)).toMatchObject({
-    agents: [{ agent: "order", fits: 0, older: 0, held: 1, undecided: 0 }],
-    misfits: [{ code: "nondeterministic", at: "agents/order.ts:4" }],
-  });
-  server.kill();
-  await server.exited;
-});
+test(
+  "a version that a server has kept continues the turns that the new code does not fit",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+    const server = startCommand(["serve", "--port=0"], { cwd });
+    const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+    await server.match(/^wires/m);
+    await fetch(`${url}/order/process?wait=completed`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ type: "ChatRequest", input: "", request_id: "a" }),
+    });
+    writeFileSync(join(cwd, "agents/order.ts"), toFile(ASKS.replace("moment", "minute")));
+    // The server still runs.
+    const { code, output } = await check(cwd);
+    expect(output).toMatch(/^order +0 +1 +0 +0$/m);
+    expect(code).toBe(0);
+    const without = await check(cwd, "--no-keep-versions");
+    expect(without.output).toMatch(/^order +0 +0 +1 +0$/m);
+    expect(without.code).toBe(1);
+    // The server itself is asked in place of its log.
+    const remote = await check(cwd, url);
+    expect(remote.output).toMatch(/^order +0 +1 +0 +0$/m);
+    expect(remote.code).toBe(0);
+    const remoteWithout = await check(cwd, url, "--no-keep-versions", "--json");
+    expect(JSON.parse(remoteWithout.output)).toMatchObject({
+      agents: [{ agent: "order", fits: 0, older: 0, held: 1, undecided: 0 }],
+      misfits: [{ code: "nondeterministic", at: "agents/order.ts:4" }],
+    });
+    server.kill();
+    await server.exited;
+  },
+);

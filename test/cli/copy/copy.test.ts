@@ -134,53 +134,61 @@ describe("troupe copy between directories", () => {
 describe("troupe copy to a database and back", () => {
   needsPostgres();
 
-  test("a copy that is killed at several points is completed by the next one, in both directions", async () => {
-    const cwd = await createProject({});
-    const content = await withLog(sqliteLog(join(cwd, "old")), async (store) => {
-      await fill(store);
-      for (let n = 0; n < 120; n += 1) await writeRun(store, `run-${n}`);
-      return contentOf(store);
-    });
-    const url = await newDatabase();
-    const proxy = await openProxy(url);
-    for (const run of ["run-5", "run-40", "run-100"]) {
+  test(
+    "a copy that is killed at several points is completed by the next one, in both directions",
+    { tags: "long" },
+    async () => {
+      const cwd = await createProject({});
+      const content = await withLog(sqliteLog(join(cwd, "old")), async (store) => {
+        await fill(store);
+        for (let n = 0; n < 120; n += 1) await writeRun(store, `run-${n}`);
+        return contentOf(store);
+      });
+      const url = await newDatabase();
+      const proxy = await openProxy(url);
+      for (const run of ["run-5", "run-40", "run-100"]) {
+        await isLeft(url);
+        await killAt(proxy, run, () => copy(cwd, "old", proxy.url));
+      }
       await isLeft(url);
-      await killAt(proxy, run, () => copy(cwd, "old", proxy.url));
-    }
-    await isLeft(url);
-    const last = copy(cwd, "old", url);
-    expect([await last.exited, last.output()]).toEqual([0, expect.stringContaining("SHA-256")]);
-    expect(await ask(url, "SELECT id FROM troupe.run WHERE owner IS NOT NULL")).toEqual([]);
-    expect(await withLog(await postgresLog({ url, secretsKey: KEY }), contentOf)).toEqual(content);
+      const last = copy(cwd, "old", url);
+      expect([await last.exited, last.output()]).toEqual([0, expect.stringContaining("SHA-256")]);
+      expect(await ask(url, "SELECT id FROM troupe.run WHERE owner IS NOT NULL")).toEqual([]);
+      expect(await withLog(await postgresLog({ url, secretsKey: KEY }), contentOf)).toEqual(content);
 
-    for (const run of ["run-5", "run-60"]) {
+      for (const run of ["run-5", "run-60"]) {
+        await isLeft(url);
+        await killAt(proxy, run, () => copy(cwd, proxy.url, "back"));
+      }
       await isLeft(url);
-      await killAt(proxy, run, () => copy(cwd, proxy.url, "back"));
-    }
-    await isLeft(url);
-    const back = copy(cwd, url, "back");
-    expect([await back.exited, back.output()]).toEqual([0, expect.stringContaining("SHA-256")]);
-    expect(await withLog(sqliteLog(join(cwd, "back")), contentOf)).toEqual(content);
-  });
+      const back = copy(cwd, url, "back");
+      expect([await back.exited, back.output()]).toEqual([0, expect.stringContaining("SHA-256")]);
+      expect(await withLog(sqliteLog(join(cwd, "back")), contentOf)).toEqual(content);
+    },
+  );
 
-  test("a server on the copy has the runs of the original and recognises their requests", async () => {
-    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
-    const [before, url] = await serve(cwd);
-    const kept = await chat(url, "speaker", { request_id: "kept" });
-    const { run_id: removed } = await chat(url, "speaker", { request_id: "removed" });
-    expect(await startCommand(["remove", removed, "--url", url], { cwd }).exited).toBe(0);
-    before.kill();
-    expect(await before.exited).toBe(0);
-    const database = await newDatabase();
-    expect(await copy(cwd, ".troupe", database).exited).toBe(0);
+  test(
+    "a server on the copy has the runs of the original and recognises their requests",
+    { tags: "long" },
+    async () => {
+      const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+      const [before, url] = await serve(cwd);
+      const kept = await chat(url, "speaker", { request_id: "kept" });
+      const { run_id: removed } = await chat(url, "speaker", { request_id: "removed" });
+      expect(await startCommand(["remove", removed, "--url", url], { cwd }).exited).toBe(0);
+      before.kill();
+      expect(await before.exited).toBe(0);
+      const database = await newDatabase();
+      expect(await copy(cwd, ".troupe", database).exited).toBe(0);
 
-    const [, copied] = await serve(cwd, { TROUPE_LOG: database });
-    expect(await chat(copied, "speaker", { request_id: "kept" })).toEqual(kept);
-    expect(await chat(copied, "speaker", { request_id: "removed" })).toMatchObject({ status: 410 });
-    expect(await chat(copied, "speaker", { run_id: kept.run_id })).toMatchObject({ run_id: kept.run_id });
-  });
+      const [, copied] = await serve(cwd, { TROUPE_LOG: database });
+      expect(await chat(copied, "speaker", { request_id: "kept" })).toEqual(kept);
+      expect(await chat(copied, "speaker", { request_id: "removed" })).toMatchObject({ status: 410 });
+      expect(await chat(copied, "speaker", { run_id: kept.run_id })).toMatchObject({ run_id: kept.run_id });
+    },
+  );
 
-  test("refuses what cannot be copied, each with a line that names the fix", async () => {
+  test("refuses what cannot be copied, each with a line that names the fix", { tags: "long" }, async () => {
     const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
     await withLog(sqliteLog(join(cwd, "log")), writeRun);
     await withLog(sqliteLog(join(cwd, "secret")), async ({ secrets }) => secrets.put({ one: "1", two: "2" }));

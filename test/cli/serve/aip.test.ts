@@ -21,7 +21,7 @@ test("--aip serves a gateway with the agents, and stops with a STOP_RESPONSE", a
   expect(await command.exited).toBe(0);
 });
 
-test("a server with --aip is not ready before its gateway listens", async () => {
+test("a server with --aip is not ready before its gateway listens", { tags: "long" }, async () => {
   const [http, grpc] = [new URL(await findFreeUrl()), new URL(await findFreeUrl())];
   const cwd = await createProject(project);
   startCommand(["serve", `--port=${http.port}`, `--aip=127.0.0.1:${grpc.port}`], { cwd });
@@ -43,51 +43,59 @@ test("a server with --aip is not ready before its gateway listens", async () => 
   socket.destroy();
 });
 
-test("26 a question survives kill -9 of the server, and a new session answers it", async () => {
-  const agent = `import { defineAgent } from "troupe";
+test(
+  "26 a question survives kill -9 of the server, and a new session answers it",
+  { tags: "long" },
+  async () => {
+    const agent = `import { defineAgent } from "troupe";
 export const asker = defineAgent({
   name: "asker",
   purpose: "Asks.",
   chat: async (_input, turn) => "Hello, " + (await turn.waitForInput({ name: "Who are you?" })).name,
 });
 `;
-  const cwd = await createProject({ "agents/asker.ts": agent });
-  const serve = async () => {
-    const command = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], { cwd });
-    const [, address = ""] = await command.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
-    return { command, client: new Client(address) };
-  };
-  const before = await serve();
-  const asked = before.client.session({ receiver_id: "asker", session_id: "one" });
-  asked.start("hi");
-  expect(textOf(await asked.next())).toBe("Who are you?");
-  before.command.kill("SIGKILL");
-  expect(await asked.status).toMatchObject({ code: 14 });
-  await before.command.exited;
-  using after = (await serve()).client;
-  before.client[Symbol.dispose]();
-  const session = after.session({ receiver_id: "asker", session_id: "one" });
-  session.start();
-  expect(textOf(await session.next())).toBe("Who are you?");
-  session.hold("Ada");
-  expect(textOf(await session.next())).toBe("Hello, Ada");
-});
+    const cwd = await createProject({ "agents/asker.ts": agent });
+    const serve = async () => {
+      const command = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], { cwd });
+      const [, address = ""] = await command.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
+      return { command, client: new Client(address) };
+    };
+    const before = await serve();
+    const asked = before.client.session({ receiver_id: "asker", session_id: "one" });
+    asked.start("hi");
+    expect(textOf(await asked.next())).toBe("Who are you?");
+    before.command.kill("SIGKILL");
+    expect(await asked.status).toMatchObject({ code: 14 });
+    await before.command.exited;
+    using after = (await serve()).client;
+    before.client[Symbol.dispose]();
+    const session = after.session({ receiver_id: "asker", session_id: "one" });
+    session.start();
+    expect(textOf(await session.next())).toBe("Who are you?");
+    session.hold("Ada");
+    expect(textOf(await session.next())).toBe("Hello, Ada");
+  },
+);
 
-test("--aip-join registers the agents of one server at the gateway of another", async () => {
-  const far = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], {
-    cwd: await createProject({ "agents/other.ts": agentSaying("other", "other") }),
-  });
-  const [, address = ""] = await far.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
-  const near = startCommand(["dev", "--port=0", `--aip-join=${address}`], {
-    cwd: await createProject(project),
-  });
-  await near.match(/^aip-join {6}127\.0\.0\.1:\d+ \(speaker 127\.0\.0\.1:\d+\)$/m);
-  using client = new Client(address);
-  const session = client.session({ receiver_id: "speaker" });
-  session.start("hi");
-  session.stop();
-  expect((await session.all()).map(textOf)[0]).toContain("hello");
-});
+test(
+  "--aip-join registers the agents of one server at the gateway of another",
+  { tags: "long" },
+  async () => {
+    const far = startCommand(["serve", "--port=0", "--aip=127.0.0.1:0"], {
+      cwd: await createProject({ "agents/other.ts": agentSaying("other", "other") }),
+    });
+    const [, address = ""] = await far.match(/^aip {11}(127\.0\.0\.1:\d+)$/m);
+    const near = startCommand(["dev", "--port=0", `--aip-join=${address}`], {
+      cwd: await createProject(project),
+    });
+    await near.match(/^aip-join {6}127\.0\.0\.1:\d+ \(speaker 127\.0\.0\.1:\d+\)$/m);
+    using client = new Client(address);
+    const session = client.session({ receiver_id: "speaker" });
+    session.start("hi");
+    session.stop();
+    expect((await session.all()).map(textOf)[0]).toContain("hello");
+  },
+);
 
 test.each([
   ["--aip=0.0.0.0:0", 78, "AIP has no authentication"],
@@ -99,7 +107,7 @@ test.each([
   expect(command.output()).toContain(message);
 });
 
-test("--aip-insecure lets other machines use the gateway", async () => {
+test("--aip-insecure lets other machines use the gateway", { tags: "long" }, async () => {
   const args = ["serve", "--port=0", "--aip=0.0.0.0:0", "--aip-insecure"];
   const command = startCommand(args, { cwd: await createProject(project) });
   const [, port = ""] = await command.match(/^aip {11}\S+:(\d+)$/m);

@@ -48,28 +48,32 @@ test("dev reads .env, which also gives options; the environment overrides it", a
   expect((await chat(url, "speaker")).result).toBe("fileshell");
 });
 
-test("a change of .env is followed; if it cannot be read, that is reported and the variables stay as they were", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentOf("String(process.env.WORD)") });
-  const { command, url } = await startDev(cwd);
-  expect((await chat(url, "speaker")).result).toBe("undefined");
+test(
+  "a change of .env is followed; if it cannot be read, that is reported and the variables stay as they were",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentOf("String(process.env.WORD)") });
+    const { command, url } = await startDev(cwd);
+    expect((await chat(url, "speaker")).result).toBe("undefined");
 
-  for (const word of ["new", "changed"]) {
+    for (const word of ["new", "changed"]) {
+      const from = command.output().length;
+      await writeFile(join(cwd, ".env"), `WORD=${word}`);
+      await command.match(/^\.env changed$/m, from);
+      await command.match(/ready again/, from);
+      expect((await chat(url, "speaker")).result).toBe(word);
+    }
+
     const from = command.output().length;
-    await writeFile(join(cwd, ".env"), `WORD=${word}`);
-    await command.match(/^\.env changed$/m, from);
+    await symlink("agents", join(cwd, ".env.new"));
+    await rename(join(cwd, ".env.new"), join(cwd, ".env"));
+    await command.match(/^cannot read \.env: EISDIR; its variables stay as they were$/m, from);
     await command.match(/ready again/, from);
-    expect((await chat(url, "speaker")).result).toBe(word);
-  }
+    expect((await chat(url, "speaker")).result).toBe("changed");
+  },
+);
 
-  const from = command.output().length;
-  await symlink("agents", join(cwd, ".env.new"));
-  await rename(join(cwd, ".env.new"), join(cwd, ".env"));
-  await command.match(/^cannot read \.env: EISDIR; its variables stay as they were$/m, from);
-  await command.match(/ready again/, from);
-  expect((await chat(url, "speaker")).result).toBe("changed");
-});
-
-test("options that .env gives are followed, and the new address is named", async () => {
+test("options that .env gives are followed, and the new address is named", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello"), ".env": "HOST=127.0.0.1\n" });
   const { command } = await startDev(cwd);
   const from = command.output().length;
@@ -81,7 +85,7 @@ test("options that .env gives are followed, and the new address is named", async
   expect((await chat(url, "speaker")).result).toBe("hello");
 });
 
-test("a database that .env gives later has the runs from then on", async ({ skip }) => {
+test("a database that .env gives later has the runs from then on", { tags: "long" }, async ({ skip }) => {
   if (findPrograms() === undefined) skipWithoutPostgres(skip);
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command, url } = await startDev(cwd);
@@ -100,21 +104,25 @@ test("a database that .env gives later has the runs from then on", async ({ skip
   expect((await fetch(`${url}/runs/${during}`)).status).toBe(404);
 });
 
-test("agents are served again when their directory was removed and made again", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
-  const { command, url } = await startDev(cwd);
-  let from = command.output().length;
-  await rm(join(cwd, "agents"), { recursive: true });
-  await command.match(/still serving the agents as they were/, from);
-  expect((await chat(url, "speaker")).result).toBe("before");
-  from = command.output().length;
-  await mkdir(join(cwd, "agents"));
-  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
-  await command.match(/ready again/, from);
-  expect((await chat(url, "speaker")).result).toBe("after");
-});
+test(
+  "agents are served again when their directory was removed and made again",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+    const { command, url } = await startDev(cwd);
+    let from = command.output().length;
+    await rm(join(cwd, "agents"), { recursive: true });
+    await command.match(/still serving the agents as they were/, from);
+    expect((await chat(url, "speaker")).result).toBe("before");
+    from = command.output().length;
+    await mkdir(join(cwd, "agents"));
+    await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+    await command.match(/ready again/, from);
+    expect((await chat(url, "speaker")).result).toBe("after");
+  },
+);
 
-test("a file that exports no agent is named once, with what to do", async () => {
+test("a file that exports no agent is named once, with what to do", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command } = await startDev(cwd);
   const line =
@@ -130,7 +138,7 @@ test("a file that exports no agent is named once, with what to do", async () => 
   expect(command.output().match(line)).toHaveLength(1);
 });
 
-test("with --log-format json every line is a JSON object", async () => {
+test("with --log-format json every line is a JSON object", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["dev", "--port=0", "--log-format=json"], { cwd });
   await command.match(/"message":"serving"/);
@@ -165,7 +173,7 @@ test("a broken file is reported, and the previous agents are served until it is 
   expect((await chat(url, "speaker")).result).toBe("after");
 });
 
-test("agents that cannot be served together do not replace the served ones", async () => {
+test("agents that cannot be served together do not replace the served ones", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
   const { command, url } = await startDev(cwd);
 
@@ -175,48 +183,60 @@ test("agents that cannot be served together do not replace the served ones", asy
   expect((await chat(url, "speaker")).result).toBe("before");
 });
 
-test("a file that is broken at the start is reported, and served once it is repaired", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": "export const = 1;\n" });
-  const command = startCommand(["dev", "--port=0"], { cwd });
-  await command.match(/waiting for a change of the agents/);
+test(
+  "a file that is broken at the start is reported, and served once it is repaired",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": "export const = 1;\n" });
+    const command = startCommand(["dev", "--port=0"], { cwd });
+    await command.match(/waiting for a change of the agents/);
 
-  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
-  const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
+    await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+    const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
 
-  expect((await chat(url, "speaker")).result).toBe("after");
-});
+    expect((await chat(url, "speaker")).result).toBe("after");
+  },
+);
 
-test("an imported file outside the directory is watched, also when it is broken", async () => {
-  const cwd = await createProject({
-    "word.ts": 'export const word = "before";\n',
-    "agents/speaker.ts": `import { word } from "../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
-  });
-  const { command, url } = await startDev(cwd);
+test(
+  "an imported file outside the directory is watched, also when it is broken",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({
+      "word.ts": 'export const word = "before";\n',
+      "agents/speaker.ts": `import { word } from "../word.ts";\n${agentSaying("${word}").replace('"${word}")', "word)")}`,
+    });
+    const { command, url } = await startDev(cwd);
 
-  await writeFile(join(cwd, "word.ts"), "export const = 1;\n");
-  await command.match(/still serving/);
-  await writeFile(join(cwd, "word.ts"), 'export const word = "after";\n');
-  await command.match(/ready again/);
+    await writeFile(join(cwd, "word.ts"), "export const = 1;\n");
+    await command.match(/still serving/);
+    await writeFile(join(cwd, "word.ts"), 'export const word = "after";\n');
+    await command.match(/ready again/);
 
-  expect((await chat(url, "speaker")).result).toBe("after");
-});
+    expect((await chat(url, "speaker")).result).toBe("after");
+  },
+);
 
-test("a file that does not come to its end while it is loaded is loaded again once it is changed", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
-  const { command, url } = await startDev(cwd);
+test(
+  "a file that does not come to its end while it is loaded is loaded again once it is changed",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("before") });
+    const { command, url } = await startDev(cwd);
 
-  const from = command.output().length;
-  await writeFile(
-    join(cwd, "agents/speaker.ts"),
-    'console.log("it hangs"); await new Promise((resolve) => setTimeout(resolve, 2 ** 30));',
-  );
-  await command.match(/^it hangs$/m, from);
-  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
-  await command.match(/ready again/);
-  expect((await chat(url, "speaker")).result).toBe("after");
-});
+    const from = command.output().length;
+    await writeFile(
+      join(cwd, "agents/speaker.ts"),
+      'console.log("it hangs"); await new Promise((resolve) => setTimeout(resolve, 2 ** 30));',
+    );
+    await command.match(/^it hangs$/m, from);
+    await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("after"));
+    await command.match(/ready again/);
+    expect((await chat(url, "speaker")).result).toBe("after");
+  },
+);
 
-test("a data directory below the agents is not watched", async () => {
+test("a data directory below the agents is not watched", { tags: "long" }, async () => {
   const cwd = await createProject({ "speaker.ts": agentSaying("before") });
   const command = startCommand(["dev", "--port=0", "--agents=.", "--data=data"], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -227,7 +247,7 @@ test("a data directory below the agents is not watched", async () => {
   expect(command.output().match(/^.* changed$/gm)).toEqual(["speaker.ts changed"]);
 });
 
-test("the port 80 is kept after a change", async ({ skip }) => {
+test("the port 80 is kept after a change", { tags: "long" }, async ({ skip }) => {
   const probe = createServer().listen(80, "127.0.0.1");
   const isFree = await once(probe, "listening").then(
     () => true,
@@ -261,7 +281,7 @@ test("a waiting request continues after an edit with the code that began it", as
   expect(end).toMatchObject({ finish_reason: "success" });
 });
 
-test("an edit during a waiting request reports what happens to it", async () => {
+test("an edit during a waiting request reports what happens to it", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd, ["--no-keep-versions"]);
   const { request_id } = await chat(url, "waiter");
@@ -299,7 +319,7 @@ test("an edit during a waiting request reports what happens to it", async () => 
     .toMatchObject({ status: "completed", finish_reason: "success" });
 });
 
-test("a stream is cut when an agent changes, and resumed after the restart", async () => {
+test("a stream is cut when an agent changes, and resumed after the restart", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/waiter.ts": WAITER });
   const { command, url } = await startDev(cwd);
   const { request_id } = await chat(url, "waiter");
@@ -336,35 +356,39 @@ test("a killed server is restarted with all its data", async () => {
   expect(resumed).toMatchObject({ type: "RequestCompleted", result: "still here" });
 });
 
-test("a turn that ends its process in any way, each time it continues, does not make the command give up", async () => {
-  const cwd = await createProject({
-    "agents/fatal.ts": FATAL,
-    "agents/speaker.ts": agentSaying("still here"),
-  });
-  const { command, url } = await startDev(cwd);
-  const body = JSON.stringify({ input: "now", request_id: "last-words" });
-  const headers = { "content-type": "application/json" };
-  await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
+test(
+  "a turn that ends its process in any way, each time it continues, does not make the command give up",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({
+      "agents/fatal.ts": FATAL,
+      "agents/speaker.ts": agentSaying("still here"),
+    });
+    const { command, url } = await startDev(cwd);
+    const body = JSON.stringify({ input: "now", request_id: "last-words" });
+    const headers = { "content-type": "application/json" };
+    await fetch(`${url}/fatal/process`, { method: "POST", headers, body }).catch(() => {});
 
-  // The server dies several times until the turn is ended, each time soon after it is ready.
-  const status = async (): Promise<unknown> =>
-    (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
-  await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
-  // The process dies in three trials; before them the turn ran twice. It repeats the last way.
-  expect(command.output().match(/^the server .*; restarting it$/gm)).toEqual(
-    [
-      "exited with code 1",
-      "exited with code 69",
-      "was ended by SIGHUP",
-      "exited with code 143",
-      "exited with code 143",
-    ].map((how) => `the server ${how}; restarting it`),
-  );
-  expect(command.output()).not.toContain("waiting for a change");
-  expect((await chat(url, "speaker")).result).toBe("still here");
-});
+    // The server dies several times until the turn is ended, each time soon after it is ready.
+    const status = async (): Promise<unknown> =>
+      (await fetch(`${url}/request/last-words`).catch(() => undefined))?.json().catch(() => {});
+    await expect.poll(status).toMatchObject({ status: "completed", error: { code: "poisoned" } });
+    // The process dies in three trials; before them the turn ran twice. It repeats the last way.
+    expect(command.output().match(/^the server .*; restarting it$/gm)).toEqual(
+      [
+        "exited with code 1",
+        "exited with code 69",
+        "was ended by SIGHUP",
+        "exited with code 143",
+        "exited with code 143",
+      ].map((how) => `the server ${how}; restarting it`),
+    );
+    expect(command.output()).not.toContain("waiting for a change");
+    expect((await chat(url, "speaker")).result).toBe("still here");
+  },
+);
 
-test("the server dies with the command that watches over it", async () => {
+test("the server dies with the command that watches over it", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command, url } = await startDev(cwd);
 
@@ -374,7 +398,7 @@ test("the server dies with the command that watches over it", async () => {
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-test.each(["SIGINT", "SIGTERM"] as const)("ends with exit code 0 on %s", async (signal) => {
+test.each(["SIGINT", "SIGTERM"] as const)("ends with exit code 0 on %s", { tags: "long" }, async (signal) => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const { command } = await startDev(cwd);
 
@@ -383,7 +407,7 @@ test.each(["SIGINT", "SIGTERM"] as const)("ends with exit code 0 on %s", async (
   expect(await command.exited).toBe(0);
 });
 
-test("ends when its npm gets SIGTERM, which a shell does not forward", async () => {
+test("ends when its npm gets SIGTERM, which a shell does not forward", { tags: "long" }, async () => {
   const npm = await startByNpm();
   const [url] = await npm.match(/http:\/\/127\.0\.0\.1:\d+/);
 
@@ -464,7 +488,7 @@ export const speaker = defineAgent({ name: "speaker", purpose: "Says it.", chat:
 `;
 }
 
-test("opens the console in a browser with --open", async () => {
+test("opens the console in a browser with --open", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   // Stands for the program that opens a browser.
   await writeFile(join(cwd, "xdg-open"), '#!/bin/sh\necho "$1" > opened.txt\n', { mode: 0o755 });

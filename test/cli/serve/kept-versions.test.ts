@@ -102,35 +102,39 @@ async function serve(cwd: string, ...args: readonly string[]): Promise<Served> {
   };
 }
 
-test("a folder that cannot be read is left out with a warning that names it, and the code is kept", async () => {
-  const cwd = await createProject({});
-  await write(cwd, filesSaying("old"));
-  // A path that is too long cannot be read, whoever runs the test.
-  const deep =
-    'const fs = require("fs"); for (let n = 0; n < 20; n += 1) { fs.mkdirSync(name); process.chdir(name); }';
-  await promisify(execFile)(process.execPath, ["-e", `const name = "deep${"x".repeat(240)}"; ${deep}`], {
-    cwd,
-  });
-  const server = await serve(cwd);
-  try {
-    const [warning] = await server.command.match(
-      /^\S+ warn .*deep.* cannot be read \(ENAMETOOLONG\), so that it is not kept$/m,
-    );
-    expect(warning).toContain(join(cwd, "deepx"));
-    const asked = await server.ask();
-    await server.stop();
-    await write(cwd, filesSaying("new"));
-    const next = await serve(cwd);
-    expect(await next.answer(asked)).toMatchObject({
-      result: "old lib-old alias-old prompt-old late-old kind",
+test(
+  "a folder that cannot be read is left out with a warning that names it, and the code is kept",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({});
+    await write(cwd, filesSaying("old"));
+    // A path that is too long cannot be read, whoever runs the test.
+    const deep =
+      'const fs = require("fs"); for (let n = 0; n < 20; n += 1) { fs.mkdirSync(name); process.chdir(name); }';
+    await promisify(execFile)(process.execPath, ["-e", `const name = "deep${"x".repeat(240)}"; ${deep}`], {
+      cwd,
     });
-    await next.stop();
-  } finally {
-    await promisify(execFile)("sh", ["-c", "rm -rf deep*"], { cwd });
-  }
-});
+    const server = await serve(cwd);
+    try {
+      const [warning] = await server.command.match(
+        /^\S+ warn .*deep.* cannot be read \(ENAMETOOLONG\), so that it is not kept$/m,
+      );
+      expect(warning).toContain(join(cwd, "deepx"));
+      const asked = await server.ask();
+      await server.stop();
+      await write(cwd, filesSaying("new"));
+      const next = await serve(cwd);
+      expect(await next.answer(asked)).toMatchObject({
+        result: "old lib-old alias-old prompt-old late-old kind",
+      });
+      await next.stop();
+    } finally {
+      await promisify(execFile)("sh", ["-c", "rm -rf deep*"], { cwd });
+    }
+  },
+);
 
-test("a program keeps the versions of the module of its agents", async () => {
+test("a program keeps the versions of the module of its agents", { tags: "long" }, async () => {
   const program = `import { createRuntime } from "troupe";
 import { keepVersions } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
@@ -212,35 +216,39 @@ test("a file that is written while a version is kept is kept as it was read firs
   expect(String(await store.read(version?.files["serve.log"] ?? ""))).toBe("");
 });
 
-test("hidden, ignored and linked files are not kept, nor anything that may be a secret", async () => {
-  const cwd = await createProject({});
-  await write(cwd, {
-    ...filesSaying("old"),
-    ".env": "KEY=of-env",
-    ".gitignore": "private/\n*.local.json\n!kept.local.json\n",
-    "server.pem": "of-pem",
-    "client_secret.json": '"of-secret"',
-    "a.local.json": '"of-local"',
-    "kept.local.json": '"of-kept-local"',
-    "agents/prod.env": "KEY=of-prod",
-  });
-  await mkdir(join(cwd, "private"));
-  await writeFile(join(cwd, "private/note.txt"), "of-private");
-  await symlink("/etc/hostname", join(cwd, "linked.txt"));
-  const served = await serve(cwd);
-  await served.ask();
-  const kept = await keptIn(cwd);
-  expect(kept).toContain("of-kept-local");
-  expect(kept).toContain("prompt-old");
-  for (const word of ["of-env", "of-pem", "of-secret", "of-local", "of-private", "of-prod"])
-    expect(kept.replace("of-kept-local", "")).not.toContain(word);
-  expect(kept).not.toContain((await readFile("/etc/hostname", "utf8")).trim());
-  const [list = ""] = await readdir(join(cwd, ".troupe/versions/lists"));
-  const { files } = JSON.parse(await readFile(join(cwd, ".troupe/versions/lists", list), "utf8")) as {
-    readonly files: object;
-  };
-  expect(Object.keys(files).filter((path) => /node_modules|troupe|linked|^\./.test(path))).toEqual([]);
-});
+test(
+  "hidden, ignored and linked files are not kept, nor anything that may be a secret",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({});
+    await write(cwd, {
+      ...filesSaying("old"),
+      ".env": "KEY=of-env",
+      ".gitignore": "private/\n*.local.json\n!kept.local.json\n",
+      "server.pem": "of-pem",
+      "client_secret.json": '"of-secret"',
+      "a.local.json": '"of-local"',
+      "kept.local.json": '"of-kept-local"',
+      "agents/prod.env": "KEY=of-prod",
+    });
+    await mkdir(join(cwd, "private"));
+    await writeFile(join(cwd, "private/note.txt"), "of-private");
+    await symlink("/etc/hostname", join(cwd, "linked.txt"));
+    const served = await serve(cwd);
+    await served.ask();
+    const kept = await keptIn(cwd);
+    expect(kept).toContain("of-kept-local");
+    expect(kept).toContain("prompt-old");
+    for (const word of ["of-env", "of-pem", "of-secret", "of-local", "of-private", "of-prod"])
+      expect(kept.replace("of-kept-local", "")).not.toContain(word);
+    expect(kept).not.toContain((await readFile("/etc/hostname", "utf8")).trim());
+    const [list = ""] = await readdir(join(cwd, ".troupe/versions/lists"));
+    const { files } = JSON.parse(await readFile(join(cwd, ".troupe/versions/lists", list), "utf8")) as {
+      readonly files: object;
+    };
+    expect(Object.keys(files).filter((path) => /node_modules|troupe|linked|^\./.test(path))).toEqual([]);
+  },
+);
 
 test("code that git ignores is not kept, and the server says so", async () => {
   const cwd = await createProject({});
@@ -250,7 +258,7 @@ test("code that git ignores is not kept, and the server says so", async () => {
   expect(served.command.output()).toMatch(/order\.ts is not kept: lib\/words\.ts is ignored by git/);
 });
 
-test("a kept version that cannot be loaded holds its turn with that reason", async () => {
+test("a kept version that cannot be loaded holds its turn with that reason", { tags: "long" }, async () => {
   const cwd = await createProject({});
   await mkdir(join(cwd, "node_modules/dependency"));
   await writeFile(join(cwd, "node_modules/dependency/index.js"), "");
@@ -273,26 +281,30 @@ test("a kept version that cannot be loaded holds its turn with that reason", asy
   });
 });
 
-test("a kept version whose files could not be read is read again when its turns are retried", async () => {
-  const cwd = await createProject({ "agents/order.ts": "" });
-  await write(cwd, filesSaying("one"));
-  const first = await serve(cwd);
-  const id = await first.ask();
-  await first.stop();
-  await writeFile(join(cwd, "agents/order.ts"), orderSaying("two"));
-  const kept = join(cwd, ".troupe/versions/files");
-  const second = await serve(cwd);
-  await rename(kept, `${kept}-away`);
-  expect(await second.answer(id)).toMatchObject({
-    status: "held",
-    held: { message: expect.stringContaining("a kept file cannot be read") as string },
-  });
-  await rename(`${kept}-away`, kept);
-  expect(await second.retry(id)).toMatchObject({ status: "completed", finish_reason: "success" });
-  await second.stop();
-});
+test(
+  "a kept version whose files could not be read is read again when its turns are retried",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/order.ts": "" });
+    await write(cwd, filesSaying("one"));
+    const first = await serve(cwd);
+    const id = await first.ask();
+    await first.stop();
+    await writeFile(join(cwd, "agents/order.ts"), orderSaying("two"));
+    const kept = join(cwd, ".troupe/versions/files");
+    const second = await serve(cwd);
+    await rename(kept, `${kept}-away`);
+    expect(await second.answer(id)).toMatchObject({
+      status: "held",
+      held: { message: expect.stringContaining("a kept file cannot be read") as string },
+    });
+    await rename(`${kept}-away`, kept);
+    expect(await second.retry(id)).toMatchObject({ status: "completed", finish_reason: "success" });
+    await second.stop();
+  },
+);
 
-test("without kept versions a turn that the code does not fit is held", async () => {
+test("without kept versions a turn that the code does not fit is held", { tags: "long" }, async () => {
   const cwd = await createProject({});
   await write(cwd, filesSaying("old"));
   const first = await serve(cwd, "--no-keep-versions");

@@ -23,7 +23,7 @@ test("the error of a tool is logged in one line with its position in the user's 
   });
 });
 
-test("an error that callers pass on is logged once, where it was thrown", async () => {
+test("an error that callers pass on is logged once, where it was thrown", { tags: "long" }, async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   await chat(url, "boss", { request_id: "letter-1" });
   await command.match(/"message":"request letter-1 of boss ended with agent_error: the outbox is full/);
@@ -32,7 +32,7 @@ test("an error that callers pass on is logged once, where it was thrown", async 
   ]);
 });
 
-test("for human readers only the user's own stack frames are logged", async () => {
+test("for human readers only the user's own stack frames are logged", { tags: "long" }, async () => {
   const { command, url } = await startServe([]);
   await chat(url, "clumsy", { request_id: "letter-1" });
   const [lines] = await command.match(/^.* error tool send failed.*\n(?: {4}.*\n)+/m);
@@ -43,14 +43,18 @@ test("for human readers only the user's own stack frames are logged", async () =
   expect(frames.filter((frame) => /node:|[\\/]dist[\\/]/.test(frame))).toEqual([]);
 });
 
-test("a message with a line that looks like a frame of no file is logged, and stays the message of the turn", async () => {
-  const { command, url } = await startServe(["--log-format=json"]);
-  const input = "no\n    at file://host/a.ts:1:1\n    at file:///%zz.ts:1:1";
-  await chat(url, "repeating", { request_id: "letter-1", input });
-  await command.match(/"message":"request letter-1 of repeating ended with agent_error: no"/);
-  const [fault] = toLines(command).filter(({ level }) => level === "error");
-  expect(fault?.message).toBe("agent repeating failed: no");
-});
+test(
+  "a message with a line that looks like a frame of no file is logged, and stays the message of the turn",
+  { tags: "long" },
+  async () => {
+    const { command, url } = await startServe(["--log-format=json"]);
+    const input = "no\n    at file://host/a.ts:1:1\n    at file:///%zz.ts:1:1";
+    await chat(url, "repeating", { request_id: "letter-1", input });
+    await command.match(/"message":"request letter-1 of repeating ended with agent_error: no"/);
+    const [fault] = toLines(command).filter(({ level }) => level === "error");
+    expect(fault?.message).toBe("agent repeating failed: no");
+  },
+);
 
 test("each request is logged in one line when it ends", async () => {
   const { command, url } = await startServe(["--log-format=json"]);

@@ -7,6 +7,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { agentSaying, chat, createProject, startCommand } from "../command.ts";
+import { shortened } from "../../machine/long.ts";
 
 test("serves until a signal stops it", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
@@ -31,7 +32,7 @@ test("its pid is in a file while it serves", async () => {
   await expect(readFile(join(cwd, ".troupe/pid"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("prints its durability", async () => {
+test("prints its durability", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0", "--durability=relaxed"], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -40,7 +41,7 @@ test("prints its durability", async () => {
   await command.match(/relaxed: a power failure may lose the newest events/);
 });
 
-test("off loopback, only clients with the token are served", async () => {
+test("off loopback, only clients with the token are served", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0", "--host=0.0.0.0", "--allowed-host=example.test"], {
     cwd,
@@ -56,7 +57,7 @@ test("off loopback, only clients with the token are served", async () => {
   expect(await list({ authorization: "Bearer a-token-for-this-test", host: "example.org" })).toBe(421);
 });
 
-test("a run that has been idle for the configured time is removed", async () => {
+test("a run that has been idle for the configured time is removed", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0", "--retain-days=0.000001"], { cwd });
   const [url] = await command.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -85,32 +86,41 @@ test("a second server on one data directory exits with 75", async () => {
   expect(second.output()).toMatch(/\.troupe is in use by another process/);
 });
 
-test.each([
-  [
-    "secrets that are not JSON",
-    { "data/secrets.json": '{"a"' },
-    "data/secrets.json cannot be read: it is damaged",
-  ],
-  [
-    "secrets that are a list",
-    { "data/secrets.json": "[1]" },
-    "data/secrets.json cannot be read: it is damaged",
-  ],
-  [
-    "secrets that are not texts",
-    { "data/secrets.json": '{"a":1}' },
-    "secrets.json cannot be read: it is damaged",
-  ],
-  ["secrets that are a directory", { "data/secrets.json/x": "" }, "data/secrets.json cannot be read: EISDIR"],
-  [
-    "a lock that is garbage",
-    { "data/lock": "garbage ".repeat(1_000) },
-    "data/lock is not a lock file of troupe",
-  ],
-  ["a lock that is a directory", { "data/lock/x": "" }, "data cannot be opened for writing"],
-  ["a pid file that is a directory", { "data/pid/x": "" }, "data/pid cannot be used: EISDIR"],
-  ["data that are a file", { data: "" }, "data cannot be opened: EEXIST"],
-])("%s: one clear line and a hint, and exit 73", async (_, files, message) => {
+test.each(
+  shortened(
+    [
+      [
+        "secrets that are not JSON",
+        { "data/secrets.json": '{"a"' },
+        "data/secrets.json cannot be read: it is damaged",
+      ],
+      [
+        "secrets that are a list",
+        { "data/secrets.json": "[1]" },
+        "data/secrets.json cannot be read: it is damaged",
+      ],
+      [
+        "secrets that are not texts",
+        { "data/secrets.json": '{"a":1}' },
+        "secrets.json cannot be read: it is damaged",
+      ],
+      [
+        "secrets that are a directory",
+        { "data/secrets.json/x": "" },
+        "data/secrets.json cannot be read: EISDIR",
+      ],
+      [
+        "a lock that is garbage",
+        { "data/lock": "garbage ".repeat(1_000) },
+        "data/lock is not a lock file of troupe",
+      ],
+      ["a lock that is a directory", { "data/lock/x": "" }, "data cannot be opened for writing"],
+      ["a pid file that is a directory", { "data/pid/x": "" }, "data/pid cannot be used: EISDIR"],
+      ["data that are a file", { data: "" }, "data cannot be opened: EEXIST"],
+    ],
+    2,
+  ),
+)("%s: one clear line and a hint, and exit 73", async (_, files, message) => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   for (const [path, text] of Object.entries(files)) {
     await mkdir(join(cwd, path, ".."), { recursive: true });
@@ -125,7 +135,9 @@ test.each([
   expect(more).toEqual([]);
 });
 
-test.skipIf(process.platform !== "linux").each(["/proc/x", "/proc/x/y/z", "/dev/null/x", "/sys/x"])(
+test
+  .skipIf(process.platform !== "linux")
+  .each(shortened(["/proc/x", "/proc/x/y/z", "/dev/null/x", "/sys/x"], 1))(
   "a data directory %s, which cannot be created, exits with 73",
   async (data) => {
     const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
@@ -135,7 +147,7 @@ test.skipIf(process.platform !== "linux").each(["/proc/x", "/proc/x/y/z", "/dev/
   },
 );
 
-test("a taken port exits with 69 and suggests a free one", async () => {
+test("a taken port exits with 69 and suggests a free one", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const other = createServer();
   other.listen(0, "127.0.0.1");
@@ -151,7 +163,7 @@ test("a taken port exits with 69 and suggests a free one", async () => {
   await again.match(/http:/);
 });
 
-test("when the highest port is taken, any free port is suggested", async () => {
+test("when the highest port is taken, any free port is suggested", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const other = createServer();
   other.once("error", () => {});
@@ -173,15 +185,35 @@ test("an address off loopback without a token exits with 78", async () => {
   expect(command.output()).toContain("TROUPE_TOKEN");
 });
 
-test.each([
-  ["a token that no client can send", [], { TROUPE_TOKEN: "a b" }, "the token cannot be sent in a header"],
-  ["a token with letters outside ASCII", [], { TROUPE_TOKEN: "schlüssel" }, "letters outside ASCII"],
-  ["every host without a token", ["--allowed-host=*"], {}, "allowedHosts has *, and there is no token"],
-  ["a host that is a URL", ["--allowed-host=https://a.test"], {}, "is not a host name"],
-  ["every origin", ["--allowed-origin=*"], {}, "is not an origin"],
-  ["a short token off loopback", ["--host=0.0.0.0"], { TROUPE_TOKEN: "x" }, "the token has only 1 character"],
-  ["an address off loopback in HOST", [], { HOST: "0.0.0.0" }, "0.0.0.0 can be reached from other machines"],
-])("%s exits with 78", async (_, args, env, message) => {
+test.each(
+  shortened(
+    [
+      [
+        "a token that no client can send",
+        [],
+        { TROUPE_TOKEN: "a b" },
+        "the token cannot be sent in a header",
+      ],
+      ["a token with letters outside ASCII", [], { TROUPE_TOKEN: "schlüssel" }, "letters outside ASCII"],
+      ["every host without a token", ["--allowed-host=*"], {}, "allowedHosts has *, and there is no token"],
+      ["a host that is a URL", ["--allowed-host=https://a.test"], {}, "is not a host name"],
+      ["every origin", ["--allowed-origin=*"], {}, "is not an origin"],
+      [
+        "a short token off loopback",
+        ["--host=0.0.0.0"],
+        { TROUPE_TOKEN: "x" },
+        "the token has only 1 character",
+      ],
+      [
+        "an address off loopback in HOST",
+        [],
+        { HOST: "0.0.0.0" },
+        "0.0.0.0 can be reached from other machines",
+      ],
+    ],
+    2,
+  ),
+)("%s exits with 78", async (_, args, env, message) => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
 
   const command = startCommand(["serve", "--port=0", ...args], { cwd, env: { TROUPE_TOKEN: "", ...env } });
@@ -191,26 +223,30 @@ test.each([
   expect(command.output()).not.toMatch(/a b|schlüssel|\bat /);
 });
 
-test("PORT and HOST set the address, options override them, and empty values are ignored", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
-  const byVariables = startCommand(["serve"], { cwd, env: { PORT: "0", HOST: "localhost" } });
-  const [, port] = await byVariables.match(/http:\/\/localhost:(\d+)/);
-  expect(port).not.toBe("4100");
+test(
+  "PORT and HOST set the address, options override them, and empty values are ignored",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+    const byVariables = startCommand(["serve"], { cwd, env: { PORT: "0", HOST: "localhost" } });
+    const [, port] = await byVariables.match(/http:\/\/localhost:(\d+)/);
+    expect(port).not.toBe("4100");
 
-  const both = startCommand(["serve", "--port=0", "--host=127.0.0.1", "--data=other"], {
-    cwd,
-    env: { PORT: String(port), HOST: "" },
-  });
-  await both.match(/http:\/\/127\.0\.0\.1:\d+/);
+    const both = startCommand(["serve", "--port=0", "--host=127.0.0.1", "--data=other"], {
+      cwd,
+      env: { PORT: String(port), HOST: "" },
+    });
+    await both.match(/http:\/\/127\.0\.0\.1:\d+/);
 
-  const wrong = startCommand(["serve"], { cwd, env: { PORT: "http" } });
-  expect(await wrong.exited).toBe(2);
-  expect(wrong.output()).toContain(
-    "from env 'PORT' is invalid. The port must be a whole number from 0 to 65535.",
-  );
-});
+    const wrong = startCommand(["serve"], { cwd, env: { PORT: "http" } });
+    expect(await wrong.exited).toBe(2);
+    expect(wrong.output()).toContain(
+      "from env 'PORT' is invalid. The port must be a whole number from 0 to 65535.",
+    );
+  },
+);
 
-test("a tool that a file exports is served next to the agents", async () => {
+test("a tool that a file exports is served next to the agents", { tags: "long" }, async () => {
   const tool = `import { defineTool } from "troupe";
 const input = { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } };
 export const double = defineTool({ name: "double", description: "Doubles.", input, run: ({ n }) => ({ n: 2 * n }) });
@@ -240,23 +276,28 @@ test("two agents with one name exit with 65", async () => {
   expect(command.output()).toContain('a.ts and b.ts both define an agent "speaker"');
 });
 
-test("a file exports several versions of an agent as a list, whose first takes new requests", async () => {
-  const version = (number: string): string => `defineAgent({
+test(
+  "a file exports several versions of an agent as a list, whose first takes new requests",
+  { tags: "long" },
+  async () => {
+    const version = (number: string): string => `defineAgent({
     name: "order", purpose: "Orders.", version: "${number}", chat: () => "by ${number}",
   })`;
-  const both = `const v1 = ${version("1")};\nconst v2 = ${version("2")};`;
-  const file = (exported: string): string => `import { defineAgent } from "troupe";\n${both}\n${exported}\n`;
-  const cwd = await createProject({ "agents/order.ts": file("export { v1, v2 };") });
-  const refused = startCommand(["serve", "--port=0"], { cwd });
-  expect(await refused.exited).toBe(65);
-  expect(refused.output()).toContain('order.ts defines two agents "order"');
-  expect(refused.output()).toContain("export default [orderV2, orderV1]");
+    const both = `const v1 = ${version("1")};\nconst v2 = ${version("2")};`;
+    const file = (exported: string): string =>
+      `import { defineAgent } from "troupe";\n${both}\n${exported}\n`;
+    const cwd = await createProject({ "agents/order.ts": file("export { v1, v2 };") });
+    const refused = startCommand(["serve", "--port=0"], { cwd });
+    expect(await refused.exited).toBe(65);
+    expect(refused.output()).toContain('order.ts defines two agents "order"');
+    expect(refused.output()).toContain("export default [orderV2, orderV1]");
 
-  await writeFile(join(cwd, "agents/order.ts"), file("export default [v2, v1];"));
-  const served = startCommand(["serve", "--port=0"], { cwd });
-  const [url] = await served.match(/http:\/\/127\.0\.0\.1:\d+/);
-  expect((await chat(url, "order")).result).toBe("by 2");
-});
+    await writeFile(join(cwd, "agents/order.ts"), file("export default [v2, v1];"));
+    const served = startCommand(["serve", "--port=0"], { cwd });
+    const [url] = await served.match(/http:\/\/127\.0\.0\.1:\d+/);
+    expect((await chat(url, "order")).result).toBe("by 2");
+  },
+);
 
 test.each([
   ["an unknown option", ["serve", "--prot=1"]],
@@ -273,25 +314,29 @@ test.each([
   expect(await command.exited).toBe(2);
 });
 
-test("a log that lost entries exits with 74, and starts if the loss is accepted", async () => {
-  const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
-  const first = startCommand(["serve", "--port=0"], { cwd });
-  const [url] = await first.match(/http:\/\/127\.0\.0\.1:\d+/);
-  await chat(url, "speaker");
-  first.kill("SIGTERM");
-  await first.exited;
-  // Only the head file is left, which names the newest transaction.
-  for (const file of ["log.db", "log.db-wal", "log.db-shm"]) {
-    await rm(join(cwd, ".troupe", file), { force: true });
-  }
+test(
+  "a log that lost entries exits with 74, and starts if the loss is accepted",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
+    const first = startCommand(["serve", "--port=0"], { cwd });
+    const [url] = await first.match(/http:\/\/127\.0\.0\.1:\d+/);
+    await chat(url, "speaker");
+    first.kill("SIGTERM");
+    await first.exited;
+    // Only the head file is left, which names the newest transaction.
+    for (const file of ["log.db", "log.db-wal", "log.db-shm"]) {
+      await rm(join(cwd, ".troupe", file), { force: true });
+    }
 
-  const second = startCommand(["serve", "--port=0"], { cwd });
-  expect(await second.exited).toBe(74);
-  expect(second.output()).toContain("--accept-loss");
+    const second = startCommand(["serve", "--port=0"], { cwd });
+    expect(await second.exited).toBe(74);
+    expect(second.output()).toContain("--accept-loss");
 
-  const third = startCommand(["serve", "--port=0", "--accept-loss"], { cwd });
-  await third.match(/http:/);
-});
+    const third = startCommand(["serve", "--port=0", "--accept-loss"], { cwd });
+    await third.match(/http:/);
+  },
+);
 
 /** The status of an answer; unlike `fetch`, it allows any Host header. */
 async function status(url: string, headers: Record<string, string>): Promise<number> {

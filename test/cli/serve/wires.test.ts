@@ -12,7 +12,7 @@ test("all wires are on, and the banner names them", async () => {
   expect((await fetch(`${url}/speaker/describe`)).status).toBe(200);
 });
 
-test("--wires names the wires to serve, and none turns them off", async () => {
+test("--wires names the wires to serve, and none turns them off", { tags: "long" }, async () => {
   const cwd = await createProject(project);
   const some = startCommand(["serve", "--port=0", "--wires=agentscope"], { cwd });
   const [url] = await some.match(/http:\/\/127\.0\.0\.1:\d+/);
@@ -75,16 +75,20 @@ test("an unknown wire is refused with the known ones", async () => {
   expect(command.output()).toContain("none turns them off");
 });
 
-test("an agent with the name of a wire is refused, and served without that wire", async () => {
-  const agent = agentSaying("hello").replaceAll("speaker", "agentscope");
-  const cwd = await createProject({ "agents/speaker.ts": agent });
-  const command = startCommand(["serve", "--port=0"], { cwd });
-  expect(await command.exited).toBe(78);
-  expect(command.output()).toContain("the agent agentscope has the name of a path of the wire agentscope");
-  const without = startCommand(["serve", "--port=0", "--wires=none"], { cwd });
-  const [url] = await without.match(/http:\/\/127\.0\.0\.1:\d+/);
-  expect((await fetch(`${url}/agentscope/describe`)).status).toBe(200);
-});
+test(
+  "an agent with the name of a wire is refused, and served without that wire",
+  { tags: "long" },
+  async () => {
+    const agent = agentSaying("hello").replaceAll("speaker", "agentscope");
+    const cwd = await createProject({ "agents/speaker.ts": agent });
+    const command = startCommand(["serve", "--port=0"], { cwd });
+    expect(await command.exited).toBe(78);
+    expect(command.output()).toContain("the agent agentscope has the name of a path of the wire agentscope");
+    const without = startCommand(["serve", "--port=0", "--wires=none"], { cwd });
+    const [url] = await without.match(/http:\/\/127\.0\.0\.1:\d+/);
+    expect((await fetch(`${url}/agentscope/describe`)).status).toBe(200);
+  },
+);
 
 test("--agentic serves the dialect at the root of a port of its own", async () => {
   const cwd = await createProject(project);
@@ -96,7 +100,7 @@ test("--agentic serves the dialect at the root of a port of its own", async () =
   expect(await command.exited).toBe(0);
 });
 
-test("a port that is taken is refused with the option that chose it", async () => {
+test("a port that is taken is refused with the option that chose it", { tags: "long" }, async () => {
   const cwd = await createProject(project);
   const first = startCommand(["serve", "--port=0", "--agentic=0"], { cwd });
   const [, port = ""] = await first.match(/^agentic {7}\S+:(\d+)$/m);

@@ -34,7 +34,7 @@ test("a remote agent that is requested directly continues when its local server 
   expect((await there.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
 });
 
-test("a call continues when both servers are killed, one after the other", async () => {
+test("a call continues when both servers are killed, one after the other", { tags: "long" }, async () => {
   await using there = await ServerProcess.create();
   await using wayThere = await FaultProxy.start(await there.start());
   vi.stubEnv("TROUPE_REMOTE", `${wayThere.url}/ticker`);
@@ -51,21 +51,25 @@ test("a call continues when both servers are killed, one after the other", async
   expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "counted" });
 });
 
-test("a question is still open after its asker was killed, and its answer arrives once", async () => {
-  await using there = await start({ agents: [payments] });
-  vi.stubEnv("TROUPE_REMOTE", `${there.url}/payments`);
-  await using here = await ServerProcess.create(NEAR);
-  await using way = await FaultProxy.start(await here.start());
-  const asked = createClient(way.url).agent("payments").chat("pay 3 to bob");
-  await expect(asked).rejects.toMatchObject({ code: "waiting" });
-  way.lead(await here.restart());
-  way.reset();
-  await expect(asked).rejects.toMatchObject({ code: "waiting" });
-  await asked.waits[0]?.answer({ approved: true });
-  expect(await asked).toBe("Paid 3 to bob.");
-  const { runs } = await there.runtime.runs({ limit: 10 });
-  expect(runs).toMatchObject([{ turns: 1, status: "idle" }]);
-});
+test(
+  "a question is still open after its asker was killed, and its answer arrives once",
+  { tags: "long" },
+  async () => {
+    await using there = await start({ agents: [payments] });
+    vi.stubEnv("TROUPE_REMOTE", `${there.url}/payments`);
+    await using here = await ServerProcess.create(NEAR);
+    await using way = await FaultProxy.start(await here.start());
+    const asked = createClient(way.url).agent("payments").chat("pay 3 to bob");
+    await expect(asked).rejects.toMatchObject({ code: "waiting" });
+    way.lead(await here.restart());
+    way.reset();
+    await expect(asked).rejects.toMatchObject({ code: "waiting" });
+    await asked.waits[0]?.answer({ approved: true });
+    expect(await asked).toBe("Paid 3 to bob.");
+    const { runs } = await there.runtime.runs({ limit: 10 });
+    expect(runs).toMatchObject([{ turns: 1, status: "idle" }]);
+  },
+);
 
 function numbersIn(events: readonly Event[]): readonly string[] {
   return ofType(events, "TextOutput")

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { findPrograms } from "../../machine/postgres-server.ts";
 import { skipWithoutPostgres } from "../../machine/skip-without.ts";

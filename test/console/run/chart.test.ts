@@ -41,7 +41,7 @@ test.for([
   },
 );
 
-test("an agent without a machine says so", async ({ skip }) => {
+test("an agent without a machine says so", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("payments", "hello", { wait: "completed" });
   await using tab = await open(skip, `${server.url}/#/runs/${runId}/statechart`);
   await tab.page.getByText("payments is a function; only machines have a chart.").waitFor();

@@ -36,7 +36,7 @@ test("a turn is tried again with another input, in a run of its own", async ({ s
   expect(await marked.textContent()).toContain("another second");
 });
 
-test("the first turn is tried again in an empty run", async ({ skip }) => {
+test("the first turn is tried again in an empty run", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("echo", "the only one", atRest);
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
   const { page } = tab;
@@ -47,7 +47,7 @@ test("the first turn is tried again in an empty run", async ({ skip }) => {
   expect(page.url()).not.toContain(runId);
 });
 
-test("Try again that is clicked twice makes one run", async ({ skip }) => {
+test("Try again that is clicked twice makes one run", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("echo", "clicked twice", atRest);
   await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
   const { page } = tab;

@@ -67,7 +67,7 @@ test("memory, mailbox and prompts of a run are those as of the chosen event", as
   expect(await prompt.count()).toBe(0);
 });
 
-test("a completion in the timeline leads to what it was asked", async ({ skip }) => {
+test("a completion in the timeline leads to what it was asked", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("assistant", "what is 8 / 2", atRest);
   await using tab = await open(skip, `${server.url}/#/runs/${runId}/timeline`);
   const { page } = tab;
@@ -77,26 +77,30 @@ test("a completion in the timeline leads to what it was asked", async ({ skip })
   await part(page, "Prompt").getByText("what is 8 / 2", { exact: true }).waitFor();
 });
 
-test("the context of a machine follows the scrubber, and shows no secret", async ({ skip }) => {
-  const { run_id: runId, request_id: id } = await server.start("shop", "a lamp", atRest);
-  await using tab = await open(skip, `${server.url}/#/runs/${runId}/state`);
-  const { page } = tab;
-  const machines = part(page, "Machines");
-  await machines.getByText("asking").waitFor();
-  await machines.getByText('"on account"').waitFor();
-  await machines.getByText('"[secret]"').waitFor();
-  expect(await page.getByText("tok-1234").count()).toBe(0);
-  await server.runtime.process("shop", {
-    type: "ResumeWithInput",
-    request_id: id,
-    request_keys: { sure: true },
-  });
-  await machines.getByText("done").waitFor();
-  await page.getByRole("slider").focus();
-  await page.keyboard.press("Shift+ArrowLeft");
-  await page.getByText("As of event 1.").waitFor();
-  await machines.waitFor({ state: "detached" });
-});
+test(
+  "the context of a machine follows the scrubber, and shows no secret",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: runId, request_id: id } = await server.start("shop", "a lamp", atRest);
+    await using tab = await open(skip, `${server.url}/#/runs/${runId}/state`);
+    const { page } = tab;
+    const machines = part(page, "Machines");
+    await machines.getByText("asking").waitFor();
+    await machines.getByText('"on account"').waitFor();
+    await machines.getByText('"[secret]"').waitFor();
+    expect(await page.getByText("tok-1234").count()).toBe(0);
+    await server.runtime.process("shop", {
+      type: "ResumeWithInput",
+      request_id: id,
+      request_keys: { sure: true },
+    });
+    await machines.getByText("done").waitFor();
+    await page.getByRole("slider").focus();
+    await page.keyboard.press("Shift+ArrowLeft");
+    await page.getByText("As of event 1.").waitFor();
+    await machines.waitFor({ state: "detached" });
+  },
+);
 
 function part(page: Page, name: string): ReturnType<Page["getByRole"]> {
   return page.getByRole("region", { name, exact: true });

@@ -13,18 +13,19 @@ import { needsPostgres } from "../../machine/postgres.ts";
 import { temporaryDirectory } from "../../storage/directories.ts";
 import { contentOf, fill } from "./content.ts";
 import { KINDS, memoryStore } from "./stores.ts";
+import { shortened } from "../../machine/long.ts";
 
 type Kind = keyof typeof KINDS;
 
 const pairs: readonly (readonly [from: Kind, to: Kind])[] = [
   ["memory", "memory"],
-  ["SQLite", "SQLite"],
   ["SQLite", "PostgreSQL"],
   ["PostgreSQL", "SQLite"],
+  ["SQLite", "SQLite"],
   ["PostgreSQL", "PostgreSQL"],
 ];
 
-describe.each(pairs)("a copy from %s to %s", (source, target) => {
+describe.each(shortened(pairs, 3))("a copy from %s to %s", (source, target) => {
   if (source === "PostgreSQL" || target === "PostgreSQL") needsPostgres();
 
   test("has everything, and a second copy adds nothing", async () => {
@@ -144,30 +145,34 @@ test("a run that was removed in one of the logs, and a file or a secret that dif
   await expect(copyAll(from, to)).rejects.toThrow("secret key is in both stores and differs");
 });
 
-test("a copy that is interrupted at any write, before or after it, is completed by the next one", async () => {
-  const from = memoryStore();
-  await fill(from);
-  const content = await contentOf(from);
-  for (const isWritten of [false, true]) {
-    let writes = 0;
-    for (let fault = 1; ; fault += 1) {
-      const to = memoryStore();
-      writes = 0;
-      const interrupted = interruptedAt(to, fault, isWritten, () => (writes += 1));
-      const isWhole = await copyAll(from, interrupted).then(
-        () => true,
-        (error: unknown) => {
-          expect(error).toBeInstanceOf(Unavailable);
-          return false;
-        },
-      );
-      await copyAll(from, to);
-      expect(await contentOf(to), `write ${fault}`).toEqual(content);
-      if (isWhole) break;
+test(
+  "a copy that is interrupted at any write, before or after it, is completed by the next one",
+  { tags: "long" },
+  async () => {
+    const from = memoryStore();
+    await fill(from);
+    const content = await contentOf(from);
+    for (const isWritten of [false, true]) {
+      let writes = 0;
+      for (let fault = 1; ; fault += 1) {
+        const to = memoryStore();
+        writes = 0;
+        const interrupted = interruptedAt(to, fault, isWritten, () => (writes += 1));
+        const isWhole = await copyAll(from, interrupted).then(
+          () => true,
+          (error: unknown) => {
+            expect(error).toBeInstanceOf(Unavailable);
+            return false;
+          },
+        );
+        await copyAll(from, to);
+        expect(await contentOf(to), `write ${fault}`).toEqual(content);
+        if (isWhole) break;
+      }
+      expect(writes).toBeGreaterThan(25);
     }
-    expect(writes).toBeGreaterThan(25);
-  }
-});
+  },
+);
 
 test("a long run is copied in small appends", async () => {
   const [from, to] = [memoryStore(), memoryStore()];

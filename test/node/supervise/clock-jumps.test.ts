@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { join } from "node:path";
 import { test } from "vitest";
 import { RestartedServer } from "./restarted-server.ts";

@@ -15,7 +15,7 @@ test.concurrent.for([
   { about: "one that exits late", guilty: ["exit 400"], codes: ["poisoned"], workMs: 2_500 },
 ])(
   "a turn that ends the process repeatedly is ended, and no other turn is affected: $about",
-  { timeout: 180_000 },
+  { tags: "long", timeout: 180_000 },
   async ({ guilty, codes, workMs }, { expect }) => {
     await using server = new RestartedServer("deadly-agents");
     const others = Promise.all(
@@ -41,7 +41,7 @@ test(
 
 test(
   "a server that somebody else kills again and again ends no turn, also with full mailboxes, asks and slow tools",
-  { timeout: 600_000 },
+  { tags: "long", timeout: 600_000 },
   async ({ expect }) => {
     const { ends } = await killFromOutside({ kills: 4, seed: 1, each: 2, endsItself: false });
     expect(Object.keys(ends)).toEqual(["success"]);

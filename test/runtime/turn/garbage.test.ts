@@ -101,7 +101,7 @@ test("a turn keeps nothing of a dropped call", async () => {
   expect(await growthPerCall((turn) => turn.call(careless, "chat", { input: "" }))).toBeLessThan(40);
 });
 
-test("a turn keeps nothing of a call that waited for the memory of its agent", async () => {
+test("a turn keeps nothing of a call that waited for the memory of its agent", { tags: "long" }, async () => {
   const keeper = defineAgent({
     name: "keeper",
     purpose: "Shares its memory of the run.",

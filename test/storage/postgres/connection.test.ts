@@ -8,24 +8,28 @@ import { startProxy } from "./proxy.ts";
 
 needsPostgres();
 
-test("a password that is given beside an address is used, and one that is missing is named", async (context) => {
-  const server = await ownPostgres(context);
-  await ask(server.url, "CREATE ROLE app LOGIN PASSWORD 'hidden'");
-  await ask(server.url, "GRANT CREATE ON DATABASE postgres TO app");
-  await server.kill();
-  const rules = "local all troupe trust\nlocal all app scram-sha-256\n";
-  writeFileSync(join(server.directory, "data", "pg_hba.conf"), rules);
-  await server.start();
-  const url = server.url.replace("troupe@", "app@");
+test(
+  "a password that is given beside an address is used, and one that is missing is named",
+  { tags: "long" },
+  async (context) => {
+    const server = await ownPostgres(context);
+    await ask(server.url, "CREATE ROLE app LOGIN PASSWORD 'hidden'");
+    await ask(server.url, "GRANT CREATE ON DATABASE postgres TO app");
+    await server.kill();
+    const rules = "local all troupe trust\nlocal all app scram-sha-256\n";
+    writeFileSync(join(server.directory, "data", "pg_hba.conf"), rules);
+    await server.start();
+    const url = server.url.replace("troupe@", "app@");
 
-  await expect(postgresLog({ url })).rejects.toMatchObject({
-    code: "forbidden",
-    details: { hint: expect.stringContaining("set PGPASSWORD") as string },
-  });
-  const log = await postgresLog({ url, listenUrl: url, password: async () => "hidden" });
-  onTestFinished(() => log.close());
-  expect((await log.claim("run")).cursor).toMatchObject({ head: 0 });
-});
+    await expect(postgresLog({ url })).rejects.toMatchObject({
+      code: "forbidden",
+      details: { hint: expect.stringContaining("set PGPASSWORD") as string },
+    });
+    const log = await postgresLog({ url, listenUrl: url, password: async () => "hidden" });
+    onTestFinished(() => log.close());
+    expect((await log.claim("run")).cursor).toMatchObject({ head: 0 });
+  },
+);
 
 test("an address that is not a URL is refused with a line that names the fix, without the password", async () => {
   for (const url of ["postgres://user:hid#den@host/db", "postgres://user:hid#den@one:1,two:2/db"]) {

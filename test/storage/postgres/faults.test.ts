@@ -185,25 +185,29 @@ test("while the database is away, appends wait; when it is back they continue, a
   expect(a.health()).toEqual({ writable: true });
 });
 
-test("a database that stays away makes the log refuse appends, until it is back", async (context) => {
-  const server = await ownPostgres(context);
-  const log = await open({ url: server.url, settleMs: 300 });
-  const cursor = await startRun(log, "run", 1);
-  const other = await startRun(log, "other", 1);
-  await server.kill();
-  await expect(log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Unavailable);
-  expect(log.health()).toEqual({ writable: false, reason: "the database cannot be reached" });
-  await expect(async () => log.append(other, nextEvents(other, 1))).rejects.toBeInstanceOf(Unavailable);
-  await expect(log.run(asRunId("run"))).rejects.toMatchObject({ code: "unavailable" });
+test(
+  "a database that stays away makes the log refuse appends, until it is back",
+  { tags: "long" },
+  async (context) => {
+    const server = await ownPostgres(context);
+    const log = await open({ url: server.url, settleMs: 300 });
+    const cursor = await startRun(log, "run", 1);
+    const other = await startRun(log, "other", 1);
+    await server.kill();
+    await expect(log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Unavailable);
+    expect(log.health()).toEqual({ writable: false, reason: "the database cannot be reached" });
+    await expect(async () => log.append(other, nextEvents(other, 1))).rejects.toBeInstanceOf(Unavailable);
+    await expect(log.run(asRunId("run"))).rejects.toMatchObject({ code: "unavailable" });
 
-  await server.start();
-  await expect.poll(() => log.health()).toEqual({ writable: true });
-  // The outcome is unknown: the run is claimed again.
-  await expect(async () => log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
-  const { cursor: again } = await log.claim(asRunId("run"));
-  expect(again.head).toBe(1);
-  expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
-});
+    await server.start();
+    await expect.poll(() => log.health()).toEqual({ writable: true });
+    // The outcome is unknown: the run is claimed again.
+    await expect(async () => log.append(cursor, nextEvents(cursor, 2))).rejects.toBeInstanceOf(Fenced);
+    const { cursor: again } = await log.claim(asRunId("run"));
+    expect(again.head).toBe(1);
+    expect(await log.append(other, nextEvents(other, 1))).toMatchObject({ head: 2 });
+  },
+);
 
 test("a text that the database cannot store is refused, and the log and the run continue", async () => {
   const log = await open({});
@@ -238,30 +242,34 @@ test("a node that hears nothing of a new owner does not serve its old events as 
   proxy.mend();
 });
 
-test("a reader on a node whose append is under way while another node takes the run over gets the new events", async () => {
-  const proxy = await openProxy(await postgresUrl());
-  const a = await open({ url: proxy.url, listenUrl: await postgresUrl() });
-  const b = await openSchema(schemaOf(a));
-  onTestFinished(() => b.close());
-  const run = asRunId("run");
-  const before = await startRun(a, "run", 1);
-  let woken = 0;
-  let newest = Promise.resolve(0);
-  // As a reader that rests at the end: it reads when it is woken, and only then.
-  a.tail(run, () => {
-    woken += 1;
-    newest = newest.then(async (head) => Math.max(head, (await a.read(run, { after: 1 })).head));
-  });
-  proxy.silence();
-  const appended = a.append(before, nextEvents(before, 1));
-  const { cursor } = await b.claim(run);
-  await b.append(cursor, nextEvents(cursor, 2));
-  // The notifications of the claim and of the append, and the look for lost ones.
-  await expect.poll(() => woken).toBeGreaterThanOrEqual(3);
-  proxy.mend();
-  await expect(appended).rejects.toBeInstanceOf(Fenced);
-  await expect.poll(() => newest).toBe(3);
-});
+test(
+  "a reader on a node whose append is under way while another node takes the run over gets the new events",
+  { tags: "long" },
+  async () => {
+    const proxy = await openProxy(await postgresUrl());
+    const a = await open({ url: proxy.url, listenUrl: await postgresUrl() });
+    const b = await openSchema(schemaOf(a));
+    onTestFinished(() => b.close());
+    const run = asRunId("run");
+    const before = await startRun(a, "run", 1);
+    let woken = 0;
+    let newest = Promise.resolve(0);
+    // As a reader that rests at the end: it reads when it is woken, and only then.
+    a.tail(run, () => {
+      woken += 1;
+      newest = newest.then(async (head) => Math.max(head, (await a.read(run, { after: 1 })).head));
+    });
+    proxy.silence();
+    const appended = a.append(before, nextEvents(before, 1));
+    const { cursor } = await b.claim(run);
+    await b.append(cursor, nextEvents(cursor, 2));
+    // The notifications of the claim and of the append, and the look for lost ones.
+    await expect.poll(() => woken).toBeGreaterThanOrEqual(3);
+    proxy.mend();
+    await expect(appended).rejects.toBeInstanceOf(Fenced);
+    await expect.poll(() => newest).toBe(3);
+  },
+);
 
 test("a node that knows events which the database has lost serves them no longer, and says so", async () => {
   const proxy = await openProxy(await postgresUrl());
@@ -304,27 +312,31 @@ test("an append to a run whose newest events the database has lost is refused, a
   expect(log.health().warnings).toEqual([expect.stringMatching(/among them some of run run: a standby/)]);
 });
 
-test("a look for the oldest runs does not read the runs that were removed before", async (context) => {
-  const server = await ownPostgres(context);
-  const log = await postgresLog({ url: server.url });
-  log.release(await startRun(log, "run", 1));
-  await ask(
-    server.url,
-    `INSERT INTO troupe.run (id, epoch, agent, stored, removed, updated_at)
+test(
+  "a look for the oldest runs does not read the runs that were removed before",
+  { tags: "long" },
+  async (context) => {
+    const server = await ownPostgres(context);
+    const log = await postgresLog({ url: server.url });
+    log.release(await startRun(log, "run", 1));
+    await ask(
+      server.url,
+      `INSERT INTO troupe.run (id, epoch, agent, stored, removed, updated_at)
       SELECT 'run-' || n, 0, 'one', true, n <= 50000, n FROM generate_series(1, 70000) AS n`,
-  );
-  await ask(server.url, "ANALYZE troupe.run");
-  const READ = "SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE relname = 'run'";
-  const [before] = await ask(server.url, READ);
-  expect((await log.list({ status: "idle", oldestFirst: true, limit: 100 })).runs).toHaveLength(100);
-  await log.close();
-  // The server counts what a connection has read when the connection ends, at the latest.
-  const others =
-    "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-  await expect.poll(() => ask(server.url, others)).toEqual([]);
-  const [after] = await ask(server.url, READ);
-  expect(Number(after?.["rows"]) - Number(before?.["rows"])).toBeLessThan(1_000);
-});
+    );
+    await ask(server.url, "ANALYZE troupe.run");
+    const READ = "SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE relname = 'run'";
+    const [before] = await ask(server.url, READ);
+    expect((await log.list({ status: "idle", oldestFirst: true, limit: 100 })).runs).toHaveLength(100);
+    await log.close();
+    // The server counts what a connection has read when the connection ends, at the latest.
+    const others =
+      "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    await expect.poll(() => ask(server.url, others)).toEqual([]);
+    const [after] = await ask(server.url, READ);
+    expect(Number(after?.["rows"]) - Number(before?.["rows"])).toBeLessThan(1_000);
+  },
+);
 
 test("a database of schema 1 gets what it lacks, and its runs go on", async () => {
   const schema = newSchema();
@@ -355,17 +367,21 @@ test("nodes that open an empty database at once create its tables once", async (
   expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);
 });
 
-test("a node that opens the log alone keeps others out, and is kept out by them", async () => {
-  const schema = newSchema();
-  const shared = await openSchema(schema);
-  await expect(openSchema(schema, { nodes: "one" })).rejects.toMatchObject({ code: "conflict" });
-  await shared.close();
-  const alone = await openSchema(schema, { nodes: "one" });
-  await expect(openSchema(schema)).rejects.toMatchObject({ code: "conflict" });
-  await alone.close();
-  const again = await openSchema(schema);
-  await again.close();
-});
+test(
+  "a node that opens the log alone keeps others out, and is kept out by them",
+  { tags: "long" },
+  async () => {
+    const schema = newSchema();
+    const shared = await openSchema(schema);
+    await expect(openSchema(schema, { nodes: "one" })).rejects.toMatchObject({ code: "conflict" });
+    await shared.close();
+    const alone = await openSchema(schema, { nodes: "one" });
+    await expect(openSchema(schema)).rejects.toMatchObject({ code: "conflict" });
+    await alone.close();
+    const again = await openSchema(schema);
+    await again.close();
+  },
+);
 
 /** Starts a claim, which waits for a lock on the runs until `release` has run a statement. */
 async function locked(

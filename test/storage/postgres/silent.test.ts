@@ -78,22 +78,26 @@ test("a database that answers nothing makes every route refuse in time, and the 
   expect(log.match(/"content": ?"\w+\."/g)).toEqual(['"content":"Bo."', '"content":"Rome."']);
 });
 
-test("what waits for a silent database is done once when it is back, also if the old connections stay silent", async () => {
-  const proxy = await openProxy(await postgresUrl());
-  const log = await openEmpty({ url: proxy.url });
-  onTestFinished(() => log.close());
-  const cursor = await startRun(log, "run", 1);
-  log.release(await startRun(log, "other", 2));
-  proxy.silence();
-  const appended = log.append(cursor, nextEvents(cursor, 2));
-  const read = log.read(asRunId("other"), { after: 0 });
-  await expect.poll(() => log.health().writable, { timeout: 10_000 }).toBe(false);
-  proxy.mendForNew();
-  expect(await appended).toMatchObject({ head: 3 });
-  expect((await read).events).toEqual(events(1, 2));
-  expect((await log.read(asRunId("run"), { after: 0, records: true })).events).toEqual(events(1, 3));
-  await expect.poll(() => log.health().writable).toBe(true);
-});
+test(
+  "what waits for a silent database is done once when it is back, also if the old connections stay silent",
+  { tags: "long" },
+  async () => {
+    const proxy = await openProxy(await postgresUrl());
+    const log = await openEmpty({ url: proxy.url });
+    onTestFinished(() => log.close());
+    const cursor = await startRun(log, "run", 1);
+    log.release(await startRun(log, "other", 2));
+    proxy.silence();
+    const appended = log.append(cursor, nextEvents(cursor, 2));
+    const read = log.read(asRunId("other"), { after: 0 });
+    await expect.poll(() => log.health().writable, { timeout: 10_000 }).toBe(false);
+    proxy.mendForNew();
+    expect(await appended).toMatchObject({ head: 3 });
+    expect((await read).events).toEqual(events(1, 2));
+    expect((await log.read(asRunId("run"), { after: 0, records: true })).events).toEqual(events(1, 3));
+    await expect.poll(() => log.health().writable).toBe(true);
+  },
+);
 
 const JSON_TYPE = { "content-type": "application/json" };
 

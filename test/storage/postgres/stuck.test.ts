@@ -31,17 +31,21 @@ test("a node whose new listening connection ends before the node uses it listens
   await expect.poll(countListening).toBe(1);
 });
 
-test("a node that watches all runs finds every one that changed without a message, however many", async () => {
-  const log = await open({});
-  await startRun(log, "run", 1);
-  const seen = new Set<string>();
-  onTestFinished(log.watch((id) => seen.add(id)));
-  // By a look into the database, after which a look finds only what is newer.
-  await expect.poll(() => seen.has("run")).toBe(true);
-  await query(`INSERT INTO ${schemaOf(log)}.run (id, epoch, appends, stored, agent, updated_at)
+test(
+  "a node that watches all runs finds every one that changed without a message, however many",
+  { tags: "long" },
+  async () => {
+    const log = await open({});
+    await startRun(log, "run", 1);
+    const seen = new Set<string>();
+    onTestFinished(log.watch((id) => seen.add(id)));
+    // By a look into the database, after which a look finds only what is newer.
+    await expect.poll(() => seen.has("run")).toBe(true);
+    await query(`INSERT INTO ${schemaOf(log)}.run (id, epoch, appends, stored, agent, updated_at)
     SELECT 'silent-' || n, 1, 1, true, 'echo', 1000 + n / 2 FROM generate_series(1, 2500) AS n`);
-  await expect.poll(() => seen.size).toBe(2_501);
-});
+    await expect.poll(() => seen.size).toBe(2_501);
+  },
+);
 
 test("an append whose answer is lost is acknowledged only when the synchronous standby has it", async (context) => {
   const server = await ownPostgres(context);
@@ -155,22 +159,26 @@ test("a node that vanishes in the middle of a transaction does not keep its lock
   expect(await b.artifacts?.().get("file")).toMatchObject({ runIds: ["of-b", "of-a"] });
 });
 
-test("a node that vanishes while it stores a file does not keep the next one from storing it", async () => {
-  const proxy = await openProxy(await postgresUrl());
-  const a = await open({ url: proxy.url, settleMs: 120_000 });
-  const b = await openSchema(schemaOf(a), { settleMs: 0 });
-  onTestFinished(() => b.close());
-  const body = Buffer.from("some bytes");
-  const file = { artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 100 };
-  const vanished = proxy.silenceAt(`INSERT INTO ${schemaOf(a)}.artifact_chunk`);
-  const stored = a.artifacts?.().put(file);
-  await vanished;
-  expect(await b.artifacts?.().put(file)).toMatchObject({ artifactId: "file", sizeBytes: 10 });
-  proxy.mend();
-  expect(await stored).toMatchObject({ artifactId: "file", sizeBytes: 10 });
-});
+test(
+  "a node that vanishes while it stores a file does not keep the next one from storing it",
+  { tags: "long" },
+  async () => {
+    const proxy = await openProxy(await postgresUrl());
+    const a = await open({ url: proxy.url, settleMs: 120_000 });
+    const b = await openSchema(schemaOf(a), { settleMs: 0 });
+    onTestFinished(() => b.close());
+    const body = Buffer.from("some bytes");
+    const file = { artifactId: "file", name: "file", mimeType: "text/plain", body, limitBytes: 100 };
+    const vanished = proxy.silenceAt(`INSERT INTO ${schemaOf(a)}.artifact_chunk`);
+    const stored = a.artifacts?.().put(file);
+    await vanished;
+    expect(await b.artifacts?.().put(file)).toMatchObject({ artifactId: "file", sizeBytes: 10 });
+    proxy.mend();
+    expect(await stored).toMatchObject({ artifactId: "file", sizeBytes: 10 });
+  },
+);
 
-test("a log closes also while its database does not answer", async () => {
+test("a log closes also while its database does not answer", { tags: "long" }, async () => {
   const proxy = await openProxy(await postgresUrl());
   const log = await openEmpty({ url: proxy.url });
   await startRun(log, "run", 1);

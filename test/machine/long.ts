@@ -1,0 +1,9 @@
+import { TestRunner } from "vitest";
+
+/** Whether this run has the tests with the tag `long` too, as each run of Vitest but `npm test` has. */
+export const runsLong: boolean = TestRunner.matchesTags(["long"]);
+
+/** All cases in a run that has the long tests, and the first ones otherwise. */
+export function shortened<T>(cases: readonly T[], count: number): T[] {
+  return cases.slice(0, runsLong ? cases.length : count);
+}
