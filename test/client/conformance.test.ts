@@ -1,3 +1,4 @@
+/** @module-tag long */
 // Runs the protocol suite against a server whose agents all work on another server.
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { agentSaying, createProject, main, startCommand } from "../cli/command.ts";
 import { skipWithoutCurl } from "../machine/skip-without.ts";
 import { canRunBlocks, findBlocks, root, runBlock } from "./blocks.ts";
+import { shortened } from "../machine/long.ts";
 
 const PAGE = "docs/guide/users.md";
 const own = `npx() { "${process.execPath}" "${main}" "\${@:2}"; }\nexport -f npx\n`;
@@ -34,10 +35,15 @@ test("a question of the page is answered from a link as described", async ({ ski
   await server.match(/to ann@example\.com: https:\/\/agents\.example\.com\/answer-links\/\S+/);
 });
 
-test.each([
-  ...findBlocks(PAGE, "## Accounts of your own", "ts"),
-  ...findBlocks(PAGE, "## Tell other systems", "ts"),
-])("a server starts with each configuration of the page (%#)", async (config) => {
+test.each(
+  shortened(
+    [
+      ...findBlocks(PAGE, "## Accounts of your own", "ts"),
+      ...findBlocks(PAGE, "## Tell other systems", "ts"),
+    ],
+    2,
+  ),
+)("a server starts with each configuration of the page (%#)", async (config) => {
   const cwd = await createProject({
     "agents/triage.ts": agentSaying("hello", "triage"),
     "troupe.config.ts": config,

@@ -46,7 +46,7 @@ test(
 
 test.concurrent(
   "a server on a full disk still serves reads, and accepts requests again when there is space",
-  { timeout: TIMEOUT_MS },
+  { tags: "long", timeout: TIMEOUT_MS },
   async ({ expect, skip }) => {
     const violations = (await fillDisk(3)) ?? skipWithoutSmallDisk(skip);
     expect(violations).toEqual([]);

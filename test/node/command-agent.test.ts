@@ -17,6 +17,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { ofType, requestOf, textsOf, theOne } from "../agents/events.ts";
 import { ServerProcess } from "../flows/server.ts";
+import { shortened } from "../machine/long.ts";
 
 const SERVER = fileURLToPath(new URL("command-server.ts", import.meta.url));
 
@@ -231,10 +232,15 @@ test.each([
   expect(await runtime.status(requestId)).toMatchObject({ finish_reason: "canceled" });
 });
 
-test.each([
-  ["once", { finish_reason: "error", error: { code: "interrupted" } }, 1],
-  ["again", { finish_reason: "success", result: "begun\ndone\n" }, 2],
-] as const)(
+test.each(
+  shortened(
+    [
+      ["once", { finish_reason: "error", error: { code: "interrupted" } }, 1],
+      ["again", { finish_reason: "success", result: "begun\ndone\n" }, 2],
+    ] as const,
+    1,
+  ),
+)(
   "after kill -9 of the server in the middle, the agent `%s` ends as it declares",
   async (agent, end, times) => {
     const directory = await mkdtemp(join(tmpdir(), "troupe-command-"));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { agentSaying, createProject, startCommand } from "../command.ts";
+import { shortened } from "../../machine/long.ts";
 
 const project = { "agents/speaker.ts": agentSaying("hello") };
 
@@ -50,16 +51,21 @@ test("--wires serves the adapter of a file, beside those of the package", async 
   expect((await fetch(`${url}/ap/v1/agent/tasks`)).status).toBe(200);
 });
 
-test.each([
-  ["that is not there", "./no-wire.ts", "the wire ./no-wire.ts does not load"],
-  ["that throws", "./throws.ts", "the wire ./throws.ts does not load"],
-  [
-    "that exports something else",
-    "./agents/speaker.ts",
-    "the default export of ./agents/speaker.ts is no adapter",
-  ],
-  ["twice by two names", "./names.ts,./same.ts", "two wires have the name names"],
-])("a wire %s is refused", async (_what, wires, message) => {
+test.each(
+  shortened(
+    [
+      ["that is not there", "./no-wire.ts", "the wire ./no-wire.ts does not load"],
+      ["that throws", "./throws.ts", "the wire ./throws.ts does not load"],
+      [
+        "that exports something else",
+        "./agents/speaker.ts",
+        "the default export of ./agents/speaker.ts is no adapter",
+      ],
+      ["twice by two names", "./names.ts,./same.ts", "two wires have the name names"],
+    ],
+    1,
+  ),
+)("a wire %s is refused", async (_what, wires, message) => {
   const files = { "names.ts": WIRE, "same.ts": WIRE, "throws.ts": 'throw new Error("on purpose");' };
   const cwd = await createProject({ ...project, ...files });
   const command = startCommand(["serve", "--port=0", `--wires=${wires}`], { cwd });

@@ -12,6 +12,7 @@ import { ServerProcess } from "../../flows/server.ts";
 import { findFreeUrl } from "../../machine/free-port.ts";
 import { systemClock } from "../../../src/client/wire/clock.ts";
 import { say, startEndpoint } from "./endpoint.ts";
+import { shortened } from "../../machine/long.ts";
 
 const NEAR = fileURLToPath(new URL("near-server.ts", import.meta.url));
 
@@ -342,10 +343,15 @@ test("a cancel closes the connection, also while code that reads the answer does
   await abandoned;
 });
 
-test.each([
-  ["once", { finish_reason: "error", error: { code: "interrupted" } }, 1],
-  ["again", { finish_reason: "success", result: "It is done." }, 2],
-] as const)(
+test.each(
+  shortened(
+    [
+      ["once", { finish_reason: "error", error: { code: "interrupted" } }, 1],
+      ["again", { finish_reason: "success", result: "It is done." }, 2],
+    ] as const,
+    1,
+  ),
+)(
   "after kill -9 of the server in the middle, the agent `%s` ends as it declares, and an answered request is not sent again",
   async (agent, end, times) => {
     const endpoint = await startEndpoint((response, { body }, number) => {

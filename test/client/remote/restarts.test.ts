@@ -18,21 +18,25 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test("a remote agent that is requested directly continues when its local server is killed and restarted", async () => {
-  await using there = await start({ agents: [ticker] });
-  vi.stubEnv("TROUPE_REMOTE", `${there.url}/ticker`);
-  await using here = await ServerProcess.create(NEAR);
-  await using way = await FaultProxy.start(await here.start());
-  const events: Event[] = [];
-  for await (const event of createClient(way.url).agent("ticker").chat(COUNT)) {
-    events.push(event);
-    if (event.type === "TextOutput" && event.content === "10\n") way.lead(await here.restart());
-  }
-  expect(numbersIn(events)).toEqual(NUMBERS);
-  expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
-  expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
-  expect((await there.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
-});
+test(
+  "a remote agent that is requested directly continues when its local server is killed and restarted",
+  { tags: "long" },
+  async () => {
+    await using there = await start({ agents: [ticker] });
+    vi.stubEnv("TROUPE_REMOTE", `${there.url}/ticker`);
+    await using here = await ServerProcess.create(NEAR);
+    await using way = await FaultProxy.start(await here.start());
+    const events: Event[] = [];
+    for await (const event of createClient(way.url).agent("ticker").chat(COUNT)) {
+      events.push(event);
+      if (event.type === "TextOutput" && event.content === "10\n") way.lead(await here.restart());
+    }
+    expect(numbersIn(events)).toEqual(NUMBERS);
+    expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+    expect((await there.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+  },
+);
 
 test("a call continues when both servers are killed, one after the other", { tags: "long" }, async () => {
   await using there = await ServerProcess.create();

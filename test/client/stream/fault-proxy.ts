@@ -7,7 +7,7 @@ export interface Fault {
   readonly afterBytes: number;
   /**
    * `reset` cuts the connection, `end` closes it properly, `stall` forwards nothing more, `garbage` first
-   * sends invalid data.
+   * sends invalid data, if an event stream is being sent: at the end of another body it could be a whole, wrong answer.
    */
   readonly kind: "reset" | "end" | "stall" | "garbage";
 }
@@ -64,6 +64,7 @@ export class FaultProxy implements AsyncDisposable {
     const fault = this.faults.shift();
     const far = connect(Number(this.#target.port), this.#target.hostname);
     let bytes = 0;
+    let answers = "";
     for (const socket of [near, far]) {
       this.#sockets.add(socket);
       socket.on("error", () => {});
@@ -75,16 +76,26 @@ export class FaultProxy implements AsyncDisposable {
     }
     near.pipe(far);
     far.on("data", (chunk: Buffer) => {
+      answers += chunk.toString("latin1");
       if (fault === undefined || bytes + chunk.length <= fault.afterBytes) {
         bytes += chunk.length;
         near.write(chunk);
         return;
       }
-      near.write(chunk.subarray(0, Math.max(fault.afterBytes - bytes, 0)), () => strike(near, fault));
+      near.write(chunk.subarray(0, Math.max(fault.afterBytes - bytes, 0)), () =>
+        strike(near, fault.kind === "garbage" && !isStreaming(answers) ? { ...fault, kind: "reset" } : fault),
+      );
       far.removeAllListeners("data");
       far.pause();
     });
   }
+}
+
+/** Whether the newest of these answers is an event stream. */
+function isStreaming(answers: string): boolean {
+  return /^HTTP\/1\.1 .*[^]*?^content-type: text\/event-stream/im.test(
+    answers.slice(Math.max(answers.lastIndexOf("HTTP/1.1 "), 0)),
+  );
 }
 
 function strike(socket: Socket, { kind }: Fault): void {

@@ -6,6 +6,7 @@ import { useBrowser } from "../harness/browser.ts";
 import { bakery } from "../harness/machine.ts";
 import { startConsole } from "../harness/server.ts";
 import type { ConsoleServer } from "../harness/server.ts";
+import { shortened } from "../../machine/long.ts";
 
 let server: ConsoleServer;
 beforeAll(async () => {
@@ -15,10 +16,15 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const open = useBrowser();
 
-test.for([
-  ["order", "book a lamp", "shipped"],
-  ["bakery", "bread", "served"],
-] as const)(
+test.for(
+  shortened(
+    [
+      ["order", "book a lamp", "shipped"],
+      ["bakery", "bread", "served"],
+    ] as const,
+    1,
+  ),
+)(
   "the chart of %s is lit as the newest StateChanged says, while it moves and at every event afterwards",
   async ([agent, input, last], { skip }) => {
     const { run_id: runId } = await server.start(agent, input, { wait: "completed" });

@@ -88,7 +88,7 @@ async function growthPerCall(toCall: (turn: Turn) => Promise<unknown>): Promise<
 const WARM_UP = 1_000;
 const CALLS = 20_000;
 
-test("a turn keeps nothing of a dropped call", async () => {
+test("a turn keeps nothing of a dropped call", { tags: "long" }, async () => {
   const careless = defineAgent({
     name: "careless",
     purpose: "Ends while its sleep is open.",

@@ -130,29 +130,33 @@ test("a file and a secret whose answers are lost are stored, also a file that co
   expect(await log.secrets?.().get("token")).toBe("hidden");
 });
 
-test("connections that an operator ends in the middle of appends lose nothing and double nothing", async () => {
-  const log = await open({});
-  const ends =
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe' AND query LIKE $1";
-  const runs = Array.from({ length: 20 }, (_, index) => `run-${index}`);
-  let appending = true;
-  let ended = 0;
-  const written = Promise.all(
-    runs.map(async (id) => {
-      let cursor = await startRun(log, id, 1);
-      for (let round = 0; round < 30 || ended === 0; round += 1)
-        cursor = await log.append(cursor, nextEvents(cursor, 1));
-      return cursor;
-    }),
-  ).finally(() => {
-    appending = false;
-  });
-  while (appending) ended += (await query(ends, [`%${schemaOf(log)}.append_2%`])).length;
-  for (const { runId: id, head } of await written) {
-    expect(head).toBeGreaterThanOrEqual(31);
-    expect((await log.read(id, { after: 0, records: true })).events).toEqual(events(1, head));
-  }
-});
+test(
+  "connections that an operator ends in the middle of appends lose nothing and double nothing",
+  { tags: "long" },
+  async () => {
+    const log = await open({});
+    const ends =
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe' AND query LIKE $1";
+    const runs = Array.from({ length: 20 }, (_, index) => `run-${index}`);
+    let appending = true;
+    let ended = 0;
+    const written = Promise.all(
+      runs.map(async (id) => {
+        let cursor = await startRun(log, id, 1);
+        for (let round = 0; round < 30 || ended === 0; round += 1)
+          cursor = await log.append(cursor, nextEvents(cursor, 1));
+        return cursor;
+      }),
+    ).finally(() => {
+      appending = false;
+    });
+    while (appending) ended += (await query(ends, [`%${schemaOf(log)}.append_2%`])).length;
+    for (const { runId: id, head } of await written) {
+      expect(head).toBeGreaterThanOrEqual(31);
+      expect((await log.read(id, { after: 0, records: true })).events).toEqual(events(1, head));
+    }
+  },
+);
 
 test("a node without runs whose listening connection ends listens again over one connection, and closes it", async () => {
   const log = await open({ nodes: "one" });

@@ -40,6 +40,6 @@ test("a program that does nothing after its log is ready ends by itself", async 
 });
 
 // The times go across the start of the log's thread.
-test("a program can close its log at any time while it starts", async () => {
+test("a program can close its log at any time while it starts", { tags: "long" }, async () => {
   expect(await runProgram(CLOSING, temporaryDirectory())).toBe("closed\n");
 });

@@ -7,11 +7,12 @@ import type { RunId } from "../../../../src/protocol/ids.ts";
 import { DamagedLog, DirectoryInUse, sqliteLog } from "../../../../src/storage/sqlite/index.ts";
 import { events, nextEvents, asRunId, startRun } from "../../../../src/testing/event-log/subject.ts";
 import { damage, openUnlessDamaged, startLogChild, temporaryDirectory } from "../../directories.ts";
+import { shortened } from "../../../machine/long.ts";
 
 // Each of these tests starts a process several times, which is slow on a loaded machine.
 vi.setConfig({ testTimeout: 60_000 });
 
-test.each(["full", "relaxed"] as const)(
+test.each(shortened(["full", "relaxed"] as const, 1))(
   "acknowledged data survives repeated kill -9 (%s)",
   async (durability) => {
     const directory = temporaryDirectory();
