@@ -8,6 +8,7 @@ import { isObject } from "../protocol/json.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { AUTH } from "../runtime/secrets/secret-prefixes.ts";
 import { answerKeys } from "./key-routes.ts";
+import type { Note } from "./key-routes.ts";
 
 /** What a new key gives. */
 export interface NewApiKey {
@@ -99,7 +100,7 @@ export function apiKeys(store: SecretStore, { now = Date.now }: ApiKeysOptions =
     };
   };
 
-  async function create({ name, owner = "default", roles = ["user"], expiresAt }: NewApiKey) {
+  async function create({ name, owner = "default", roles = ["user"], expiresAt }: NewApiKey, note?: Note) {
     checkKey({ name, owner, roles, expiresAt }, now());
     const id = randomBytes(8).toString("hex");
     const secret = randomBytes(32).toString("base64url");
@@ -115,6 +116,7 @@ export function apiKeys(store: SecretStore, { now = Date.now }: ApiKeysOptions =
     if (stored >= KEYS_LIMIT) {
       throw new AgentError("overloaded", `the server has ${KEYS_LIMIT} API keys, and no more`);
     }
+    await note?.(toInfo(id, record));
     await store.put({ [KEYS + id]: JSON.stringify(record) });
     return { key: `trp_${id}_${secret}`, info: toInfo(id, record) };
   }
@@ -130,13 +132,14 @@ export function apiKeys(store: SecretStore, { now = Date.now }: ApiKeysOptions =
     return keys.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
   }
 
-  async function revoke(id: string): Promise<ApiKey> {
+  async function revoke(id: string, note?: Note): Promise<ApiKey> {
     const record = ID.test(id) ? await readKey(store, id) : undefined;
     if (record === undefined) {
       throw new AgentError("not_found", `there is no API key ${JSON.stringify(id.slice(0, 64))}`, {
         hint: "troupe keys list shows the ids",
       });
     }
+    if (record.revokedAt === undefined) await note?.(toInfo(id, record));
     const revoked = { ...record, revokedAt: record.revokedAt ?? now() };
     await store.put({ [KEYS + id]: JSON.stringify(revoked) });
     known.set(id, { ...known.get(id), record: revoked, readAt: performance.now() });
@@ -145,7 +148,9 @@ export function apiKeys(store: SecretStore, { now = Date.now }: ApiKeysOptions =
 
   const keys = { create, list, revoke };
   return Object.assign(authenticate, {
-    ...keys,
+    list,
+    create: (key: NewApiKey) => create(key),
+    revoke: (id: string) => revoke(id),
     roots: ["keys"],
     answer: (...[request, visit]: Parameters<NonNullable<Authenticator["answer"]>>) =>
       answerKeys(keys, request, visit),

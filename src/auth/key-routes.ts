@@ -1,4 +1,5 @@
 import { AgentError } from "../errors.ts";
+import { toBy } from "../ports/principal.ts";
 import type { Visit } from "../ports/principal.ts";
 import { isObject } from "../protocol/json.ts";
 import type { ApiKey, NewApiKey } from "./api-keys.ts";
@@ -6,16 +7,19 @@ import { replyJson, readBody } from "./web.ts";
 
 /** What the routes work with. */
 interface Keys {
-  create(key: NewApiKey): Promise<{ readonly key: string; readonly info: ApiKey }>;
+  create(key: NewApiKey, note: Note): Promise<{ readonly key: string; readonly info: ApiKey }>;
   list(): Promise<readonly ApiKey[]>;
-  revoke(id: string): Promise<ApiKey>;
+  revoke(id: string, note: Note): Promise<ApiKey>;
 }
+
+/** Called with a key that is about to be made or revoked. */
+export type Note = (key: ApiKey) => Promise<void> | undefined;
 
 /** Answers `GET /keys`, `POST /keys` and `DELETE /keys/{id}` of an admin; `undefined` for other paths. */
 export async function answerKeys(
   keys: Keys,
   request: Request,
-  { path, principal }: Visit,
+  { path, principal, note }: Visit,
 ): Promise<Response | undefined> {
   const [, id, ...more] = path.split("/").slice(1);
   if (!/^\/keys(?:\/|$)/.test(path) || more.length > 0) return undefined;
@@ -28,10 +32,28 @@ export async function answerKeys(
     return replyJson((await keys.list()).map(toWire));
   }
   if (id === undefined && method === "POST") {
-    const { key, info } = await keys.create(toNewKey(await readBody(request)));
+    const asked = toNewKey(await readBody(request));
+    const { key, info } = await keys.create(asked, (made) =>
+      note?.({
+        action: "create_key",
+        by: toBy(principal),
+        owner: made.owner,
+        detail: `${made.id} ${made.name}`,
+      }),
+    );
     return replyJson({ ...toWire(info), key }, 201);
   }
-  if (id !== undefined && method === "DELETE") return replyJson(toWire(await keys.revoke(id)));
+  if (id !== undefined && method === "DELETE") {
+    const revoked = await keys.revoke(id, (known) =>
+      note?.({
+        action: "revoke_key",
+        by: toBy(principal),
+        owner: known.owner,
+        detail: `${id} ${known.name}`,
+      }),
+    );
+    return replyJson(toWire(revoked));
+  }
   const takes = id === undefined ? "GET, HEAD, POST" : "DELETE";
   throw new AgentError("method_not_allowed", `${path} takes ${takes}, not ${method}`);
 }

@@ -1,5 +1,6 @@
 import { AgentError } from "../errors.ts";
 import { replyPage } from "../http/messages/html-page.ts";
+import { toBy } from "../ports/principal.ts";
 import type { Authenticated, Authenticator, Visit } from "../ports/principal.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { JsonObject } from "../protocol/json.ts";
@@ -65,7 +66,7 @@ export function oidc(options: OidcOptions): Authenticator {
     return redirect(address.href, [await sessions.startAttempt(origin, attempt)]);
   }
 
-  async function callback(request: Request, { prefix }: Visit): Promise<Response> {
+  async function callback(request: Request, { prefix, note }: Visit): Promise<Response> {
     const { origin, path } = baseOf(request, prefix);
     const { search, searchParams } = new URL(request.url);
     const attempt = await sessions.attemptOf(request, origin, searchParams.get("state") ?? "");
@@ -84,6 +85,7 @@ export function oidc(options: OidcOptions): Authenticator {
     const principal = toIdentity(claims, options);
     if (principal === undefined)
       return failed("Your account belongs to no owner of this server.", prefix, end);
+    await note?.({ action: "sign_in", by: toBy(principal), owner: principal.owner });
     return redirect(`${path}/`, [await sessions.start(origin, principal), end]);
   }
 
@@ -100,11 +102,13 @@ export function oidc(options: OidcOptions): Authenticator {
     return answer;
   }
 
-  async function logout(request: Request, { prefix }: Visit): Promise<Response> {
+  async function logout(request: Request, { prefix, principal, note }: Visit): Promise<Response> {
     const { origin, path } = baseOf(request, prefix);
     if (!isOwnPage(request, origin)) {
       throw new AgentError("forbidden", "only a page of the server itself may sign out");
     }
+    if (principal !== undefined)
+      await note?.({ action: "sign_out", by: toBy(principal), owner: principal.owner });
     const cookie = await sessions.end(request, origin);
     // The session here has ended, also if the provider does not answer.
     const next = await provider.toSignOut(`${path}/`).catch(() => undefined);

@@ -24,6 +24,7 @@ import type { Metrics } from "./metrics/metrics.ts";
 import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
 import { addAnswerPages, answerLinkHandlers, isAnswerLink, isAnswerPath } from "./routes/answer-pages.ts";
+import { auditHandlers } from "./routes/audit-routes.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import { createHost, perHost } from "./routes/host.ts";
@@ -81,6 +82,7 @@ export function createApp(
     isVisited: native ? isAnswerPath : undefined,
     isOwn: isInspection,
     report: metrics.refused,
+    note: (entry) => runtime.audit.note(entry),
   });
   const host = createHost(runtime, {
     streams: new OpenStreams(streamOptions),
@@ -120,6 +122,8 @@ export function createApp(
   const wireRoots = adapters.flatMap((adapter) => adapter.roots);
   const toError = (thrown: unknown, c: Context<AppEnv>): Response => {
     if (isFault(thrown)) host.report(`${c.req.method} failed`, thrown);
+    const principal = c.get("principal");
+    if (principal !== undefined) runtime.audit.refused(principal, thrown);
     return refuse(c, thrown);
   };
   const toNoRoute = (c: Context<AppEnv>): Response => {
@@ -178,11 +182,13 @@ function addPlace(app: Hono<AppEnv>, shared: SharedHost, place: Place): void {
 }
 
 function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): void {
-  const { agents, health, metrics, openApi, readiness, schema, createAnswerLink, ...ofCaller } = serverRoutes;
+  const { agents, health, metrics, openApi, readiness, schema, createAnswerLink, audit, ...ofCaller } =
+    serverRoutes;
   // Health checks have no principal.
   const handlers = serverHandlers(shared, state);
   addRoutes(app, "", { agents, health, metrics, openApi, readiness, schema }, () => handlers);
   addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));
+  addRoutes(app, "", { audit }, perHost(shared, auditHandlers));
   addRoutes(app, "", { createAnswerLink }, perHost(shared, answerLinkHandlers));
 }
 

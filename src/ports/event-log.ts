@@ -1,6 +1,7 @@
 import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { ArtifactStore } from "./artifact-store.ts";
+import type { AuditTrail } from "./audit.ts";
 import type {
   ClaimOptions,
   OutboxQuery,
@@ -165,7 +166,10 @@ export interface EventLog {
    * used again: `run` and `lookup` then return them with `removed`. Returns the outside things that only
    * this run referred to.
    */
-  remove(cursor: Cursor): Promise<readonly string[]>;
+  remove(cursor: Cursor, options?: RemoveOptions): Promise<readonly string[]>;
+
+  /** Who did what. */
+  readonly audit: AuditTrail;
 
   /**
    * Overwrites what removed runs have left behind; appends may wait meanwhile. Resolves when nothing of a run that was removed before the
@@ -219,6 +223,12 @@ export interface Claim {
   readonly run?: RunEntry;
   /** The newest snapshot. */
   readonly snapshot?: Snapshot;
+}
+
+/** How a run is removed. */
+export interface RemoveOptions {
+  /** Also removes what the audit trail has of it. Default false. */
+  readonly erases?: boolean;
 }
 
 /** The names of a run, and what it refers to. */

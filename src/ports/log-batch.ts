@@ -2,6 +2,7 @@ import type { LoggedEvents } from "../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Usage } from "../protocol/events/outcome-codes.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
+import type { AuditMark } from "./audit.ts";
 import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 
 /** A journal entry: part of a run's log like an event, but without an event id and never shown to clients. */
@@ -35,6 +36,8 @@ export interface Batch {
   readonly waits?: readonly WaitMark[];
   /** New entries of the run's outbox, and those that are done, oldest first. */
   readonly outbox?: readonly OutboxMark[];
+  /** What principals have done to the run, oldest first: new entries of the audit trail. */
+  readonly audit?: readonly AuditMark[];
   /** Replaces the snapshot; covers everything up to the end of this batch. */
   readonly snapshot?: Json;
 }

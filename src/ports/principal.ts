@@ -1,5 +1,7 @@
 import { AgentError } from "../errors.ts";
+import type { NewAuditEntry } from "./audit.ts";
 import type { SecretStore } from "./secret-store.ts";
+import type { By } from "../protocol/actors.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
 /** Who makes a request: a person or a program that an application knows. */
@@ -81,6 +83,8 @@ export interface Visit {
   readonly prefix: string;
   /** Who makes the request, if it is somebody. */
   readonly principal: Principal | undefined;
+  /** Adds to the audit trail what is about to be done. Absent without a server that has one. */
+  readonly note?: ((entry: Omit<NewAuditEntry, "at">) => Promise<void>) | undefined;
 }
 
 /** Whether a value can be the owner of a principal. */
@@ -111,6 +115,11 @@ export function checkPrincipal(given: Principal): Principal {
 /** Whether a principal sees the things of all owners. */
 export function seesAll({ roles }: Principal): boolean {
   return roles.includes("operator") || roles.includes("admin");
+}
+
+/** How a principal stands with what it causes. */
+export function toBy({ id, name }: Principal): By {
+  return { id, ...(name !== undefined && { name }) };
 }
 
 /** Whose something is; without a mark it belongs to the default owner. */

@@ -19,6 +19,7 @@ export const serverRoutes = {
   endRun: ["POST", "/runs/{run_id}/end"],
   resumeRun: ["POST", "/runs/{run_id}/resume"],
   erase: ["POST", "/erase"],
+  audit: ["GET", "/audit"],
   deadLetters: ["GET", "/dead-letters"],
   sendAgain: ["POST", "/runs/{run_id}/dead-letters/{request_id}"],
   dismiss: ["DELETE", "/runs/{run_id}/dead-letters/{request_id}"],

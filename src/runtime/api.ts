@@ -5,6 +5,7 @@ import type { Readiness } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { AnswerLinks } from "./answer-links.ts";
+import type { Audit } from "./access/audit.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
 import type { Topic } from "./agent/topic.ts";
@@ -139,6 +140,9 @@ export interface Runtime {
 
   /** Addresses at which one wait can be answered without an account, for example from a mail. */
   readonly answerLinks: AnswerLinks;
+
+  /** Who did what, for operators. */
+  readonly audit: Audit;
 
   /**
    * Lists what actors were told without effect: tells that were refused, and those whose turns have failed. At most 1,000, those

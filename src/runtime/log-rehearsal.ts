@@ -220,6 +220,7 @@ function toEventLog(log: LogReader): EventLog {
     requests: (query) => log.requests(query),
     run: (runId) => log.run(runId),
     snapshot: (runId) => log.snapshot(runId),
+    audit: { add: unsettled, list: unsettled, remove: unsettled },
     append: unsettled,
     release() {},
     tail: () => () => {},

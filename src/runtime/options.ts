@@ -39,6 +39,8 @@ export interface RuntimeOptions {
    * of a run with a key continues in a new run, with its memory, schedules and unread messages. Default: forever.
    */
   readonly retainMs?: number;
+  /** How long the audit trail keeps its entries, in milliseconds. Default 400 days; `Infinity`: forever. */
+  readonly retainAuditMs?: number;
   /**
    * The maximum bytes of all runs and artifacts; above that the longest idle runs are removed with their
    * artifacts until the rest fits. Default: unlimited.

@@ -25,8 +25,9 @@ import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { createReadiness } from "./readiness.ts";
-import { checkPrincipal, ownerOf } from "../ports/principal.ts";
+import { ANONYMOUS, checkPrincipal, ownerOf } from "../ports/principal.ts";
 import type { Principal } from "../ports/principal.ts";
+import { AuditKeeper } from "./access/audit.ts";
 import { ALL_RIGHTS, rightsOf } from "./access/rights.ts";
 import type { Rights } from "./access/rights.ts";
 import { TRUSTED, toScope } from "./access/scope.ts";
@@ -76,6 +77,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     telemetry = noTelemetry,
     textWindowMs = 50,
+    retainAuditMs = AUDIT_MS,
   } = options;
   telemetry.attached?.();
   const system = new ActorSystem({ telemetry });
@@ -107,6 +109,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const mail = new ActorMail(engines, keyed);
   const context: HostContext = { ...engines, mail };
   const runs = new RunCommands(context, queries, keyed);
+  const audit = new AuditKeeper({ log, environment, router, telemetry, retainMs: retainAuditMs });
   const recovery = new Recovery(context, runs);
   const erasures = new Erasures(context, runs, secrets);
   const runHost = new RunHost(context, recovery);
@@ -241,6 +244,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await started.catch(() => {});
     await runHost.drain(drainMs);
     await runHost.close({ isFailure });
+    await audit.stop();
     system.stop();
     await Promise.allSettled(closeSources.map((closeSource) => closeSource()));
     textWindow.stop();
@@ -251,15 +255,26 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const principals = new LruMap<string, Runtime>(PRINCIPALS);
 
+  let anonymous: Runtime | undefined;
+
   /** The runtime of a principal. The newest ones are kept, because each request to a server asks for one. */
   function as(given: Principal): Runtime {
+    // Without a check nobody is known who could be named.
+    if (given === ANONYMOUS) return (anonymous ??= withinRights({ ...toScope(given), by: undefined }, given));
     const principal = checkPrincipal(given);
     const name = JSON.stringify(principal);
     const known = principals.get(name);
     if (known) return known;
-    const made = within(toScope(principal), rightsOf(principal));
+    const made = withinRights(toScope(principal), principal);
     principals.set(name, made);
     return made;
+  }
+
+  function withinRights(scope: Scope, principal: Principal): Runtime {
+    return within(
+      scope,
+      rightsOf(principal, (error) => audit.refused(principal, error)),
+    );
   }
 
   const trusted = within(TRUSTED, ALL_RIGHTS);
@@ -280,6 +295,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   /** The runtime as a caller sees it. */
   function within(scope: Scope, rights: Rights): Runtime {
     const own = commands.within(scope);
+    const by = scope.by && { by: scope.by };
     // The addresses and receipts that this caller got: their runs are ones that it sees.
     const known = new WeakSet<object>();
 
@@ -405,6 +421,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         await open();
         return runs.fork(runId, point, scope);
       },
+      audit: {
+        async list(query) {
+          rights.operate("see the audit trail");
+          return audit.list(query);
+        },
+        async note(entry) {
+          rights.own("write to the audit trail");
+          await audit.note(entry);
+        },
+        refused: (principal, error) => audit.refused(principal, error),
+      },
       async deadLetters() {
         rights.operate("see the dead letters of all owners");
         const entries = await log.outbox({ kind: "dead", newest: SHOWN_LETTERS });
@@ -419,7 +446,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         rights.operate("send a dead letter again");
         await open();
         await queries.run(runId, scope);
-        const letter = { kind: "letter", requestId: id, isDismissed: false } as const;
+        const letter = { kind: "letter", requestId: id, isDismissed: false, ...by } as const;
         const { requestId = id } = await sendMessage(router, runId, letter);
         return { requestId };
       },
@@ -427,18 +454,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         rights.operate("dismiss a dead letter");
         await open();
         await queries.run(runId, scope);
-        await sendMessage(router, runId, { kind: "letter", requestId, isDismissed: true });
+        await sendMessage(router, runId, { kind: "letter", requestId, isDismissed: true, ...by });
       },
       async retryHeld(which = {}) {
         await open();
         if (which.runId === undefined) rights.operate("try the held turns of all owners again");
         else await queries.run(which.runId, scope);
-        return retryHeld(context, which);
+        return retryHeld(context, which, scope.by);
       },
       async endHeld(runId) {
         await open();
         const { owner } = await queries.run(runId, scope);
-        const receipt = await sendMessage(router, runId, { kind: "end", ...(scope.by && { by: scope.by }) });
+        const receipt = await sendMessage(router, runId, { kind: "end", ...by });
         const requestId = receipt.requestId as RequestId;
         return knows({ ...receipt, ...(owner !== undefined && { owner }), requestId, kind: "cancel" });
       },
@@ -454,12 +481,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async removeRun(runId) {
         await open();
         await queries.run(runId, scope);
-        await runs.remove(runId);
+        await runs.remove(runId, scope.by);
       },
       async erase(things) {
         rights.administer("erase what belongs to owners");
         await open();
-        return erasures.erase(things);
+        return erasures.erase(things, scope);
       },
       async upload(file) {
         await open();
@@ -505,6 +532,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     };
   }
 }
+
+/** How long the audit trail keeps its entries: a year and some weeks. */
+const AUDIT_MS = 400 * 86_400_000;
 
 /** How many principals are kept with what they work with. */
 const PRINCIPALS = 1_000;

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { AgentError } from "../../errors.ts";
 import { ANONYMOUS, checkPrincipal } from "../../ports/principal.ts";
-import type { Authenticate, Authenticator } from "../../ports/principal.ts";
+import type { Authenticate, Authenticator, Visit } from "../../ports/principal.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { createMount, hostOf, pathIn } from "../messages/mount.ts";
 import type { Refuse } from "../messages/refusal.ts";
@@ -54,6 +54,8 @@ export interface PathRules {
   readonly isVisited?: ((path: string) => boolean) | undefined;
   /** Gets a line for each origin whose pages are refused. */
   readonly report?: ((line: string) => void) | undefined;
+  /** Adds to the audit trail what the check of who makes a request does at its own paths. */
+  readonly note?: Visit["note"] | undefined;
 }
 
 const NOTHING = (): boolean => false;
@@ -75,7 +77,7 @@ export function createGuard(
   { allowedHosts = [], allowedOrigins = [], token, authenticate: given, trustProxy = false }: GuardOptions,
   wires: readonly GuardedWire[],
   refuse: Refuse,
-  { isPublic = NOTHING, isOwn = NOTHING, isVisited = () => false, report }: PathRules = {},
+  { isPublic = NOTHING, isOwn = NOTHING, isVisited = () => false, report, note }: PathRules = {},
 ): Guard {
   if (token !== undefined && given !== undefined) {
     throw new AgentError("invalid_request", "the server has both a token and authenticate", {
@@ -102,7 +104,10 @@ export function createGuard(
     const request = c.req.raw;
     const known = await authenticator(request, { address: addressOf(c) });
     const principal = known && checkPrincipal(known);
-    const response = await authenticator.answer(request, { path, prefix: mount.prefixOf(c), principal });
+    // So that a refusal is one of somebody.
+    if (principal !== undefined) c.set("principal", principal);
+    const visit = { path, prefix: mount.prefixOf(c), principal, note };
+    const response = await authenticator.answer(request, visit);
     return response && withHeaders(response);
   }
 

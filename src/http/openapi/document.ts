@@ -1,3 +1,4 @@
+import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { components, schemas } from "../../protocol/schema/json-schema.ts";
 import { agentRoutes, serverRoutes } from "../../protocol/routes.ts";
@@ -107,6 +108,28 @@ const deadLetter = object(
   ["run_id", "request_id", "kind", "agent", "operation", "input", "at"],
 );
 
+const more: JsonObject = {
+  Link: { description: 'The next page, with rel="next"; an empty page can have one.', schema: text },
+};
+
+const auditAction: JsonObject = { type: "string", enum: [...AUDIT_ACTIONS] };
+
+const auditEntry = object(
+  {
+    at: { ...text, description: "ISO 8601, UTC." },
+    owner: text,
+    by: object({ id: text, name: text }, ["id"]),
+    action: auditAction,
+    agent: text,
+    run_id: text,
+    request_id: text,
+    event: { ...whole, description: "The event of the run that has the content." },
+    detail: { ...text, description: "What it is about, in a few words." },
+    count: { ...whole, description: "How many times it happened, if more than once." },
+  },
+  ["at", "owner", "by", "action"],
+);
+
 /** The routes of the server itself, by the names of the route table. */
 const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   agents: routeOperation({
@@ -178,6 +201,25 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
       },
     },
     responses: { "200": jsonResponse(object({ runs: whole }, ["runs"]), "The runs are erased.") },
+  }),
+  audit: routeOperation({
+    summary: "Lists who did what, the newest first. For an operator.",
+    parameters: [
+      inQuery("owner", text, "Only what concerns this owner."),
+      inQuery("by", text, "Only what this principal did, by its id."),
+      inQuery("action", auditAction, "Only this."),
+      inQuery("run_id", text, "Only what was done to this run."),
+      inQuery("from", text, "Only at this time or later."),
+      inQuery("before", text, "Only before this time."),
+      inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "The most entries. Default 100."),
+      inQuery("cursor", text, "The position of the page, from the Link header of the page before."),
+    ],
+    responses: {
+      "200": {
+        ...jsonResponse(listOf(auditEntry), "The entries."),
+        headers: more,
+      },
+    },
   }),
   deadLetters: routeOperation({
     summary:
@@ -290,10 +332,6 @@ const accepted: JsonObject = {
   headers: {
     Location: { description: "The events of the request; absent for a configuration.", schema: text },
   },
-};
-
-const more: JsonObject = {
-  Link: { description: 'The next page, with rel="next"; an empty page can have one.', schema: text },
 };
 
 const nothingNew: JsonObject = {

@@ -231,7 +231,7 @@ function toWaitsQuery(query: URLSearchParams, servedAgent: string | undefined): 
   };
 }
 
-function parseLimit(text: string): Parsed<number> {
+export function parseLimit(text: string): Parsed<number> {
   const parsed = parseCount(text);
   if (!parsed.ok || parsed.value > 0) return parsed;
   return { ok: false, message: "must be 1 or more", issues: [] };

@@ -14,11 +14,13 @@ export interface Rights {
 /** The rights of the program that made the runtime. */
 export const ALL_RIGHTS: Rights = { operate() {}, administer() {}, own() {} };
 
-/** The rights of a principal, by its roles. */
-export function rightsOf({ id, roles }: Principal): Rights {
+/** The rights of a principal, by its roles. `refused` hears of each refusal. */
+export function rightsOf({ id, roles }: Principal, refused: (error: AgentError) => void): Rights {
   const need = (role: string, allowed: boolean, what: string): void => {
     if (allowed) return;
-    throw new AgentError("forbidden", `${id} may not ${what}`, { hint: `it needs the role ${role}` });
+    const error = new AgentError("forbidden", `${id} may not ${what}`, { hint: `it needs the role ${role}` });
+    refused(error);
+    throw error;
   };
   const isAdmin = roles.includes("admin");
   const isOperator = isAdmin || roles.includes("operator");

@@ -1,4 +1,4 @@
-import { DEFAULT_OWNER, seesAll } from "../../ports/principal.ts";
+import { DEFAULT_OWNER, seesAll, toBy } from "../../ports/principal.ts";
 import type { Principal } from "../../ports/principal.ts";
 import type { By } from "../../protocol/actors.ts";
 
@@ -9,7 +9,7 @@ export interface Scope {
   /** Whether it also works with the things of all other owners. */
   readonly seesAll: boolean;
   /** Who it is; absent for the program that made the runtime. */
-  readonly by?: By;
+  readonly by?: By | undefined;
 }
 
 /** The scope of the program that made the runtime. */
@@ -17,8 +17,7 @@ export const TRUSTED: Scope = { owner: DEFAULT_OWNER, seesAll: true };
 
 /** What a principal works with. */
 export function toScope(principal: Principal): Scope {
-  const { id, owner, name } = principal;
-  return { owner, seesAll: seesAll(principal), by: { id, ...(name !== undefined && { name }) } };
+  return { owner: principal.owner, seesAll: seesAll(principal), by: toBy(principal) };
 }
 
 /** The owner that the log is asked for; `undefined` for all. */

@@ -10,7 +10,7 @@ import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { CHAT } from "../agent/agent.ts";
 import { byteLength } from "../journal/json-limits.ts";
-import { NO_AGENT, REMOVING } from "../journal/system-runs.ts";
+import { NO_AGENT, ERASING, REMOVING } from "../journal/system-runs.ts";
 import { wantsEnd } from "../agent/watchers.ts";
 import { isNoticed, toNotice } from "../replay/heading.ts";
 import type { NoticedMessage } from "../replay/heading.ts";
@@ -256,11 +256,17 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Hides the run from all clients: its row belongs to no agent, so that no list of runs has it. */
-  hide(): void {
+  hide({ by, erases }: { readonly by?: By | undefined; readonly erases: boolean }): void {
     this.#isLeaving = true;
     if (this.#row === undefined) return;
-    this.#row = { ...this.#row, agent: NO_AGENT, metadata: REMOVING };
+    this.#row = { ...this.#row, agent: NO_AGENT, metadata: erases ? ERASING : REMOVING };
     this.recorder.row(this.#row);
+    this.recorder.audit("remove", by);
+  }
+
+  /** Whether a removal of the run that has begun also erases what the audit trail has of it. */
+  get isErasing(): boolean {
+    return this.#row?.metadata["erasing"] === true;
   }
 
   /** Throws `gone` if the removal of the run has begun. */
@@ -283,6 +289,13 @@ export class RunLedger implements RunStateOwner {
 
   /** Writes the acceptance of a request. */
   accept(accepted: AcceptedRequest): void {
+    const { requestId, request, by } = accepted;
+    const { operation } = request as { readonly operation?: string };
+    this.#accept(accepted);
+    this.recorder.audit("process", by, { requestId, ...(operation !== undefined && { detail: operation }) });
+  }
+
+  #accept(accepted: AcceptedRequest): void {
     const { requestId, acceptedAt: createdAt } = accepted;
     const position = this.change({ type: "Accepted", accepted });
     this.recorder.mark({ requestId, phase: "queued", createdAt, accepted: position });
@@ -445,7 +458,7 @@ export class RunLedger implements RunStateOwner {
   /** Writes the start of a turn that was begun in another run, as it is encoded, as that of the open turn of this new run. */
   copyStart(accepted: AcceptedRequest, started: string, agentVersion: string | undefined): void {
     const { requestId, request } = accepted;
-    this.accept(accepted);
+    this.#accept(accepted);
     this.#evolve({ type: "RequestStarted", requestId });
     this.recorder.encoded(started);
     this.recorder.mark({ requestId, phase: "running", started: this.recorder.head });

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { toOwned } from "../../ports/principal.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Scope } from "../access/scope.ts";
@@ -73,15 +74,16 @@ export class RunCommands {
     } catch (error) {
       // If the source was removed, the copy is useless; other unfinished copies are removed at the next
       // start.
-      if (error instanceof AgentError && error.code === "gone") await this.remove(runId);
+      if (error instanceof AgentError && error.code === "gone") await this.remove(runId, undefined);
       throw error;
     }
     return runId;
   }
 
-  /** Removes an idle run with everything that belongs to it; without a reason, for a client. */
-  async remove(runId: RunId, reason?: RemovalReason): Promise<void> {
-    await sendMessage(this.#context.router, runId, { kind: "remove", ...(reason && { reason }) });
+  /** Removes an idle run with everything that belongs to it: for a client, or for a reason of the runtime. */
+  async remove(runId: RunId, why: RemovalReason | By | undefined): Promise<void> {
+    const cause = typeof why === "string" ? { reason: why } : why && { by: why };
+    await sendMessage(this.#context.router, runId, { kind: "remove", ...cause });
     this.#queries.forget(runId);
   }
 

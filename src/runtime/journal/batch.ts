@@ -8,6 +8,7 @@ import type {
   RunRow,
   WaitMark,
 } from "../../ports/log-batch.ts";
+import type { AuditMark } from "../../ports/audit.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { GrowingTexts } from "../../protocol/events/texts.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -21,6 +22,7 @@ export interface OpenBatch extends Batch {
   references?: ReferenceMark[];
   waits?: WaitMark[];
   outbox?: OutboxMark[];
+  audit?: AuditMark[];
   run?: RunRow;
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */

@@ -1,3 +1,4 @@
+import type { AuditAction, AuditMark } from "../../ports/audit.ts";
 import type { Cursor } from "../../ports/event-log.ts";
 import type {
   LogRecord,
@@ -12,6 +13,7 @@ import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/e
 import type { Speaker, TextFields } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/event-body.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
@@ -181,6 +183,8 @@ export class Recorder {
     if (isSaid) this.#gather(body.type, at, text.length);
     else this.#interrupt();
     addEvent(this.#batch, text);
+    const action = AUDITED[body.type];
+    if (action !== undefined) this.#auditEvent(action, speaker, id, body);
     this.#schedule(this.#pending?.window === undefined);
     this.subscriber?.recorded(speaker, text);
     return { id, text };
@@ -248,6 +252,13 @@ export class Recorder {
     this.#schedule(true);
   }
 
+  /** Notes in the audit trail what a principal has done, with the next commit. Without a principal there is nothing to note. */
+  audit(action: AuditAction, by: By | undefined, more: Omit<AuditMark, "action" | "at" | "by"> = {}): void {
+    if (by === undefined) return;
+    (this.#batch.audit ??= []).push({ at: this.#context.environment.now(), action, by, ...more });
+    this.#schedule(true);
+  }
+
   /** Adds an entry to the run's outbox with the next commit, or removes one that is done. */
   outbox(mark: OutboxMark): void {
     (this.#batch.outbox ??= []).push(mark);
@@ -308,6 +319,17 @@ export class Recorder {
 
   get #batch(): OpenBatch {
     return (this.#pending ??= newPending());
+  }
+
+  #auditEvent(action: AuditAction, { address }: Speaker, event: number, body: EventBody): void {
+    const { by, message_id: messageId, name } = body as Audited;
+    if (by === undefined) return;
+    const requestId = messageId ?? address.request_id;
+    this.audit(action, by, {
+      event,
+      ...(requestId !== null && { requestId }),
+      ...(action === "message" && name !== undefined && { detail: name }),
+    });
   }
 
   #refer(references: readonly ReferenceMark[]): void {
@@ -428,6 +450,21 @@ export class Recorder {
 
 /** The events that come in many pieces, at the pace of a model. */
 type SaidType = "ReasoningOutput" | "TextOutput" | "ToolTextOutput";
+
+/** The events that a principal causes, and what they are. That a request was accepted is a record (`RunLedger.accept`). */
+const AUDITED: { readonly [type in EventBody["type"]]?: AuditAction } = {
+  ResumeWithInput: "answer",
+  CancelRequest: "cancel",
+  MessageReceived: "message",
+  RunCreated: "create",
+  RequestCompleted: "end",
+};
+
+interface Audited {
+  readonly by?: By;
+  readonly message_id?: RequestId;
+  readonly name?: string;
+}
 
 const RESOLVED = Promise.resolve();
 

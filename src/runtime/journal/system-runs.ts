@@ -37,6 +37,9 @@ export function isHidden({ agent }: { readonly agent: string }): boolean {
 /** The metadata of a run whose removal has begun. */
 export const REMOVING: JsonObject = { removing: true };
 
+/** The same for a removal that leaves nothing in the audit trail. */
+export const ERASING: JsonObject = { removing: true, erasing: true };
+
 /** Whether a run was removed, or its removal has begun. */
 export function isLeaving(run: {
   readonly agent: string;

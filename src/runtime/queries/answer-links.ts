@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import { ownerOf } from "../../ports/principal.ts";
+import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -159,7 +159,7 @@ export function createAnswerLinks({
         });
     },
     async create(requestId, { waitId, ...options } = {}) {
-      const { runId } = await queries.request(requestId, scope);
+      const { runId, owner = DEFAULT_OWNER } = await queries.request(requestId, scope);
       const page = await readWaits(log, { runId, limit: PAGE });
       const asked = page.events
         .map((text) => JSON.parse(text) as EventOf<"WaitForInput">)
@@ -169,6 +169,10 @@ export function createAnswerLinks({
           hint: "troupe waits lists the open questions",
         });
       }
+      if (scope.by !== undefined)
+        await log.audit.add([
+          { at: environment.now(), action: "link", by: scope.by, owner, runId, requestId, event: asked.id },
+        ]);
       return toAnswerLink(signer, { runId, requestId, callId: asked.call_id }, options, environment.now());
     },
     async answer(token, values) {

@@ -78,6 +78,7 @@ export async function copyHistory(
   if (config)
     await secrets.with(config.args, async () => ledger.change({ type: "ConfigRecorded", ...config }));
   ledger.change({ type: "Forked", turns, ...(by && { by }) });
+  recorder.audit("fork", by, { detail: `from ${source.runId}` });
   await ledger.committed();
   await files.attach([...named], target);
   // A source that was removed during the copy may have been read in part. Its outside references are kept

@@ -18,7 +18,12 @@ export type RunMessage =
   | PostMessage
   | PostsMessage
   /** Send a dead letter of the run again, or remove it. */
-  | { readonly kind: "letter"; readonly requestId: RequestId; readonly isDismissed: boolean }
+  | {
+      readonly kind: "letter";
+      readonly requestId: RequestId;
+      readonly isDismissed: boolean;
+      readonly by?: By;
+    }
   /** Run an operation that only reads. */
   | { readonly kind: "read"; readonly accepted: AcceptedRequest }
   /** The answer of another actor to an ask of this one. */
@@ -48,14 +53,15 @@ export type RunMessage =
   | ForkMessage
   | RecoverMessage
   /** Remove the run; its owner releases it. */
-  | { readonly kind: "remove"; readonly reason?: RemovalReason };
+  | { readonly kind: "remove"; readonly reason?: RemovalReason; readonly by?: By };
 
 /**
  * Why the runtime itself removes a run. `retention` removes what has happened in it: the actor of a run with a key continues
  * in a new run first. `expired` removes the actor too. Neither removes unread messages, or the start of a schedule.
+ * `erasure` also removes what the audit trail has of it.
  * `remains` removes what an interrupted copy or removal has left, but no run whose copy has ended since.
  */
-export type RemovalReason = "retention" | "expired" | "remains";
+export type RemovalReason = "retention" | "expired" | "erasure" | "remains";
 
 /** A message for the agent of the run. */
 export interface IncomingMessage {
@@ -113,6 +119,8 @@ export interface RecoverMessage {
   readonly isDue?: boolean;
   /** Whether a turn that is held is tried again. */
   readonly isRetry?: boolean;
+  /** Who tries it again. */
+  readonly by?: By;
 }
 
 /** Change the configuration of a run or of an agent. */

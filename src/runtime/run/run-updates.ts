@@ -45,6 +45,7 @@ function configure(
   // The configuration of an agent is kept in a hidden run without turns.
   if (!ledger.begun) ledger.begin(NO_AGENT, null, {});
   ledger.change({ type: "ConfigRecorded", version, args: all, id, ...(by && { by }) });
+  ledger.recorder.audit("configure", by);
   // A run can be forked at a point with an older configuration; for an agent only the current one is
   // needed.
   const isConfig = isConfigRun(ledger.runId);

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { Owned } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, RemoveOptions } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
 import type { ClaimOptions } from "../../ports/log-queries.ts";
 import type { WaitingFor } from "../../protocol/answers/status.ts";
@@ -315,6 +315,7 @@ export class Run implements RecorderListener {
       case "fork":
         return this.#copy(message);
       case "recover":
+        this.#ledger.recorder.audit("retry", message.by);
         if (message.isRetry === true) await this.#requests.slot.chooseAgain();
         return this.#requests.recover(message);
       case "remove":
@@ -326,9 +327,10 @@ export class Run implements RecorderListener {
     }
   }
 
-  async #handleLetter({ requestId, isDismissed }: LetterMessage): Promise<RunReceipt> {
+  async #handleLetter({ requestId, isDismissed, by }: LetterMessage): Promise<RunReceipt> {
     const { log } = this.#context;
     const { head } = this.#ledger.recorder;
+    this.#ledger.recorder.audit(isDismissed ? "dismiss" : "resend", by, { requestId });
     if (isDismissed) {
       await dismissDeadLetter(log, this.#ledger, requestId);
       return toRunReceipt(this.runId, head, { requestId });
@@ -366,7 +368,7 @@ export class Run implements RecorderListener {
   }
 
   /** Removes an idle run with its log. The run must be dropped afterwards. */
-  async #remove({ reason }: RemoveMessage): Promise<RunReceipt> {
+  async #remove({ reason, by }: RemoveMessage): Promise<RunReceipt> {
     const { recorder } = this.#ledger;
     do {
       if (reason === "remains" && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
@@ -390,9 +392,10 @@ export class Run implements RecorderListener {
     this.#ledger.checkThere();
     try {
       // From here on the removal is final: an interrupted one is finished when the log can be written again.
-      this.#ledger.hide();
+      const erases = reason === "erasure" || this.#ledger.isErasing;
+      this.#ledger.hide({ by, erases });
       await this.#ledger.committed();
-      await this.#removeContent(recorder.cursor);
+      await this.#removeContent(recorder.cursor, { erases });
     } finally {
       this.#isRemoved = true;
     }
@@ -408,11 +411,11 @@ export class Run implements RecorderListener {
       throw new AgentError("conflict", `run ${this.runId} has nothing but its actor, or is stopped`);
   }
 
-  async #removeContent(cursor: Cursor): Promise<void> {
+  async #removeContent(cursor: Cursor, options: RemoveOptions): Promise<void> {
     const { files, log, secrets } = this.#context;
     try {
       await files.remove(this.runId);
-      await secrets.collect(await log.remove(cursor));
+      await secrets.collect(await log.remove(cursor, options));
     } catch (cause) {
       this.failed(cause);
       throw notWritten(cause);

@@ -1,7 +1,9 @@
 import { AgentError, isInstance } from "../../errors.ts";
+import type { NewAuditEntry } from "../../ports/audit.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
 import { pause } from "../../shared/clock.ts";
@@ -37,6 +39,7 @@ export class Erasures {
   readonly #context: HostContext;
   readonly #runs: RunCommands;
   readonly #secrets: SecretStore;
+
   #stopped = false;
 
   constructor(context: HostContext, runs: RunCommands, secrets: SecretStore) {
@@ -46,11 +49,15 @@ export class Erasures {
   }
 
   /** Erases what matches all that is given. Resolves with the number of erased runs. */
-  async erase(things: ErasedThings): Promise<number> {
+  async erase(things: ErasedThings, who: Eraser): Promise<number> {
+    const { environment, log } = this.#context;
     const given = checked(things);
-    const name = `${ERASURES}${this.#context.environment.newId()}`;
-    await this.#secrets.put({ [name]: JSON.stringify(given) });
-    return this.#finish(name, given);
+    const name = `${ERASURES}${environment.newId()}`;
+    const entry = who.by && toEntry(given, { at: environment.now(), by: who.by, owner: who.owner });
+    const erasure: StoredErasure = { things: given, ...(entry && { entry }) };
+    await this.#secrets.put({ [name]: JSON.stringify(erasure) });
+    if (entry) await log.audit.add([entry]);
+    return this.#finish(name, erasure);
   }
 
   /** Continues what an earlier process has begun. Never rejects. */
@@ -61,7 +68,7 @@ export class Erasures {
       for (const name of await this.#secrets.names()) {
         if (!name.startsWith(ERASURES)) continue;
         const text = await this.#secrets.get(name);
-        if (text !== undefined) await this.#finish(name, checked(JSON.parse(text) as ErasedThings));
+        if (text !== undefined) await this.#finish(name, JSON.parse(text) as StoredErasure);
       }
     } catch (error) {
       if (!this.#stopped) telemetry.fault("an erasure that was interrupted could not be continued", error);
@@ -73,7 +80,8 @@ export class Erasures {
     this.#stopped = true;
   }
 
-  async #finish(name: string, things: ErasedThings): Promise<number> {
+  async #finish(name: string, { things, entry }: StoredErasure): Promise<number> {
+    const { log } = this.#context;
     let erased = 0;
     for (let round = 1; ; round += 1) {
       const found = await this.#find(things);
@@ -86,7 +94,13 @@ export class Erasures {
       await forEachConcurrent(found, AT_ONCE, (runId) => this.#eraseRun(runId));
       erased += found.length;
     }
-    await this.#context.log.scrub();
+    const { owner, ...narrower } = things;
+    if (owner !== undefined && Object.keys(narrower).length === 0) {
+      await log.audit.remove({ owner });
+      // That of an admin of this owner was among them.
+      if (entry?.owner === owner) await log.audit.add([entry]);
+    }
+    await log.scrub();
     await this.#secrets.remove([name]);
     return erased;
   }
@@ -142,7 +156,7 @@ export class Erasures {
       if (this.#stopped) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
       try {
         await this.#endTurns(runId);
-        return await this.#runs.remove(runId);
+        return await this.#runs.remove(runId, "erasure");
       } catch (error) {
         if (!isInstance(error, AgentError)) throw error;
         if (error.code === "gone" || error.code === "not_found") return;
@@ -161,6 +175,37 @@ export class Erasures {
       if (phase !== "completed") await sendMessage(router, runId, { kind: "cancel", requestId });
     }
   }
+}
+
+/** Who erases; nobody that has a name for the program that made the runtime. */
+interface Eraser {
+  readonly owner: string;
+  readonly by?: By | undefined;
+}
+
+/** An erasure as it is stored until it is done, with its entry of the audit trail. */
+interface StoredErasure {
+  readonly things: ErasedThings;
+  readonly entry?: NewAuditEntry;
+}
+
+/** Says what is erased without what it contains: keys and metadata can name people. */
+function toEntry(
+  { owner, agent, runId, key, metadata }: ErasedThings,
+  who: Pick<NewAuditEntry, "at" | "by" | "owner">,
+): NewAuditEntry {
+  const what = [
+    ...(owner === undefined ? [] : [`owner ${owner}`]),
+    ...(key === undefined ? [] : ["the actor of a key"]),
+    ...(metadata === undefined ? [] : ["runs by their metadata"]),
+    ...(agent === undefined ? [] : [`agent ${agent}`]),
+  ];
+  return {
+    ...who,
+    action: "erase",
+    ...(what.length > 0 && { detail: what.join(", ") }),
+    ...(runId !== undefined && { runId }),
+  };
 }
 
 /** A copy of what is to be erased. Refuses a selection that would be everything. */

@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { HoldCode } from "../../protocol/events/outcome-codes.ts";
+import type { By } from "../../protocol/actors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { HeldCount, HeldQuery } from "../api.ts";
@@ -31,17 +32,22 @@ export async function retryHeldTurns(context: HostContext, tried: Set<RunId>): P
 }
 
 /** Tries held turns again, each on the node that it belongs to. Returns how many were tried. */
-export async function retryHeld(context: HostContext, { runId, agent }: HeldQuery): Promise<number> {
+export async function retryHeld(
+  context: HostContext,
+  { runId, agent }: HeldQuery,
+  by: By | undefined,
+): Promise<number> {
+  const retry = { isRetry: true, ...(by && { by }) };
   if (runId !== undefined) {
     const run = await context.log.run(runId);
     if (run?.status !== "held") throw new AgentError("conflict", `run ${runId} has no turn that is held`);
-    await sendMessage(context.router, runId, { kind: "recover", isRetry: true });
+    await sendMessage(context.router, runId, { kind: "recover", ...retry });
     return 1;
   }
   let tried = 0;
   for await (const runs of heldRuns(context.log, agent)) {
     tried += runs.length;
-    await forEachConcurrent(runs, RUNS_AT_ONCE, (run) => sendRecover(context, run.runId, { isRetry: true }));
+    await forEachConcurrent(runs, RUNS_AT_ONCE, (run) => sendRecover(context, run.runId, retry));
   }
   return tried;
 }

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
-import type { Cursor, EventLog, Holdings } from "../../ports/event-log.ts";
+import type { Cursor, EventLog, Holdings, RemoveOptions } from "../../ports/event-log.ts";
 import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
@@ -11,6 +11,7 @@ import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { toRemovedEntry } from "../shared/entries.ts";
 import type { OutboxQuery, RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
+import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns, newRun, readPage, textLengthOf, toEntry } from "./memory-run.ts";
 import { WaitTable, RequestTable } from "./tables.ts";
@@ -53,6 +54,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   // The runs whose outboxes have entries.
   const senders = new Set<RunId>();
   const tails = new Tails();
+  const audit = new MemoryAudit((runId) => runs.get(runId)?.row?.agent);
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
   const artifacts = memoryArtifacts();
@@ -100,6 +102,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (batch.waits) waits.apply(cursor.runId, run, batch.waits);
     for (const { requestId, phase } of run.waits === undefined ? [] : (marked?.values() ?? []))
       if (phase === "completed") waits.close(cursor.runId, run, requestId);
+    if (batch.audit) audit.note(cursor.runId, ownerOf(row), batch.audit);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
@@ -196,7 +199,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return run?.row && { ...run.row, ...toEntry(runId, run, requests.lookup) };
   }
 
-  function remove(cursor: Cursor): readonly string[] {
+  function remove(cursor: Cursor, { erases = false }: RemoveOptions = {}): readonly string[] {
     const run = owned(cursor);
     const things = [...(run.references ?? [])];
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
@@ -204,6 +207,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     waits.remove(cursor.runId);
     if (run.row !== undefined) removed.set(cursor.runId, ownerOf(run.row));
     for (const alias of run.aliases ?? []) aliases.delete(alias);
+    if (erases) audit.erase(cursor.runId);
     senders.delete(cursor.runId);
     requests.remove(cursor.runId, run.requests);
     tails.wake(cursor.runId);
@@ -307,10 +311,11 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       outbox: async (query) => outboxes(query),
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
-      async remove(cursor) {
+      async remove(cursor, removeOptions) {
         checkOpen();
-        return remove(cursor);
+        return remove(cursor, removeOptions);
       },
+      audit,
       scrub: async () => {},
       health: () => (isOpen() ? { writable: true } : { writable: false, reason: "the log is closed" }),
       nodes: () => nodes,

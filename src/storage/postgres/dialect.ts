@@ -61,6 +61,12 @@ export const POSTGRES: SqlDialect = {
   },
   alias: { from: "troupe.alias", run: "run", agent: "agent", name: "name" },
   reference: { things: "troupe.reference", from: "troupe.reference", run: "run" },
+  audit: {
+    from: "troupe.audit",
+    run: "run",
+    agent: "(SELECT nullif(agent, '') FROM troupe.run WHERE run.id = audit.run)",
+    ofRun: "run = ?",
+  },
   anyOf: (column) => `${column} = ANY (?)`,
   notOwned: (run) =>
     `NOT EXISTS (SELECT FROM troupe.run AS owned WHERE owned.id = ${run} AND owned.owner = ANY (?))`,

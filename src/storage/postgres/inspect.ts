@@ -1,3 +1,6 @@
+import type { AuditPage, AuditQuery } from "../../ports/audit.ts";
+import { createIndexQueries } from "../sql/queries.ts";
+import { POSTGRES } from "./dialect.ts";
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { readServerDurability } from "./connection/server.ts";
@@ -61,6 +64,15 @@ export function listPostgresNodes(options: PostgresConnection): Promise<readonly
     await readServerDurability(database);
     await checkVersion(database);
     return listNodes(database);
+  });
+}
+
+/** Lists who did what in the log of a database. */
+export function listPostgresAudit(options: PostgresConnection, query: AuditQuery): Promise<AuditPage> {
+  const { text, values, toAnswer } = createIndexQueries(POSTGRES).audit(query);
+  return using(options, async (database) => {
+    await checkVersion(database);
+    return toAnswer(await database.ask(text, values));
   });
 }
 

@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { Owned, Unavailable } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog, Page } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, Page, RemoveOptions } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
@@ -12,6 +12,7 @@ import { advance, Claims, toFenced } from "../sql/claims.ts";
 import { createIndexQueries } from "../sql/queries.ts";
 import type { SqlQuery } from "../sql/queries.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { auditIn } from "./audit.ts";
 import { artifactsIn } from "./artifacts.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
 import { Database } from "./connection/database.ts";
@@ -165,7 +166,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     return promise;
   }
 
-  async function remove(cursor: Cursor): Promise<readonly string[]> {
+  async function remove(cursor: Cursor, options: RemoveOptions = {}): Promise<readonly string[]> {
     const run = writable(cursor);
     if (!run.stored || run.removed) {
       release(cursor);
@@ -175,7 +176,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     try {
       const things = await ask(queries.references(run.runId));
       // After a lost answer the repeated statement finds the run removed.
-      if (!(await removeRun(database, run))) {
+      if (!(await removeRun(database, run, options))) {
         if ((await ask(queries.run(run.runId)))?.removed !== true) throw toFenced(run.runId);
         await database.confirm();
       }
@@ -271,6 +272,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     size: (runId) => readSize(database, runId),
     snapshot: (runId) => readSnapshot(database, runId),
     remove,
+    audit: auditIn(database, async (query) => ask(queries.audit(query))),
     scrub: async () => {},
     health: () => health.report,
     figures: () => queue.figures,

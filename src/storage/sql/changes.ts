@@ -1,4 +1,6 @@
 import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
+import { AUDIT_ACTIONS } from "../../ports/audit.ts";
+import type { AuditMark } from "../../ports/audit.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { toOwnedKey } from "../shared/owned-keys.ts";
@@ -17,7 +19,30 @@ export interface Changes {
   readonly waits?: readonly (readonly [waitId: number, request: string, openedAt: number, closed: boolean])[];
   readonly outbox?: readonly (readonly [requestId: RequestId, kind: number, event: number, done: boolean])[];
   readonly alias?: readonly [agent: string, name: string, from: RunId | null];
+  readonly audit?: { readonly owner: string; readonly entries: readonly AuditChange[] };
   readonly snapshot?: string;
+}
+
+export type AuditChange = readonly [
+  at: number,
+  action: number,
+  byId: string,
+  byName: string | null,
+  request: RequestId | null,
+  event: number | null,
+  detail: string | null,
+];
+
+export function encodeAudit({ at, action, by, requestId, event, detail }: AuditMark): AuditChange {
+  return [
+    at,
+    AUDIT_ACTIONS.indexOf(action),
+    by.id,
+    by.name ?? null,
+    requestId ?? null,
+    event ?? null,
+    detail ?? null,
+  ];
 }
 
 export type RowChange = readonly [
@@ -59,7 +84,7 @@ export type RequestChange = readonly [
 /** Encodes the changes of an append; `null` if it has none. */
 export function encodeChanges(
   known: OwnedRun,
-  { run, requests, references, waits, outbox, alias, snapshot }: Batch,
+  { run, requests, references, waits, outbox, alias, audit, snapshot }: Batch,
 ): Changes | null {
   if (
     run === undefined &&
@@ -68,6 +93,7 @@ export function encodeChanges(
     waits === undefined &&
     outbox === undefined &&
     alias === undefined &&
+    audit === undefined &&
     snapshot === undefined
   )
     return null;
@@ -91,6 +117,7 @@ export function encodeChanges(
       ),
     }),
     ...(alias && { alias: [toOwnedKey(alias.agent, alias.owner), alias.name, alias.from ?? null] as const }),
+    ...(audit && { audit: { owner, entries: audit.map(encodeAudit) } }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
   };
 }

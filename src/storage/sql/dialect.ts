@@ -10,6 +10,7 @@ export interface SqlDialect {
   readonly outbox: OutboxTable;
   readonly alias: AliasTable;
   readonly reference: ReferenceTable;
+  readonly audit: AuditTable;
   /** The condition that a column has one of the texts of a list, which is one value. */
   anyOf(column: string): string;
   /** The condition that no node of a list, which is one value, owns a run; absent in an engine for one process. */
@@ -113,6 +114,16 @@ interface ReferenceTable {
   readonly things: string;
   readonly from: string;
   readonly run: string;
+}
+
+/** The audit trail. Its columns have the same names in all engines, except that of the run. */
+interface AuditTable {
+  readonly from: string;
+  readonly run: string;
+  /** The agent of its run; null for a removed one. */
+  readonly agent: string;
+  /** The condition that it is about a run, which is a value. */
+  readonly ofRun: string;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { AUDIT_ACTIONS } from "../../ports/audit.ts";
+import type { AuditPage, AuditQuery } from "../../ports/audit.ts";
 import type {
   OutboxEntry,
   RequestEntry,
@@ -18,12 +20,13 @@ import type {
 } from "../../ports/log-queries.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
+import { auditPlaceOf, toAuditPage } from "../shared/audit.ts";
 import { fromOwnedKey, otherOwners, toOwnedKey } from "../shared/owned-keys.ts";
 import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
 import { OUTBOX_KINDS, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
-import { toOutbox, toRequest, toRun, toWait } from "./rows.ts";
-import type { RunColumns, WaitColumns } from "./rows.ts";
+import { toAuditEntry, toOutbox, toRequest, toRun, toWait } from "./rows.ts";
+import type { AuditColumns, RunColumns, WaitColumns } from "./rows.ts";
 
 /** A value of a statement. A list of texts is one value. */
 export type QueryValue = string | number | readonly string[];
@@ -54,6 +57,7 @@ export interface IndexQueries {
   parked(query: ParkedQuery): SqlQuery<readonly RequestEntry[]>;
   waits(query: WaitEntryQuery): SqlQuery<WaitEntryPage>;
   outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
+  audit(query: AuditQuery): SqlQuery<AuditPage>;
   unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
   /** Gives new runs their places in the order of creation, which a list in this order needs before. */
   readonly place: SqlQuery<void> | undefined;
@@ -63,7 +67,7 @@ export interface IndexQueries {
 
 /** Writes the statements in a dialect. The texts that never change are written once. */
 export function createIndexQueries(dialect: SqlDialect): IndexQueries {
-  const { run, request, wait, outbox, alias, reference, finish } = dialect;
+  const { run, request, wait, outbox, alias, reference, audit, finish } = dialect;
 
   const runs = `SELECT ${run.id} AS id, ${run.node} AS node, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
     ${run.updatedAt} AS updated_at, turns, metadata, initial_input, run.started AS started, last_turn, usage,
@@ -75,6 +79,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     waiting_for FROM ${request.from}`;
   const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
   const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
+
+  const trail = `SELECT n, at, audit.owner AS owner, by_id, by_name, action, ${audit.run} AS run, ${audit.agent} AS agent, request,
+    event, detail, times FROM ${audit.from}`;
 
   const oneRun = finish(`${runs} FROM ${run.from} WHERE ${run.id} = ? AND ${run.stored}`);
   const oneOwnRun = finish(
@@ -234,6 +241,28 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
           : `${outbox.newestFirst}, event DESC, ${outbox.request} LIMIT ?`;
       const text = finish(`${messages} WHERE ${where.text} ORDER BY ${order}`);
       return all(text, newest === undefined ? where.values : [...where.values, newest], toOutbox);
+    },
+    audit(query) {
+      const { owner, by, action, runId, from, before, oldestFirst = false, limit } = query;
+      const place = auditPlaceOf(query);
+      const [direction, behind] = oldestFirst ? ["ASC", ">"] : ["DESC", "<"];
+      const where = new Conditions("true");
+      // As in the indexes of the trail.
+      if (owner === DEFAULT_OWNER) where.add(`audit.owner = '${DEFAULT_OWNER}'`);
+      else if (owner !== undefined) where.add(`audit.owner <> '${DEFAULT_OWNER}' AND audit.owner = ?`, owner);
+      if (by !== undefined) where.add("by_id = ?", by);
+      if (action === "process") where.add("action = 0");
+      else if (action !== undefined) where.add("action > 0 AND action = ?", AUDIT_ACTIONS.indexOf(action));
+      if (runId !== undefined) where.add(audit.ofRun, runId);
+      if (from !== undefined) where.add("at >= ?", from);
+      if (before !== undefined) where.add("at < ?", before);
+      if (place !== undefined)
+        where.add(`at ${behind}= ? AND (at, n) ${behind} (?, ?)`, place.at, place.at, place.n);
+      const text = finish(`${trail} WHERE ${where.text} ORDER BY at ${direction}, n ${direction} LIMIT ?`);
+      // One row more than requested shows whether there is a next page.
+      return toQuery(text, [...where.values, limit + 1], (rows: readonly AuditColumns[]) =>
+        toAuditPage(rows.map(toAuditEntry), query),
+      );
     },
     unreferenced: (things) =>
       toQuery(referenced, [things], (rows: readonly Thing[]) => {

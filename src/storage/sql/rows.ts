@@ -1,8 +1,10 @@
+import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { LastTurn, WaitingFor } from "../../protocol/answers/status.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { PlacedEntry } from "../shared/audit.ts";
 import { toRemovedEntry, toRemovedRequest } from "../shared/entries.ts";
 import { DEFAULT_OWNER, toOwned } from "../../ports/principal.ts";
 import { fromOwnedKey, fromRequestKey } from "../shared/owned-keys.ts";
@@ -119,4 +121,41 @@ export interface OutboxColumns {
 
 export function toOutbox({ run, event, request, kind }: OutboxColumns): OutboxEntry {
   return { runId: run, requestId: request, kind: OUTBOX_KINDS[kind] ?? "reply", event };
+}
+
+/** An entry of the audit trail as a statement returns it. */
+export interface AuditColumns {
+  readonly n: number;
+  readonly at: number;
+  readonly owner: string;
+  readonly by_id: string;
+  readonly by_name: string | null;
+  readonly action: number;
+  readonly run: RunId | null;
+  readonly agent: string | null;
+  readonly request: RequestId | null;
+  readonly event: number | null;
+  readonly detail: string | null;
+  readonly times: number;
+}
+
+export function toAuditEntry(row: AuditColumns): PlacedEntry {
+  const { n, at, owner, action, run, agent, request, event, detail, times } = row;
+  return {
+    n,
+    at,
+    entry: {
+      at,
+      owner,
+      // A newer version may have written one that this one does not know.
+      action: AUDIT_ACTIONS[action] ?? "process",
+      by: { id: row.by_id, ...(row.by_name !== null && { name: row.by_name }) },
+      ...(run !== null && { runId: run }),
+      ...(agent !== null && { agent }),
+      ...(request !== null && { requestId: request }),
+      ...(event !== null && { event }),
+      ...(detail !== null && { detail }),
+      ...(times > 1 && { count: times }),
+    },
+  };
 }

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../../errors.ts";
+import type { AuditTrail } from "../../ports/audit.ts";
 import type { LogReader, Page } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
@@ -20,6 +21,7 @@ import { addRecent } from "./sqlite-log.ts";
 /** A log that is only read. */
 export interface OpenReader {
   readonly log: LogReader;
+  readonly audit: AuditTrail["list"];
   close(): void;
 }
 
@@ -92,6 +94,7 @@ function readDatabase(database: DatabaseSync): OpenReader {
           return run && tables.snapshot(run.rid);
         }),
     },
+    audit: async (query) => reader.ask((tables) => tables.answer(QUERIES.audit(query))),
     close: () => reader.close(),
   };
 }

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
-import type { Claim, Cursor, EventLog, Page } from "../../ports/event-log.ts";
+import type { NewAuditEntry } from "../../ports/audit.ts";
+import type { Claim, Cursor, EventLog, Page, RemoveOptions } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
@@ -15,6 +16,7 @@ import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
+import { encodeAudit } from "../sql/changes.ts";
 import { advance, Claims } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { openDirectory } from "./directory/open-directory.ts";
@@ -22,8 +24,9 @@ import type { Durability } from "./format/schema.ts";
 import { QUERIES } from "./reader/reader.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, ClaimedRun } from "./writer/encode-append.ts";
-import type { ChunkedRun } from "./writer/message.ts";
+import type { AddedEntry, AuditChanges, ChunkedRun } from "./writer/message.ts";
 import { WriterClient } from "./writer/writer-client.ts";
+import type { AppendJob, OwnJob } from "./writer/writer-client.ts";
 
 /** What `sqliteLog` takes. */
 export interface SqliteLogOptions {
@@ -140,7 +143,7 @@ export function sqliteLog(
       run.rid = lastRid;
     }
     const encoded = encodeAppend(run, batch);
-    return commit(run, encoded, () => {
+    return commit(run, { rid: run.rid, append: encoded }, () => {
       advance(run, batch);
       for (const { requestId, phase } of batch.requests ?? []) {
         if (phase === "completed") run.requests.delete(requestId);
@@ -152,7 +155,7 @@ export function sqliteLog(
     });
   }
 
-  async function remove(cursor: Cursor): Promise<readonly string[]> {
+  async function remove(cursor: Cursor, { erases = false }: RemoveOptions = {}): Promise<readonly string[]> {
     const run = writable(cursor);
     if (!run.stored || run.removed) {
       release(cursor);
@@ -160,7 +163,7 @@ export function sqliteLog(
     }
     run.leaving = true;
     const references = reader.ask((tables) => tables.answer(QUERIES.references(run.runId)));
-    await commit(run, undefined, () => {
+    await commit(run, { work: { type: "remove", rid: run.rid, erases } }, () => {
       run.isHeld = false;
       forgetRecent(run);
     });
@@ -208,14 +211,17 @@ export function sqliteLog(
     return claims.owned(cursor);
   }
 
-  /** Commits an append, or without one the removal of a run, then applies its effects in memory, before any reader is woken. */
-  function commit<Result>(run: ClaimedRun, append: Append | undefined, done: () => Result): Promise<Result> {
+  /** Commits an append or the removal of a run, then applies its effects in memory, before any reader is woken. */
+  function commit<Result>(
+    run: ClaimedRun,
+    job: Omit<AppendJob, "settle"> | Omit<OwnJob, "settle">,
+    done: () => Result,
+  ): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const pending = new Deferred<void>();
     run.pending = pending;
     writer.post({
-      rid: run.rid,
-      append,
+      ...job,
       settle(error) {
         run.pending = undefined;
         if (error === undefined) {
@@ -227,6 +233,18 @@ export function sqliteLog(
         settle(run);
         pending.resolve();
       },
+    });
+    return promise;
+  }
+
+  /** Commits changes of the audit trail. */
+  function changeAudit(changes: Omit<AuditChanges, "type">): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { writable, reason } = health();
+    if (!writable) return rejected(new Unavailable(reason));
+    writer.post({
+      work: { type: "audit", ...changes },
+      settle: (error) => (error === undefined ? resolve() : reject(error)),
     });
     return promise;
   }
@@ -297,6 +315,13 @@ export function sqliteLog(
         return run && tables.snapshot(run.rid);
       }),
     remove,
+    audit: {
+      async add(entries) {
+        if (entries.length > 0) await changeAudit({ added: entries.map(toAdded) });
+      },
+      list: async (query) => reader.ask((tables) => tables.answer(QUERIES.audit(query))),
+      remove: (removed) => changeAudit({ removed }),
+    },
     scrub: () => writer.scrub(),
     health,
     artifacts: () => fsArtifacts(join(directory, "artifacts")),
@@ -325,6 +350,10 @@ export function addRecent(
 function forgetRecent(run: ClaimedRun): void {
   run.recent = new EventList(run.head);
   run.recentBytes = 0;
+}
+
+function toAdded({ owner, runId, count = 1, ...mark }: NewAuditEntry): AddedEntry {
+  return [...encodeAudit(mark), owner, runId ?? null, count];
 }
 
 async function rejected(error: unknown): Promise<never> {

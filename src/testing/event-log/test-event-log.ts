@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { testRunOwners } from "./cases/runs/run-owners.ts";
 import { testAliases } from "./cases/runs/aliases.ts";
+import { testAudit } from "./cases/audit.ts";
 import { testAppending } from "./cases/appending.ts";
 import { testFollowing } from "./cases/following.ts";
 import { testInventory } from "./cases/inventory.ts";
@@ -33,6 +34,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testWaits(subject);
     testOutbox(subject);
     testAliases(subject);
+    testAudit(subject);
     testRunOwners(subject);
     testRuns(subject);
     testRunList(subject);

@@ -348,7 +348,7 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
   await startRun(first, "run-1", 2);
   await first.close();
   await query(`DELETE FROM ${schema}.migration WHERE version > 1;
-    DROP TABLE ${schema}.version, ${schema}.version_file;
+    DROP TABLE ${schema}.version, ${schema}.version_file, ${schema}.audit;
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
     DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3;
@@ -365,7 +365,7 @@ test("nodes that open an empty database at once create its tables once", async (
   const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));
   onTestFinished(() => Promise.all(logs.map((log) => log.close())).then(() => {}));
   expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual(
-    [1, 2, 3, 4, 5].map((version) => ({ version })),
+    [1, 2, 3, 4, 5, 6].map((version) => ({ version })),
   );
   for (const [index, log] of logs.entries()) await startRun(log, `run-${index}`, 1);
   expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);

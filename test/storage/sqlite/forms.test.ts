@@ -407,6 +407,7 @@ const ROW = {
 
 /** Converts a database to format 17. */
 function toSeventeenthForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE audit");
   for (const column of ["checksum", "parts", "body"])
     database.exec(`ALTER TABLE batch DROP COLUMN ${column}`);
   database.exec(`

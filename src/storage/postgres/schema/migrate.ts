@@ -1,5 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import type { Database, Transaction } from "../connection/database.ts";
+import { AUDIT } from "./audit.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
@@ -13,6 +14,7 @@ export const MIGRATIONS: readonly string[] = [
   KEPT_VERSIONS,
   QUEUED,
   OWNERS,
+  AUDIT,
 ];
 
 /** The number of the schema that this version needs. */

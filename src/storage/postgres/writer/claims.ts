@@ -1,4 +1,5 @@
 import { Fenced } from "../../../ports/event-log.ts";
+import type { RemoveOptions } from "../../../ports/event-log.ts";
 import type { RunEntry, Snapshot } from "../../../ports/log-entries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { toFenced } from "../../sql/claims.ts";
@@ -79,8 +80,12 @@ export async function claimRun(
  * Removes a claimed run; returns whether the claim held. What a large run has is deleted in pieces, each within the time of
  * a statement, but in one transaction: a run is removed as a whole or not at all.
  */
-export async function removeRun(database: Database, { runId, epoch, appends }: ClaimedRun): Promise<boolean> {
-  const values = [runId, epoch, appends];
+export async function removeRun(
+  database: Database,
+  { runId, epoch, appends }: ClaimedRun,
+  { erases = false }: RemoveOptions,
+): Promise<boolean> {
+  const values = [runId, epoch, appends, erases];
   if (appends <= PIECE_APPENDS) {
     const [row] = await database.ask<{ done: boolean }>(REMOVE, values);
     return row?.done === true;
@@ -103,7 +108,13 @@ export async function removeRun(database: Database, { runId, epoch, appends }: C
   }
 }
 
-const REMOVE = "SELECT troupe.remove_1($1, $2, $3) AS done";
+const REMOVE = `
+  WITH removed AS (
+    SELECT troupe.remove_1($1, $2, $3) AS done
+  ), erased AS (
+    DELETE FROM troupe.audit WHERE $4::boolean AND run = $1 AND (SELECT done FROM removed)
+  )
+  SELECT done FROM removed`;
 
 /** Deletes some appends behind a place, and returns the place of the last one. */
 const DELETE_PIECE = `

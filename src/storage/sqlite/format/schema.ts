@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 18;
+export const VERSION = 19;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -100,6 +100,16 @@ const WAITS = `
     PRIMARY KEY (rid, id))
     WITHOUT ROWID;
   CREATE INDEX wait_opened ON wait (opened)`;
+
+// Who did what, in the order of the commits. `rid` is absent for what concerns no run, and stays when the run is removed.
+const AUDIT = `
+  CREATE TABLE audit (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, owner TEXT NOT NULL, by_id TEXT NOT NULL, by_name TEXT,
+    action INTEGER NOT NULL, rid INTEGER, request TEXT, event INTEGER, detail TEXT, times INTEGER NOT NULL DEFAULT 1);
+  CREATE INDEX audit_at ON audit (at);
+  CREATE INDEX audit_owner ON audit (owner, at) WHERE owner <> 'default';
+  CREATE INDEX audit_by ON audit (by_id, at);
+  CREATE INDEX audit_run ON audit (rid, at) WHERE rid IS NOT NULL;
+  CREATE INDEX audit_action ON audit (action, at) WHERE action > 0`;
 
 // A batch is a commit. It has the small appends of all its runs until the events of each run become a chunk: `parts` has the run,
 // the first and the last event, the number of records and the bytes of each append, and `body` a line break after each line.
@@ -178,6 +188,7 @@ const SCHEMA = `
 
   ${ALIASES};
   ${REFERENCES};
+  ${AUDIT};
 
   CREATE TABLE snapshot (
     rid INTEGER PRIMARY KEY,
@@ -252,4 +263,6 @@ const FROM = [
   `ALTER TABLE batch ADD COLUMN checksum INTEGER;
   ALTER TABLE batch ADD COLUMN parts TEXT;
   ALTER TABLE batch ADD COLUMN body TEXT`,
+  // Format 18 had no audit trail; it begins with what is done from now on.
+  AUDIT,
 ] as const;

@@ -68,6 +68,12 @@ export const SQLITE: SqlDialect = {
     from: "reference JOIN run ON run.rid = reference.rid",
     run: "run_id",
   },
+  audit: {
+    from: "audit LEFT JOIN run ON run.rid = audit.rid",
+    run: "run_id",
+    agent: "nullif(agent, '')",
+    ofRun: "audit.rid = (SELECT rid FROM run WHERE run_id = ?)",
+  },
   // A list of texts is bound as JSON.
   anyOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   finish: (text) => text,

@@ -3,7 +3,10 @@ import { toChecksum, toHash } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
 import { toTrouble } from "../format/errors.ts";
 import type { Head, HeadFile } from "../format/head-file.ts";
-import type { ChunkedRun, FromWriter, AppendItem, RefusedItem } from "./message.ts";
+import { AUDIT_ACTIONS } from "../../../ports/audit.ts";
+import type { RemovedEntries } from "../../../ports/audit.ts";
+import { DEFAULT_OWNER } from "../../../ports/principal.ts";
+import type { AuditChanges, ChunkedRun, FromWriter, AppendItem, RefusedItem, RunRemoval } from "./message.ts";
 import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
 import type { PendingChunk, RecentColumns, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
@@ -77,8 +80,9 @@ export class DiskWriter {
   }
 
   /** Commits the removal of a run; `purge` deletes its chunks later. */
-  remove(rid: number): FromWriter {
+  remove({ rid, erases }: RunRemoval): FromWriter {
     const {
+      removeAuditOf,
       removeRun,
       removeRequests,
       removeAliases,
@@ -96,7 +100,25 @@ export class DiskWriter {
       removeWaits.run(rid);
       removeOutbox.run(rid);
       removeSnapshot.run(rid);
+      if (erases) removeAuditOf.run(rid);
     });
+  }
+
+  /** Commits changes of the audit trail that no append makes. */
+  changeAudit({ added = [], removed }: AuditChanges): FromWriter {
+    return this.#transact(() => {
+      for (const entry of added) this.#statements.addAuditEntry.run(...entry);
+      if (removed !== undefined) this.#removeAudit(removed);
+    });
+  }
+
+  #removeAudit(which: RemovedEntries): void {
+    const { removeAuditOwner, removeAuditDefault, removeAuditBefore, removeAuditOldest } = this.#statements;
+    if ("before" in which) removeAuditBefore.run(which.before);
+    else if ("action" in which)
+      removeAuditOldest.run(AUDIT_ACTIONS.indexOf(which.action), which.allButNewest);
+    else if (which.owner === DEFAULT_OWNER) removeAuditDefault.run();
+    else removeAuditOwner.run(which.owner);
   }
 
   /** Tests whether the disk accepts writes. Afterwards all events are in chunks. */

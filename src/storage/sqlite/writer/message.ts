@@ -2,7 +2,8 @@ import type { RunId } from "../../../protocol/ids.ts";
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Durability } from "../format/schema.ts";
-import type { Changes } from "../../sql/changes.ts";
+import type { AuditChange, Changes } from "../../sql/changes.ts";
+import type { RemovedEntries } from "../../../ports/audit.ts";
 
 /** The start data of the writer's thread. */
 export interface WriterData {
@@ -30,10 +31,28 @@ export type ToWriter =
       readonly items: readonly AppendItem[];
       readonly bodies?: SharedArrayBuffer;
     }
-  | { readonly type: "remove"; readonly rid: number }
+  | RunRemoval
+  | AuditChanges
   /** Gets a reply of its own, `scrubbed`, beside those of commits. */
   | { readonly type: "scrub" }
   | { readonly type: "close" };
+
+/** The removal of a run; with `erases` also of what the audit trail has of it. */
+export interface RunRemoval {
+  readonly type: "remove";
+  readonly rid: number;
+  readonly erases: boolean;
+}
+
+/** Changes of the audit trail that no append makes. */
+export interface AuditChanges {
+  readonly type: "audit";
+  readonly added?: readonly AddedEntry[];
+  readonly removed?: RemovedEntries;
+}
+
+/** An entry with its owner, the id of its run, and how many times it happened. */
+export type AddedEntry = readonly [...AuditChange, owner: string, runId: RunId | null, times: number];
 
 /**
  * One append without its body. The bodies of all items (events joined by line breaks) are concatenated in the

@@ -66,6 +66,18 @@ const SQL = {
   addOutbox: "INSERT OR REPLACE INTO outbox (rid, event, request_id, kind) VALUES (?, ?, ?, ?)",
   dropOutbox: "DELETE FROM outbox WHERE rid = ? AND request_id = ? AND kind = ?",
 
+  addAudit: `INSERT INTO audit (at, action, by_id, by_name, request, event, detail, owner, rid)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  addAuditEntry: `INSERT INTO audit (at, action, by_id, by_name, request, event, detail, owner, rid, times)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT rid FROM run WHERE run_id = ?), ?)`,
+  removeAuditOf: "DELETE FROM audit WHERE rid = ?",
+  // The owner as it is in the index, which lacks that of most.
+  removeAuditOwner: "DELETE FROM audit WHERE owner <> 'default' AND owner = ?",
+  removeAuditDefault: "DELETE FROM audit WHERE owner = 'default'",
+  removeAuditBefore: "DELETE FROM audit WHERE at < ?",
+  removeAuditOldest: `DELETE FROM audit WHERE n IN
+    (SELECT n FROM audit WHERE action > 0 AND action = ? ORDER BY at DESC, n DESC LIMIT -1 OFFSET ?)`,
+
   setSnapshot: `INSERT OR REPLACE INTO snapshot (rid, head, records, checksum, data)
     VALUES (?, ?, ?, ?, ?)`,
 
@@ -107,6 +119,7 @@ export function applyChanges(
     dropWaits,
     addOutbox,
     dropOutbox,
+    addAudit,
     setSnapshot,
   }: Statements,
   position: ChunkPosition,
@@ -120,6 +133,7 @@ export function applyChanges(
     waits = [],
     outbox = [],
     alias,
+    audit,
     snapshot,
   }: KnownChanges,
 ): void {
@@ -167,6 +181,7 @@ export function applyChanges(
     else addOutbox.run(rid, event, requestId, kind);
   }
   if (alias !== undefined) addAlias.run(alias[0], alias[1], rid);
+  for (const entry of audit?.entries ?? []) addAudit.run(...entry, audit?.owner ?? "", rid);
   if (snapshot !== undefined) {
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);
   }

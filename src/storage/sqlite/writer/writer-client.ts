@@ -4,14 +4,33 @@ import { AgentError } from "../../../errors.ts";
 import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import { SIGNAL } from "./message.ts";
-import type { ChunkedRun, FromWriter, AppendItem, RefusedItem, ToWriter, WriterData } from "./message.ts";
+import type {
+  AuditChanges,
+  ChunkedRun,
+  FromWriter,
+  AppendItem,
+  RefusedItem,
+  RunRemoval,
+  ToWriter,
+  WriterData,
+} from "./message.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Append } from "./encode-append.ts";
 
-/** A unit of work to commit: an append, or the removal of its run. */
-export interface Job {
+/** A unit of work to commit: an append of a run, or what has a commit of its own. */
+export type Job = AppendJob | OwnJob;
+
+export interface AppendJob extends Settled {
   readonly rid: number;
-  readonly append: Append | undefined;
+  readonly append: Append;
+}
+
+export interface OwnJob extends Settled {
+  readonly append?: undefined;
+  readonly work: RunRemoval | AuditChanges;
+}
+
+interface Settled {
   /** Called once; without an error if it was committed. */
   settle(error?: Error): void;
 }
@@ -135,15 +154,15 @@ export class WriterClient {
     if (this.#commitIntervalMs > 0) this.#sentAt = performance.now();
     if (first.append === undefined) {
       this.#sent = this.#queue.splice(0, 1);
-      this.#send({ type: "remove", rid: first.rid });
+      this.#send(first.work);
       return;
     }
     const jobs = this.#queue.splice(0, countForCommit(this.#queue));
-    const small: Job[] = [];
-    const others: Job[] = [];
-    for (const job of jobs) (job.append?.isRecent === true ? small : others).push(job);
+    const small: AppendJob[] = [];
+    const others: AppendJob[] = [];
+    for (const job of jobs) if (job.append) (job.append.isRecent ? small : others).push(job);
     const recent = this.#writeRecent(small);
-    const items = others.map(({ rid, append = NOTHING }): AppendItem => {
+    const items = others.map(({ rid, append }): AppendItem => {
       const { position, body, records, changes } = append;
       append.bytes = this.#bodies.write(body);
       return [rid, ...position, append.bytes, records, changes];
@@ -157,10 +176,10 @@ export class WriterClient {
   }
 
   /** Writes the bodies of small appends to the shared memory. All of them together are one row. */
-  #writeRecent(jobs: readonly Job[]): RecentParts {
+  #writeRecent(jobs: readonly AppendJob[]): RecentParts {
     const parts: number[] = [];
     let bytes = 0;
-    for (const { rid, append = NOTHING } of jobs) {
+    for (const { rid, append } of jobs) {
       const [first, last, recordsEnd] = append.position;
       append.bytes = this.#bodies.write(append.body);
       this.#bodies.breakLine();

@@ -74,7 +74,10 @@ function take(message: ToWriter): void {
     case "remove":
       purging = true;
       checkpoints.count(REMOVAL_PAGES);
-      return answer(writer.remove(message.rid));
+      return answer(writer.remove(message));
+    case "audit":
+      checkpoints.count(REMOVAL_PAGES);
+      return answer(writer.changeAudit(message));
     case "scrub":
       if (writer.hasRecent) moveRecent();
       scrub = writer.scrub(() => checkpoints.settle());
