@@ -41,6 +41,19 @@ test("a key is made, shown once, used and revoked, and it survives a restart", a
   expect(await run(TOKEN, "keys", "revoke", id)).toEqual([0, `the key ${id} is revoked\n`]);
   expect((await run(key, "agents"))[0]).toBe(77);
   expect((await run(TOKEN, "keys", "revoke", "nothing"))[0]).toBe(66);
+
+  // The trail of a server and that of its directory say who made and revoked it, and what was refused to it.
+  const [, trail] = await run(TOKEN, "audit", "--json");
+  const actions = trail.split("\n").map((line) => /"action":"(\w+)"/.exec(line)?.[1]);
+  expect(actions.filter(Boolean)).toEqual(["revoke_key", "refuse", "create_key"]);
+  expect(trail).toContain(`"by":{"id":"key:${id}","name":"nightly import"}`);
+  expect(trail).not.toContain("trp_");
+  expect(await run("", "audit", "--json", "--log=.troupe")).toEqual([0, trail]);
+  expect((await run(TOKEN, "audit", "--by=token", "--action=create_key"))[1]).toMatch(
+    /token +create_key +acme +\w+ nightly import/,
+  );
+  expect(await run(key, "audit")).toEqual([77, expect.stringContaining("refuses the token")]);
+  expect((await run("", "audit", "--log=nowhere"))[0]).toBe(66);
 });
 
 test("a configuration file says who may use the server besides", { tags: "long" }, async () => {

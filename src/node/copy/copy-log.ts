@@ -1,4 +1,5 @@
 import type { RunId } from "../../protocol/ids.ts";
+import type { AuditPage, AuditTrail } from "../../ports/audit.ts";
 import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
@@ -20,9 +21,9 @@ export interface Store {
 
 /** Something that is in both stores now, and was compared. */
 export interface CopiedItem {
-  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version";
+  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version" | "audit";
   readonly id: string;
-  /** False if it was in the target before. */
+  /** False if it was in the target before. An item of the kind `audit` is up to 500 entries of the audit trail. */
   readonly isNew: boolean;
   /** The number of events of a run. */
   readonly events: number;
@@ -55,10 +56,36 @@ export async function* copyLog(from: Store, to: Store): AsyncGenerator<CopiedIte
     last.catch(() => {});
     return copied;
   });
+  yield* copyAudit(from.log.audit, to.log.audit);
 }
 
 /** Enough for a database to commit several appends together. */
 const AT_ONCE = 8;
+
+/** Copies who did what, the oldest first. An interrupted copy has the first entries of the source. */
+async function* copyAudit(from: AuditTrail, to: AuditTrail): AsyncGenerator<CopiedItem, void> {
+  const read = (trail: AuditTrail, limit: number, cursor: string | undefined): Promise<AuditPage> =>
+    trail.list({ oldestFirst: true, limit, ...(cursor !== undefined && { cursor }) });
+  let [own, theirs]: (string | undefined)[] = [];
+  let isPast = false;
+  do {
+    const source = await read(from, ENTRIES, own);
+    const target: AuditPage = isPast ? { entries: [] } : await read(to, ENTRIES, theirs);
+    const known = target.entries.length;
+    for (const [at, entry] of target.entries.entries()) {
+      if (JSON.stringify(entry) === JSON.stringify(source.entries[at])) continue;
+      throw new AgentError("conflict", "the audit trail is in both stores and differs", {
+        hint: "it was not changed; copy to an empty target",
+      });
+    }
+    await to.add(source.entries.slice(known));
+    if (source.entries.length > 0) yield { kind: "audit", id: "", isNew: known === 0, events: 0, bytes: 0 };
+    isPast ||= target.next === undefined;
+    [own, theirs] = [source.next, target.next];
+  } while (own !== undefined);
+}
+
+const ENTRIES = 500;
 
 /** Copies a file with its runs, and compares it. */
 async function copyArtifact(

@@ -167,6 +167,7 @@ test("every route is called by the generated client, and every answer fits the d
   expect(gone.error?.code).toBe("gone");
   const erased = await server.POST("/erase", { body: { run_id: fork.run_id, agent: "nobody" } });
   expect(erased.data?.runs).toBe(0);
+  expect((await server.GET("/audit", { params: { query: { action: "erase" } } })).data).toEqual([]);
 
   expect(check.faults).toEqual([]);
   expect(check.uncalled).toEqual([]);

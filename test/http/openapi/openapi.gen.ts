@@ -216,6 +216,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists who did what, the newest first. For an operator. */
+        get: operations["getAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/dead-letters": {
         parameters: {
             query?: never;
@@ -2105,6 +2122,52 @@ export interface operations {
                     "application/json": {
                         runs: number;
                     };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getAudit: {
+        parameters: {
+            query?: {
+                owner?: string;
+                by?: string;
+                action?: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse";
+                run_id?: string;
+                from?: string;
+                before?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        at: string;
+                        owner: string;
+                        by: {
+                            id: string;
+                            name?: string;
+                        };
+                        /** @enum {string} */
+                        action: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse";
+                        agent?: string;
+                        run_id?: string;
+                        request_id?: string;
+                        event?: number;
+                        detail?: string;
+                        count?: number;
+                    }[];
                 };
             };
             "4XX": components["responses"]["Refusal"];

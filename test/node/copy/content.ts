@@ -42,6 +42,11 @@ export async function fill({ log, artifacts, secrets, versions }: Store): Promis
   // For a request that is not accepted yet, of a node that died.
   await artifacts.attach(["file-3", "file-2"], reservationId(9, "a"));
 
+  await log.audit.add([
+    { at: 1, action: "sign_in", by: { id: "ann", name: "Ann" }, owner: "acme" },
+    { at: 1, action: "remove", by: { id: "bob" }, owner: "default", runId: asRunId("z-idle") },
+    { at: 3, action: "refuse", by: { id: "bob" }, owner: "default", detail: "bob may not erase", count: 2 },
+  ]);
   await write(log, "z-idle", [
     {
       ...entries([1, 3], [1, 1]),
@@ -236,6 +241,7 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
     parked: await log.parked({ limit: 1_000 }),
     waits: await log.waits({ limit: 1_000 }),
     outbox: await log.outbox({}),
+    audit: await log.audit.list({ limit: 1_000 }),
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),
     owned: {
       runs: (await log.list({ owner: "acme", limit: 10 })).runs.map(withoutNode),

@@ -38,7 +38,14 @@ describe.each(shortened(pairs, 3))("a copy from %s to %s", (source, target) => {
     expect(first.every(({ isNew }) => isNew)).toBe(true);
     // A log in memory keeps no versions.
     const versions = source === "memory" ? {} : { version: 2 };
-    expect(countOf(first)).toEqual({ run: 8, "removed run": 3, artifact: 3, secret: 3, ...versions });
+    expect(countOf(first)).toEqual({
+      run: 8,
+      "removed run": 3,
+      artifact: 3,
+      secret: 3,
+      audit: 1,
+      ...versions,
+    });
     expect(first.find(({ id }) => id === "z-idle")).toMatchObject({ kind: "run", events: 31 });
 
     const second = await copyAll(from, to);
