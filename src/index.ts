@@ -61,6 +61,7 @@ export type { Environment } from "./ports/environment.ts";
 export { Fenced, Unavailable } from "./ports/event-log.ts";
 export { toEncoded } from "./protocol/events/texts.ts";
 export type { LoggedEvents, Texts } from "./protocol/events/texts.ts";
+export type { AuditAction, AuditEntry, AuditPage, AuditQuery, AuditTrail } from "./ports/audit.ts";
 export type { Claim, Cursor, EventLog, LogFigures, LogHealth, Page } from "./ports/event-log.ts";
 export type { Batch } from "./ports/log-batch.ts";
 export type { ReadOptions } from "./ports/log-queries.ts";
@@ -188,6 +189,7 @@ export type {
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";
+export type { Audit } from "./runtime/access/audit.ts";
 export type { DeadLetter, RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
 export type {
   Address,

@@ -8,7 +8,7 @@ import { isObject } from "../protocol/json.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { AUTH } from "../runtime/secrets/secret-prefixes.ts";
 import { answerKeys } from "./key-routes.ts";
-import type { Note } from "./key-routes.ts";
+import type { KeyNote } from "./key-routes.ts";
 
 /** What a new key gives. */
 export interface NewApiKey {
@@ -100,7 +100,7 @@ export function apiKeys(store: SecretStore, { now = Date.now }: ApiKeysOptions =
     };
   };
 
-  async function create({ name, owner = "default", roles = ["user"], expiresAt }: NewApiKey, note?: Note) {
+  async function create({ name, owner = "default", roles = ["user"], expiresAt }: NewApiKey, note?: KeyNote) {
     checkKey({ name, owner, roles, expiresAt }, now());
     const id = randomBytes(8).toString("hex");
     const secret = randomBytes(32).toString("base64url");
@@ -132,7 +132,7 @@ export function apiKeys(store: SecretStore, { now = Date.now }: ApiKeysOptions =
     return keys.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
   }
 
-  async function revoke(id: string, note?: Note): Promise<ApiKey> {
+  async function revoke(id: string, note?: KeyNote): Promise<ApiKey> {
     const record = ID.test(id) ? await readKey(store, id) : undefined;
     if (record === undefined) {
       throw new AgentError("not_found", `there is no API key ${JSON.stringify(id.slice(0, 64))}`, {

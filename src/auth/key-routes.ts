@@ -7,13 +7,13 @@ import { replyJson, readBody } from "./web.ts";
 
 /** What the routes work with. */
 interface Keys {
-  create(key: NewApiKey, note: Note): Promise<{ readonly key: string; readonly info: ApiKey }>;
+  create(key: NewApiKey, note: KeyNote): Promise<{ readonly key: string; readonly info: ApiKey }>;
   list(): Promise<readonly ApiKey[]>;
-  revoke(id: string, note: Note): Promise<ApiKey>;
+  revoke(id: string, note: KeyNote): Promise<ApiKey>;
 }
 
 /** Called with a key that is about to be made or revoked. */
-export type Note = (key: ApiKey) => Promise<void> | undefined;
+export type KeyNote = (key: ApiKey) => Promise<void> | undefined;
 
 /** Answers `GET /keys`, `POST /keys` and `DELETE /keys/{id}` of an admin; `undefined` for other paths. */
 export async function answerKeys(

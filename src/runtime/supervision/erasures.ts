@@ -54,7 +54,7 @@ export class Erasures {
     const given = checked(things);
     const name = `${ERASURES}${environment.newId()}`;
     const entry = who.by && toEntry(given, { at: environment.now(), by: who.by, owner: who.owner });
-    const erasure: StoredErasure = { things: given, ...(entry && { entry }) };
+    const erasure: StoredErasure = { ...given, ...(entry && { entry }) };
     await this.#secrets.put({ [name]: JSON.stringify(erasure) });
     if (entry) await log.audit.add([entry]);
     return this.#finish(name, erasure);
@@ -80,7 +80,7 @@ export class Erasures {
     this.#stopped = true;
   }
 
-  async #finish(name: string, { things, entry }: StoredErasure): Promise<number> {
+  async #finish(name: string, { entry, ...things }: StoredErasure): Promise<number> {
     const { log } = this.#context;
     let erased = 0;
     for (let round = 1; ; round += 1) {
@@ -184,8 +184,7 @@ interface Eraser {
 }
 
 /** An erasure as it is stored until it is done, with its entry of the audit trail. */
-interface StoredErasure {
-  readonly things: ErasedThings;
+interface StoredErasure extends ErasedThings {
   readonly entry?: NewAuditEntry;
 }
 
