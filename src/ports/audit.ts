@@ -27,6 +27,7 @@ export const AUDIT_ACTIONS = [
   "refuse",
 ] as const;
 
+/** What a principal did. */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Something that a principal has done to a run, written with the events that it causes. */
