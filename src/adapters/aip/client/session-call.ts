@@ -17,7 +17,7 @@ import { SESSION, TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { SessionMessages } from "./session-messages.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
-import { storeFiles } from "./store-files.ts";
+import { storeReceivedFiles } from "./store-files.ts";
 import { SENDER } from "./node-connection.ts";
 import type { NodeConnection } from "./node-connection.ts";
 import { isObject } from "../../../protocol/json.ts";
@@ -152,7 +152,7 @@ export class SessionCall {
       throw new AgentError("too_large", "it says more than a call may hold");
     for (const content of toParts(text)) this.#session.say(speaker, { type: "TextOutput", content });
     const session = this.#session;
-    this.#files = await storeFiles(content, { session, agent: this.#name, before: this.#files });
+    this.#files = await storeReceivedFiles(content, { session, agent: this.#name, before: this.#files });
     await this.#session.committed();
   }
 

@@ -5,7 +5,7 @@ import { hashParts } from "../wire/hash-parts.ts";
 import type { ContentItem } from "../wire/messages.ts";
 
 /** Stores the files of a message as files of the run. `before` is the number of files of earlier messages. */
-export async function storeFiles(
+export async function storeReceivedFiles(
   content: readonly ContentItem[],
   {
     session,

@@ -6,7 +6,7 @@ import { hashParts } from "../wire/hash-parts.ts";
 import { contentText } from "../wire/content.ts";
 import type { ToolResponse } from "../wire/messages.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";
-import { storeFiles } from "./store-files.ts";
+import { storeReceivedFiles } from "./store-files.ts";
 import { SENDER } from "./node-connection.ts";
 import type { NodeConnection } from "./node-connection.ts";
 
@@ -46,7 +46,7 @@ export async function callFarTool(
     signal.throwIfAborted();
     const answer = library.codecs.ToolResponse.decode(await channel.pass(node.toolPath, bytes, signal));
     if (answer.is_error) return toFailure("failed", answer.error_message || `${tool} failed`);
-    await storeFiles(answer.content, { session, agent: name, before: 0 });
+    await storeReceivedFiles(answer.content, { session, agent: name, before: 0 });
     return toResult(answer, tool);
   } catch (thrown) {
     session.signal.throwIfAborted();
