@@ -6,7 +6,7 @@ import type { Authenticate, Authenticator, Principal } from "../ports/principal.
 import type { SecretStore } from "../ports/secret-store.ts";
 import { isObject } from "../protocol/json.ts";
 import { LruMap } from "../shared/lru-map.ts";
-import { AUTH } from "../runtime/secrets/secret-prefixes.ts";
+import { API_KEYS as KEYS, API_KEY_USES as USED } from "../runtime/secrets/secret-prefixes.ts";
 import { answerKeys } from "./key-routes.ts";
 import type { KeyNote } from "./key-routes.ts";
 
@@ -170,8 +170,6 @@ interface StoredKey extends Omit<ApiKey, "id" | "lastUsedAt"> {
   readonly hash: string;
 }
 
-const KEYS = `${AUTH}key/`;
-const USED = `${AUTH}used/`;
 const ID = /^[0-9a-f]{16}$/;
 const KEY = /^trp_([0-9a-f]{16})_([\w-]{43})$/;
 const FRESH_MS = 2_000;

@@ -111,7 +111,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const runs = new RunCommands(context, queries, keyed);
   const audit = new AuditKeeper({ log, environment, router, telemetry, retainMs: retainAuditMs });
   const recovery = new Recovery(context, runs);
-  const erasures = new Erasures(context, runs, secrets);
+  const erasures = new Erasures(context, runs, { secrets, artifacts });
   const runHost = new RunHost(context, recovery);
   system.runs = runHost;
   let ready = false;

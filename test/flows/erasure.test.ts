@@ -7,6 +7,7 @@ import { createApp } from "troupe/http";
 import type { RequestId, RunId } from "troupe/protocol";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { fsSecrets } from "../../src/storage/fs/secrets.ts";
 import { sqliteLog } from "../../src/storage/sqlite/index.ts";
 
 const CANARY = "canary-5d1e";
@@ -149,6 +150,45 @@ test("an erasure that a crash interrupted goes on at the next start", async () =
   onTestFinished(() => again.close());
   await expect.poll(() => findIn(directory, CANARY)).toEqual({});
   expect((await again.runs({ limit: 100 })).runs).toHaveLength(8);
+});
+
+test("with an owner go its API keys, the files that it has sent for later, and its entries of the audit trail", async () => {
+  const directory = temporaryDirectory();
+  const secrets = fsSecrets(join(directory, "secrets.json"));
+  await secrets.put({
+    "auth/key/1": JSON.stringify({ name: CANARY, owner: "acme" }),
+    "auth/used/1": CANARY,
+    "auth/key/2": JSON.stringify({ name: "other", owner: "bolt" }),
+  });
+  const runtime = await start(directory);
+  onTestFinished(() => runtime.close());
+  const [ann, bob] = ["acme", "bolt"].map((owner) =>
+    runtime.as({ id: `of-${owner}`, owner, roles: ["user"] }),
+  );
+  const files = [ann, bob].map((own) =>
+    own?.upload({
+      name: CANARY,
+      mimeType: "text/plain",
+      body: ReadableStream.from([Buffer.from(own === ann ? CANARY : "kept")]),
+      limitBytes: 100,
+    }),
+  );
+  const [, kept] = await Promise.all(files);
+  await ann?.createRun("clerk", { input: CANARY });
+  await bob?.createRun("clerk", { input: "other" });
+  const root = runtime.as({ id: "root", owner: "acme", roles: ["admin"] });
+
+  expect(await root.erase({ owner: "acme" })).toBe(1);
+  // The name of the kept file, which is no one's secret here.
+  expect(Object.keys(findIn(directory, CANARY))).toEqual([`artifacts/${kept?.artifactId}.json`]);
+  expect(
+    (await fsSecrets(join(directory, "secrets.json")).names()).filter((name) => name.startsWith("auth/key")),
+  ).toEqual(["auth/key/2"]);
+  expect((await runtime.audit.list({ limit: 100 })).entries).toMatchObject([
+    { action: "erase", by: { id: "root" }, owner: "acme", detail: "owner acme" },
+    { action: "create", by: { id: "of-bolt" } },
+  ]);
+  expect((await bob?.artifact(kept?.artifactId ?? ""))?.info.name).toBe(CANARY);
 });
 
 test("an erasure ends with the process, and goes on at the next start", async () => {

@@ -114,12 +114,17 @@ export async function seesFile(
     const run = await log.run(runId, owner);
     if (run !== undefined && run.removed !== true) return true;
   }
+  return isWaitingFile({ artifactId, runIds }, owner);
+}
+
+/** Whether a file belongs to no run yet, and is one of an owner. */
+export async function isWaitingFile(
+  { artifactId, runIds }: Pick<StoredArtifact, "artifactId" | "runIds">,
+  owner: string,
+): Promise<boolean> {
   const [id = "", mark] = artifactId.split(MARK);
-  const isWaiting = runIds.every(isReservation);
-  return (
-    isWaiting &&
-    (mark === undefined ? owner === DEFAULT_OWNER : (await toOwnFileId(id, owner)) === artifactId)
-  );
+  if (!runIds.every(isReservation)) return false;
+  return mark === undefined ? owner === DEFAULT_OWNER : (await toOwnFileId(id, owner)) === artifactId;
 }
 
 /** The id of a file that belongs to no run yet: that of an owner has the owner's mark, from which it cannot be recovered. */

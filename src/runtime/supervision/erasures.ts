@@ -1,20 +1,22 @@
 import { AgentError, isInstance } from "../../errors.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import type { NewAuditEntry } from "../../ports/audit.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { By } from "../../protocol/actors.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
 import { pause } from "../../shared/clock.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { ErasedThings } from "../api.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
+import { isWaitingFile } from "../commands/uploads.ts";
 import { isHidden } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import { readRenewed } from "../run/renewal.ts";
 import type { HostContext } from "../run-context.ts";
-import { ERASURES } from "../secrets/secret-prefixes.ts";
+import { API_KEYS, API_KEY_USES, ERASURES } from "../secrets/secret-prefixes.ts";
 
 /** Rows that are read at a time. */
 const PAGE = 500;
@@ -39,13 +41,19 @@ export class Erasures {
   readonly #context: HostContext;
   readonly #runs: RunCommands;
   readonly #secrets: SecretStore;
+  readonly #artifacts: ArtifactStore;
 
   #stopped = false;
 
-  constructor(context: HostContext, runs: RunCommands, secrets: SecretStore) {
+  constructor(
+    context: HostContext,
+    runs: RunCommands,
+    { secrets, artifacts }: { readonly secrets: SecretStore; readonly artifacts: ArtifactStore },
+  ) {
     this.#context = context;
     this.#runs = runs;
     this.#secrets = secrets;
+    this.#artifacts = artifacts;
   }
 
   /** Erases what matches all that is given. Resolves with the number of erased runs. */
@@ -82,6 +90,10 @@ export class Erasures {
 
   async #finish(name: string, { entry, ...things }: StoredErasure): Promise<number> {
     const { log } = this.#context;
+    const { owner, ...narrower } = things;
+    const isWhole = owner !== undefined && Object.keys(narrower).length === 0;
+    // First, so that its programs make no further runs.
+    if (isWhole) await this.#eraseKeys(owner);
     let erased = 0;
     for (let round = 1; ; round += 1) {
       const found = await this.#find(things);
@@ -94,8 +106,8 @@ export class Erasures {
       await forEachConcurrent(found, AT_ONCE, (runId) => this.#eraseRun(runId));
       erased += found.length;
     }
-    const { owner, ...narrower } = things;
-    if (owner !== undefined && Object.keys(narrower).length === 0) {
+    if (isWhole) {
+      await this.#eraseUploads(owner, name.replace(ERASURES, "erasing-"));
       await log.audit.remove({ owner });
       // That of an admin of this owner was among them.
       if (entry?.owner === owner) await log.audit.add([entry]);
@@ -103,6 +115,29 @@ export class Erasures {
     await log.scrub();
     await this.#secrets.remove([name]);
     return erased;
+  }
+
+  /** Removes the API keys of an owner: at once on this node, within two seconds on others. */
+  async #eraseKeys(owner: string): Promise<void> {
+    const secrets = this.#secrets;
+    for (const name of await secrets.names()) {
+      if (!name.startsWith(API_KEYS)) continue;
+      const text = await secrets.get(name);
+      const key = text === undefined ? undefined : (JSON.parse(text) as { readonly owner?: string });
+      if (key === undefined || ownerOf(key) !== owner) continue;
+      await secrets.remove([name, API_KEY_USES + name.slice(API_KEYS.length)]);
+    }
+  }
+
+  /** Removes the files of an owner that belong to no run yet. They are attached to one that never is, and removed with it. */
+  async #eraseUploads(owner: string, runId: RunId): Promise<void> {
+    const artifacts = this.#artifacts;
+    const found: ArtifactId[] = [];
+    for await (const artifact of artifacts.list())
+      if (await isWaitingFile(artifact, owner)) found.push(artifact.artifactId);
+    if (found.length > 0) await artifacts.attach(found, runId);
+    // Also what a process has attached that died before this.
+    await artifacts.removeRun(runId);
   }
 
   async #find({ owner, agent, runId, key, metadata }: ErasedThings): Promise<readonly RunId[]> {
