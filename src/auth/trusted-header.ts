@@ -13,7 +13,7 @@ export interface TrustedHeaderOptions {
   readonly name?: string;
   /** The header with the groups of the user, separated by commas. Default: none. */
   readonly groups?: string;
-  /** The roles that groups give, by group. Every user has the role `user`. Default: none. */
+  /** The roles that groups give, by group, whose name may have commas. Every user has the role `user`. Default: none. */
   readonly roles?: Readonly<Record<string, string>>;
   /** The header with the owner. Default: everyone belongs to `default`. */
   readonly owner?: string;
@@ -35,8 +35,7 @@ export function trustedHeader(options: TrustedHeaderOptions): Authenticate {
     if (!isOwner(found)) return undefined;
     const shown = name === undefined ? undefined : textOf(request, name);
     const given = groups === undefined ? "" : (request.headers.get(groups) ?? "");
-    const own = given.split(",").map((group) => group.trim());
-    const more = own.flatMap((group) => (Object.hasOwn(roles, group) ? [roles[group] as string] : []));
+    const more = rolesOf(given, roles);
     return {
       id,
       owner: found,
@@ -44,6 +43,25 @@ export function trustedHeader(options: TrustedHeaderOptions): Authenticate {
       ...(shown !== undefined && { name: shown }),
     };
   };
+}
+
+/**
+ * The roles of a list of groups with commas between them. The proxy does not mark commas within a name, such as that of a directory
+ * (`cn=finance,ou=staff`): a name that `roles` has with commas is looked for first, and what belongs to it is no group of its own.
+ */
+function rolesOf(given: string, roles: Readonly<Record<string, string>>): readonly string[] {
+  const toParts = (text: string): readonly string[] => text.split(",").map((part) => part.trim());
+  const names = Object.keys(roles)
+    .map((name) => ({ name, parts: toParts(name) }))
+    .sort((a, b) => b.parts.length - a.parts.length);
+  const parts = toParts(given);
+  const found: string[] = [];
+  for (let at = 0; at < parts.length;) {
+    const match = names.find((known) => known.parts.every((part, index) => part === parts[at + index]));
+    if (match !== undefined) found.push(roles[match.name] as string);
+    at += match?.parts.length ?? 1;
+  }
+  return found;
 }
 
 /** The one text of a header; `undefined` if it is absent, or sent twice, which only someone who adds one does. */

@@ -84,3 +84,19 @@ test("a server behind a proxy believes the proxy's connection, not an address th
   const forged = { ...ANN, "x-forwarded-for": "10.1.2.3" };
   expect((await other.ask("/runs", { headers: forged })).status).toBe(401);
 });
+
+test.each([
+  ["cn=finance,ou=staff", ["approver"]],
+  ["staff, cn=finance,ou=staff,platform", ["approver", "admin"]],
+  ["cn=finance", []],
+  ["cn=platform,ou=staff", []],
+  ["ou=staff,cn=finance", []],
+  ["", []],
+])(
+  "the groups %j give the roles of the names that have commas, and of their parts none",
+  async (groups, more) => {
+    const roles = { "cn=finance,ou=staff": "approver", platform: "admin" };
+    const principal = await principalOf({ ...ANN, "x-forwarded-groups": groups }, "10.1.2.3", { roles });
+    expect(principal?.roles).toEqual(["user", ...more]);
+  },
+);

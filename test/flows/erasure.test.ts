@@ -165,15 +165,15 @@ test("with an owner go its API keys, the files that it has sent for later, and i
   const [ann, bob] = ["acme", "bolt"].map((owner) =>
     runtime.as({ id: `of-${owner}`, owner, roles: ["user"] }),
   );
-  const files = [ann, bob].map((own) =>
+  const send = (own: Runtime | undefined, text: string) =>
     own?.upload({
       name: CANARY,
       mimeType: "text/plain",
-      body: ReadableStream.from([Buffer.from(own === ann ? CANARY : "kept")]),
+      body: ReadableStream.from([Buffer.from(text)]),
       limitBytes: 100,
-    }),
-  );
-  const [, kept] = await Promise.all(files);
+    });
+  await send(ann, CANARY);
+  const kept = await send(bob, "kept");
   await ann?.createRun("clerk", { input: CANARY });
   await bob?.createRun("clerk", { input: "other" });
   const root = runtime.as({ id: "root", owner: "acme", roles: ["admin"] });
