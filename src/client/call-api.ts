@@ -42,6 +42,10 @@ export interface OpenWait {
   readonly schema: JsonObject | undefined;
   /** The call of a tool that is to be approved. */
   readonly approval: Json | undefined;
+  /** The roles that may answer; `undefined` if everyone may who sees the question. */
+  readonly approvers: readonly string[] | undefined;
+  /** What is asked, if this client may not answer; there are no `questions` and no schema then. */
+  readonly question: string | undefined;
   /** When it ends by itself. */
   readonly expiresAt: string | undefined;
   /** When it was asked. */

@@ -2,10 +2,19 @@ import { AgentError } from "../errors.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent/agent.ts";
+import { toApprovers } from "../runtime/agent/approvers.ts";
 import { handwrittenSchema } from "../runtime/agent/definition/handwritten-schema.ts";
 
 /** Which calls of a model a human must approve: those of these tools, or those for which a function says so. */
-export type Approvals = readonly string[] | { readonly [tool: string]: true | ApprovalRule };
+export type Approvals = readonly string[] | { readonly [tool: string]: true | ApprovalRule | ApprovalBy };
+
+/** Who must approve the calls of a tool. */
+export interface ApprovalBy {
+  /** The roles that may approve. */
+  readonly approvers: readonly string[];
+  /** Which calls. Default: all. */
+  readonly when?: ApprovalRule;
+}
 
 /**
  * Whether a human must approve a call with these arguments, which are those that the tool gets: parsed, with the defaults
@@ -15,7 +24,13 @@ export type Approvals = readonly string[] | { readonly [tool: string]: true | Ap
 export type ApprovalRule = (args: any) => boolean;
 
 /** The rules by the name of the tool. */
-export type ApprovalRules = ReadonlyMap<string, ApprovalRule>;
+export type ApprovalRules = ReadonlyMap<string, ToolApproval>;
+
+/** Which calls of a tool a human must approve, and who may. */
+export interface ToolApproval {
+  readonly when: ApprovalRule;
+  readonly approvers?: readonly string[];
+}
 
 /** A human's decision about a call. */
 export interface Decision {
@@ -28,24 +43,40 @@ export interface Decision {
 
 /** Collects the rules of an agent. */
 export function toRules(names: readonly string[], approve: Approvals, agentName: string): ApprovalRules {
-  const rules = new Map<string, ApprovalRule>(names.map((name) => [name, always]));
+  const rules = new Map<string, ToolApproval>(names.map((name) => [name, { when: always }]));
   const entries: readonly (readonly [string, unknown])[] = Array.isArray(approve)
     ? (approve as readonly string[]).map((name) => [name, true])
     : Object.entries(approve);
   for (const [name, rule] of entries) {
-    if (rule !== true && typeof rule !== "function")
-      throw new AgentError("invalid_request", `approve.${name} of agent ${agentName} is no function`, {
-        hint: "use true, or a function of the tool's arguments that returns whether a human must approve the call",
+    const approval = toApproval(rule);
+    if (approval === undefined)
+      throw new AgentError("invalid_request", `approve.${name} of agent ${agentName} is no rule`, {
+        hint: "use true, a function of the tool's arguments that returns whether a human must approve the call, or { approvers: [role, …], when }",
       });
-    rules.set(name, rule === true ? always : (rule as ApprovalRule));
+    rules.set(name, approval);
   }
   return rules;
 }
 
-/** Whether a call needs an approval. */
-export function mustAsk(rule: ApprovalRule, args: unknown): boolean {
+/** A rule as a definition gives it; `undefined` if it is none. */
+function toApproval(rule: unknown): ToolApproval | undefined {
+  if (rule === true) return { when: always };
+  if (typeof rule === "function") return { when: rule as ApprovalRule };
+  if (!isObject(rule)) return undefined;
+  const { approvers: given, when = always, ...rest } = rule;
+  if (given === undefined || typeof when !== "function" || Object.keys(rest).length > 0) return undefined;
   try {
-    return rule(args);
+    const approvers = toApprovers(given as readonly string[]);
+    return { when: when as ApprovalRule, ...(approvers && { approvers }) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a call needs an approval. */
+export function mustAsk({ when }: ToolApproval, args: unknown): boolean {
+  try {
+    return when(args);
   } catch {
     return true;
   }

@@ -99,7 +99,11 @@ async function decide(
   const question = `Call ${name} with ${JSON.stringify(input)}?`;
   if (question.length > QUESTION_LIMIT) return "the arguments are too long for a human to approve";
   const answer = decisionSchema(question, { input: schema, args: description.input });
-  return turn.waitForInput(answer, { approval: { tool: name, args: input } });
+  const { approvers } = approve;
+  return turn.waitForInput(answer, {
+    approval: { tool: name, args: input },
+    ...(approvers && { approvers }),
+  });
 }
 
 const APPROVED: Decision = { approved: true };

@@ -1,4 +1,4 @@
-export type { ApprovalRule, Approvals } from "./approval.ts";
+export type { ApprovalBy, ApprovalRule, Approvals } from "./approval.ts";
 export { aiSdkModel } from "./ai-sdk/model.ts";
 export type { AiSdkModelOptions } from "../runtime/model/provider-model.ts";
 export type { TokenPrice } from "../runtime/model/provider-usage.ts";

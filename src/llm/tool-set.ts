@@ -11,7 +11,7 @@ import type { Turn } from "../runtime/agent/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk/tool.ts";
 import type { AiSdkTool } from "./ai-sdk/tool.ts";
 import type { MessageFile, ToolDescription } from "../runtime/model/prompt.ts";
-import type { ApprovalRule, ApprovalRules } from "./approval.ts";
+import type { ApprovalRules, ToolApproval } from "./approval.ts";
 import { imagesAmong } from "./prompt/files.ts";
 import { rawSchema } from "./prompt/raw-schema.ts";
 
@@ -36,7 +36,7 @@ export interface Callable {
   readonly description: ToolDescription;
   readonly input: Schema<unknown>;
   /** Whether a human must approve a call; absent if none needs that. */
-  readonly approve: ApprovalRule | undefined;
+  readonly approve: ToolApproval | undefined;
   /** Makes the call. */
   call(turn: Turn, input: Json): Promise<CallableResult>;
 }

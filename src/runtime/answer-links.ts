@@ -12,6 +12,8 @@ export interface OpenedAnswerLink {
   readonly questions: Questions;
   readonly schema?: JsonObject;
   readonly approval?: Approval;
+  /** The roles that may answer, if the holder has none of them. */
+  readonly approvers?: readonly string[];
   /** Who has answered, if the state is `answered` and they have a name. */
   readonly answeredBy?: string;
 }

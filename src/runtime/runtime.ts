@@ -39,6 +39,7 @@ import type { DeadLetter } from "./lists.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";
+import { showFeed, shownTo } from "./queries/shown-events.ts";
 import { createAnswerLinks } from "./queries/answer-links.ts";
 import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
@@ -296,6 +297,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   function within(scope: Scope, rights: Rights): Runtime {
     const own = commands.within(scope);
     const by = scope.by && { by: scope.by };
+    const show = shownTo(scope);
+    const showAll = (events: readonly string[]): readonly string[] => (show ? events.map(show) : events);
     // The addresses and receipts that this caller got: their runs are ones that it sees.
     const known = new WeakSet<object>();
 
@@ -330,12 +333,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       queries,
       scope,
       signer: context.secrets.signer,
-      async answer({ runId, requestId, waitId, values, resumeId, by }) {
+      async answer({ runId, requestId, waitId, values, resumeId, by, roles }) {
         // An agent or a tool that the turn has called may have asked.
         const run = await queries.run(runId, TRUSTED);
         const { agent } = run;
         const owner = ownerOf(run);
-        await commands.within({ owner, seesAll: false, by }).process(agent, {
+        await commands.within({ owner, seesAll: false, by, roles }).process(agent, {
           type: "ResumeWithInput",
           request_id: requestId,
           wait_id: waitId,
@@ -375,25 +378,27 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       },
       async acknowledgement(receipt, wanted) {
         await check(receipt);
-        return acknowledge(receipt, wanted, environment, {
+        const event = await acknowledge(receipt, wanted, environment, {
           async open(signal) {
             return (await queries.answers(receipt, { signal, filter: { level: "all" } })).pages;
           },
           question: () => queries.question(receipt),
         });
+        return event === undefined ? undefined : (show?.(event) ?? event);
       },
       async answers(receipt, answersOptions) {
         await check(receipt);
-        return queries.answers(receipt, answersOptions);
+        return showFeed(await queries.answers(receipt, answersOptions), show);
       },
       resolve: async (id) => knows(await queries.resolve(id, scope)),
       async read(address, range) {
         await check(address);
-        return queries.read(address, range);
+        const page = await queries.read(address, range);
+        return { ...page, events: showAll(page.events) };
       },
       async follow(address, range) {
         await check(address);
-        return queries.follow(address, range);
+        return showFeed(await queries.follow(address, range), show);
       },
       status: (requestId) => queries.status(requestId, scope),
       async find(agent, key) {
@@ -411,7 +416,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       answerLinks,
       runs: (query) => queries.runs(query, scope),
       watchRuns: (watched) => queries.watchRuns(watched, scope),
-      waits: (query) => queries.waits(query, scope),
+      async waits(query) {
+        const page = await queries.waits(query, scope);
+        return { ...page, events: showAll(page.events) };
+      },
       async createRun(agent, createOptions) {
         agents.get(agent);
         await open();

@@ -1,4 +1,4 @@
-import type { Callee } from "../protocol/actors.ts";
+import type { Callee, By } from "../protocol/actors.ts";
 import type { Questions } from "../protocol/events/event-body.ts";
 import type { FinishReason, HoldReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
@@ -80,11 +80,14 @@ export interface SentFields {
     readonly call_id?: CallId;
     readonly expires_at?: string;
     readonly approval?: Json;
+    readonly approvers?: readonly string[];
+    readonly question?: string;
   };
   readonly ResumeWithInput: {
     readonly wait_id?: number;
     readonly request_keys?: JsonObject;
     readonly resume_id?: string;
+    readonly by?: By;
   };
   readonly WaitExpired: { readonly wait_id?: number };
   readonly ArtifactGenerated: SentFile;

@@ -1,4 +1,4 @@
-import type { Callee } from "../protocol/actors.ts";
+import type { By, Callee } from "../protocol/actors.ts";
 import type { Questions } from "../protocol/events/event-body.ts";
 import type { TurnError, Usage, FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { HeldTurn } from "../protocol/answers/status.ts";
@@ -254,6 +254,10 @@ export interface WaitView {
   readonly schema?: JsonObject;
   /** The tool call that is to be approved. */
   readonly approval?: Json;
+  /** The roles that may answer; absent if everyone may who sees it. */
+  readonly approvers?: readonly string[];
+  /** What is asked, if this reader may not answer; there are no `questions` and no schema then. */
+  readonly question?: string;
   readonly expiresAt?: string;
   /** `ended` if its turn or call ended before an answer. */
   readonly state: "open" | "answered" | "expired" | "ended";
@@ -264,6 +268,8 @@ export interface WaitView {
   readonly answeredId?: number;
   /** The id that the client chose for its answer. */
   readonly resumeId?: string;
+  /** Who answered. */
+  readonly by?: By;
 }
 
 /** The statechart of one actor, or of a machine inside its machine. */

@@ -1,6 +1,7 @@
 import { AgentError } from "../errors.ts";
 import { isObject, parseJson } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
+import { notAnApprover } from "../runtime/agent/approvers.ts";
 import { checkParsed } from "./check-parsed.ts";
 import type { WaitView } from "./run-view.ts";
 
@@ -9,7 +10,9 @@ import type { WaitView } from "./run-view.ts";
  * object of them. `unprocessable` for another text and for JSON that the body of a request could not hold; whether the
  * values fit the schema is checked with the answer.
  */
-export function toAnswer({ questions, schema }: AskedQuestion, text: string): JsonObject {
+export function toAnswer(wait: AskedQuestion, text: string): JsonObject {
+  checkAnswerable(wait);
+  const { questions, schema } = wait;
   const keys = Object.keys(questions);
   const parsed = parseJson(text);
   if (isObject(parsed) && keys.some((key) => Object.hasOwn(parsed, key)))
@@ -23,7 +26,8 @@ export function toAnswer({ questions, schema }: AskedQuestion, text: string): Js
 }
 
 /** The parts of a question that decide how it is asked and answered. */
-export type AskedQuestion = Pick<WaitView, "questions" | "schema">;
+export type AskedQuestion = Pick<WaitView, "questions" | "schema"> &
+  Partial<Pick<WaitView, "question" | "approvers" | "waitId">>;
 
 /** The key of a question that is answered by yes or no, apart from an optional reason. */
 export function approvalKeyOf({ questions, schema }: AskedQuestion): string | undefined {
@@ -53,8 +57,18 @@ function takesReason({ questions, schema }: AskedQuestion): boolean {
 /** The name under which an approval can give its reason. */
 const REASON = "reason";
 
-/** The text that asks a human for the answer to a wait. */
-export function toQuestion({ questions }: Pick<AskedQuestion, "questions">): string {
+/** Throws `not_an_approver` for a wait that its reader may not answer. */
+export function checkAnswerable({ question, approvers = [], waitId = 0 }: Partial<AskedQuestion>): void {
+  if (question !== undefined) throw notAnApprover(waitId, approvers);
+}
+
+/** The text that asks a human for the answer to a wait, or tells who may answer. */
+export function toQuestion({
+  questions,
+  question: told,
+  approvers = [],
+}: Pick<AskedQuestion, "questions" | "question" | "approvers">): string {
+  if (told !== undefined) return `${told}\n(only ${approvers.join(" or ")} may answer)`;
   const entries = Object.entries(questions);
   const [only, ...others] = entries;
   if (only !== undefined && others.length === 0) return only[1] === "" ? only[0] : only[1];

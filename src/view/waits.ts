@@ -10,6 +10,7 @@ import type { WaitView } from "./run-view.ts";
 export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">): void {
   const { requestId, agent, depth, actor, at } = eventPlace(event);
   const { wait_id: waitId = event.id, request_keys: questions = {}, schema, approval } = event;
+  const { approvers, question } = event;
   const { call_id: callId = `?${event.id}`, expires_at: expiresAt } = event;
   if (requestId === null) return;
   const call = freeKey(draft, event, callId);
@@ -22,7 +23,7 @@ export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">):
     call,
     actor,
     questions,
-    ...given({ schema, approval, expiresAt }),
+    ...given({ schema, approval, approvers, question, expiresAt }),
     state: "open",
     from: at,
   };
@@ -32,10 +33,10 @@ export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">):
 }
 
 export function applyAnswer(draft: ViewDraft, event: SentEventOf<"ResumeWithInput">): void {
-  const { request_keys: values = {}, resume_id: resumeId } = event;
+  const { request_keys: values = {}, resume_id: resumeId, by } = event;
   const wait = closeWait(draft, event, "answered", { kind: "answer", values });
   if (wait === undefined) return;
-  Object.assign(wait, { answer: values, answeredId: event.id, ...given({ resumeId }) });
+  Object.assign(wait, { answer: values, answeredId: event.id, ...given({ resumeId, by }) });
   draft.changes?.push({ type: "answer", wait });
 }
 

@@ -22,6 +22,24 @@ test("the commands for API keys work as described", { tags: "long" }, async ({ s
   expect(output.trimEnd().split("\n").at(-1)).toBe("the key has ended");
 });
 
+test("a payment waits for the approver of its customer as described", async ({ skip }) => {
+  if (!canRunBlocks) skipWithoutCurl(skip);
+  const [agent = ""] = findBlocks(PAGE, "## Approvals", "ts");
+  const cwd = await createProject({ "agents/triage.ts": agent });
+  await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
+  const token = "an-admin-token-of-this-server";
+  const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: token } });
+  const [, address = ""] = await server.match(/http:\/\/(127\.0\.0\.1:\d+)/);
+  const [script = ""] = findBlocks(PAGE, "## Approvals", "sh");
+  const given = `export TROUPE_TOKEN=${token} TROUPE_URL=http://localhost:4100\n`;
+  const output = await runBlock(own + given + script, address, cwd);
+  expect(output).toContain("Pay 250 EUR back? (for finance)");
+  expect(output).toContain("only finance may answer");
+  expect(output).toContain("bolt sees nothing of acme");
+  expect(output).toContain('"paid":true');
+  expect(output.trimEnd().split("\n").at(-1)).toContain("fay");
+});
+
 test("a question of the page is answered from a link as described", async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const [agent = ""] = findBlocks(PAGE, "## Answer from a link", "ts");

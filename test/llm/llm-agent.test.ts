@@ -561,10 +561,24 @@ describe("a tool that needs approval", () => {
     }
     expect(() =>
       llmAgent({ ...plain, model: scriptedModel([]), tools: [pay], approve: { pay: 1 as never } }),
-    ).toThrow("approve.pay of agent clerk is no function");
+    ).toThrow("approve.pay of agent clerk is no rule");
     expect(() =>
       llmAgent({ ...plain, model: scriptedModel([]), tools: [pay], approve: { pai: () => true } }),
     ).toThrow("approve names pai, but there is no such tool");
+  });
+
+  test("asks the approvers that its rule names, and no rule without any is taken", async () => {
+    const model = scriptedModel((prompt) => (prompt.messages.length > 1 ? "Done." : calls(101)));
+    const when = ({ amount }: { readonly amount: number }): boolean => amount > 100;
+    const approve = { pay: { approvers: ["finance"], when } };
+    const runtime = createRuntime({ agents: [llmAgent({ ...plain, model, tools: [pay], approve })] });
+    const events = await collect(runtime, "clerk", { type: "ChatRequest", input: "" });
+    expect(ofType(events, "WaitForInput")).toMatchObject([{ approvers: ["finance"] }]);
+    await runtime.close();
+    for (const wrong of [{ approvers: [] }, { approvers: "finance" }, { when }]) {
+      const rules = { pay: wrong as never };
+      expect(() => llmAgent({ ...plain, model, tools: [pay], approve: rules })).toThrow("is no rule");
+    }
   });
 
   test("is judged by the arguments that it gets, with the defaults of its schema", async () => {

@@ -1,5 +1,6 @@
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import { toQuestion } from "../../view/to-answer.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** An event in the words of the dialect. */
@@ -47,6 +48,15 @@ function toShown(event: Event): Shown | undefined {
       return { type: "tool_error", payload: { name, error, tool_call_id } };
     }
     case "WaitForInput":
+      // Who may not answer reads the question, and gets no form.
+      if (event.question !== undefined)
+        return {
+          type: "chat_output",
+          payload: {
+            content: toQuestion({ ...event, questions: {} }),
+            role: "assistant",
+          },
+        };
       return { type: "wait_for_input", payload: event.request_keys };
     case "RequestCompleted":
       return toEnd(event);

@@ -7,7 +7,7 @@ import { unprocessable } from "../../http/messages/wrong-field.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { WaitView } from "../../view/run-view.ts";
 import { openWaitsOf } from "../../view/segments.ts";
-import { toAnswer } from "../../view/to-answer.ts";
+import { checkAnswerable, toAnswer } from "../../view/to-answer.ts";
 import type { Receipt } from "../../runtime/api.ts";
 import { parseProcess, parseResume, parseThread } from "./bodies.ts";
 import type { AgenticService } from "./service.ts";
@@ -77,6 +77,7 @@ function pickWait(waits: readonly WaitView[], keys: readonly string[]): WaitView
     keys.length > 0 && keys.every((key) => Object.hasOwn(questions, key));
   const wait = waits.find(asks);
   if (wait !== undefined) return wait;
+  for (const one of waits) checkAnswerable(one);
   const asked = waits.map(({ questions }) => Object.keys(questions).join(", ")).join("; ");
   throw unprocessable([{ path: "continue_result", message: `must have the keys of a question: ${asked}` }]);
 }

@@ -74,6 +74,7 @@ function matterOf(event: Event): string {
     case "ToolError":
       return `${event.function_name} ${event.code}: ${event.content}`;
     case "WaitForInput":
+      if (event.question !== undefined) return `${event.question} (for ${event.approvers?.join(" or ")})`;
       return Object.entries(event.request_keys)
         .map(([key, question]) => `${key}: ${question}`)
         .join(" · ");

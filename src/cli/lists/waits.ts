@@ -51,13 +51,17 @@ async function run({ agent, json, ...options }: Options): Promise<void> {
       return;
     }
     if (waits.length === 0) stderr.line("no question is open");
-    const rows = waits.map(({ requestId, agent: asks, questions, from }) => [
+    const rows = waits.map(({ requestId, agent: asks, questions, question, approvers, from }) => [
       requestId,
       asks,
       toDuration(Date.now() - Date.parse(from)),
-      Object.entries(questions)
-        .map(([key, question]) => `${key}: ${question}`)
-        .join(" · "),
+      [
+        question ??
+          Object.entries(questions)
+            .map(([key, asked]) => `${key}: ${asked}`)
+            .join(" · "),
+        ...(approvers ? [`(for ${approvers.join(" or ")})`] : []),
+      ].join(" "),
     ]);
     printTable(["REQUEST", "AGENT", "SINCE", "QUESTION"], rows);
   });

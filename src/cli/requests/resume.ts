@@ -43,6 +43,14 @@ async function run(id: string, pairs: readonly string[], options: Options): Prom
     let isChat = false;
     for await (const event of call) isChat ||= event.type === "RequestStarted" && event.operation === "chat";
     const wait = choose(id, call.waits, options.wait);
+    if (wait.question !== undefined) {
+      const roles = wait.approvers?.join(" or ");
+      throw new Exit(
+        EXIT.failed,
+        `only ${roles} may answer: ${wait.question}`,
+        "troupe waits lists all questions",
+      );
+    }
     const fields = toPromptFields(wait.schema, wait.questions);
     if (pairs.length === 0 && !canAsk()) {
       const keys = fields.map(({ key }) => `${toWord(key)}=…`).join(" ");
@@ -74,7 +82,8 @@ async function findRequest(client: Client, id: string): Promise<RequestId> {
 function choose(id: string, waits: readonly OpenWait[], wanted: number | undefined): OpenWait {
   const [first, ...others] = wanted === undefined ? waits : waits.filter(({ waitId }) => waitId === wanted);
   const lines = waits.map(
-    ({ waitId, questions }) => `  --wait ${waitId}  ${toLine(Object.values(questions).join(" · "))}`,
+    ({ waitId, questions, question }) =>
+      `  --wait ${waitId}  ${toLine(question ?? Object.values(questions).join(" · "))}`,
   );
   if (first === undefined) {
     const fact = `${id} has no open question${wanted === undefined ? "" : ` ${wanted}`}`;

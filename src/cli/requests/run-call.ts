@@ -45,7 +45,7 @@ export async function runCall<Output>(
 
 /** Answers the questions of a call on the terminal; leaves them open where there is none. */
 export async function answerHere(wait: OpenWait): Promise<Answer> {
-  if (!canAsk()) return undefined;
+  if (!canAsk() || wait.question !== undefined) return undefined;
   if (wait.depth > 0) stderr.line(styled("dim", `  ${toLine(wait.agent)} asks`));
   return askFields(toPromptFields(wait.schema, wait.questions));
 }
@@ -73,7 +73,11 @@ async function toExit(call: AgentCall<unknown>, thrown: unknown): Promise<unknow
   if (!isInstance(thrown, AgentError)) return thrown;
   if (thrown.code === "waiting") {
     const { requestId: id, waits } = call;
-    const asked = waits.map(({ questions }) => Object.values(questions).map(toLine).join(" · "));
+    const asked = waits.map(({ questions, question, approvers = [] }) =>
+      question === undefined
+        ? Object.values(questions).map(toLine).join(" · ")
+        : `${toLine(question)} (for ${approvers.join(" or ")})`,
+    );
     const values = Object.keys(waits[0]?.questions ?? {}).map((key) => `${toWord(key)}=…`);
     return new Exit(
       EXIT.waits,

@@ -65,6 +65,7 @@ export class AnswerForwarder {
   /** Opens a local wait for a remote one. */
   ask(speaker: RemoteSpeaker, event: ReceivedEvent): void {
     const { id, wait_id: there, request_keys: keys, schema, approval, expires_at: until } = event;
+    const { approvers, question: text } = event;
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
     const callId = this.#session.newCall();
@@ -77,6 +78,8 @@ export class AnswerForwarder {
       questions: Object.fromEntries(texts),
       ...(isObject(schema) && { schema: schema as JsonObject }),
       ...(isApproval(approval) && { approval }),
+      ...(areRoles(approvers) && { approvers }),
+      ...(typeof text === "string" && { question: toLimitedText(text) }),
       ...(isTime(until) && { expiresAt: Date.parse(until) }),
       give: (values) => this.#give(callId, values),
       due: () => this.#tell(),
@@ -197,4 +200,10 @@ interface Question {
   readonly end: () => void;
   /** Set while an answer is being delivered, until it is logged here. */
   answering: Promise<void> | undefined;
+}
+
+/** Whether a value is a list of roles, as a server sends it. */
+function areRoles(value: unknown): value is readonly string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > 20) return false;
+  return value.every((role) => typeof role === "string" && /^[\x21-\x7e]{1,64}$/.test(role));
 }

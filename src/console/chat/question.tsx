@@ -82,7 +82,15 @@ export function Question({ wait, view, isPast, isChosen = false }: QuestionProps
           <span class="second">until {momentTime(wait.expiresAt)}</span>
         )}
       </p>
-      {(isOpen || isTaken) && (
+      {wait.approvers !== undefined && isOpen && (
+        <p class="second">{`For ${wait.approvers.join(" or ")} to answer`}</p>
+      )}
+      {wait.question !== undefined && (
+        <p class="asked" dir="auto">
+          {wait.question}
+        </p>
+      )}
+      {(isOpen || isTaken) && wait.question === undefined && (
         <QuestionForm
           questions={wait.questions}
           schema={wait.schema}
@@ -113,10 +121,16 @@ const TAKEN: Readonly<Record<WaitView["state"], string>> = {
 };
 
 function Answered({ wait }: { readonly wait: WaitView }): VNode {
-  const { questions, answer = {}, state } = wait;
+  const { questions, answer = {}, state, by } = wait;
   const keys = [...new Set([...Object.keys(questions), ...Object.keys(answer)])];
   return (
     <dl class="answered">
+      {by !== undefined && (
+        <div>
+          <dt>Answered by</dt>
+          <dd dir="auto">{by.name ?? by.id}</dd>
+        </div>
+      )}
       {keys.map((key) => (
         <div key={key}>
           <dt dir="auto">{questions[key] === "" ? key : (questions[key] ?? key)}</dt>

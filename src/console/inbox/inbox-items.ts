@@ -36,9 +36,13 @@ function toQuestion({
   wait_id: waitId,
   agent,
   request_keys: questions,
+  question,
   ts,
 }: WaitEvent): InboxItem {
-  const texts = Object.entries(questions).map(([key, text]) => (text === "" ? key : text));
+  const texts =
+    question === undefined
+      ? Object.entries(questions).map(([key, text]) => (text === "" ? key : text))
+      : [question];
   return { kind: "question", name: `${runId}.${waitId}`, agent, text: texts.join(" · "), since: ts };
 }
 

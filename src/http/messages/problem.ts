@@ -61,6 +61,7 @@ const STATUSES: Readonly<Record<ProblemCode, Status>> = {
   invalid_request: { status: 400, title: "Bad Request" },
   unauthorized: { status: 401, title: "Unauthorized" },
   forbidden: { status: 403, title: "Forbidden" },
+  not_an_approver: { status: 403, title: "Not an approver" },
   not_found: { status: 404, title: "Not Found" },
   method_not_allowed: { status: 405, title: "Method Not Allowed" },
   request_timeout: { status: 408, title: "Request Timeout" },

@@ -70,6 +70,7 @@ export function addAnswerPages(app: Hono<AppEnv>, links: Omit<AnswerLinks, "crea
     const form = await readAnswer(c);
     const opened = await links.open(token);
     if (opened?.state !== "open") return show(opened, { status: 409 });
+    if (opened.approvers) return show(opened);
     const { values, faults } = toValues(opened, form);
     if (faults.length > 0) return show(opened, { faults, form, status: 422 });
     try {
@@ -147,7 +148,7 @@ function show(opened: OpenedAnswerLink | undefined, shown: Shown = {}): Promise<
   if (state === "closed") {
     return page("No longer asked", "<p>The question was closed without an answer.</p>", shown.status);
   }
-  return page(`${agent} asks`, toForm(opened, shown), shown.status);
+  return page(`${agent} asks`, toForm(opened, shown), opened.approvers ? 403 : shown.status);
 }
 
 function notWorking(): Promise<Response> {
@@ -212,6 +213,11 @@ function toForm(opened: OpenedAnswerLink, { faults = [], form }: Shown): string 
       ? ""
       : `<p>It wants to call <strong>${toHtml(approval.tool)}</strong> with:</p>
 <pre>${toHtml(JSON.stringify(approval.args, null, 2))}</pre>\n`;
+  if (opened.approvers) {
+    const asked = toFields(opened).filter(({ isRequired }) => isRequired);
+    return `${call}${asked.map(({ label }) => `<p>${toHtml(label)}</p>`).join("\n")}
+<p>Only ${toHtml(opened.approvers.join(" or "))} may answer this question, and this link does not have that role.</p>`;
+  }
   const told = faults.map((fault) => `<p class="fault" role="alert">${toHtml(fault)}</p>`).join("\n");
   const fields = toFields(opened).map((field, index) => toControl(field, `field-${index}`, form));
   return `${call}${told}

@@ -6,6 +6,7 @@ const PROBLEM_CODES = [
   "invalid_request",
   "unauthorized",
   "forbidden",
+  "not_an_approver",
   "not_found",
   "method_not_allowed",
   "request_timeout",

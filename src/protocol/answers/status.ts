@@ -29,7 +29,13 @@ export interface HeldTurn extends HoldReason {
 
 /** What a request waits for from outside: the oldest open question, otherwise what its parked turn waits for. */
 export type WaitingFor =
-  | { readonly kind: "input"; readonly wait_id: number; readonly expires_at?: string }
+  | {
+      readonly kind: "input";
+      readonly wait_id: number;
+      /** The roles that may answer. */
+      readonly approvers?: readonly string[];
+      readonly expires_at?: string;
+    }
   | { readonly kind: "sleep"; readonly expires_at: string }
   /** `names` are all names that it waits for, if they are several; `name` is the first. */
   | {
@@ -78,6 +84,8 @@ export interface RequestStatus {
   readonly error?: TurnError;
   /** The questions of the oldest open wait, while the request waits. */
   readonly request_keys?: Questions;
+  /** What that wait asks, for a reader who may not answer it. */
+  readonly question?: string;
   readonly wait_id?: number;
   /** The state value of the agent's machine, if it is one and has changed its state in the turn. */
   readonly state?: Json;
@@ -218,7 +226,12 @@ const runRequest = z.object({
 } satisfies Shape<RunRequest>);
 
 const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("input"), wait_id: ordinal, expires_at: timestamp.exactOptional() }),
+  z.object({
+    kind: z.literal("input"),
+    wait_id: ordinal,
+    approvers: z.array(text).exactOptional().describe("The roles that may answer."),
+    expires_at: timestamp.exactOptional(),
+  }),
   z.object({ kind: z.literal("sleep"), expires_at: timestamp }),
   z.object({
     kind: z.literal("message"),
@@ -256,6 +269,7 @@ export const requestStatus: z.ZodType<RequestStatus> = z
     output: json.exactOptional(),
     error: turnError.exactOptional(),
     request_keys: questions.exactOptional().describe("The questions of the oldest open wait."),
+    question: text.exactOptional().describe("What it asks, for a reader who may not answer it."),
     wait_id: ordinal.exactOptional().describe("The oldest open wait."),
     state: json.exactOptional().describe("XState's state value, if the agent is a state machine."),
     accepts: z

@@ -89,6 +89,10 @@ export type EventBody =
       readonly schema?: JsonObject;
       /** The call that is to be approved, if the wait asks for that. */
       readonly approval?: Approval;
+      /** The roles that may answer; absent if everyone may who sees the question. */
+      readonly approvers?: readonly string[];
+      /** What is asked, for a reader who may not answer: such a reader gets no keys and no schema. */
+      readonly question?: string;
       /** When the wait ends without an answer, if it has a time limit. */
       readonly expires_at?: string;
       readonly call_id: CallId;
@@ -407,6 +411,13 @@ export const bodies: {
         .object({ tool: text, args: json } satisfies Shape<Approval>)
         .exactOptional()
         .describe("The call that is to be approved; the answer {approved: true} approves it."),
+      approvers: z
+        .array(text)
+        .exactOptional()
+        .describe("The roles that may answer; absent if everyone may who sees the question."),
+      question: text
+        .exactOptional()
+        .describe("What is asked, for a reader who may not answer; request_keys is empty then."),
       expires_at: timestamp
         .exactOptional()
         .describe("When the wait ends without an answer; absent without a time limit."),

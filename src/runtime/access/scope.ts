@@ -10,6 +10,8 @@ export interface Scope {
   readonly seesAll: boolean;
   /** Who it is; absent for the program that made the runtime. */
   readonly by?: By | undefined;
+  /** Its roles, for questions that have approvers. */
+  readonly roles?: readonly string[] | undefined;
 }
 
 /** The scope of the program that made the runtime. */
@@ -17,7 +19,8 @@ export const TRUSTED: Scope = { owner: DEFAULT_OWNER, seesAll: true };
 
 /** What a principal works with. */
 export function toScope(principal: Principal): Scope {
-  return { owner: principal.owner, seesAll: seesAll(principal), by: toBy(principal) };
+  const { owner, roles } = principal;
+  return { owner, seesAll: seesAll(principal), by: toBy(principal), roles };
 }
 
 /** The owner that the log is asked for; `undefined` for all. */

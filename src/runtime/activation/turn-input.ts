@@ -18,6 +18,8 @@ export interface WaitAnswer {
   readonly resumeId?: string;
   readonly values: JsonObject;
   readonly by?: By;
+  /** The roles of who answers. */
+  readonly roles?: readonly string[];
 }
 
 /** What the started turn of a run is given from outside. The handler of a passivated turn runs again when it needs to. */

@@ -7,6 +7,7 @@ import type { JsonObject } from "../../protocol/json.ts";
 import { unsettled } from "../../shared/deferred.ts";
 import type { Schema } from "../agent/agent.ts";
 import { errorMessage } from "../agent/error-message.ts";
+import { toApprovers } from "../agent/approvers.ts";
 import { checkTimeoutOption } from "../agent/call-options.ts";
 import { isSchema } from "../agent/definition/check-definition.ts";
 import { parseWith, toJsonSchema, toQuestions } from "../agent/definition/schema.ts";
@@ -80,7 +81,7 @@ interface AskedOptions {
 async function waitForInput(
   sequence: Sequence,
   asked: Schema<unknown> | { readonly [key: string]: string },
-  { timeoutMs, approval, note, place }: Partial<TimedWaitOptions> & AskedOptions,
+  { timeoutMs, approval, approvers: given, note, place }: Partial<TimedWaitOptions> & AskedOptions,
 ): Promise<unknown> {
   const { actor } = sequence;
   if (actor.turn.canceling && !actor.isStopped)
@@ -89,6 +90,7 @@ async function waitForInput(
       "a cleanup step cannot ask people: it has too little time to wait for them",
     );
   checkTimeoutOption({ ...(timeoutMs !== undefined && { timeoutMs }) }, actor.describe("turn.waitForInput"));
+  const approvers = toApprovers(given);
   const schema = isSchema(asked) ? asked : undefined;
   const jsonSchema = schema && toJsonSchema(schema, "input");
   const questions = schema
@@ -111,6 +113,7 @@ async function waitForInput(
         expiresAt,
         ...(jsonSchema && { jsonSchema }),
         ...(approval && { approval }),
+        ...(approvers && { approvers }),
       });
     },
     { isChecked: true },
@@ -118,10 +121,10 @@ async function waitForInput(
   // The position is taken before anything is awaited.
   place(sequence.scope.callId);
   const values = await issued;
-  let given: unknown = values ?? undefined;
+  let answer: unknown = values ?? undefined;
   try {
     if (values !== null && schema !== undefined)
-      given = await parseWith(schema, values as JsonObject, "the answer");
+      answer = await parseWith(schema, values as JsonObject, "the answer");
   } catch (thrown) {
     if (!isLogged) throw thrown;
     // The answer fitted the schema of the code that asked, or was given while the turn was held.
@@ -134,7 +137,7 @@ async function waitForInput(
     });
     return actor.turn.over();
   }
-  return actor.turn.isRehearsed ? unsettled() : given;
+  return actor.turn.isRehearsed ? unsettled() : answer;
 }
 
 /** Waits for a time. */
@@ -152,6 +155,8 @@ interface NewWait {
   readonly jsonSchema?: JsonObject;
   /** The call that is to be approved. */
   readonly approval?: Approval;
+  /** The roles that may answer. */
+  readonly approvers?: readonly string[];
   /** When it ends without an answer, in milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
   /** Called when an answer comes after that time. Default: the wait ends by itself at that time. */
@@ -165,6 +170,8 @@ export function wait(caller: Actor, asked: NewWait): void {
   const { journal } = turn;
   const { environment } = turn.context;
   const before = journal.calls.get(callId)?.wait;
+  // The approvers that the log has are those that people were shown.
+  const { approvers } = before ?? asked;
   // As with a sleep, a clock that was set back does not extend the time.
   const until = Math.min(before?.expiresAt ?? Infinity, asked.expiresAt ?? Infinity, LAST_MS);
   const hasEnd = until < LAST_MS;
@@ -176,6 +183,7 @@ export function wait(caller: Actor, asked: NewWait): void {
       request_keys: questions,
       ...(jsonSchema && { schema: jsonSchema }),
       ...(approval && { approval }),
+      ...(approvers && { approvers }),
       ...(hasEnd && { expires_at: toTimestamp(until) }),
       call_id: callId,
     });
@@ -186,6 +194,7 @@ export function wait(caller: Actor, asked: NewWait): void {
     waitId,
     questions,
     schema,
+    ...(approvers && { approvers }),
     ...(hasEnd && { expiresAt: until, expire }),
   };
   addWait(turn, live);

@@ -100,6 +100,10 @@ export interface RemoteWait {
   readonly schema?: JsonObject;
   /** The call that is to be approved. */
   readonly approval?: Approval;
+  /** The roles that may answer. */
+  readonly approvers?: readonly string[];
+  /** What is asked, if the server there does not take an answer from this one. */
+  readonly question?: string;
   /** When it ends there without an answer, in milliseconds since 1970. */
   readonly expiresAt?: number;
   readonly give: Give;

@@ -355,6 +355,11 @@ export interface AnswerLinkOptions {
 export interface WaitOptions {
   /** The call that a human is asked to approve, for clients that show it. Only the required values are then asked for. */
   readonly approval?: Approval;
+  /**
+   * The roles that may answer, 1 to 20 of them; an admin may too. Other principals of the owner see the question, but not its
+   * form. Default: everyone who sees it.
+   */
+  readonly approvers?: readonly string[];
 }
 
 /** Options of `turn.waitForInput` with a time limit. */

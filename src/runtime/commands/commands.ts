@@ -286,7 +286,7 @@ export class Commands {
     const { request_id: requestId, wait_id: waitId, resume_id: resumeId, request_keys: values } = request;
     const run = await this.#runOf(agent, request);
     const { runId } = run;
-    const { by } = this.#scope;
+    const { by, roles } = this.#scope;
     const wait = waitId ?? (resumeId === undefined ? await this.#onlyWait(runId, requestId) : undefined);
     const reply = await this.#send(runId, {
       kind: "resume",
@@ -295,6 +295,7 @@ export class Commands {
       ...(wait !== undefined && { waitId: wait }),
       ...(resumeId !== undefined && { resumeId }),
       ...(by && { by }),
+      ...(roles && { roles }),
     });
     return toReceipt("resume", reply.requestId ?? (requestId as RequestId), reply, ownerOf(run));
   }

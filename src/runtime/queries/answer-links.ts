@@ -9,6 +9,7 @@ import type { Fields, JsonObject } from "../../protocol/json.ts";
 import { sha256 } from "../../shared/sha256.ts";
 import type { Scope } from "../access/scope.ts";
 import { LINK_PURPOSE, SIGN_IN_PURPOSE, toAnswerLink } from "../agent/answer-link.ts";
+import { mayAnswer } from "../agent/approvers.ts";
 import type { LinkedWait } from "../agent/answer-link.ts";
 import type { AnswerLinks, OpenedAnswerLink } from "../answer-links.ts";
 import type { TextSigner } from "../secrets/text-signer.ts";
@@ -36,6 +37,7 @@ interface NamedAnswer {
   /** The id of the answer, from which `toAnswerer` reads who has given it. */
   readonly resumeId: string;
   readonly by: By;
+  readonly roles: readonly string[];
 }
 
 /** Creates the links of a runtime. */
@@ -47,7 +49,7 @@ export function createAnswerLinks({
   scope,
   answer,
 }: AnswerLinksOptions): AnswerLinks {
-  async function read(token: string): Promise<(LinkedWait & { readonly name?: string }) | undefined> {
+  async function read(token: string): Promise<OpenLink | undefined> {
     const fields = token.length <= TOKEN_LENGTH ? await signer.read(LINK_PURPOSE, token) : undefined;
     return fields && environment.now() < Number(fields["until"]) ? toLinked(fields) : undefined;
   }
@@ -102,7 +104,7 @@ export function createAnswerLinks({
     const link = await read(token);
     if (link === undefined) return undefined;
     const asked = await findOpen(link);
-    if (asked !== undefined) return toOpened(asked, "open");
+    if (asked !== undefined) return toOpened(asked, "open", link.roles);
     const past = await findPast(link).catch((thrown: unknown) => {
       // The run was removed, and with it what was asked.
       if (thrown instanceof AgentError && (thrown.code === "gone" || thrown.code === "not_found"))
@@ -113,7 +115,7 @@ export function createAnswerLinks({
     const [event, resumeId] = past;
     const by = resumeId === undefined ? undefined : toAnswerer(resumeId);
     return {
-      ...toOpened(event, resumeId === undefined ? "closed" : "answered"),
+      ...toOpened(event, resumeId === undefined ? "closed" : "answered", link.roles),
       ...(by !== undefined && { answeredBy: by }),
     };
   }
@@ -156,6 +158,7 @@ export function createAnswerLinks({
           values: { address },
           resumeId: `${LINK}${hash}.`,
           by: { id: "sign-in" },
+          roles: [],
         });
     },
     async create(requestId, { waitId, ...options } = {}) {
@@ -191,9 +194,16 @@ export function createAnswerLinks({
         values,
         resumeId,
         by: { id: "link", ...(link.name !== undefined && { name: link.name }) },
+        roles: link.roles,
       });
     },
   };
+}
+
+/** The wait of a link, and who holds it. */
+interface OpenLink extends LinkedWait {
+  readonly name?: string;
+  readonly roles: readonly string[];
 }
 
 const PAGE = 100;
@@ -216,19 +226,29 @@ function toHex(text: string): string {
 }
 
 function toOpened(
-  { agent, request_keys: questions, schema, approval }: EventOf<"WaitForInput">,
+  { agent, request_keys: questions, schema, approval, approvers }: EventOf<"WaitForInput">,
   state: OpenedAnswerLink["state"],
+  roles: readonly string[],
 ): OpenedAnswerLink {
-  return { agent, state, questions, ...(schema && { schema }), ...(approval && { approval }) };
+  const isForOthers = !mayAnswer(approvers, { by: { id: "link" }, roles });
+  return {
+    agent,
+    state,
+    questions,
+    ...(schema && { schema }),
+    ...(approval && { approval }),
+    ...(isForOthers && approvers && { approvers }),
+  };
 }
 
 /** Only this file makes what the signature covers. */
-function toLinked(fields: Fields): LinkedWait & { readonly name?: string } {
+function toLinked(fields: Fields): OpenLink {
   const { run, request, call, name } = fields as { readonly [field: string]: string };
   return {
     runId: run as RunId,
     requestId: request as RequestId,
     callId: call as CallId,
+    roles: (fields["roles"] ?? []) as readonly string[],
     ...(name !== undefined && { name }),
   };
 }

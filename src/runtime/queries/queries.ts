@@ -38,6 +38,7 @@ import { toFeed } from "./to-feed.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
 import { RecentMap } from "./recent-map.ts";
 import { oldestQuestion, toStatus } from "./request-status.ts";
+import { shownTo } from "./shown-events.ts";
 import { watchRuns } from "./watch-runs.ts";
 
 /** The number of requests whose constant data is cached, so that their readers need no log access. */
@@ -149,7 +150,7 @@ export class Queries {
 
   async status(requestId: RequestId, scope: Scope): Promise<RequestStatus> {
     const entry = await this.request(requestId, scope);
-    const status = await toStatus(this.#log, entry);
+    const status = await toStatus(this.#log, entry, shownTo(scope));
     const agent = this.#agents.find(status.agent);
     return { ...status, ...(agent && (await machineStatus(this.#log, entry, agent))) };
   }

@@ -7,9 +7,10 @@ import type { RequestStatus, WaitingFor } from "../../protocol/answers/status.ts
 import { CHAT } from "../agent/agent.ts";
 import { isMessage, readAccepted, readEvent, readMessage } from "../replay/accepted.ts";
 import { findLast } from "./find-last.ts";
+import type { Show } from "./shown-events.ts";
 
 /** The status of a request in the protocol's form. */
-export async function toStatus(log: EventLog, entry: RequestEntry): Promise<RequestStatus> {
+export async function toStatus(log: EventLog, entry: RequestEntry, show?: Show): Promise<RequestStatus> {
   if (isMessage(entry)) return toMessageStatus(entry, await readMessage(log, entry));
   const { request, agent } = await readAccepted(log, entry);
   const base = {
@@ -32,12 +33,17 @@ export async function toStatus(log: EventLog, entry: RequestEntry): Promise<Requ
       if (question === undefined && entry.phase === "waiting") {
         // The wait was answered after the lookup, so the entry is read again.
         const later = await log.lookup(entry.requestId, ownerOf(entry));
-        return toStatus(log, later ?? { ...entry, phase: "running" });
+        return toStatus(log, later ?? { ...entry, phase: "running" }, show);
       }
-      const wait = question === undefined ? undefined : (JSON.parse(question) as WaitEvent);
+      const wait =
+        question === undefined ? undefined : (JSON.parse(show?.(question) ?? question) as WaitEvent);
       // A request that is held takes answers, too.
       const isAsking = wait !== undefined && entry.phase !== "running";
-      const asked = isAsking && { request_keys: wait.request_keys, wait_id: wait.wait_id };
+      const asked = isAsking && {
+        request_keys: wait.request_keys,
+        ...(wait.question !== undefined && { question: wait.question }),
+        wait_id: wait.wait_id,
+      };
       const lastTurn = entry.phase === "waiting" ? undefined : (await log.run(entry.runId))?.lastTurn;
       const { held, canceling } = lastTurn?.request_id === entry.requestId ? lastTurn : {};
       const waitingFor = wait ? toInput(wait) : entry.waitingFor;
@@ -83,8 +89,13 @@ function toMessageStatus(
 
 type WaitEvent = Event & { readonly type: "WaitForInput" };
 
-function toInput({ wait_id, expires_at }: WaitEvent): WaitingFor {
-  return { kind: "input", wait_id, ...(expires_at !== undefined && { expires_at }) };
+function toInput({ wait_id, expires_at, approvers }: WaitEvent): WaitingFor {
+  return {
+    kind: "input",
+    wait_id,
+    ...(approvers && { approvers }),
+    ...(expires_at !== undefined && { expires_at }),
+  };
 }
 
 /** The id of the newest event of a request. Uploads can be newer in its run, but belong to no request. */

@@ -30,17 +30,19 @@ export class RemoteWaits {
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(speaker: Speaker, wait: RemoteWait): Promise<void> {
-    const { callId, questions, schema, approval, expiresAt } = wait;
+    const { callId, questions, schema, approval, approvers, question, expiresAt } = wait;
     const waitId = recordWait(this.#actor.turn, speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),
       ...(approval && { approval }),
+      ...(approvers && { approvers }),
+      ...(question !== undefined && { question }),
       ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),
       call_id: callId,
     });
     const end = expiresAt === undefined ? {} : { expiresAt };
-    this.#begin({ callId, waitId, questions, ...end }, wait);
+    this.#begin({ callId, waitId, questions, ...(approvers && { approvers }), ...end }, wait);
     return this.#answerTo(callId);
   }
 

@@ -358,11 +358,11 @@ export class JournalBuilder {
         );
         return;
       case "WaitForInput": {
-        const { id: waitId, call_id: callId, request_keys: questions, expires_at: until } = event;
+        const { id: waitId, call_id: callId, request_keys: questions, expires_at: until, approvers } = event;
         this.#step(callId, waitSignature(questions));
         const expiresAt = until === undefined ? {} : { expiresAt: Date.parse(until) };
         const call = this.#callOf(callId);
-        call.wait = { waitId, callId, questions, ...expiresAt };
+        call.wait = { waitId, callId, questions, ...(approvers && { approvers }), ...expiresAt };
         this.#waits.set(waitId, call);
         return;
       }

@@ -57,6 +57,8 @@ export interface LoggedWait {
   readonly waitId: number;
   readonly callId: CallId;
   readonly questions: { readonly [key: string]: string };
+  /** The roles that may answer it. */
+  readonly approvers?: readonly string[];
   /** Its deadline, in milliseconds since 1970. */
   readonly expiresAt?: number;
 }

@@ -1,3 +1,5 @@
+import { mayAnswer } from "../agent/approvers.ts";
+import type { ApprovedBy } from "../agent/approvers.ts";
 import type { WaitAnswer } from "../activation/turn-input.ts";
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
@@ -11,12 +13,18 @@ import { canonical } from "../../protocol/json.ts";
 
 /** The wait that an answer is for: the named one, or the only one; `undefined` if it is not open. */
 export function pickWait<
-  Wait extends { readonly waitId: number; readonly questions: { readonly [key: string]: string } },
->(waits: readonly Wait[], { waitId }: WaitAnswer): Wait | undefined {
+  Wait extends ApprovedBy & { readonly questions: { readonly [key: string]: string } },
+>(waits: readonly Wait[], answer: WaitAnswer): Wait | undefined {
+  const { waitId } = answer;
   if (waitId !== undefined) return waits.find((wait) => wait.waitId === waitId);
   if (waits.length <= 1) return waits[0];
   throw new AgentError("conflict", `${waits.length} waits are open; name one with wait_id`, {
-    facts: { waits: waits.map(({ waitId: wait_id, questions }) => ({ wait_id, request_keys: questions })) },
+    facts: {
+      waits: waits.map(({ waitId: wait_id, questions, approvers }) => ({
+        wait_id,
+        request_keys: mayAnswer(approvers, answer) ? questions : {},
+      })),
+    },
   });
 }
 

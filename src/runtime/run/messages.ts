@@ -38,6 +38,8 @@ export type RunMessage =
       readonly resumeId?: string;
       readonly values: JsonObject;
       readonly by?: By;
+      /** The roles of who answers. */
+      readonly roles?: readonly string[];
     }
   | { readonly kind: "cancel"; readonly requestId: RequestId; readonly by?: By }
   /** End the turn that is held; the one of this request, if there is one. */

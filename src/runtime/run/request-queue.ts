@@ -27,6 +27,7 @@ import type { LoadedRun } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 import { Inbox } from "../scheduler/inbox.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
+import { checkApprover } from "../agent/approvers.ts";
 import { findAnswer, pickWait } from "./answers.ts";
 import { joinTurn, mayJoinTurn, toMachineRequest } from "./join-turn.ts";
 import type { AskedMachine } from "./join-turn.ts";
@@ -406,6 +407,7 @@ export class RequestQueue {
     if (asked === undefined) throw new AgentError("conflict", toNoWait(ledger));
     const isRepeated = given.resumeId !== undefined && this.input.knowsAnswer(given.resumeId);
     const open = asked === slot.requestId && !isRepeated ? pickWait(slot.waits, given) : undefined;
+    if (open) checkApprover(open, given);
     const answered = open && (await this.input.answer(open.callId, given));
     if (answered) return toRunReceipt(runId, answered.id - 1, { requestId: asked, event: answered.text });
     // The commit of an earlier answer may still be pending.

@@ -717,6 +717,8 @@ export interface components {
                 tool: string;
                 args: unknown;
             };
+            approvers?: string[];
+            question?: string;
             /** Format: date-time */
             expires_at?: string;
             call_id: string;
@@ -1565,6 +1567,7 @@ export interface components {
             request_keys?: {
                 [key: string]: string;
             };
+            question?: string;
             wait_id?: number;
             state?: unknown;
             accepts?: string[];
@@ -1572,6 +1575,7 @@ export interface components {
                 /** @constant */
                 kind: "input";
                 wait_id: number;
+                approvers?: string[];
                 /** Format: date-time */
                 expires_at?: string;
             } | {
@@ -1766,7 +1770,7 @@ export interface components {
             title: string;
             status: number;
             /** @enum {string} */
-            code: "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "not_accepted" | "stopped" | "internal" | "unavailable" | "timeout" | "insufficient_storage";
+            code: "invalid_request" | "unauthorized" | "forbidden" | "not_an_approver" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "gone" | "too_large" | "unsupported_media_type" | "misdirected" | "unprocessable" | "overloaded" | "run_full" | "too_deep" | "would_deadlock" | "not_accepted" | "stopped" | "internal" | "unavailable" | "timeout" | "insufficient_storage";
             detail: string;
             hint?: string;
             errors?: {

@@ -1,12 +1,17 @@
 import type { WaitView } from "../../../view/run-view.ts";
-import { approvalKeyOf } from "../../../view/to-answer.ts";
+import { approvalKeyOf, toQuestion } from "../../../view/to-answer.ts";
 import type { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject } from "../objects.ts";
 
 /** The objects of a question: a request for approval, or a text. */
 export function askQuestion(response: ResponseBuilder, wait: WaitView): AgentScopeObject[] {
   const { requestId, waitId, questions, agent } = wait;
-  const asked = { request_id: requestId, wait_id: waitId, request_keys: questions };
+  const asked = {
+    request_id: requestId,
+    wait_id: waitId,
+    request_keys: questions,
+    ...(wait.approvers && { approvers: wait.approvers }),
+  };
   const metadata = { wait_for_input: asked };
   const name = approvalKeyOf(wait);
   if (name !== undefined) {
@@ -20,7 +25,7 @@ export function askQuestion(response: ResponseBuilder, wait: WaitView): AgentSco
     return [message.inProgress(), message.addContent({ type: "data", data }), message.completed()];
   }
   const message = response.message({ metadata });
-  const text = Object.values(questions).join("\n");
+  const text = wait.question === undefined ? Object.values(questions).join("\n") : toQuestion(wait);
   return [
     message.inProgress(),
     message.addDelta({ type: "text", text }),

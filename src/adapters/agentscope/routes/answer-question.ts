@@ -2,7 +2,7 @@ import { AgentError } from "../../../errors.ts";
 import type { Event } from "../../../protocol/events/events.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import type { WaitView } from "../../../view/run-view.ts";
-import { approvalKeyOf, toAnswer, toApproval } from "../../../view/to-answer.ts";
+import { approvalKeyOf, checkAnswerable, toAnswer, toApproval } from "../../../view/to-answer.ts";
 import type { AskedQuestion } from "../../../view/to-answer.ts";
 import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
@@ -74,6 +74,7 @@ async function isWait(
 
 /** The values of an answer by the keys of its question; `unprocessable` if it does not fit. */
 function toValues(wait: WaitView, answer: InputAnswer): JsonObject {
+  checkAnswerable(wait);
   switch (answer.type) {
     case "approval": {
       const values = toApproval(wait, answer.approve, answer.reason);

@@ -57,6 +57,7 @@ const STATUS_OF: { readonly [Code in ErrorCode]?: number } = {
   not_found: STATUS.notFound,
   gone: STATUS.notFound,
   forbidden: STATUS.permissionDenied,
+  not_an_approver: STATUS.permissionDenied,
   conflict: STATUS.failedPrecondition,
   too_large: STATUS.resourceExhausted,
   too_deep: STATUS.resourceExhausted,

@@ -24,7 +24,10 @@ export async function readSessionState(reader: RunReader, runId: RunId): Promise
 export function chooseWait(waits: readonly WaitView[], text: string): WaitView | undefined {
   const given = parseJson(text);
   const named = isObject(given)
-    ? waits.find(({ questions }) => Object.keys(questions).every((key) => Object.hasOwn(given, key)))
+    ? waits.find(
+        ({ question, questions }) =>
+          question === undefined && Object.keys(questions).every((key) => Object.hasOwn(given, key)),
+      )
     : undefined;
   return named ?? waits[0];
 }

@@ -5,7 +5,7 @@ import type { Input } from "../request/body.ts";
 import { inputOf, newestOf, uploadsOf } from "../task/task.ts";
 import type { TasksReader } from "../task/tasks-reader.ts";
 import type { WaitView } from "../../../view/run-view.ts";
-import { toAnswer } from "../../../view/to-answer.ts";
+import { checkAnswerable, toAnswer } from "../../../view/to-answer.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
 import { unprocessable } from "../../../http/messages/wrong-field.ts";
 
@@ -96,6 +96,7 @@ function toAnswers(waits: readonly WaitView[], { input, additionalInput }: Input
   if (answers.length > 0) return answers;
   const [oldest] = waits;
   if (oldest === undefined) throw new AgentError("conflict", "the task asks nothing now");
+  for (const wait of waits) checkAnswerable(wait);
   if (input === undefined) throw misfit(oldest);
   return [{ wait: oldest, values: fitting(oldest, () => toAnswer(oldest, input)) }];
 }
