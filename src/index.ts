@@ -190,7 +190,8 @@ export type {
   Upload,
 } from "./runtime/api.ts";
 export type { Audit } from "./runtime/access/audit.ts";
-export type { DeadLetter, RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
+export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
+export type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
 export type {
   Address,
   AnswersOptions,

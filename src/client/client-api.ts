@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { AgentEntry } from "../protocol/answers/answers.ts";
 import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
@@ -45,6 +46,12 @@ export interface Client {
 
   /** The open questions of all runs, oldest first; `undefined` if the server has no list of them. */
   waits(query?: WaitsQuery): Promise<WaitsPage | undefined>;
+
+  /**
+   * What actors were told without effect, because it was refused or its turn has failed: at most 1,000, those of the run that was
+   * changed last first. For operators.
+   */
+  deadLetters(options?: Interruptible): Promise<readonly DeadLetter[]>;
 
   /**
    * Follows the list of runs: its first page, then each row when it changes. A removed run is also one of another agent.
@@ -173,6 +180,15 @@ export interface RunClient {
 
   /** Ends its held turn with the reason as its error; resolves with that end. Throws `conflict` if no turn of it is held. */
   end(options?: Interruptible): Promise<EventOf<"RequestCompleted">>;
+
+  /**
+   * Sends a dead letter of the run again, once, however often it is asked; resolves with the id of the new request. Throws
+   * `not_found` if there is none.
+   */
+  sendAgain(requestId: RequestId, options?: Interruptible): Promise<RequestId>;
+
+  /** Removes a dead letter of the run. One that is not there was removed before. */
+  dismiss(requestId: RequestId, options?: Interruptible): Promise<void>;
 
   /** Has its actor take requests again that its supervisor has stopped. Throws `conflict` if it is not stopped. */
   resume(options?: Interruptible): Promise<void>;

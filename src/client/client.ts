@@ -1,4 +1,5 @@
 import type { AgentEntry } from "../protocol/answers/answers.ts";
+import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
 import type { RunSummary } from "../protocol/answers/status.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
@@ -26,6 +27,7 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
       return createAgentClient<Definition>(name, name === "" ? requests : requests.of(name));
     },
     agents: async (options) => (await requests.list<AgentEntry | AgentPair>("/", options)).items.map(toEntry),
+    deadLetters: async (options) => (await requests.list<DeadLetter>("/dead-letters", options)).items,
     async runs({ signal, finishReason, ...query } = {}) {
       const { agent, key } = query;
       // Only the list of an agent can be searched by key.

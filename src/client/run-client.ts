@@ -1,5 +1,5 @@
 import type { Event, EventOf } from "../protocol/events/events.ts";
-import type { RunId } from "../protocol/ids.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { RunClient } from "./client-api.ts";
 import { eventsPath } from "./requests/requests.ts";
 import type { Requests } from "./requests/requests.ts";
@@ -48,16 +48,28 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
       const { json } = await requests.wire.ask("POST", `${path}/fork`, { body, signal });
       return createRunClient(requests, (json as { readonly run_id: RunId }).run_id);
     },
-    // Neither is repeated: after one that has reached the server, the turn may not be held.
+    // None is repeated: after one that has reached the server, the turn may not be held.
     async retry(options) {
       await requests.wire.ask("POST", `${path}/retry`, options);
+    },
+    async resume(options) {
+      await requests.wire.ask("POST", `${path}/resume`, options);
     },
     async end(options) {
       const { json } = await requests.wire.ask("POST", `${path}/end`, options);
       return json as EventOf<"RequestCompleted">;
     },
-    async resume(options) {
-      await requests.wire.ask("POST", `${path}/resume`, options);
+    // Both have their effect once, however often they are asked.
+    async dismiss(requestId, options) {
+      await requests.ask("DELETE", `${path}/dead-letters/${encodeURIComponent(requestId)}`, options);
+    },
+    async sendAgain(requestId, options) {
+      const sent = await requests.ask(
+        "POST",
+        `${path}/dead-letters/${encodeURIComponent(requestId)}`,
+        options,
+      );
+      return (sent.json as { readonly request_id: RequestId }).request_id;
     },
     async remove(options) {
       try {

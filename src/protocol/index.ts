@@ -35,6 +35,7 @@ export type {
   RunSummary,
 } from "./answers/status.ts";
 export type { Accepted, AgentEntry, UploadedArtifact } from "./answers/answers.ts";
+export type { DeadLetter } from "./answers/dead-letter.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
 export type { Issue, RefusalKind } from "./schema/check-json.ts";
 export { parseRequest } from "./requests/parse.ts";

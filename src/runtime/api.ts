@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogFigures, LogHealth } from "../ports/event-log.ts";
 import type { Principal } from "../ports/principal.ts";
@@ -17,15 +18,7 @@ import type { Json, JsonObject } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunRequest } from "../protocol/answers/status.ts";
 import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, AnswersOptions } from "./feeds.ts";
-import type {
-  DeadLetter,
-  RunDetails,
-  RunsQuery,
-  WatchRunsOptions,
-  WaitsQuery,
-  WaitsPage,
-  RunsPage,
-} from "./lists.ts";
+import type { RunDetails, RunsQuery, WatchRunsOptions, WaitsQuery, WaitsPage, RunsPage } from "./lists.ts";
 
 /** Where a run is forked. */
 export type ForkPlace =

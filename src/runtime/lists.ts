@@ -1,6 +1,5 @@
-import type { SenderRef } from "../protocol/actors.ts";
-import type { RequestId, RunId } from "../protocol/ids.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
+import type { RunId } from "../protocol/ids.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
 
@@ -68,24 +67,4 @@ export interface RunsPage {
   readonly next?: string;
   /** The number of runs of the list, if it was asked for. */
   readonly total?: number;
-}
-
-/** Something that an actor was told and that had no effect: it was not taken, or its turn failed. */
-export interface DeadLetter {
-  /** The run that holds it: that of the sender, or that in which the turn failed. */
-  readonly run_id: RunId;
-  readonly request_id: RequestId;
-  /** `refused`: the actor did not take it; `failed`: its turn has ended with an error. */
-  readonly kind: "refused" | "failed";
-  /** The actor that it is for. */
-  readonly agent: string;
-  readonly key?: string;
-  readonly to_run_id?: RunId;
-  /** The operation or the message. */
-  readonly operation: string;
-  readonly input: Json;
-  readonly sender?: SenderRef;
-  readonly error?: { readonly code: string; readonly message: string };
-  /** ISO 8601, UTC. */
-  readonly at: string;
 }

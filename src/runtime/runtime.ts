@@ -35,7 +35,7 @@ import type { Scope } from "./access/scope.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { mapConcurrent } from "../shared/map-concurrent.ts";
 import type { Address } from "./feeds.ts";
-import type { DeadLetter } from "./lists.ts";
+import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import { RunHost } from "./supervision/run-host.ts";
 import { Queries } from "./queries/queries.ts";

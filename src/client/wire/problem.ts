@@ -46,15 +46,14 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   507: "insufficient_storage",
 };
 
-const CONFLICTS = ["run_full", "too_deep", "not_accepted", "stopped"] as const;
-
 const ISSUES = 20;
 const TEXT_LIMIT = 500;
 const LONGEST_S = 3_600;
 
 function codeOf(status: number, code: unknown): ErrorCode {
-  // Some refusals share a status; for all others it says enough.
-  if (status === 409 && CONFLICTS.some((each) => each === code)) return code as ErrorCode;
+  // Some refusals share the status 409; for all others it says enough.
+  if (code === "run_full" || code === "too_deep" || code === "not_accepted" || code === "stopped")
+    return code;
   return BY_STATUS[status] ?? (status >= 500 ? "unavailable" : "invalid_request");
 }
 

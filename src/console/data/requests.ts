@@ -85,6 +85,24 @@ export async function sendEnd(server: PageServer, runId: string): Promise<void> 
   await server.ask("POST", `/runs/${encodeURIComponent(runId)}/end`);
 }
 
+/** Sends a dead letter of a run again, once. */
+export async function sendLetterAgain(
+  server: PageServer,
+  runId: string,
+  requestId: RequestId,
+): Promise<void> {
+  await server.ask("POST", letterPath(runId, requestId));
+}
+
+/** Removes a dead letter of a run. */
+export async function dismissLetter(server: PageServer, runId: string, requestId: RequestId): Promise<void> {
+  await server.ask("DELETE", letterPath(runId, requestId));
+}
+
+function letterPath(runId: string, requestId: RequestId): string {
+  return `/runs/${encodeURIComponent(runId)}/dead-letters/${encodeURIComponent(requestId)}`;
+}
+
 /** Has the actor of a run take requests again that its supervisor has stopped. */
 export async function sendResume(server: PageServer, runId: string): Promise<void> {
   await server.ask("POST", `/runs/${encodeURIComponent(runId)}/resume`);

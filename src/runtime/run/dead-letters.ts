@@ -6,7 +6,7 @@ import type { Event, EventOf } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
-import type { DeadLetter } from "../lists.ts";
+import type { DeadLetter } from "../../protocol/answers/dead-letter.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { readAccepted, readEvent } from "../replay/accepted.ts";
@@ -16,8 +16,8 @@ import { stateAt } from "../replay/load-run.ts";
 import type { RunContext } from "../run-context.ts";
 import { toNotices } from "./notices.ts";
 
-/** How far behind a call its end is looked for, in events. */
-const END_WITHIN = 1_000;
+/** How far behind a call its end is looked for, in events and in bytes: a list has many letters. */
+const END_WITHIN = { limit: 1_000, limitBytes: 256 * 1024 } as const;
 
 /** How long a letter that is sent again waits for room, in milliseconds. */
 const AGAIN_MS = 10_000;
@@ -166,7 +166,7 @@ async function endOf(
   runId: RunId,
   { id, tool_call_id: callId }: ActorCallEvent,
 ): Promise<EventOf<"ToolError"> | undefined> {
-  const { events } = await log.read(runId, { after: id, limit: END_WITHIN });
+  const { events } = await log.read(runId, { after: id, ...END_WITHIN });
   const all = toEncoded(events).map((text) => JSON.parse(text) as Event);
   return all.find(
     (event): event is EventOf<"ToolError"> => event.type === "ToolError" && event.tool_call_id === callId,
