@@ -87,6 +87,15 @@ const REQUESTS: readonly (readonly [method: string, path: string, body?: (id: st
   ["POST", "/payments/stream_request", (id) => ({ type: "ChatRequest", input: "hi", run_id: id })],
   ["POST", "/payments/process", (id) => ({ type: "ChatRequest", input: "hi", attachments: [id] })],
   ["POST", "/answer-links", (id) => ({ request_id: id })],
+  ["GET", "/answer-links/ID"],
+  ["POST", "/runs/ID/dead-letters/ID"],
+  ["DELETE", "/runs/ID/dead-letters/ID"],
+  ["GET", "/audit?run_id=ID"],
+  ["GET", "/audit?by=ID"],
+  ["POST", "/erase", (id) => ({ run_id: id })],
+  ["GET", "/inspect/runs/ID"],
+  ["GET", "/inspect/completions/ID/ID"],
+  ["GET", "/troupe-topic/runs?key=ID"],
   ["GET", "/ap/v1/agent/tasks/ID"],
   ["GET", "/ap/v1/agent/tasks/ID/steps"],
   ["POST", "/ap/v1/agent/tasks/ID/steps", () => ({ input: "hi" })],
@@ -108,6 +117,10 @@ const LISTS = [
   "/waits",
   "/payments/waits",
   "/metrics",
+  "/audit",
+  "/dead-letters",
+  "/inspect/open-turns",
+  "/troupe-topic/runs",
   "/inspect",
   "/inspect/actors",
   "/inspect/open-turns",
@@ -158,7 +171,7 @@ test(`of ${CASES} requests as the wrong owner and as no one, none gets a byte of
         const none = "none-1234";
         const [own, other] = await Promise.all(
           [id, none].map(async (each) => {
-            const answer = await call(app, method, path.replace("ID", each), who, bodyOfId?.(each));
+            const answer = await call(app, method, path.replaceAll("ID", each), who, bodyOfId?.(each));
             return { status: answer.status, text: await textOf(answer) };
           }),
         );
@@ -167,7 +180,9 @@ test(`of ${CASES} requests as the wrong owner and as no one, none gets a byte of
           ...other,
           text: normalized(other?.text ?? "", none),
         });
-        expect(who !== "nobody" || [401, 429].includes(own?.status ?? 0)).toBe(true);
+        // The pages of answer links are open to everyone who has a link.
+        const isOpen = path.startsWith("/answer-links/");
+        expect(who !== "nobody" || isOpen || [401, 429].includes(own?.status ?? 0)).toBe(true);
       },
     ),
     { numRuns: CASES },
