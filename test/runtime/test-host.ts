@@ -190,6 +190,7 @@ export class TestHost {
       secrets: this.secrets,
       environment: this.#environmentOf(this.#life),
       telemetry: this.#telemetry(),
+      retainAuditMs: Infinity,
       ...(limits && { limits }),
       ...(textWindowMs !== undefined && { textWindowMs }),
     });

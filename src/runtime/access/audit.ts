@@ -40,14 +40,16 @@ export class AuditKeeper {
   /** The errors that were noted: one can pass several places that note it. */
   readonly #noted = new WeakSet<object>();
   #stopTimer: (() => void) | undefined;
-  #stopPruning: () => void;
+  #stopPruning: (() => void) | undefined;
   /** How many refusals were stored since the old ones were removed. */
   #stored = Infinity;
   #flushing: Promise<void> = Promise.resolve();
 
   constructor(options: AuditKeeperOptions) {
     this.#options = options;
-    this.#stopPruning = options.environment.timer(PRUNE_MS, () => this.#prune());
+    // A trail that is kept for ever has no timer, so that an environment without other work is at rest.
+    if (options.retainMs !== Infinity)
+      this.#stopPruning = options.environment.timer(PRUNE_MS, () => this.#prune());
   }
 
   async list(query: AuditQuery): Promise<AuditPage> {
@@ -86,7 +88,7 @@ export class AuditKeeper {
 
   /** Stores what is gathered, and stops. Never rejects. */
   async stop(): Promise<void> {
-    this.#stopPruning();
+    this.#stopPruning?.();
     this.#stopTimer?.();
     await this.#flush();
   }
@@ -114,7 +116,7 @@ export class AuditKeeper {
   #prune(): void {
     const { log, environment, router, telemetry, retainMs } = this.#options;
     this.#stopPruning = environment.timer(PRUNE_MS, () => this.#prune());
-    if (retainMs === Infinity || !router.leads("audit")) return;
+    if (!router.leads("audit")) return;
     log.audit
       .remove({ before: environment.now() - retainMs })
       .catch((error: unknown) =>

@@ -65,6 +65,7 @@ export class Process implements Doer {
       limits,
       textWindowMs,
       ...retention,
+      retainAuditMs: Infinity,
       log,
       artifacts: this.#artifacts(),
       secrets: this.#secrets(),
