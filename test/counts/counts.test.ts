@@ -87,9 +87,10 @@ describe("a chat on PostgreSQL costs no more than its limits", () => {
   test.each(Object.entries(limits))("%s", async (chats, { postgres }) => {
     const url = await newDatabase();
     const counted = await count(url, chats);
+    // A new schema adds a row to the table of migrations, which is no cost of a chat.
     const tables = await ask(
       url,
-      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'troupe'",
+      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'troupe' AND tablename <> 'migration'",
     );
     let rows = 0;
     for (const { name } of tables)

@@ -56,7 +56,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       commits: 102,
       events: 102,
       hops: 0,
-      rows: 105.1,
+      rows: 105.02,
       statements: 105,
       writtenBytes: 55_000,
       allocatedBytes: 2_700_000,
