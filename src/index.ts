@@ -219,6 +219,7 @@ export type {
 export type { LiveActors, RunEvent, RunRef } from "./runtime/system/actor-system.ts";
 export type { RunFacts, RunSnapshot } from "./runtime/system/run-snapshot.ts";
 export type { Limits } from "./runtime/limits.ts";
+export type { LimitsOfOwner, OwnerLimits } from "./runtime/owners/owner-limits.ts";
 export { memoryArtifacts } from "./storage/memory/artifacts.ts";
 export { memoryLog } from "./storage/memory/log.ts";
 export type { MemoryLog } from "./storage/memory/log.ts";

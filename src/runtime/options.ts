@@ -1,4 +1,5 @@
 import type { Limits } from "./limits.ts";
+import type { LimitsOfOwner } from "./owners/owner-limits.ts";
 import type { Inspector } from "./system/actor-system.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
@@ -57,6 +58,11 @@ export interface RuntimeOptions {
    */
   readonly prompts?: boolean;
   readonly limits?: Partial<Limits>;
+  /**
+   * What each owner may use. A request above a limit of its owner is refused; other owners do not notice it. Default: no
+   * limits.
+   */
+  readonly owners?: LimitsOfOwner;
 }
 
 /** A telemetry that does nothing. */

@@ -13,6 +13,7 @@ import type { GroupCommit } from "./journal/group-commit.ts";
 import type { TextWindow } from "./journal/text-window.ts";
 import type { Limits } from "./limits.ts";
 import type { ActorSystem } from "./system/actor-system.ts";
+import type { OwnerAccounts } from "./owners/accounts.ts";
 import type { Mail } from "./replay/mail-port.ts";
 
 /** The shared objects of all runs of a runtime, created once. */
@@ -38,6 +39,8 @@ export interface RunContext {
   readonly gate: StartGate;
   /** The parts of the process that decide whether it gets requests. */
   readonly readiness: Readiness;
+  /** The accounts of owners; absent if they have no limits. */
+  readonly owners?: OwnerAccounts;
   /** All actors in memory. */
   readonly system: ActorSystem;
   /** Whether the log has what completions are asked. */

@@ -24,6 +24,7 @@ import { KeyedRuns } from "./commands/keyed-runs.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
+import { OwnerAccounts } from "./owners/accounts.ts";
 import { createReadiness } from "./readiness.ts";
 import { ANONYMOUS, checkPrincipal, ownerOf } from "../ports/principal.ts";
 import type { Principal } from "../ports/principal.ts";
@@ -97,6 +98,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     files: new RunArtifacts({ artifacts, log, environment, telemetry }),
     groupCommit: new GroupCommit(environment),
     textWindow,
+    ...(options.owners && {
+      owners: new OwnerAccounts({ limitsOf: options.owners, environment, telemetry, log, artifacts }),
+    }),
     queues: new SlotQueues(environment),
     breakers: new Breakers(environment),
     system,
@@ -423,10 +427,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async createRun(agent, createOptions) {
         agents.get(agent);
         await open();
+        await context.owners?.admitRequest(scope.owner);
         return runs.create(agent, createOptions, scope);
       },
       async fork(runId, point) {
         await open();
+        await context.owners?.admitRequest(scope.owner);
         return runs.fork(runId, point, scope);
       },
       audit: {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Adapter } from "../../http/adapter.ts";
 import type { Authenticate } from "../../ports/principal.ts";
+import type { LimitsOfOwner } from "../../runtime/owners/owner-limits.ts";
 import type { WebhookOptions } from "../../webhooks/create-webhooks.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toThrownText } from "../thrown-text.ts";
@@ -11,6 +12,8 @@ import { toThrownText } from "../thrown-text.ts";
 export interface ServerConfig {
   /** Who may use the server, besides those with TROUPE_TOKEN or an API key. */
   readonly authenticate?: Authenticate;
+  /** What each owner may use. */
+  readonly owners?: LimitsOfOwner;
   /** The receivers outside to which events are sent. */
   readonly webhooks: readonly WebhookOptions[];
   /** What is served besides the wires of the command line, for example what foreign senders send. */
@@ -30,13 +33,16 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   } catch (thrown) {
     throw new Exit(EXIT.refused, `${file} does not load`, toThrownText(thrown));
   }
-  const { authenticate, webhooks = [], adapters = [], ...rest } = exported;
+  const { authenticate, owners, webhooks = [], adapters = [], ...rest } = exported;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new Exit(EXIT.refused, `${file} exports ${unknown}, which a server does not know`, KNOWN);
   }
   if (authenticate !== undefined && typeof authenticate !== "function") {
     throw new Exit(EXIT.refused, `${file} exports an authenticate that is no function`, KNOWN);
+  }
+  if (owners !== undefined && typeof owners !== "function") {
+    throw new Exit(EXIT.refused, `${file} exports owners that are no function`, KNOWN);
   }
   if (!Array.isArray(webhooks) || !Array.isArray(adapters)) {
     throw new Exit(EXIT.refused, `${file} exports webhooks or adapters that are no list`, KNOWN);
@@ -45,8 +51,9 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     webhooks: webhooks as readonly WebhookOptions[],
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
+    ...(owners !== undefined && { owners: owners as LimitsOfOwner }),
   };
 }
 
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), owners, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';

@@ -34,6 +34,7 @@ import type {
   RunState,
   UnreadMessage,
 } from "../replay/run-state.ts";
+import type { OwnerAccounts } from "../owners/accounts.ts";
 import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
 import { RunActor, TRANSITIONS } from "../system/run-actor.ts";
@@ -101,9 +102,13 @@ export class RunLedger implements RunStateOwner {
   #covered: number;
   #key: string | undefined;
   #isLeaving = false;
+  readonly #owners: OwnerAccounts | undefined;
+  /** Whether the started turn only waits, and how many open turns count for the owner. */
+  #isResting = false;
+  #counted = 0;
 
   constructor(
-    { environment, system }: RunContext,
+    { environment, system, owners }: RunContext,
     recorder: Recorder,
     state: RunState,
     { cursor, run, snapshot }: Claim,
@@ -119,6 +124,7 @@ export class RunLedger implements RunStateOwner {
     this.#key = run?.alias;
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
+    this.#owners = owners;
     this.actor = new RunActor(system, runId, this);
   }
 
@@ -148,6 +154,25 @@ export class RunLedger implements RunStateOwner {
   enter(event: LifecycleEvent): void {
     this.#lifecycle = TRANSITIONS[this.#lifecycle][event] ?? this.#lifecycle;
     this.actor.entered(event);
+    this.#count();
+  }
+
+  /** Whether the started turn only waits for something from outside. */
+  rest(isResting: boolean): void {
+    if (this.#isResting === isResting) return;
+    this.#isResting = isResting;
+    this.#count();
+  }
+
+  /** Counts the turns that work, or wait for their start, for the owner of the run. */
+  #count(): void {
+    if (this.#owners === undefined) return;
+    const { open } = this.#state;
+    const resting = this.#started !== undefined && this.#isResting ? 1 : 0;
+    const working = this.#lifecycle === "closed" ? 0 : open.length - resting;
+    if (working === this.#counted) return;
+    this.#owners.of(this.owner).openTurns(working - this.#counted);
+    this.#counted = working;
   }
 
   /** Milliseconds since 1970. */
@@ -683,6 +708,7 @@ export class RunLedger implements RunStateOwner {
   #evolve(change: RunStateChange): void {
     this.#state = evolve(this.#state, change);
     this.#started = startedOf(this.#state);
+    this.#count();
   }
 }
 

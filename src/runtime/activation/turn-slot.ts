@@ -119,6 +119,7 @@ export class TurnSlot implements TurnListener {
       asks: passivated?.entry.parkedOn,
     });
     if (passivated === undefined) return;
+    ledger.rest(true);
     ledger.enter("start");
     if (this.held) ledger.enter("hold");
     else if (passivated.waiting) ledger.enter("wait");
@@ -427,6 +428,7 @@ export class TurnSlot implements TurnListener {
   /** Updates the request index after a change of what the turn waits for. */
   changed(turn: ActiveTurn): void {
     this.#entry.follow(turn);
+    this.#ledger.rest(turn.quiescence.suspended);
     if (turn.quiescence.suspended) this.#listener.rested();
     // A handler that ran again for a refused answer is parked as before: no commit follows that reports the run.
     if (this.canPassivate) this.#ledger.recorder.checkFlushed();
@@ -580,6 +582,7 @@ export class TurnSlot implements TurnListener {
       return undefined;
     }
     const inbox = this.#inbox;
+    this.#ledger.rest(false);
     this.#turn = openTurn(context, this.#ledger, { agent, speaker, journal, inbox, listener: this });
     this.#passivated = undefined;
     return this.#turn;

@@ -94,12 +94,14 @@ export class Commands {
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(this.#context, agent, request);
+      await this.#admit(request);
       return this.#accept(agent.name, request, `req_${environment.newId()}` as RequestId);
     }
     const same = { agent: agent.name, request, owner: await this.#ownerOfIds(request) };
     const receipt = await this.#acceptance.once(requestId, same, async () => {
       await checkTurnRequest(this.#context, agent, request);
       await this.#checkRequestId(requestId, request.run_id);
+      await this.#admit(request);
       return this.#accept(agent.name, request, requestId);
     });
     // The request may have been accepted just before a crash.
@@ -126,6 +128,7 @@ export class Commands {
     try {
       const receipt = await this.#sendTurn(agent, request, requestId);
       if (receipt.runId !== null) await files.attach(attachments, receipt.runId);
+      this.#context.owners?.of(this.#scope.owner).attached(attachments);
       await release();
       return receipt;
     } catch (error) {
@@ -187,6 +190,12 @@ export class Commands {
     return run === undefined ? owner : ownerOf(run);
   }
 
+  /** Counts a new request, unless its owner has reached a limit. */
+  async #admit(request: Pick<TurnRequest, "run_id">): Promise<void> {
+    const { owners } = this.#context;
+    if (owners !== undefined) await owners.admitRequest(await this.#ownerOfIds(request));
+  }
+
   /** Sends something again while the mailbox of its actor is full, if the agent says that clients wait for room. */
   async #whenRoom<Answer>({ mailbox }: Agent, send: () => Promise<Answer>): Promise<Answer> {
     if (mailbox?.full !== "wait") return send();
@@ -228,6 +237,7 @@ export class Commands {
     const request = { ...given, body: given.body ?? null };
     if (request.request_id === undefined) {
       await checkMessage(this.#context, agent, request);
+      await this.#admit(request);
       return this.#sendAgentMessage(agent.name, request, `msg_${environment.newId()}` as RequestId);
     }
     const messageId = request.request_id;
@@ -235,6 +245,7 @@ export class Commands {
     return this.#acceptance.once(messageId, same, async () => {
       await checkMessage(this.#context, agent, request);
       await this.#checkRequestId(messageId, request.run_id);
+      await this.#admit(request);
       return this.#sendAgentMessage(agent.name, request, messageId);
     });
   }

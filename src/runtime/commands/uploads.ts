@@ -7,6 +7,7 @@ import type { Scope } from "../access/scope.ts";
 import type { ArtifactFigures, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { Upload } from "../api.ts";
+import type { Account } from "../owners/account.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import { sendMessage } from "../run/messages.ts";
 import { readRenewed, renewedError } from "../run/renewal.ts";
@@ -43,14 +44,18 @@ export class Uploads {
     { runId, ...file }: Upload,
     scope: Scope,
   ): Promise<{ readonly artifactId: ArtifactId; readonly url: string }> {
-    const { environment, files, log, router } = this.#context;
+    const { environment, files, log, owners, router } = this.#context;
+    const account = await owners?.ready(scope.owner);
+    if (account) await owners?.checkStored(account);
     const id = environment.newId();
     const artifactId = runId === undefined ? await toOwnFileId(id, scope.owner) : id;
     const url = artifactUrl(artifactId);
     const artifact = { artifactId, createdAt: environment.now(), ...file };
     try {
       if (runId === undefined) {
-        await this.#unattached.admit(file.body, (body) => files.store.put({ ...artifact, body }));
+        await this.#ofOwner(account, artifactId, file.body, (own) =>
+          this.#unattached.admit(own, (body) => files.store.put({ ...artifact, body })),
+        );
       } else {
         const run = await this.#queries.run(runId, scope);
         const renewed = await readRenewed(log, run);
@@ -68,6 +73,35 @@ export class Uploads {
       this.#came();
     }
     return { artifactId, url };
+  }
+
+  /** Stores a file whose bytes count for its owner. */
+  async #ofOwner(
+    account: Account | undefined,
+    artifactId: ArtifactId,
+    body: Upload["body"],
+    store: (body: Upload["body"]) => Promise<unknown>,
+  ): Promise<void> {
+    if (account === undefined) {
+      await store(body);
+      return;
+    }
+    const { environment } = this.#context;
+    let bytes = 0;
+    let stored: { readonly artifactId: ArtifactId; readonly at: number } | undefined;
+    async function* counted(): AsyncGenerator<Uint8Array, void> {
+      for await (const chunk of body) {
+        bytes += chunk.byteLength;
+        account?.arrives(chunk.byteLength, environment.now());
+        yield chunk;
+      }
+    }
+    try {
+      await store(counted());
+      stored = { artifactId, at: environment.now() };
+    } finally {
+      account.arrived(bytes, stored);
+    }
   }
 
   stop(): void {

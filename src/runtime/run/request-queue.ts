@@ -1,4 +1,5 @@
 import { AgentError, toAgentError } from "../../errors.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
@@ -92,6 +93,19 @@ export class RequestQueue {
    * the turn of any other request starts at once, or when the turns before it have ended.
    */
   accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
+    const limits = this.#limitsOf(accepted);
+    return limits === undefined ? this.#accept(accepted) : limits.then(() => this.#accept(accepted));
+  }
+
+  /** Has the limits of the owner at hand for a request of a client; `undefined` if they are, or if there are none. */
+  #limitsOf({ sender, owner }: AcceptedRequest): Promise<unknown> | undefined {
+    const { owners } = this.#context;
+    if (owners === undefined || sender !== undefined) return undefined;
+    const name = ownerOf({ owner });
+    return owners.isFresh(owners.of(name)) ? undefined : owners.ready(name);
+  }
+
+  #accept(accepted: AcceptedRequest): RunReceipt | Promise<RunReceipt> {
     const agent = this.#context.agents.find(accepted.agent);
     if (agent !== undefined && isLoggedRead(agent, accepted.request)) return this.#acceptRead(accepted);
     const byKey = isByKey(accepted);
@@ -528,6 +542,9 @@ export class RequestQueue {
     const { on_busy: onBusy } = accepted.request;
     const { runId, phase } = this.#ledger;
     this.#ledger.checkNotStopped();
+    const { owners } = this.#context;
+    // What actors ask each other for belongs to a turn that was admitted.
+    if (accepted.sender === undefined) owners?.of(ownerOf(accepted)).checkOpenTurns();
     // An actor that goes on by itself has no moment in which it could be renewed.
     if (!this.#isOwn(accepted)) this.#checkLength();
     this.#outbox.checkRoom();
