@@ -1,4 +1,5 @@
 import type { QueueOptions } from "../../ports/model.ts";
+import { ownerOf } from "../../ports/principal.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -221,7 +222,8 @@ async function takeSlot(
   queue: SlotQueue,
   wasQueued: boolean,
 ): Promise<"begun" | "full" | "ended"> {
-  const { recorder, runId, context } = turn;
+  const { recorder, runId, accepted, context } = turn;
+  const owner = ownerOf(accepted);
   const { callId: call_id } = open;
   if (queue.take()) {
     hold(open, queue);
@@ -232,7 +234,7 @@ async function takeSlot(
   if (holdsSlot(open.parent) || queue.size >= context.limits.queuedCalls) return "full";
   if (!wasQueued) recorder.record({ type: "Queued", call_id });
   const isGiven = await new Promise<boolean>((resolve) => {
-    const leave = queue.wait(runId, () => {
+    const leave = queue.wait({ owner, runId }, () => {
       hold(open, queue);
       resolve(true);
     });

@@ -5,16 +5,23 @@ import type { RunId } from "../../protocol/ids.ts";
 /** Gives a waiting call its slot. */
 type Grant = () => void;
 
+/** Whose call waits for a slot. */
+export interface SlotUser {
+  readonly owner: string;
+  readonly runId: RunId;
+}
+
 /**
  * The queue of one tool or model in a process: at most `concurrency` calls have a slot at once, and each takes a token of
- * the rate when it starts. The runs with waiting calls get slots in turn.
+ * the rate when it starts. The owners with waiting calls get slots in turn, and so do the runs of each of them: who has many
+ * runs does not hold back the others.
  */
 export class SlotQueue {
   readonly #environment: Environment;
   readonly #concurrency: number;
   readonly #bucket: TokenBucket | undefined;
-  /** The waiting calls of each run, oldest first; the run that is next is the first. */
-  readonly #waiting = new Map<RunId, Set<Grant>>();
+  /** The waiting calls of each owner by run, oldest first; the owner that is next is the first, and so is its run. */
+  readonly #waiting = new Map<string, Map<RunId, Set<Grant>>>();
   #size = 0;
   #taken = 0;
   /** Waits for the next token while a slot is free. */
@@ -44,13 +51,15 @@ export class SlotQueue {
   }
 
   /** Waits for a slot. Returns a function that leaves the queue; it does nothing once the slot is given. */
-  wait(runId: RunId, grant: Grant): () => void {
-    const ofRun = this.#waiting.get(runId) ?? new Set();
-    this.#waiting.set(runId, ofRun.add(grant));
+  wait(of: SlotUser, grant: Grant): () => void {
+    const { owner, runId } = of;
+    const runs = this.#waiting.get(owner) ?? new Map<RunId, Set<Grant>>();
+    const ofRun = runs.get(runId) ?? new Set();
+    this.#waiting.set(owner, runs.set(runId, ofRun.add(grant)));
     this.#size += 1;
     this.#serve();
     return () => {
-      if (this.#remove(runId, grant)) this.#serve();
+      if (this.#remove(of, grant)) this.#serve();
     };
   }
 
@@ -76,22 +85,28 @@ export class SlotQueue {
     while (this.#isReady) {
       const [next] = this.#waiting;
       if (next === undefined) break;
-      const [runId, ofRun] = next;
+      const [owner, runs] = next;
+      const [first] = runs;
+      if (first === undefined) break;
+      const [runId, ofRun] = first;
       const [grant] = ofRun;
       if (grant === undefined) break;
-      this.#remove(runId, grant);
-      // The other runs come first, then this one again.
-      if (this.#waiting.delete(runId)) this.#waiting.set(runId, ofRun);
+      this.#remove({ owner, runId }, grant);
+      // The others come first, then this one again.
+      if (runs.delete(runId)) runs.set(runId, ofRun);
+      if (this.#waiting.delete(owner)) this.#waiting.set(owner, runs);
       this.#start();
       grant();
     }
     this.#watch();
   }
 
-  #remove(runId: RunId, grant: Grant): boolean {
-    const ofRun = this.#waiting.get(runId);
+  #remove({ owner, runId }: SlotUser, grant: Grant): boolean {
+    const runs = this.#waiting.get(owner);
+    const ofRun = runs?.get(runId);
     if (ofRun?.delete(grant) !== true) return false;
-    if (ofRun.size === 0) this.#waiting.delete(runId);
+    if (ofRun.size === 0) runs?.delete(runId);
+    if (runs?.size === 0) this.#waiting.delete(owner);
     this.#size -= 1;
     return true;
   }
