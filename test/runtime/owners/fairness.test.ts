@@ -50,6 +50,14 @@ test("slots of a tool go to owners in turn, and to the runs of each in turn: who
     end();
     await environment.idle();
   }
-  expect(served.slice(0, 7)).toEqual(["many-0 1", "many-0 2", "few 1", "one 1", "many-1 1", "few 2", "one 2"]);
+  expect(served.slice(0, 7)).toEqual([
+    "many-0 1",
+    "many-0 2",
+    "few 1",
+    "one 1",
+    "many-1 1",
+    "few 2",
+    "one 2",
+  ]);
   expect(served.slice(7, 10)).toEqual(["many-2 1", "many-3 1", "many-4 1"]);
 });
