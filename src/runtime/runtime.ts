@@ -270,6 +270,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const name = JSON.stringify(principal);
     const known = principals.get(name);
     if (known) return known;
+    audit.start();
     const made = withinRights(toScope(principal), principal);
     principals.set(name, made);
     return made;

@@ -190,7 +190,6 @@ export class TestHost {
       secrets: this.secrets,
       environment: this.#environmentOf(this.#life),
       telemetry: this.#telemetry(),
-      retainAuditMs: Infinity,
       ...(limits && { limits }),
       ...(textWindowMs !== undefined && { textWindowMs }),
     });

@@ -47,9 +47,15 @@ export class AuditKeeper {
 
   constructor(options: AuditKeeperOptions) {
     this.#options = options;
-    // A trail that is kept for ever has no timer, so that an environment without other work is at rest.
-    if (options.retainMs !== Infinity)
-      this.#stopPruning = options.environment.timer(PRUNE_MS, () => this.#prune());
+  }
+
+  /**
+   * Removes what is too old, from now on. Called when the first principal is known: before, there is nothing to note, and a runtime
+   * without work has no timer.
+   */
+  start(): void {
+    const { environment, retainMs } = this.#options;
+    if (retainMs !== Infinity) this.#stopPruning ??= environment.timer(PRUNE_MS, () => this.#prune());
   }
 
   async list(query: AuditQuery): Promise<AuditPage> {
@@ -89,6 +95,7 @@ export class AuditKeeper {
   /** Stores what is gathered, and stops. Never rejects. */
   async stop(): Promise<void> {
     this.#stopPruning?.();
+    this.#stopPruning = () => {};
     this.#stopTimer?.();
     await this.#flush();
   }

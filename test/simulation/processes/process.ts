@@ -65,7 +65,6 @@ export class Process implements Doer {
       limits,
       textWindowMs,
       ...retention,
-      retainAuditMs: Infinity,
       log,
       artifacts: this.#artifacts(),
       secrets: this.#secrets(),

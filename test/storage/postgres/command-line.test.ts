@@ -133,7 +133,9 @@ test(
 
     const migrate = startCommand(["migrate", "--log", owner], { cwd });
     expect(await migrate.exited).toBe(0);
-    expect(migrate.output()).toContain("The database has schema 5 now; it had no tables of a log.");
+    expect(migrate.output()).toContain(
+      `The database has schema ${SCHEMA_VERSION} now; it had no tables of a log.`,
+    );
     await isRefused(/permission denied for schema troupe\n/);
     await ask(
       owner,
