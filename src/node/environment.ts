@@ -7,7 +7,7 @@ export function nodeEnvironment(): Environment {
   return {
     now: () => Date.now(),
     monotonic: () => performance.now(),
-    timer: (ms, fire) => startTimer(ms, fire),
+    timer: startTimer,
     alarm: (atMs, fire) => alarms.start(atMs, fire),
     macrotask: (run) => void setImmediate(run),
     newId,
@@ -34,7 +34,11 @@ const turns = new AsyncLocalStorage<TurnAddress>();
 /** The maximum delay of a Node timer; a longer one fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-function startTimer(ms: number, fire: () => void): () => void {
+function startTimer(
+  ms: number,
+  fire: () => void,
+  { background = false }: { readonly background?: boolean } = {},
+): () => void {
   const end = performance.now() + ms;
   let timeout = next();
   return () => clearTimeout(timeout);
@@ -42,7 +46,8 @@ function startTimer(ms: number, fire: () => void): () => void {
   function next(): NodeJS.Timeout {
     // Node prints a warning for a negative delay.
     const left = Math.max(Math.ceil(end - performance.now()), 0);
-    return setTimeout(ring, Math.min(left, LONGEST_MS));
+    const timer = setTimeout(ring, Math.min(left, LONGEST_MS));
+    return background ? timer.unref() : timer;
   }
 
   // Node counts from the start of the tick, so its timer may ring before the time.

@@ -9,10 +9,10 @@ export interface Environment {
   monotonic(): number;
 
   /**
-   * Calls `fire` once after `ms` milliseconds, which may exceed a 32-bit timer. Returns a function that stops
-   * it.
+   * Calls `fire` once after `ms` milliseconds, which may exceed a 32-bit timer. Returns a function that stops it. A timer in
+   * the background is for housekeeping: the process may end before it fires.
    */
-  timer(ms: number, fire: () => void): () => void;
+  timer(ms: number, fire: () => void, options?: { readonly background?: boolean }): () => void;
 
   /**
    * Calls `fire` once at a time in milliseconds since 1970, by the clock of `now`. When the clock jumps forward over that

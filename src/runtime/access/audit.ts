@@ -49,13 +49,9 @@ export class AuditKeeper {
     this.#options = options;
   }
 
-  /**
-   * Removes what is too old, from now on. Called when the first principal is known: before, there is nothing to note, and a runtime
-   * without work has no timer.
-   */
+  /** Removes what is too old, from now on. Called when the first principal is known: before, there is nothing to note. */
   start(): void {
-    const { environment, retainMs } = this.#options;
-    if (retainMs !== Infinity) this.#stopPruning ??= environment.timer(PRUNE_MS, () => this.#prune());
+    if (this.#options.retainMs !== Infinity) this.#stopPruning ??= this.#startPruning();
   }
 
   async list(query: AuditQuery): Promise<AuditPage> {
@@ -95,6 +91,7 @@ export class AuditKeeper {
   /** Stores what is gathered, and stops. Never rejects. */
   async stop(): Promise<void> {
     this.#stopPruning?.();
+    // A principal that comes later starts no timer.
     this.#stopPruning = () => {};
     this.#stopTimer?.();
     await this.#flush();
@@ -120,9 +117,13 @@ export class AuditKeeper {
     return this.#flushing;
   }
 
+  #startPruning(): () => void {
+    return this.#options.environment.timer(PRUNE_MS, () => this.#prune(), { background: true });
+  }
+
   #prune(): void {
     const { log, environment, router, telemetry, retainMs } = this.#options;
-    this.#stopPruning = environment.timer(PRUNE_MS, () => this.#prune());
+    this.#stopPruning = this.#startPruning();
     if (!router.leads("audit")) return;
     log.audit
       .remove({ before: environment.now() - retainMs })

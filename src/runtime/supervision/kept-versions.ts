@@ -22,7 +22,7 @@ export function startPruning(context: HostContext): () => void {
     (router.leads("versions") ? prune(context, versions) : Promise.resolve())
       .catch((error: unknown) => telemetry.fault("kept versions could not be removed", error))
       .finally(() => {
-        if (!stopped) stopTimer = environment.timer(LOOK_MS, look);
+        if (!stopped) stopTimer = environment.timer(LOOK_MS, look, { background: true });
       });
   };
   look();

@@ -44,15 +44,19 @@ export function startRetention(options: RetentionOptions): () => void {
   const mostMs = retainBytes === Infinity ? LOOKS_MS.most : WEIGH_MS;
   const pauseMs = Math.min(Math.max(shortestMs / 10, LOOKS_MS.least), mostMs);
   let stopped = false;
-  let stopTimer = environment.timer(pauseMs, look);
+  let stopTimer = start();
   /** The place in the list of runs before which there are only actors without a history. */
   let keptUpTo: string | undefined;
+
+  function start(): () => void {
+    return environment.timer(pauseMs, look, { background: true });
+  }
 
   function look(): void {
     removeAll()
       .catch((error: unknown) => telemetry.fault("old runs could not be removed", error))
       .finally(() => {
-        if (!stopped) stopTimer = environment.timer(pauseMs, look);
+        if (!stopped) stopTimer = start();
       });
   }
 
