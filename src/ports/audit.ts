@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   "sign_in",
   "sign_out",
   "refuse",
+  "resume",
 ] as const;
 
 /** What a principal did. */

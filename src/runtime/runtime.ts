@@ -264,7 +264,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   /** The runtime of a principal. The newest ones are kept, because each request to a server asks for one. */
   function as(given: Principal): Runtime {
-    // Without a check nobody is known who could be named.
+    // A server without authentication does not know who makes a request, so nothing is noted about it.
     if (given === ANONYMOUS) return (anonymous ??= withinRights({ ...toScope(given), by: undefined }, given));
     const principal = checkPrincipal(given);
     const name = JSON.stringify(principal);
@@ -487,7 +487,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async resume(runId) {
         await open();
         await queries.run(runId, scope);
-        await sendMessage(router, runId, { kind: "unstop", ...(scope.by && { by: scope.by }) });
+        await sendMessage(router, runId, { kind: "unstop", ...by });
       },
       async countHeld() {
         rights.operate("count the held turns of all owners");

@@ -458,6 +458,7 @@ const AUDITED: { readonly [type in EventBody["type"]]?: AuditAction } = {
   MessageReceived: "message",
   RunCreated: "create",
   RequestCompleted: "end",
+  ActorResumed: "resume",
 };
 
 interface Audited {

@@ -2137,7 +2137,7 @@ export interface operations {
             query?: {
                 owner?: string;
                 by?: string;
-                action?: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse";
+                action?: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse" | "resume";
                 run_id?: string;
                 from?: string;
                 before?: string;
@@ -2164,7 +2164,7 @@ export interface operations {
                             name?: string;
                         };
                         /** @enum {string} */
-                        action: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse";
+                        action: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse" | "resume";
                         agent?: string;
                         run_id?: string;
                         request_id?: string;

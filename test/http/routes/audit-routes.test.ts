@@ -79,7 +79,7 @@ test("a refused request is in the trail without its body, and the same ones toge
   expect(JSON.stringify(refused)).not.toContain("canary");
 });
 
-test("a server that asks nobody who they are notes nobody", async () => {
+test("a server without authentication has an empty trail", async () => {
   await using server = await startApp();
   await post(server.app, "/echo/process?wait=completed", { type: "ChatRequest", input: "hi" });
   expect((await server.runtime.audit.list({ limit: 10 })).entries).toEqual([]);

@@ -35,7 +35,9 @@ const boss = defineAgent({
 
 test("a stopped actor is listed as such, refuses requests with a hint, and is resumed by a POST", async () => {
   const runtime = createRuntime({ agents: [worker, boss], log: memoryLog() });
-  const app = createApp(runtime);
+  const app = createApp(runtime, {
+    authenticate: () => ({ id: "ops", owner: "default", roles: ["operator"] }),
+  });
   const ask = (agent: string, operation: string): Promise<Response> =>
     post(app, `/${agent}/process?wait=completed`, {
       type: "OperationRequest",
@@ -60,6 +62,8 @@ test("a stopped actor is listed as such, refuses requests with a hint, and is re
   });
   expect((await post(app, `/runs/${run}/resume`, {})).status).toBe(204);
   expect((await post(app, `/runs/${run}/resume`, {})).status).toBe(409);
+  const trail = (await (await app.request("/audit?action=resume")).json()) as unknown[];
+  expect(trail).toEqual([expect.objectContaining({ by: { id: "ops" }, run_id: run })]);
   isBroken = false;
   expect(await bodyOf(await ask("worker", "work"))).toMatchObject({ output: "done" });
   await runtime.close();
