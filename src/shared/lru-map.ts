@@ -1,30 +1,17 @@
 /** A map with a limit: a new key removes the one that was set least recently. */
-export class LruMap<Key, Value> {
+export class LruMap<Key, Value> extends Map<Key, Value> {
   readonly #limit: number;
-  /** A Map keeps the order of insertion, so the first key is the oldest. */
-  readonly #entries = new Map<Key, Value>();
 
   constructor(limit: number) {
+    super();
     this.#limit = limit;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get(key: Key): Value | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: Key, value: Value): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#limit) this.#entries.delete(oldest as Key);
-  }
-
-  /** Returns whether the key was there. */
-  delete(key: Key): boolean {
-    return this.#entries.delete(key);
+  override set(key: Key, value: Value): this {
+    // A Map keeps the order of insertion, so the first key is the oldest.
+    this.delete(key);
+    const [oldest] = this.keys();
+    if (this.size >= this.#limit) this.delete(oldest as Key);
+    return super.set(key, value);
   }
 }

@@ -51,10 +51,13 @@ const TEXT_LIMIT = 500;
 const LONGEST_S = 3_600;
 
 function codeOf(status: number, code: unknown): ErrorCode {
-  // Some refusals share the status 409; for all others it says enough.
-  if (code === "run_full" || code === "too_deep" || code === "not_accepted" || code === "stopped")
-    return code;
-  return BY_STATUS[status] ?? (status >= 500 ? "unavailable" : "invalid_request");
+  // These share the status 403 or 409 with others; for all other refusals the status says enough.
+  const said = ["run_full", "too_deep", "not_accepted", "stopped", "not_an_approver"].includes(
+    code as string,
+  );
+  return (
+    (said ? (code as ErrorCode) : BY_STATUS[status]) ?? (status >= 500 ? "unavailable" : "invalid_request")
+  );
 }
 
 function secondsOf(headers: Headers): number | undefined {
