@@ -87,7 +87,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       hops: 4,
       rows: 6.1,
       statements: 0,
-      writtenBytes: 140_000,
+      writtenBytes: 124_000,
       allocatedBytes: 310_000,
     },
     postgres: {
