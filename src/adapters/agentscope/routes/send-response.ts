@@ -2,9 +2,9 @@ import type { Context } from "hono";
 import { nodeOf } from "../../../http/messages/app-env.ts";
 import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { reply } from "../../../http/messages/reply.ts";
-import { EndableFeed } from "../../../http/sse/endable-feed.ts";
 import { replyWithStream } from "../../../http/sse/reply-with-stream.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
+import type { Feed, FeedReader, PageSink } from "../../../runtime/feeds.ts";
 import { encodeObject, pickDialect } from "../dialect/dialect.ts";
 import type { Dialect } from "../dialect/dialect.ts";
 import { Projection } from "../response/projection.ts";
@@ -89,6 +89,34 @@ function leave({ host, agent, options }: AgentScopeService, requestId: RequestId
 /** The dialect of an answer. */
 export function dialectOf(c: Context<AppEnv>, own: Dialect = "python"): Dialect {
   return pickDialect(c.req.query("dialect"), c.req.header("accept"), own);
+}
+
+/** A feed that ends before its events do. */
+class EndableFeed implements Feed {
+  readonly #feed: Feed;
+  #reader: FeedReader | undefined;
+
+  constructor(feed: Feed) {
+    this.#feed = feed;
+  }
+
+  get finished(): boolean {
+    return this.#feed.finished;
+  }
+
+  get pages(): Feed["pages"] {
+    return this.#feed.pages;
+  }
+
+  read(sink: PageSink): FeedReader {
+    this.#reader = this.#feed.read(sink);
+    return this.#reader;
+  }
+
+  /** Ends the feed after the page that is being sent. */
+  end(): void {
+    queueMicrotask(() => this.#reader?.stop());
+  }
 }
 
 /** The settings of one stream. */
