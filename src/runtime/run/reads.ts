@@ -20,7 +20,7 @@ const WAITING = 1_000;
 /** How often the use of an actor is written in the time after which it is removed. */
 const NOTED_IN = 10;
 
-/** The operations that read a run: they run at once, beside its turns and whatever those wait for. */
+/** The operations that read a run: they run at once, beside its turns, also while a turn waits for something. */
 export class Reads {
   readonly #context: RunContext;
   readonly #ledger: RunLedger;

@@ -212,7 +212,7 @@ export class Erasures {
   }
 }
 
-/** Who erases; nobody that has a name for the program that made the runtime. */
+/** Who erases. The program that made the runtime has no name. */
 interface Eraser {
   readonly owner: string;
   readonly by?: By | undefined;

@@ -11,7 +11,7 @@ export interface Supervision {
   /** Does again what has failed, with the memory that the other had before it. Default: no restart. */
   readonly restart?: RestartOptions;
   /**
-   * What follows the last failure. `escalate`: the own turn fails with the error, whatever its code does about it. `stop`: the
+   * What follows the last failure. `escalate`: the own turn fails with the error, also if its code catches it. `stop`: the
    * actor refuses further requests with `stopped` until it is resumed; a called agent, which is no actor of its own, has ended
    * anyway.
    */
