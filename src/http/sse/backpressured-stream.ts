@@ -71,6 +71,12 @@ export class BackpressuredStream implements PageSink {
       this.#ending = text;
       return true;
     }
+    if (this.#format.hasEnded === true) {
+      this.#ending = text;
+      // A first page can come before its reader is known.
+      queueMicrotask(() => this.#reader?.stop());
+      return false;
+    }
     if (text === "" || this.#write(text)) return true;
     this.#isBehind = true;
     void this.#writer.drained().then(this.#resume);

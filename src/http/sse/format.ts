@@ -18,6 +18,8 @@ export interface StreamFormat {
    * server stops, the stream has reached its maximum life, or reading has failed.
    */
   end(leaving: boolean): string;
+  /** Whether its last text was given, although events may follow: the stream ends then. Default false. */
+  readonly hasEnded?: boolean;
   /** Whether the stream has no maximum life, for readers that cannot come back. Default false. */
   readonly endless?: boolean;
 }

@@ -1,24 +1,12 @@
 import { isObject } from "../../../protocol/json.ts";
 import type { JsonObject } from "../../../protocol/json.ts";
+import type { GivenAnswer } from "../../../view/wait-answers.ts";
 import type { InputMessage } from "./body.ts";
 import { newMessages, readUserInput } from "./user-input.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 
-/** What the messages of a request say to a question of an agent. */
-export type InputAnswer =
-  /** Yes or no. Without `waitId` it names no question that can exist. */
-  | {
-      readonly type: "approval";
-      readonly waitId: number | undefined;
-      readonly approve: boolean;
-      readonly reason?: string;
-    }
-  /** Values by their keys. */
-  | { readonly type: "values"; readonly waitId?: number; readonly values: JsonObject }
-  | { readonly type: "text"; readonly text: string };
-
 /** Reads the newest answer of a request: an approval, else values, else a text. */
-export function readAnswer(input: readonly InputMessage[]): InputAnswer {
+export function readAnswer(input: readonly InputMessage[]): GivenAnswer {
   const messages = newMessages(input);
   const approval = messages.findLast(({ type }) => type === "mcp_approval_response");
   if (approval !== undefined) return toApproval(approval);
@@ -26,7 +14,7 @@ export function readAnswer(input: readonly InputMessage[]): InputAnswer {
   return values ?? { type: "text", text: readUserInput(input).text };
 }
 
-function toApproval({ content }: InputMessage): InputAnswer {
+function toApproval({ content }: InputMessage): GivenAnswer {
   const { approval_request_id: id, approve, reason = null } = dataOf(content) ?? {};
   if (typeof approve !== "boolean") throw wrongField("approve", "must be true or false");
   if (typeof id !== "string" && typeof id !== "number")
@@ -36,7 +24,7 @@ function toApproval({ content }: InputMessage): InputAnswer {
 }
 
 /** The values of a message: in its metadata, or as a data content. */
-function valuesOf({ content, metadata = {}, role }: InputMessage): readonly InputAnswer[] {
+function valuesOf({ content, metadata = {}, role }: InputMessage): readonly GivenAnswer[] {
   const about = isObject(metadata["wait_for_input"]) ? metadata["wait_for_input"] : metadata;
   const waitId = toWaitId(about["wait_id"]);
   const keys = about["request_keys"];

@@ -5,7 +5,7 @@ import type { ProcessRequest } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { answerQuestion } from "./answer-question.ts";
 import type { AgentScopeOptions } from "./options.ts";
-import { readRunActivity } from "./run-activity.ts";
+import { readRunActivity } from "../../../view/run-activity.ts";
 import { findSession } from "./sessions.ts";
 import { findRequest, startResponse } from "./start-turn.ts";
 

@@ -10,7 +10,7 @@ import type { SessionName } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { acceptRequest } from "./accept-request.ts";
 import type { AgentScopeService } from "./accept-request.ts";
-import { readRunActivity } from "./run-activity.ts";
+import { readRunActivity } from "../../../view/run-activity.ts";
 import { sendResponse, streamResponse } from "./send-response.ts";
 import { findSession } from "./sessions.ts";
 

@@ -4,7 +4,6 @@ import type { AppEnv } from "../../../http/messages/app-env.ts";
 import { reply } from "../../../http/messages/reply.ts";
 import { replyWithStream } from "../../../http/sse/reply-with-stream.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
-import type { Feed, FeedReader, PageSink } from "../../../runtime/feeds.ts";
 import { encodeObject, pickDialect } from "../dialect/dialect.ts";
 import type { Dialect } from "../dialect/dialect.ts";
 import { Projection } from "../response/projection.ts";
@@ -41,14 +40,13 @@ export function streamResponse(
       const place = await find();
       const { requestId } = place;
       const projection = new Projection(place);
-      const feed = new EndableFeed(await followRequest(host.runtime, place, signal));
+      const feed = await followRequest(host.runtime, place, signal);
       const format = responseFormat({
         projection,
         requestId,
         dialect,
         prefix: host.mount.addressOf(c, ""),
         after,
-        ended: () => feed.end(),
         isGone() {
           if (!signal.aborted) return false;
           if (isOwner) leave(service, requestId);
@@ -91,34 +89,6 @@ export function dialectOf(c: Context<AppEnv>, own: Dialect = "python"): Dialect 
   return pickDialect(c.req.query("dialect"), c.req.header("accept"), own);
 }
 
-/** A feed that ends before its events do. */
-class EndableFeed implements Feed {
-  readonly #feed: Feed;
-  #reader: FeedReader | undefined;
-
-  constructor(feed: Feed) {
-    this.#feed = feed;
-  }
-
-  get finished(): boolean {
-    return this.#feed.finished;
-  }
-
-  get pages(): Feed["pages"] {
-    return this.#feed.pages;
-  }
-
-  read(sink: PageSink): FeedReader {
-    this.#reader = this.#feed.read(sink);
-    return this.#reader;
-  }
-
-  /** Ends the feed after the page that is being sent. */
-  end(): void {
-    queueMicrotask(() => this.#reader?.stop());
-  }
-}
-
 /** The settings of one stream. */
 interface FormatOptions {
   readonly projection: Projection;
@@ -128,8 +98,6 @@ interface FormatOptions {
   readonly prefix: string;
   /** The last sequence number that the reader has; -1 for none. */
   readonly after: number;
-  /** Called when the last object was sent, although the request may continue. */
-  ended(): void;
   /** Whether the reader has disconnected. */
   isGone(): boolean;
 }
@@ -140,7 +108,7 @@ interface FormatOptions {
  * protocol does not reconnect by itself, so the stream has no maximum life.
  */
 function responseFormat(options: FormatOptions): StreamFormat {
-  const { projection, requestId, dialect, prefix, after, ended, isGone } = options;
+  const { projection, requestId, dialect, prefix, after, isGone } = options;
 
   function toFrames(objects: readonly AgentScopeObject[]): string {
     let text = "";
@@ -154,10 +122,9 @@ function responseFormat(options: FormatOptions): StreamFormat {
   return {
     endless: true,
     opening: "",
-    event(text) {
-      const frames = toFrames(projection.take(withPrefix(text, prefix)));
-      if (projection.hasEnded) ended();
-      return frames;
+    event: (text) => toFrames(projection.take(withPrefix(text, prefix))),
+    get hasEnded() {
+      return projection.hasEnded;
     },
     heartbeat: () => ": heartbeat\n\n",
     end(leaving) {

@@ -7,7 +7,7 @@ import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { parseSessionName } from "../request/body.ts";
 import type { AgentScopeService } from "./accept-request.ts";
-import { readRunActivity } from "./run-activity.ts";
+import { readRunActivity } from "../../../view/run-activity.ts";
 import { findSession } from "./sessions.ts";
 
 /**

@@ -1,13 +1,13 @@
-import { requestIdOf } from "../../../protocol/events/encode.ts";
-import type { EventType } from "../../../protocol/events/event-body.ts";
-import type { Event } from "../../../protocol/events/events.ts";
-import type { RequestId, RunId } from "../../../protocol/ids.ts";
-import type { Runtime } from "../../../runtime/api.ts";
-import type { Address } from "../../../runtime/feeds.ts";
-import { RunFold } from "../../../view/fold.ts";
-import type { WaitView } from "../../../view/run-view.ts";
-import { segmentsOf } from "../../../view/segments.ts";
-import type { Segment } from "../../../view/segments.ts";
+import { requestIdOf } from "../protocol/events/encode.ts";
+import type { EventType } from "../protocol/events/event-body.ts";
+import type { Event } from "../protocol/events/events.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { Runtime } from "../runtime/api.ts";
+import type { Address } from "../runtime/feeds.ts";
+import { RunFold } from "./fold.ts";
+import type { WaitView } from "./run-view.ts";
+import { segmentsOf } from "./segments.ts";
+import type { Segment } from "./segments.ts";
 
 /** What a run is doing. */
 export interface RunActivity {
