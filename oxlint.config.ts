@@ -49,7 +49,7 @@ const LAYERS: readonly Layer[] = [
   { folder: "view", ours: RUNTIME, packages: [] },
   { folder: "storage", ours: RUNTIME, packages: ["eventemitter3"] },
   { folder: "cluster", ours: RUNTIME, packages: [] },
-  { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "prom-client", "zod"] },
+  { folder: "http", ours: RUNTIME, packages: ["hono", "hono/**", "@hono/node-server", "zod"] },
   {
     folder: "auth",
     ours: [...RUNTIME, "../storage/memory/**", "../http/**"],
@@ -146,7 +146,8 @@ const ROOMS: readonly Rooms[] = [
     folder: "http",
     rooms: {
       messages: [],
-      metrics: [],
+      vendor: [],
+      metrics: ["vendor"],
       guards: ["messages"],
       openapi: [],
       sse: ["messages"],
@@ -229,6 +230,7 @@ const ROOMS: readonly Rooms[] = [
 /** The files that may re-export: the entries of the package, and the libraries that the build bundles. */
 const ENTRIES = [
   "src/cli/vendor/*",
+  "src/http/vendor/*",
   "src/index.ts",
   "src/*/index.ts",
   "src/storage/*/index.ts",
@@ -346,6 +348,7 @@ export default defineConfig({
       files: ["src/cli/vendor/*"],
       rules: { "no-restricted-imports": only(["commander", "@clack/prompts"]) },
     },
+    { files: ["src/http/vendor/*"], rules: { "no-restricted-imports": only(["prom-client"]) } },
     // XState begins the names of what its actors and systems have for each other like that.
     { files: ["src/runtime/system/*"], rules: { "no-underscore-dangle": "off" } },
     // A supervision has a field `then`, which is a text.

@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { defineConfig } from "vite";
-
-const vendor = join(import.meta.dirname, "src/cli/vendor");
+import type { EnvironmentOptions } from "vite";
 
 /**
  * Builds what npm does not install with the package: the console with its libraries in dist/console, and the libraries
- * of the command line in dist/cli/vendor.
+ * of the command line and of the metrics in the folders vendor/ of theirs.
  */
 export default defineConfig({
   logLevel: "error",
@@ -26,20 +25,27 @@ export default defineConfig({
         license: { fileName: "licenses.md" },
       },
     },
-    cli: {
-      consumer: "server",
-      resolve: { noExternal: true },
-      build: {
-        target: "node22",
-        outDir: "../../dist/cli/vendor",
-        // tsc has written its declarations there.
-        emptyOutDir: false,
-        rolldownOptions: {
-          input: { clack: join(vendor, "clack.ts"), commander: join(vendor, "commander.ts") },
-          output: { entryFileNames: "[name].js" },
-        },
-        license: { fileName: "licenses.md" },
-      },
-    },
+    cli: bundle("cli/vendor", ["clack", "commander"]),
+    http: bundle("http/vendor", ["prom-client"]),
   },
 });
+
+/** Builds files of a folder, each together with the library that it exports. */
+function bundle(folder: string, names: readonly string[]): EnvironmentOptions {
+  const files = names.map((name) => [name, join(import.meta.dirname, "src", folder, `${name}.ts`)]);
+  return {
+    consumer: "server",
+    resolve: { noExternal: true },
+    build: {
+      target: "node22",
+      outDir: `../../dist/${folder}`,
+      // tsc has written its declarations there.
+      emptyOutDir: false,
+      rolldownOptions: {
+        input: Object.fromEntries(files) as Readonly<Record<string, string>>,
+        output: { entryFileNames: "[name].js" },
+      },
+      license: { fileName: "licenses.md" },
+    },
+  };
+}

@@ -1,6 +1,6 @@
 /** @module-tag long */
 import { readFileSync } from "node:fs";
-import { access, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { access, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { documents, readTypeScript } from "../docs/blocks.ts";
@@ -24,18 +24,6 @@ test("the command line of the package needs no package that an installation lack
     /^Usage: troupe call /,
   );
   expect(await import(join(cli, "vendor/clack.js"))).toMatchObject({ text: expect.any(Function) as unknown });
-});
-
-test("every source map names files that are in the package", async () => {
-  const dist = join(project, "node_modules/troupe/dist");
-  const maps = (await readdir(dist, { recursive: true })).filter((path) => path.endsWith(".map"));
-  expect(maps.length).toBeGreaterThan(100);
-  for (const map of maps) {
-    const { sources } = JSON.parse(await readFile(join(dist, map), "utf8")) as {
-      readonly sources: readonly string[];
-    };
-    for (const source of sources) await access(join(dist, dirname(map), source));
-  }
 });
 
 test("every TypeScript block of the documentation compiles in a project made by tsc --init", async () => {

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "../vendor/prom-client.ts";
 import { fieldOf } from "../../errors.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
