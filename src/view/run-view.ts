@@ -318,6 +318,17 @@ export function callKey(requestId: string, callId: string = ""): string {
 /** The newest key. Most events have the one of the event before, and a known text is found faster in a map. */
 let last = { requestId: "", callId: "", key: "/" };
 
+/** The call of the asked agent itself in which a call was made. */
+export function rootCall({ calls }: Pick<RunView, "calls">, call: CallView): CallView {
+  let root = call;
+  while (root.depth > 1) {
+    const parent = root.parent === undefined ? undefined : calls.get(root.parent);
+    if (parent === undefined) break;
+    root = parent;
+  }
+  return root;
+}
+
 /** The sign of each kind of call, in texts and pictures. */
 export const callSigns: Readonly<Record<CallKind, string>> = {
   turn: "●",

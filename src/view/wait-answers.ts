@@ -52,7 +52,7 @@ export async function findAnsweredWait(
 }
 
 /** The values of an answer by the keys of its question; `unprocessable` if it does not fit. */
-export function toWaitValues(wait: WaitView, answer: GivenAnswer): JsonObject {
+export function toWaitValues(wait: AskedQuestion, answer: GivenAnswer): JsonObject {
   checkAnswerable(wait);
   switch (answer.type) {
     case "approval": {
@@ -88,7 +88,7 @@ async function isWait(
   return event?.type === "WaitForInput" && event.id === waitId;
 }
 
-function misfit({ questions }: WaitView): AgentError {
+function misfit({ questions }: AskedQuestion): AgentError {
   const issues = Object.entries(questions).map(([path, question]) => ({
     path,
     message: `is asked for: ${question}`,
@@ -98,7 +98,7 @@ function misfit({ questions }: WaitView): AgentError {
 }
 
 /** What a text answers: of a question for yes or no, that alone. */
-function askedBy(wait: WaitView): AskedQuestion {
+function askedBy(wait: AskedQuestion): AskedQuestion {
   const key = approvalKeyOf(wait);
   return key === undefined ? wait : { ...wait, questions: { [key]: wait.questions[key] ?? "" } };
 }

@@ -21,6 +21,7 @@ export const documents: readonly string[] = [
   "docs/protocols/agentscope.md",
   "docs/protocols/aip.md",
   "docs/protocols/tasks.md",
+  "docs/protocols/ui.md",
 ];
 
 /** The code blocks below a heading of a document, up to the next heading of the same or a higher level. */

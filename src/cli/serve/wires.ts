@@ -10,6 +10,7 @@ const LOADERS = {
   agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
   tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
+  ui: async () => (await import("../../adapters/ui/index.ts")).ui(),
 } satisfies { readonly [name: string]: () => Promise<Adapter> };
 
 /** The HTTP protocols of the package besides the native one. */

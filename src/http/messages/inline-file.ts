@@ -32,6 +32,14 @@ export function parseBase64(text: string, field: string): Uint8Array {
   return new Uint8Array(Buffer.from(data, "base64"));
 }
 
+/** Refuses more files than a request can attach. */
+export function checkFileCount(count: number, field: string): void {
+  if (count > FILES_LIMIT) throw wrongField(field, `must have at most ${FILES_LIMIT} files`);
+}
+
+/** The most files that a request can attach. */
+const FILES_LIMIT = 100;
+
 /** Stores files for a request that attaches them. Returns their ids. */
 export async function storeFiles(
   runtime: Pick<Runtime, "upload">,

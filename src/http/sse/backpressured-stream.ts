@@ -86,12 +86,14 @@ export class BackpressuredStream implements PageSink {
   /** Ends the answer. */
   end(error?: unknown): void {
     let fault = error;
+    const leaves = this.#isLeaving || error !== undefined;
     try {
-      this.#ending += this.#format.end(this.#isLeaving || error !== undefined);
+      this.#ending += this.#format.end(leaves);
     } catch (thrown) {
       fault ??= thrown;
     }
-    this.#writer.end(this.#withOpening(this.#ending));
+    if (leaves && this.#format.breaks === true) this.#writer.cut();
+    else this.#writer.end(this.#withOpening(this.#ending));
     this.#ended?.(fault);
   }
 

@@ -22,6 +22,11 @@ export interface StreamFormat {
   readonly hasEnded?: boolean;
   /** Whether the stream has no maximum life, for readers that cannot come back. Default false. */
   readonly endless?: boolean;
+  /**
+   * Whether the connection is closed without an end when more events can follow, for readers that take every answer with an end
+   * for a whole one, and come back after a broken one. Default false.
+   */
+  readonly breaks?: boolean;
 }
 
 /** The format of the native protocol, for readers below a prefix. */

@@ -1,7 +1,8 @@
 import { EventDecoder } from "../../../protocol/events/encode.ts";
 import type { TurnError, Usage } from "../../../protocol/events/outcome-codes.ts";
 import { RunFold } from "../../../view/fold.ts";
-import type { CallView, Change, PartView, TurnView, FileView } from "../../../view/run-view.ts";
+import { rootCall } from "../../../view/run-view.ts";
+import type { Change, PartView, TurnView, FileView } from "../../../view/run-view.ts";
 import { mergeUsage } from "../../../view/turns.ts";
 import { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject, ContentValue, ObjectError } from "../objects.ts";
@@ -135,7 +136,7 @@ export class Projection {
         return file.isGenerated ? [...texts.closeOwn(), ...addWhole(response, toFileContent(file))] : [];
       }
       case "progress":
-        return tools.progress(this.#rootOf(change.call), change.text);
+        return tools.progress(rootCall(this.#fold.view, change.call), change.text);
       case "call":
       case "attempt":
         return change.call.depth > 1 ? [] : addCall(texts, tools, change);
@@ -160,18 +161,7 @@ export class Projection {
   /** What a called agent says is part of the output of its call. */
   #addInside(tools: ToolMessages, { kind, actor }: PartView, text: string): readonly AgentScopeObject[] {
     const call = kind === "text" ? this.#fold.view.calls.get(actor) : undefined;
-    return call === undefined ? [] : tools.progress(this.#rootOf(call), text);
-  }
-
-  /** The call of the asked agent itself under which a call was made. */
-  #rootOf(call: CallView): CallView {
-    let root = call;
-    while (root.depth > 1) {
-      const parent = root.parent === undefined ? undefined : this.#fold.view.calls.get(root.parent);
-      if (parent === undefined) break;
-      root = parent;
-    }
-    return root;
+    return call === undefined ? [] : tools.progress(rootCall(this.#fold.view, call), text);
   }
 
   #begin(id: string): AgentScopeObject[] {

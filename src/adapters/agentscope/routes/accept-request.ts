@@ -7,7 +7,8 @@ import { answerQuestion } from "./answer-question.ts";
 import type { AgentScopeOptions } from "./options.ts";
 import { readRunActivity } from "../../../view/run-activity.ts";
 import { findSession } from "./sessions.ts";
-import { findRequest, startResponse } from "./start-turn.ts";
+import { startResponse } from "./start-turn.ts";
+import { findRequest } from "../../../http/messages/native-request.ts";
 
 /** An agent, and what its routes work with. */
 export interface AgentScopeService {

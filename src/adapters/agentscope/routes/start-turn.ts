@@ -1,13 +1,11 @@
-import { AgentError, toAgentError } from "../../../errors.ts";
-import type { Event } from "../../../protocol/events/events.ts";
+import { AgentError } from "../../../errors.ts";
 import type { ChatRequest } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
-import type { Address } from "../../../runtime/feeds.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import { earlierMessages, readUserInput } from "../request/user-input.ts";
-import { storeFiles } from "../../../http/messages/inline-file.ts";
-import { checkNative } from "../../../http/messages/native-request.ts";
-import { wrongField } from "../../../http/messages/wrong-field.ts";
+import { checkFileCount, storeFiles } from "../../../http/messages/inline-file.ts";
+import { checkNative, checkSameText } from "../../../http/messages/native-request.ts";
+import type { RequestAddress } from "../../../http/messages/native-request.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { createSession, userOf } from "./sessions.ts";
 import type { Session } from "./sessions.ts";
@@ -22,9 +20,6 @@ export interface NewTurn {
   readonly busy: "reject" | "queue";
   readonly fileLimitBytes: number;
 }
-
-/** The place of a request. */
-export type RequestAddress = Extract<Address, { readonly kind: "request" }>;
 
 /** Starts a turn with what the user says. Its first response begins with the turn. */
 export async function startResponse(
@@ -47,16 +42,13 @@ export async function startResponse(
     },
     ...(request.id !== undefined && { request_id: request.id }),
   }) as ChatRequest;
-  if (attachments.length + files.length > FILES_LIMIT) {
-    throw wrongField("input", `must have at most ${FILES_LIMIT} files`);
-  }
+  checkFileCount(attachments.length + files.length, "input");
   const session = found ?? (await newSession(runtime, agent, request, known));
   if (known !== undefined && session !== undefined && known.runId !== session.runId) {
     throw usedElsewhere(request.id);
   }
-  // The files of a repeated request were stored before, under other ids, so only the texts are compared.
   if (known?.agent === agent && files.length > 0) {
-    await checkText(runtime, known, text);
+    await checkSameText(runtime, known, text);
     const { requestId, runId } = known;
     return { agent, requestId, runId, sessionId: session?.sessionId ?? runId };
   }
@@ -69,9 +61,6 @@ export async function startResponse(
   const own = runId ?? "";
   return { agent, requestId, runId: own, sessionId: session?.sessionId ?? own };
 }
-
-/** The most files that a request can attach. */
-const FILES_LIMIT = 100;
 
 /** The session of a request whose session does not exist; undefined for a new run without a name. */
 async function newSession(
@@ -87,25 +76,6 @@ async function newSession(
   return { runId: known.runId, sessionId: known.runId };
 }
 
-/** Fails if a request began with another text. One that waits in a queue has not logged its text yet. */
-async function checkText(runtime: Runtime, known: RequestAddress, text: string): Promise<void> {
-  const [first] = (await runtime.read(known, { after: 0, limit: 1 })).events;
-  const event = first === undefined ? undefined : (JSON.parse(first) as Event);
-  if (event?.type !== "RequestStarted" || event.input === text) return;
-  throw new AgentError("conflict", `the id ${known.requestId} was used for another text`);
-}
-
 function usedElsewhere(id = ""): AgentError {
   return new AgentError("conflict", `the id ${id} was used in another session, or by another user`);
-}
-
-/** The request with an id; undefined if there is none. */
-export async function findRequest(runtime: Runtime, id: string): Promise<RequestAddress | undefined> {
-  try {
-    const address = await runtime.resolve(id);
-    return address.kind === "request" ? address : undefined;
-  } catch (thrown) {
-    if (toAgentError(thrown).code === "not_found") return undefined;
-    throw thrown;
-  }
 }

@@ -1,0 +1,143 @@
+import * as z from "zod";
+import { isDataUrl, parseDataUrl } from "../../http/messages/inline-file.ts";
+import type { InlineFile } from "../../http/messages/inline-file.ts";
+import { unprocessable, wrongField } from "../../http/messages/wrong-field.ts";
+import { optional } from "../../protocol/fields.ts";
+import { isId } from "../../protocol/ids.ts";
+import type { ArtifactId } from "../../protocol/ids.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { describeIssue, toIssues } from "../../protocol/schema/schema-issues.ts";
+
+/** A part of a message of the page; what it has depends on its type. */
+type UiPart = { readonly type: string; readonly [field: string]: unknown };
+
+/** A message as the page has it. */
+export interface UiMessage {
+  /** Empty for a client that gives its messages no ids. */
+  readonly id: string;
+  readonly role: string;
+  readonly parts: readonly UiPart[];
+  readonly metadata?: unknown;
+}
+
+/** What a page sends: all of its messages, of which the last one is new. */
+export interface UiRequest {
+  readonly chatId: string;
+  readonly messages: readonly UiMessage[];
+  readonly last: UiMessage;
+  readonly trigger: "submit-message" | "regenerate-message";
+  readonly messageId?: string | undefined;
+  /** The other fields of the body, which the page adds itself. */
+  readonly metadata: JsonObject;
+}
+
+/** Parses the body of a request. Throws `unprocessable`, which names every wrong field. */
+export function parseUiRequest(body: unknown): UiRequest {
+  const parsed = requestSchema.safeParse(body, { error: describeIssue });
+  if (!parsed.success) throw unprocessable(toIssues(parsed.error));
+  const { id: chatId, messages: given, trigger = "submit-message", messageId, ...metadata } = parsed.data;
+  const messages = given.map((message): UiMessage => ({ ...message, id: message.id ?? "" }));
+  const last = messages.at(-1);
+  if (last === undefined) throw wrongField("messages", "must have a message");
+  return {
+    chatId,
+    messages,
+    last,
+    trigger,
+    messageId: messageId ?? undefined,
+    metadata: metadata as JsonObject,
+  };
+}
+
+const NAME_LIMIT = 512;
+
+const requestSchema = z.looseObject({
+  id: z.string().min(1).max(NAME_LIMIT),
+  messages: z.array(
+    z.looseObject({
+      id: optional(z.string().max(NAME_LIMIT)),
+      role: z.enum(["system", "user", "assistant"]),
+      parts: z.array(z.looseObject({ type: z.string() })),
+    }),
+  ),
+  trigger: optional(z.enum(["submit-message", "regenerate-message"])),
+  messageId: z.string().max(NAME_LIMIT).nullish(),
+});
+
+/** What a message of the user says to an agent. */
+export interface UserMessage {
+  readonly text: string;
+  /** Files inside the message. */
+  readonly files: readonly InlineFile[];
+  /** Ids of files that this server has. */
+  readonly attachments: readonly ArtifactId[];
+  /** Files elsewhere and parts of other types, which nothing here opens. */
+  readonly rest: readonly JsonObject[];
+}
+
+/** Reads a message of the user; `artifacts` is the address below which this server has its files. */
+export function readUserMessage({ parts }: UiMessage, artifacts: string): UserMessage {
+  const texts: string[] = [];
+  const files: InlineFile[] = [];
+  const attachments: ArtifactId[] = [];
+  const rest: JsonObject[] = [];
+  for (const [index, part] of parts.entries()) {
+    const { type, text, url, filename } = part;
+    if (type === "text") {
+      if (typeof text !== "string") throw wrongField(`parts.${index}.text`, "must be a string");
+      texts.push(text);
+    } else if (type === "file" && typeof url === "string" && isDataUrl(url)) {
+      const name = typeof filename === "string" && filename !== "" ? filename : `file-${index + 1}`;
+      files.push({ name, ...parseDataUrl(url, `parts.${index}.url`) });
+    } else if (type === "file" && typeof url === "string" && url.startsWith(artifacts)) {
+      const id = url.slice(artifacts.length);
+      if (!isId(id)) throw wrongField(`parts.${index}.url`, "is no address of a file of this server");
+      attachments.push(id);
+    } else if (type === "file" && typeof url !== "string") {
+      throw wrongField(`parts.${index}.url`, "must be a string");
+    } else rest.push(part as JsonObject);
+  }
+  return { text: texts.join("\n"), files, attachments, rest };
+}
+
+/** What was said before the last message, as text. */
+export function earlierTexts(messages: readonly UiMessage[]): readonly Json[] {
+  return messages.slice(0, -1).flatMap(({ role, parts }): Json[] => {
+    const content = parts
+      .flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? text : []))
+      .join("\n");
+    return content === "" ? [] : [{ role, content }];
+  });
+}
+
+/** What a page says to a question that it shows as a tool call. */
+export interface ToolAnswer {
+  readonly toolCallId: string;
+  readonly says:
+    | { readonly type: "approval"; readonly approved: boolean; readonly reason?: string }
+    | { readonly type: "output"; readonly output: unknown }
+    | { readonly type: "error"; readonly errorText: string };
+}
+
+/** The answers in a message of the assistant, also those to questions that are closed by now. */
+export function readToolAnswers({ parts }: UiMessage): readonly ToolAnswer[] {
+  return parts.flatMap((part): ToolAnswer[] => {
+    const { toolCallId, state, approval, output, errorText, providerExecuted } = part;
+    if (typeof toolCallId !== "string" || providerExecuted === true) return [];
+    switch (state) {
+      case "approval-responded": {
+        const { approved, reason } = isObject(approval) ? approval : {};
+        if (typeof approved !== "boolean") throw wrongField("approval.approved", "must be true or false");
+        const says = { type: "approval", approved, ...(typeof reason === "string" && { reason }) } as const;
+        return [{ toolCallId, says }];
+      }
+      case "output-available":
+        return [{ toolCallId, says: { type: "output", output } }];
+      case "output-error":
+        return [{ toolCallId, says: { type: "error", errorText: String(errorText) } }];
+      default:
+        return [];
+    }
+  });
+}

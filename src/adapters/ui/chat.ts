@@ -1,0 +1,145 @@
+import { toAgentError } from "../../errors.ts";
+import type { Host } from "../../http/routes/host.ts";
+import { typeOf } from "../../protocol/events/encode.ts";
+import type { EventType } from "../../protocol/events/event-body.ts";
+import type { EventOf } from "../../protocol/events/events.ts";
+import { isId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { Runtime } from "../../runtime/api.ts";
+import { conversationKey } from "../../view/conversation-key.ts";
+import type { AskedQuestion } from "../../view/to-answer.ts";
+import { isTextAnswer, messageIdOf } from "../../view/ui/names.ts";
+
+/** An agent, and what its routes work with. */
+export interface ChatService {
+  readonly host: Host;
+  readonly agent: string;
+}
+
+/** A chat of a page: a run of the agent, found by its key. The id of a chat can also be that of a run of another wire. */
+export interface ChatRun {
+  readonly id: string;
+  /** Absent for a run that was found by its id. */
+  readonly key?: string;
+  /** Absent before the first message. */
+  readonly runId?: RunId;
+}
+
+/** A message of the assistant: of a request, from one of its events on. */
+export interface MessagePlace {
+  readonly runId: RunId;
+  readonly requestId: RequestId;
+  readonly messageId: string;
+  /** The id of the event before the first one that the reader gets; 0 for the whole message. */
+  readonly after: number;
+}
+
+/** A question that is open. */
+export interface OpenQuestion extends AskedQuestion {
+  readonly requestId: RequestId;
+  readonly waitId: number;
+}
+
+/** Finds the run of a chat. Creates nothing. */
+export async function findChat({ host, agent }: ChatService, id: string): Promise<ChatRun> {
+  const { runtime } = host;
+  const key = await conversationKey("ui", id);
+  const keyed = await runtime.find(agent, key);
+  if (keyed !== undefined) return { id, key, runId: keyed };
+  const run = isId(id) ? await findRun(runtime, id) : undefined;
+  return run === agent ? { id, runId: id } : { id, key };
+}
+
+/** The agent of a run; undefined if there is none, or it was removed. */
+async function findRun(runtime: Runtime, runId: RunId): Promise<string | undefined> {
+  try {
+    return (await runtime.run(runId)).agent;
+  } catch (thrown) {
+    const { code } = toAgentError(thrown);
+    if (code === "not_found" || code === "gone") return undefined;
+    throw thrown;
+  }
+}
+
+/** The open questions of a chat, oldest first. */
+export async function openQuestions(
+  { host }: ChatService,
+  { runId }: ChatRun,
+): Promise<readonly OpenQuestion[]> {
+  if (runId === undefined) return [];
+  const { events } = await host.runtime.waits({ runId, limit: QUESTIONS });
+  return events.map((text): OpenQuestion => {
+    const event = JSON.parse(text) as EventOf<"WaitForInput">;
+    const { wait_id: waitId, request_id: requestId, request_keys: questions } = event;
+    const { schema, approvers, question } = event;
+    return {
+      requestId,
+      waitId,
+      questions,
+      ...(schema && { schema }),
+      ...(approvers && { approvers }),
+      ...(question !== undefined && { question }),
+    };
+  });
+}
+
+/** How many questions of a run are read. */
+const QUESTIONS = 100;
+
+/** The newest message of the request of a chat that works or waits; undefined if there is none. */
+export async function openMessage(
+  service: ChatService,
+  { runId }: ChatRun,
+): Promise<MessagePlace | undefined> {
+  if (runId === undefined) return undefined;
+  const open = (await service.host.runtime.requests(runId)).filter(({ status }) => status !== "completed");
+  // The one that has started is the oldest.
+  const requestId = open.at(-1)?.request_id;
+  if (requestId === undefined) return undefined;
+  const messageId = newestMessage(requestId, await readQuestions(service, runId, requestId));
+  return { runId, requestId, messageId, after: 0 };
+}
+
+type QuestionEvent = EventOf<"WaitForInput" | "ResumeWithInput" | "WaitExpired">;
+
+/** The message of a request that goes on after some of its questions and answers. */
+function newestMessage(requestId: RequestId, events: readonly QuestionEvent[]): string {
+  const shownIn = new Map<number, string>();
+  let current = messageIdOf(requestId);
+  for (const event of events) {
+    if (event.type === "WaitForInput") shownIn.set(event.wait_id, current);
+    else if (event.type === "ResumeWithInput" && isTextAnswer(event.resume_id))
+      current = messageIdOf(requestId, event.id);
+    else current = shownIn.get(event.wait_id) ?? current;
+  }
+  return current;
+}
+
+/** The questions of a request with their answers and ends, in order. */
+export async function readQuestions(
+  { host, agent }: ChatService,
+  runId: RunId,
+  requestId: RequestId,
+): Promise<readonly QuestionEvent[]> {
+  const events: QuestionEvent[] = [];
+  const filter = { types: QUESTION_TYPES };
+  for (let after = 0, more = true; more;) {
+    const address = { kind: "request", runId, requestId, agent } as const;
+    const page = await host.runtime.read(address, { after, filter });
+    for (const text of page.events)
+      if (QUESTION_TYPES.includes(typeOf(text))) events.push(JSON.parse(text) as QuestionEvent);
+    after = page.cursor;
+    more = page.more;
+  }
+  return events;
+}
+
+const QUESTION_TYPES: readonly EventType[] = ["WaitForInput", "ResumeWithInput", "WaitExpired"];
+
+/** Cancels what a chat does, and what waits for its turn there. */
+export async function cancelChat({ host, agent }: ChatService, { runId }: ChatRun): Promise<void> {
+  if (runId === undefined) return;
+  const { runtime } = host;
+  for (const { request_id, status } of await runtime.requests(runId))
+    if (status !== "completed") await runtime.process(agent, { type: "CancelRequest", request_id });
+}
