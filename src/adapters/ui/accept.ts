@@ -4,17 +4,17 @@ import { checkNative, checkSameText, findRequest } from "../../http/messages/nat
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { isObject } from "../../protocol/json.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { ChatRequest, ResumeWithInput } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../../runtime/api.ts";
 import { sha256 } from "../../shared/sha256.ts";
 import { answerIdOf, messageIdOf, waitToolId } from "../../view/ui/names.ts";
 import type { AnswerKind } from "../../view/ui/names.ts";
+import { earlierTexts, readToolAnswers, toGivenAnswer } from "../../view/ui/tool-answers.ts";
+import type { ToolAnswer } from "../../view/ui/tool-answers.ts";
 import { toWaitValues } from "../../view/wait-answers.ts";
-import type { GivenAnswer } from "../../view/wait-answers.ts";
-import { earlierTexts, readToolAnswers, readUserMessage } from "./body.ts";
-import type { ToolAnswer, UiRequest } from "./body.ts";
+import { readUserMessage } from "./body.ts";
+import type { UiRequest } from "./body.ts";
 import { findChat, openQuestions, readQuestions } from "./chat.ts";
 import type { ChatRun, ChatService, MessagePlace, OpenQuestion } from "./chat.ts";
 
@@ -112,11 +112,13 @@ function toNewMessage({ runId = "" }: ChatRun, { requestId, after }: Receipt): M
 
 /** Answers the questions that a message shows as tool calls. The message goes on. */
 async function answerTools(service: ChatService, chat: ChatRun, { last }: UiRequest): Promise<MessagePlace> {
-  const answers = readToolAnswers(last);
+  const answers = readToolAnswers(last.parts);
   const waits = await openQuestions(service, chat);
   const open = answers.flatMap((given) => {
     const wait = waits.find(({ waitId }) => waitToolId(waitId) === given.toolCallId);
-    return wait === undefined ? [] : [{ wait, values: toWaitValues(wait, toGiven(wait, given)), given }];
+    return wait === undefined
+      ? []
+      : [{ wait, values: toWaitValues(wait, toGivenAnswer(wait.questions, given)), given }];
   });
   const { runId = "" } = chat;
   let first: Receipt | undefined;
@@ -167,30 +169,6 @@ async function findToolAnswer(
 
 /** In how many of the newest requests a repeated answer is looked for. */
 const REQUESTS = 3;
-
-/** What a tool part says to its question, as all wires have it. */
-function toGiven({ questions }: OpenQuestion, { says }: ToolAnswer): GivenAnswer {
-  switch (says.type) {
-    case "approval": {
-      const { approved: approve, reason } = says;
-      return { type: "approval", waitId: undefined, approve, ...(reason !== undefined && { reason }) };
-    }
-    case "output": {
-      const { output } = says;
-      if (typeof output === "string") return { type: "text", text: output };
-      if (isObject(output)) return { type: "values", values: output as JsonObject };
-      const [only, ...others] = Object.keys(questions);
-      if (only === undefined || others.length > 0) return { type: "values", values: {} };
-      return { type: "values", values: { [only]: (output ?? null) as Json } };
-    }
-    case "error":
-      throw wrongField("errorText", "is no answer to a question");
-    default: {
-      const never: never = says;
-      return never;
-    }
-  }
-}
 
 async function answer(
   { host, agent }: ChatService,

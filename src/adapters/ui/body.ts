@@ -5,12 +5,9 @@ import { unprocessable, wrongField } from "../../http/messages/wrong-field.ts";
 import { optional } from "../../protocol/fields.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
-import { isObject } from "../../protocol/json.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import { describeIssue, toIssues } from "../../protocol/schema/schema-issues.ts";
-
-/** A part of a message of the page; what it has depends on its type. */
-type UiPart = { readonly type: string; readonly [field: string]: unknown };
+import type { UiPart } from "../../view/ui/tool-answers.ts";
 
 /** A message as the page has it. */
 export interface UiMessage {
@@ -99,45 +96,4 @@ export function readUserMessage({ parts }: UiMessage, artifacts: string): UserMe
     } else rest.push(part as JsonObject);
   }
   return { text: texts.join("\n"), files, attachments, rest };
-}
-
-/** What was said before the last message, as text. */
-export function earlierTexts(messages: readonly UiMessage[]): readonly Json[] {
-  return messages.slice(0, -1).flatMap(({ role, parts }): Json[] => {
-    const content = parts
-      .flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? text : []))
-      .join("\n");
-    return content === "" ? [] : [{ role, content }];
-  });
-}
-
-/** What a page says to a question that it shows as a tool call. */
-export interface ToolAnswer {
-  readonly toolCallId: string;
-  readonly says:
-    | { readonly type: "approval"; readonly approved: boolean; readonly reason?: string }
-    | { readonly type: "output"; readonly output: unknown }
-    | { readonly type: "error"; readonly errorText: string };
-}
-
-/** The answers in a message of the assistant, also those to questions that are closed by now. */
-export function readToolAnswers({ parts }: UiMessage): readonly ToolAnswer[] {
-  return parts.flatMap((part): ToolAnswer[] => {
-    const { toolCallId, state, approval, output, errorText, providerExecuted } = part;
-    if (typeof toolCallId !== "string" || providerExecuted === true) return [];
-    switch (state) {
-      case "approval-responded": {
-        const { approved, reason } = isObject(approval) ? approval : {};
-        if (typeof approved !== "boolean") throw wrongField("approval.approved", "must be true or false");
-        const says = { type: "approval", approved, ...(typeof reason === "string" && { reason }) } as const;
-        return [{ toolCallId, says }];
-      }
-      case "output-available":
-        return [{ toolCallId, says: { type: "output", output } }];
-      case "output-error":
-        return [{ toolCallId, says: { type: "error", errorText: String(errorText) } }];
-      default:
-        return [];
-    }
-  });
 }

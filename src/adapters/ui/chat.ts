@@ -8,7 +8,8 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { conversationKey } from "../../view/conversation-key.ts";
 import type { AskedQuestion } from "../../view/to-answer.ts";
-import { isTextAnswer, messageIdOf } from "../../view/ui/names.ts";
+import { newestMessage } from "../../view/ui/message-reader.ts";
+import type { MessagePart, QuestionEvent } from "../../view/ui/message-reader.ts";
 
 /** An agent, and what its routes work with. */
 export interface ChatService {
@@ -26,12 +27,9 @@ export interface ChatRun {
 }
 
 /** A message of the assistant: of a request, from one of its events on. */
-export interface MessagePlace {
+export interface MessagePlace extends MessagePart {
   readonly runId: RunId;
   readonly requestId: RequestId;
-  readonly messageId: string;
-  /** The id of the event before the first one that the reader gets; 0 for the whole message. */
-  readonly after: number;
 }
 
 /** A question that is open. */
@@ -98,21 +96,6 @@ export async function openMessage(
   if (requestId === undefined) return undefined;
   const messageId = newestMessage(requestId, await readQuestions(service, runId, requestId));
   return { runId, requestId, messageId, after: 0 };
-}
-
-type QuestionEvent = EventOf<"WaitForInput" | "ResumeWithInput" | "WaitExpired">;
-
-/** The message of a request that goes on after some of its questions and answers. */
-function newestMessage(requestId: RequestId, events: readonly QuestionEvent[]): string {
-  const shownIn = new Map<number, string>();
-  let current = messageIdOf(requestId);
-  for (const event of events) {
-    if (event.type === "WaitForInput") shownIn.set(event.wait_id, current);
-    else if (event.type === "ResumeWithInput" && isTextAnswer(event.resume_id))
-      current = messageIdOf(requestId, event.id);
-    else current = shownIn.get(event.wait_id) ?? current;
-  }
-  return current;
 }
 
 /** The questions of a request with their answers and ends, in order. */

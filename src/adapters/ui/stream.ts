@@ -5,7 +5,8 @@ import type { StreamFormat } from "../../http/sse/format.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
 import { EventDecoder } from "../../protocol/events/encode.ts";
 import type { UiChunk } from "../../view/ui/chunks.ts";
-import { UiProjection } from "../../view/ui/ui-projection.ts";
+import { MessageReader } from "../../view/ui/message-reader.ts";
+import type { MessagePart } from "../../view/ui/message-reader.ts";
 import type { ChatService, MessagePlace } from "./chat.ts";
 
 /** Which message to send. */
@@ -39,15 +40,13 @@ export function streamMessage(
  * The frames of one message: the id of the event that caused a chunk, and the chunk in one line of JSON. A page comes back by
  * itself after a broken connection only, and then reads the message from its start. Files have addresses below `prefix`.
  */
-function messageFormat({ messageId, after }: MessagePlace, prefix: string): StreamFormat {
-  const projection = new UiProjection();
+function messageFormat(part: MessagePart, prefix: string): StreamFormat {
+  const reader = new MessageReader(part);
   const decoder = new EventDecoder();
-  let hasBegun = false;
-  let hasEnded = false;
 
-  function toFrames(chunks: readonly UiChunk[], id: number): string {
+  function toFrames(chunks: readonly UiChunk[]): string {
     let text = "";
-    for (const chunk of chunks) text += `id: ${id}\ndata: ${JSON.stringify(chunk)}\n\n`;
+    for (const chunk of chunks) text += `id: ${reader.cursor}\ndata: ${JSON.stringify(chunk)}\n\n`;
     return text;
   }
 
@@ -55,34 +54,11 @@ function messageFormat({ messageId, after }: MessagePlace, prefix: string): Stre
     endless: true,
     breaks: true,
     opening: "",
-    event(text) {
-      if (hasEnded) return "";
-      const event = decoder.decode(withPrefix(text, prefix));
-      const chunks: UiChunk[] = [];
-      for (const { messageId: of, chunk } of projection.take(event)) {
-        if (of === messageId) chunks.push(chunk);
-        // An answer that was typed as a message of its own has begun another one.
-        else if (hasBegun && chunk.type === "start") hasEnded = true;
-      }
-      if (projection.hasEnded) hasEnded = true;
-      if (event.id <= after || chunks.length === 0) return "";
-      if (hasBegun || after === 0) {
-        hasBegun = true;
-        return toFrames(chunks, event.id);
-      }
-      hasBegun = true;
-      // The reader has what was before, and its step has ended.
-      const [first, ...others] = chunks;
-      const own = first?.type === "finish-step" ? others : chunks;
-      return toFrames([projection.start(messageId), ...own], event.id);
-    },
+    event: (text) => toFrames(reader.take(decoder.decode(withPrefix(text, prefix)))),
     get hasEnded() {
-      return hasEnded;
+      return reader.hasEnded;
     },
     heartbeat: () => ": keep-alive\n\n",
-    end(leaving) {
-      if (leaving) return "";
-      return `${toFrames(projection.park(messageId), projection.cursor)}data: [DONE]\n\n`;
-    },
+    end: (leaving) => (leaving ? "" : `${toFrames(reader.park())}data: [DONE]\n\n`),
   };
 }

@@ -22,7 +22,7 @@ export function ui(): Adapter {
       body: hint === undefined ? message : `${message}; ${hint}`,
       type: "text/plain; charset=utf-8",
     }),
-    headers: { request: ["user-agent"], response: ["x-vercel-ai-ui-message-stream"] },
+    headers: { response: ["x-vercel-ai-ui-message-stream"] },
     addRoutes(app, shared, { agent }) {
       const { runtime, mount } = shared;
       if (agent === undefined) {

@@ -31,4 +31,5 @@ export function isTextAnswer(resumeId: string | undefined): boolean {
   return resumeId?.startsWith(TEXT_ANSWER) === true;
 }
 
+/** The beginning of the ids of answers that begin a message. */
 const TEXT_ANSWER = "ui-text-";

@@ -42,6 +42,8 @@ interface OpenMessage {
   /** What the current step has said while completions were open, which one of them may have to say again. */
   step: StepChunk[];
   isStepEmpty: boolean;
+  /** Whether the current step has nothing but questions. */
+  asks: boolean;
   hasText: boolean;
 }
 
@@ -154,6 +156,7 @@ export class UiProjection {
       said: new Map(),
       step: [],
       isStepEmpty: true,
+      asks: false,
       hasText: false,
     };
     this.#messages.set(id, message);
@@ -167,6 +170,12 @@ export class UiProjection {
     if (this.#current === undefined) return;
     this.#current.step = [];
     this.#current.isStepEmpty = true;
+    this.#current.asks = false;
+  }
+
+  #nextStep(out: UiMessageChunk[]): void {
+    this.#send(out, { type: "finish-step" });
+    this.#startStep(out);
   }
 
   #addText(part: TextPart, text: string, out: UiMessageChunk[]): void {
@@ -237,10 +246,7 @@ export class UiProjection {
     if (call.depth > 1 || call.kind === "sleep") return;
     if (call.kind === "model") {
       // A step is a completion, so that one that is repeated can be taken back.
-      if (this.#completions.size === 0 && this.#current?.isStepEmpty === false) {
-        this.#send(out, { type: "finish-step" });
-        this.#startStep(out);
-      }
+      if (this.#completions.size === 0 && this.#current?.isStepEmpty === false) this.#nextStep(out);
       this.#completions.add(call.callId);
       return;
     }
@@ -297,7 +303,12 @@ export class UiProjection {
       ...(approval !== undefined && { approval }),
       ...(approvers && { approvers }),
     };
-    if (this.#current !== undefined) this.#shownIn.set(waitId, this.#current);
+    const message = this.#current;
+    if (message === undefined) return;
+    this.#shownIn.set(waitId, message);
+    // A page sends its answers when the last step has nothing open, and the call that asks may be.
+    if (!message.isStepEmpty && !message.asks) this.#nextStep(out);
+    const asks = message.isStepEmpty || message.asks;
     this.#send(out, { type: "tool-input-available", toolCallId, toolName: WAIT_TOOL, input, dynamic: true });
     if (isApproval(wait))
       this.#send(out, {
@@ -306,6 +317,7 @@ export class UiProjection {
         toolCallId,
       });
     else this.#send(out, { type: "data-wait", id: toolCallId, data: toWaitData(wait) });
+    message.asks = asks;
   }
 
   /** Ends a question in the message that shows it, and goes on there or in a new message. */
@@ -314,8 +326,7 @@ export class UiProjection {
     const isNew = wait.state === "answered" && isTextAnswer(wait.resumeId);
     if (!isNew && shownIn !== undefined) {
       this.#current = shownIn;
-      this.#send(out, { type: "finish-step" });
-      this.#startStep(out);
+      this.#nextStep(out);
     }
     this.#endWait(wait, out);
     if (isNew) this.#begin(messageIdOf(wait.requestId, this.#fold.view.head), out);
@@ -399,6 +410,7 @@ export class UiProjection {
     out.push({ messageId: message.id, chunk });
     if (STRUCTURE.has(chunk.type)) return;
     message.isStepEmpty = false;
+    message.asks = false;
     if (this.#completions.size > 0) message.step.push({ chunk, completion: isMessage ? undefined : from });
   }
 }

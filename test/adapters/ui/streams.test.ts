@@ -1,26 +1,13 @@
 import { defineAgent, ModelError } from "troupe";
-import type { Agent, Model } from "troupe";
+import type { Model } from "troupe";
 import { createClient } from "troupe/client";
 import { expect, test } from "vitest";
 import { ticker } from "../../../agents/ticker.ts";
 import { payments } from "../../../agents/payments.ts";
 import { Gates } from "../gates.ts";
 import { textIn, UiServer } from "./harness/server.ts";
+import { createStepper } from "./harness/stepper.ts";
 import type { UiChat } from "./harness/server.ts";
-
-/** An agent that says words as a test lets it. */
-function stepper(gates: Gates): Agent {
-  return defineAgent({
-    name: "stepper",
-    purpose: "Says words when it may.",
-    async chat(input, turn) {
-      for (const word of input.split(" ")) {
-        await gates.get(word).promise;
-        await turn.text(`${word} `);
-      }
-    },
-  });
-}
 
 /** Reads an answer until it has a text, and leaves. */
 async function leaveAt(chat: UiChat, text: string): Promise<void> {
@@ -33,7 +20,7 @@ async function leaveAt(chat: UiChat, text: string): Promise<void> {
 
 test("a page that leaves in the middle of an answer comes back to the same bytes, as does a second one", async () => {
   const gates = new Gates();
-  await using server = await UiServer.start([stepper(gates)]);
+  await using server = await UiServer.start([createStepper(gates)]);
   const chat = server.chat("stepper");
   expect(await chat.resume()).toBeNull();
   gates.get("one").resolve();
@@ -86,7 +73,7 @@ test("stop cancels what works and what is queued, and a stopped answer ends as o
 test("a server that stops breaks the connection, so that the page does not take the answer for a whole one", async () => {
   const gates = new Gates();
   gates.get("one").resolve();
-  const server = await UiServer.start([stepper(gates)]);
+  const server = await UiServer.start([createStepper(gates)]);
   const chat = server.chat("stepper");
   chat.begin("one two");
   const read = chat.read(await chat.open()).catch((thrown: unknown) => thrown);

@@ -38,7 +38,7 @@ export class UiChat {
   text = "";
   #next = 1;
 
-  constructor(api: () => string, id: string, headers: Record<string, string>) {
+  constructor(api: () => string, id: string, headers: Record<string, string> = {}) {
     this.#api = api;
     this.id = id;
     this.#headers = headers;
