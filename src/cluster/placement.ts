@@ -1,10 +1,10 @@
+import { readOne } from "../runtime/replay/beginning.ts";
 import { isFor, mayContinue } from "../ports/agent-version.ts";
 import { ownerOf } from "../ports/principal.ts";
 import type { AgentVersion } from "../ports/agent-version.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { RunEntry } from "../ports/log-entries.ts";
 import type { Member } from "../ports/router.ts";
-import { toEncoded } from "../protocol/events/texts.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { Heartbeat } from "./heartbeat.ts";
@@ -99,7 +99,7 @@ export class Placement {
     if (lastTurn?.agent_version !== undefined) return lastTurn.agent_version;
     const { started: id } = (started && (await this.#log.lookup(started, ownerOf({ owner })))) ?? {};
     if (id === undefined) return undefined;
-    const [text] = toEncoded((await this.#log.read(runId, { after: id - 1, limit: 1 })).events);
+    const text = await readOne(this.#log, runId, id);
     const event = text === undefined ? undefined : (JSON.parse(text) as Event);
     return event?.type === "RequestStarted" ? event.agent_version : undefined;
   }

@@ -17,7 +17,7 @@ import type {
 import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { VersionStore } from "./version-store.ts";
-import type { LogRecord, Batch, RunAlias } from "./log-batch.ts";
+import type { Base, LogRecord, Batch, RunAlias } from "./log-batch.ts";
 import type {
   RunEntry,
   RequestEntry,
@@ -46,7 +46,8 @@ import type {
  *   determines the outcome by claiming and reading. Reads still work.
  * - What an engine cannot answer at present, because it does not reach its storage, fails with an AgentError `unavailable`:
  *   the caller may ask again. `Unavailable` from a question is a fault, for example of a damaged run.
- * - `read` from any position returns the same events as any other `read`, live or later.
+ * - `read` from any position returns the same events as any other `read`, live or later, until their run moves its base
+ *   behind them.
  *
  * Several nodes can share one log. All guarantees hold across them, and what one node has acknowledged, every other one
  * reads.
@@ -241,7 +242,10 @@ export interface Holdings {
 
 /** A part of a run's log. */
 export interface Page {
-  /** The events as they were appended, the first with the id `after + 1`; texts may be divided or joined. */
+  /**
+   * The events as they were appended, the first with the id `after + 1`; texts may be divided or joined. If the run begins later
+   * than that, the page is the one behind its base.
+   */
   readonly events: LoggedEvents;
   /** Empty unless requested. */
   readonly records: readonly LogRecord[];
@@ -252,6 +256,8 @@ export interface Page {
    * last record of this one.
    */
   readonly cut?: boolean;
+  /** The base of the run, if the place that was asked for is before it. */
+  readonly base?: Base;
 }
 
 /** The state of a log. */

@@ -40,6 +40,20 @@ export interface Batch {
   readonly audit?: readonly AuditMark[];
   /** Replaces the snapshot; covers everything up to the end of this batch. */
   readonly snapshot?: Json;
+  /**
+   * From then on the log of the run begins behind this place: what is before it is removed. A place that the run has not reached
+   * moves it there, and the batch, which then has events, follows it. A base never moves back.
+   */
+  readonly base?: Base;
+}
+
+/** Where the log of a run begins, if its beginning was removed, and what its owner keeps of that. */
+export interface Base {
+  /** The id of the last event that was removed. */
+  readonly head: number;
+  /** The number of records that were removed: all before that event. */
+  readonly records: number;
+  readonly data: Json;
 }
 
 /** The data of a run for the list of runs. */

@@ -37,7 +37,8 @@ export interface RuntimeOptions {
   readonly textWindowMs?: number;
   /**
    * How long an idle run is kept after its last change, in milliseconds; then it is removed with its artifacts. The actor
-   * of a run with a key continues in a new run, with its memory, schedules and unread messages. Default: forever.
+   * of a run with a key continues in a new run, with its memory, schedules and unread messages. Of a run whose turn never
+   * ends, what happened before is removed, as far as nothing that is open needs it. Default: forever.
    */
   readonly retainMs?: number;
   /** How long the audit trail keeps its entries, in milliseconds. Default 400 days; `Infinity`: forever. */

@@ -152,17 +152,27 @@ const answer = {
   resume_id: "answer",
 } as const;
 
+interface Retention {
+  readonly checkpointEvents?: number;
+  readonly retainMs?: number;
+}
+
 interface Played {
-  readonly states: unknown;
+  readonly states: readonly unknown[];
   readonly output: unknown;
   readonly commits: number;
 }
 
 /** Plays the machine to its end; the process dies at a commit, before or after it is written. */
-async function play(commit: number, written: boolean, checkpointEvents = 500): Promise<Played> {
+async function play(
+  commit: number,
+  written: boolean,
+  { checkpointEvents = 500, retainMs }: Retention = {},
+): Promise<Played> {
   const host = new TestHost({
     agents: [agent, helper, counter],
     limits: { checkpointEvents },
+    ...(retainMs !== undefined && { retainMs }),
     commitFaults: [{ commit, kind: "crash", written }],
   });
   const revive = async (): Promise<void> => {
@@ -207,7 +217,7 @@ test.each([
 ])(
   "a machine that is crashed at any commit shows the states of one that never crashed$when",
   async ({ checkpointEvents }) => {
-    const { commits, ...calm } = await play(0, true, checkpointEvents);
+    const { commits, ...calm } = await play(0, true, { checkpointEvents });
     expect(calm.output).toEqual({
       notes: [
         "begin",
@@ -221,9 +231,24 @@ test.each([
     });
     for (let commit = 1; commit <= commits; commit += 1) {
       for (const written of [false, true]) {
-        const { states, output } = await play(commit, written, checkpointEvents);
+        const { states, output } = await play(commit, written, { checkpointEvents });
         expect({ states, output }, `crashed at commit ${commit}, written: ${written}`).toEqual(calm);
       }
     }
   },
 );
+
+test("a machine whose beginning retention removes goes on as one that keeps it, crashed at any commit", async () => {
+  const calm = await play(0, true);
+  const retention = { checkpointEvents: 1, retainMs: 1 };
+  const { commits, states: left } = await play(0, true, retention);
+  expect(left).toEqual(calm.states.slice(-left.length));
+  expect(left.length).toBeLessThan(calm.states.length / 2);
+  for (let commit = 1; commit <= commits; commit += 1) {
+    for (const written of [false, true]) {
+      const { states, output } = await play(commit, written, retention);
+      const expected = { output: calm.output, states: calm.states.slice(-states.length) };
+      expect({ output, states }, `crashed at commit ${commit}, written: ${written}`).toEqual(expected);
+    }
+  }
+});

@@ -25,6 +25,8 @@ export interface CommitFault {
 export interface TestHostOptions {
   readonly agents: readonly Agent[];
   readonly limits?: Partial<Limits>;
+  /** How long the history of a run is kept. Default: for ever. */
+  readonly retainMs?: number;
   /** How long texts gather at most. Default: that of the runtime. */
   readonly textWindowMs?: number;
   /** Determines the order of steps that are ready at the same time. Default 0: in order of creation. */
@@ -182,7 +184,7 @@ export class TestHost {
   }
 
   #start(): Runtime {
-    const { agents, limits, textWindowMs } = this.#options;
+    const { agents, limits, textWindowMs, retainMs } = this.#options;
     return createRuntime({
       agents,
       log: this.#logOf(this.#life),
@@ -192,6 +194,7 @@ export class TestHost {
       telemetry: this.#telemetry(),
       ...(limits && { limits }),
       ...(textWindowMs !== undefined && { textWindowMs }),
+      ...(retainMs !== undefined && { retainMs }),
     });
   }
 

@@ -67,6 +67,12 @@ async function* entriesOf(log: EventLog, runId: RunId, from: Position): AsyncGen
       limit: Math.max(Math.min(left, PAGE_EVENTS), 1),
       limitBytes: PAGE_BYTES,
     });
+    if (page.base) {
+      const { head: begins, records: recorded } = page.base;
+      yield { base: page.base };
+      at = { head: begins, records: Math.max(recorded, at.records) };
+      continue;
+    }
     const events = left === 0 ? [] : page.events;
     const head = at.head + countEvents(events);
     const last = snapshot?.head === head ? snapshot.records : Infinity;

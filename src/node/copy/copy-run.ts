@@ -140,6 +140,10 @@ async function digestEntries(log: EventLog, runId: RunId): Promise<RunDigest> {
   let [after, afterRecord] = [0, 0];
   for (;;) {
     const page = await log.read(runId, { after, afterRecord, ...PAGE });
+    if (page.base) {
+      events.update(toSortedJson(page.base));
+      after = page.base.head;
+    }
     for (const text of toEncoded(page.events)) {
       events.update(text).update("\n");
       bytes += Buffer.byteLength(text);

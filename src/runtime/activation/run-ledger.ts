@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
-import type { RecordPosition, RunRow } from "../../ports/log-batch.ts";
+import type { Base, RecordPosition, RunRow } from "../../ports/log-batch.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn, LastTurn, RunPhase } from "../../protocol/answers/status.ts";
 import { DEFAULT_OWNER, ownerOf, toOwned } from "../../ports/principal.ts";
@@ -478,6 +478,13 @@ export class RunLedger implements RunStateOwner {
     const kept = this.recorder.record(record);
     this.#evolve({ type: "TurnKept", requestId: record.request_id, base: { at: record.at, kept } });
     this.save("now");
+  }
+
+  /** Has the log of the run begin behind a place, of which nothing but what its base keeps is needed. */
+  shorten(base: Base): void {
+    this.recorder.base(base);
+    // Without the snapshot the run would be loaded from before the place. Nothing has changed for those who list runs.
+    this.save("now", this.updatedAt);
   }
 
   /** Writes the start of a turn that was begun in another run, as it is encoded, as that of the open turn of this new run. */

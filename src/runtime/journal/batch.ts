@@ -1,4 +1,5 @@
 import type {
+  Base,
   Batch,
   LogRecord,
   NewAlias,
@@ -28,6 +29,7 @@ export interface OpenBatch extends Batch {
   /** Makes the snapshot when the batch is complete. */
   toSnapshot?: () => Json;
   alias?: NewAlias;
+  base?: Base;
   /** Whether it holds anything that must not wait for the group commit. */
   urgent: boolean;
   /** The window in which texts are gathered; absent when the batch does not wait for further texts. */

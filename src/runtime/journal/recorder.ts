@@ -1,6 +1,7 @@
 import type { AuditAction, AuditMark } from "../../ports/audit.ts";
 import type { Cursor } from "../../ports/event-log.ts";
 import type {
+  Base,
   LogRecord,
   NewAlias,
   OutboxMark,
@@ -237,6 +238,13 @@ export class Recorder {
   row(row: RunRow, toSnapshot?: () => Json): void {
     this.#batch.run = row;
     if (toSnapshot) this.#batch.toSnapshot = toSnapshot;
+    this.#schedule(true);
+  }
+
+  /** Has the log of the run begin behind a place with the next commit; one that it has not reached moves it there. */
+  base(base: Base): void {
+    this.#batch.base = base;
+    this.#nextId = Math.max(this.#nextId, base.head + 1);
     this.#schedule(true);
   }
 

@@ -1,6 +1,8 @@
 import type { EventLog } from "../../ports/event-log.ts";
+import { idOf } from "../../protocol/events/encode.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import { toBeginning } from "../replay/beginning.ts";
 
 /** The first page is small, because one of the newest events usually fits. */
 const PAGES = { first: 8, most: 1_000 };
@@ -18,10 +20,17 @@ export async function findLast(
   let end = to ?? (await log.run(runId))?.head ?? 0;
   for (let size = PAGES.first; end >= from; size = PAGES.most) {
     const start = Math.max(end - size, from - 1);
-    const events = toEncoded((await log.read(runId, { after: start, limit: end - start })).events);
+    const page = await log.read(runId, { after: start, limit: end - start });
+    const before = page.base?.head ?? start;
+    const events = toEncoded(page.events).slice(0, Math.max(end - before, 0));
     const index = events.findLastIndex(fits);
     const text = events[index];
-    if (text !== undefined) return { id: start + index + 1, text };
+    if (text !== undefined) return { id: before + index + 1, text };
+    if (page.base) {
+      const kept = toBeginning(page.base).events.filter((each) => idOf(each) >= from && idOf(each) <= end);
+      const last = kept.findLast(fits);
+      return last === undefined ? undefined : { id: idOf(last), text: last };
+    }
     end = start;
   }
   return undefined;

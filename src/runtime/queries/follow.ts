@@ -1,10 +1,11 @@
 import { ownerOf } from "../../ports/principal.ts";
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
-import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { Address, Feed, FeedReader, PageSink } from "../feeds.ts";
 import type { EventSelector } from "./event-filter.ts";
+import { toShown } from "../replay/beginning.ts";
 import { toLost } from "./lost-events.ts";
 import type { ReaderSweep, SweptReader } from "./reader-sweep.ts";
 import { toFeed } from "./to-feed.ts";
@@ -120,19 +121,21 @@ class LogReader implements FeedReader {
   readonly #fail = (error: unknown): void => this.#close(error);
 
   /** Passes a page to the sink. Returns whether to read the next one at once. */
-  #take({ events: all, head }: Page): boolean {
+  #take(page: Page): boolean {
     if (this.#hasEnded) return false;
+    const { head } = page;
     if (head < this.#after) return this.#ask(this.#isRemovedBefore(head));
     const { wanted, shownAfter } = this.#range;
     const isHiding = this.#after < shownAfter;
-    this.#after += countEvents(all);
+    const { events: all, cursor } = toShown(page, this.#after);
+    this.#after = cursor;
     // Usually the whole page passes, and then it is not copied.
     const events = wanted === undefined || all.every(wanted) ? all : all.filter(wanted);
     this.#end?.saw(events);
     const last = this.#end?.sure === true;
     const more = this.#after < head;
     // A page without wanted events still advances the reader's cursor.
-    if (this.#after > shownAfter && all.length > 0) {
+    if (this.#after > shownAfter && (all.length > 0 || page.base !== undefined)) {
       const shown = isHiding ? toEncoded(events).filter((text) => idOf(text) > shownAfter) : events;
       this.#isPaused = !this.#sink.page({ events: shown, cursor: this.#after, more, last });
     }
@@ -198,8 +201,8 @@ class LogReader implements FeedReader {
 class StreamEnd {
   readonly #log: EventLog;
   readonly #address: Address;
-  /** The delivered waits without a delivered answer. */
-  readonly #waits = new Set<number>();
+  /** The delivered waits without a delivered answer, with their requests. */
+  readonly #waits = new Map<number, string | null>();
   /** Whether the end of the request was delivered. */
   #completed = false;
   /** Whether a run may be idle: checked at the start and after every turn. */
@@ -221,7 +224,7 @@ class StreamEnd {
       if (typeof text !== "string") continue;
       switch (typeOf(text)) {
         case "WaitForInput":
-          this.#waits.add(idOf(text));
+          this.#waits.set(idOf(text), requestIdOf(text));
           break;
         case "ResumeWithInput":
         case "WaitExpired":
@@ -264,7 +267,8 @@ class StreamEnd {
 
   #sawEnd(requestId: string | null): void {
     this.#mayBeIdle = true;
-    this.#waits.clear();
+    // A request can end inside the turn of another one, whose waits stay open.
+    for (const [waitId, of] of this.#waits) if (of === requestId) this.#waits.delete(waitId);
     if (this.#address.kind === "request" && this.#address.requestId === requestId) this.#completed = true;
   }
 }

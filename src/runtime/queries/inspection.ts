@@ -1,10 +1,11 @@
 import { AgentError } from "../../errors.ts";
+import type { Base } from "../../ports/log-batch.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import { depthOf, typeOf } from "../../protocol/events/encode.ts";
 import type { CalleeKind } from "../../protocol/actors.ts";
 import type { EventOf, Event } from "../../protocol/events/events.ts";
-import { countTexts, toEncoded } from "../../protocol/events/texts.ts";
+import { countTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -27,6 +28,7 @@ import type { Scope } from "../access/scope.ts";
 import { isRoot, rootOf } from "../journal/call-id.ts";
 import type { AcceptedRequest, MachineState } from "../journal/records.ts";
 import { toHeading, withEvent, withProgress, withRecord } from "../replay/heading.ts";
+import { readOne, toBeginning, toForgotten } from "../replay/beginning.ts";
 import { forEachEntry } from "../replay/entries.ts";
 import type { PlacedRecord, Visitor } from "../replay/entries.ts";
 import { WHOLE, readPrompt } from "../replay/prompts.ts";
@@ -170,7 +172,7 @@ async function inspectRun(
 async function originOf(log: EventLog, { runId, head }: RunEntry, at: number): Promise<RunId | undefined> {
   if (at === 0 || at === head) return undefined;
   for (let id = runId; ;) {
-    const [text] = toEncoded((await log.read(id, { after: at - 1, limit: 1 })).events);
+    const text = await readOne(log, id, at);
     const from = text === undefined ? undefined : (JSON.parse(text) as Event).forked_from;
     const origin = from && (await log.run(from.run_id));
     if (origin === undefined || origin.removed === true) return id === runId ? undefined : id;
@@ -236,10 +238,10 @@ interface KnownMachine extends MachineState {
 async function readRunAt(
   log: EventLog,
   runId: RunId,
-  { at, isNewest }: { readonly at: number; readonly isNewest: boolean },
+  place: { readonly at: number; readonly isNewest: boolean },
 ): Promise<RunAt> {
-  const visitor = new RunAtVisitor(at, isNewest);
-  await forEachEntry(log, runId, { head: 0, records: 0, end: at + SAME_COMMIT }, visitor);
+  const visitor = new RunAtVisitor(runId, place);
+  await forEachEntry(log, runId, { head: 0, records: 0, end: place.at + SAME_COMMIT }, visitor);
   return visitor;
 }
 
@@ -250,13 +252,15 @@ class RunAtVisitor implements Visitor, RunAt {
   state: RunState = initialRunState;
   readonly machines = new Map<string, KnownMachine>();
   readonly marks: InspectedMark[] = [];
+  readonly #runId: RunId;
   readonly #at: number;
   readonly #isNewest: boolean;
   #id = 0;
   /** The scopes of machines whose newest StateChanged was read, and the record of that state was not. */
   readonly #moved = new Set<string>();
 
-  constructor(at: number, isNewest: boolean) {
+  constructor(runId: RunId, { at, isNewest }: { readonly at: number; readonly isNewest: boolean }) {
+    this.#runId = runId;
     this.#at = at;
     this.#isNewest = isNewest;
   }
@@ -268,6 +272,15 @@ class RunAtVisitor implements Visitor, RunAt {
     if (typeOf(text) !== "StateChanged") return;
     const { parent_call_id: call } = JSON.parse(text) as EventOf<"StateChanged">;
     this.#moved.add(depthOf(text) === 0 ? rootOf(startedOf(this.state)?.turn ?? 0) : (call ?? ""));
+  }
+
+  base(base: Base): void {
+    if (base.head > this.#at) throw toForgotten(this.#runId, base);
+    const { state, records } = toBeginning(base);
+    this.state = state;
+    this.#id = base.head;
+    for (const record of records)
+      if (record.type === "MachineState") this.#setMachine(record.scope, record.state);
   }
 
   texts(texts: Texts): void {

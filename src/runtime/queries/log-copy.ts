@@ -1,6 +1,6 @@
 import type { EventLog, LogReader, Page } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry, Snapshot } from "../../ports/log-entries.ts";
-import type { LogRecord } from "../../ports/log-batch.ts";
+import type { Base, LogRecord } from "../../ports/log-batch.ts";
 import type { KeptVersion, VersionStore } from "../../ports/version-store.ts";
 import { AgentError } from "../../errors.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
@@ -21,6 +21,8 @@ export type CopyPart =
   | {
       readonly type: "entries";
       readonly runId: RunId;
+      /** Where the run begins, if its beginning was removed; with its first entries. */
+      readonly base?: Base;
       readonly events: readonly string[];
       readonly records: readonly LogRecord[];
     }
@@ -71,11 +73,13 @@ async function* copyRun(log: EventLog, runId: RunId): AsyncGenerator<CopyPart, v
   const requests = await log.requests({ runId, limit: REQUESTS });
   yield { type: "run", run, requests, ...(snapshot && { snapshot }) };
   for (let [after, afterRecord] = [0, 0]; ;) {
-    const { events, records, head, cut = false } = await log.read(runId, { after, afterRecord, ...PAGE });
+    const page = await log.read(runId, { after, afterRecord, ...PAGE });
+    const { events, records, head, cut = false, base } = page;
     const texts = toEncoded(events);
     const fresh = records.filter(({ n }) => n > afterRecord);
-    if (texts.length + fresh.length > 0) yield { type: "entries", runId, events: texts, records: fresh };
-    after += texts.length;
+    if (texts.length + fresh.length > 0)
+      yield { type: "entries", runId, events: texts, records: fresh, ...(base && { base }) };
+    after = (base?.head ?? after) + texts.length;
     afterRecord = fresh.at(-1)?.n ?? afterRecord;
     if (!cut && (texts.length === 0 || after >= head)) return;
   }
@@ -93,15 +97,16 @@ export class LogCopy {
     switch (part.type) {
       case "run": {
         const { run, requests, snapshot } = part;
-        this.#runs.set(run.runId, { run, requests, snapshot, events: [], records: [] });
+        this.#runs.set(run.runId, { run, requests, snapshot, bases: [], events: [], records: [] });
         for (const request of requests)
           this.#requests.set(request.requestId, [...(this.#requests.get(request.requestId) ?? []), request]);
         return;
       }
       case "entries": {
-        const { events, records } = this.#runs.get(part.runId) ?? {};
-        events?.push(...part.events);
-        records?.push(...part.records);
+        const run = this.#runs.get(part.runId);
+        if (part.base) run?.bases.push(part.base);
+        run?.events.push(...part.events);
+        run?.records.push(...part.records);
         return;
       }
       case "version":
@@ -157,6 +162,8 @@ interface CopiedRun {
   readonly run: RunEntry;
   readonly requests: readonly RequestEntry[];
   readonly snapshot: Snapshot | undefined;
+  /** Its base, if it has one. */
+  readonly bases: Base[];
   readonly events: string[];
   readonly records: LogRecord[];
 }
@@ -172,9 +179,16 @@ function toPage(
 ): Page {
   if (run === undefined) return { events: [], records: [], head: 0 };
   const { after, limit, afterRecord } = asked;
-  const events = run.events.slice(after, after + limit);
+  const [base] = run.bases;
+  if (base && after < base.head) return { ...toPage(run, { ...asked, after: base.head }), base };
+  const from = after - (base?.head ?? 0);
+  const events = run.events.slice(from, from + limit);
   const last = after + events.length;
   const isIn = (record: LogRecord): boolean =>
     record.n > afterRecord && record.after >= after && record.after <= last;
-  return { events, records: asked.records ? run.records.filter(isIn) : [], head: run.events.length };
+  return {
+    events,
+    records: asked.records ? run.records.filter(isIn) : [],
+    head: (base?.head ?? 0) + run.events.length,
+  };
 }

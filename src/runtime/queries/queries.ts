@@ -6,7 +6,7 @@ import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
-import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
+import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
 import { ownerIn } from "../access/scope.ts";
@@ -27,6 +27,7 @@ import type {
 import type { AcceptedRequest } from "../journal/records.ts";
 import { isHidden, isUnfinished } from "../journal/system-runs.ts";
 import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
+import { toShown } from "../replay/beginning.ts";
 import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
 import { toWanted } from "./event-filter.ts";
 import type { EventSelector } from "./event-filter.ts";
@@ -403,8 +404,9 @@ async function readPage(
     readonly limitBytes?: number;
   },
 ): Promise<EventPage> {
-  const { events, head } = await log.read(address.runId, { after, ...PAGE, ...limits });
-  const cursor = after + countEvents(events);
+  const page = await log.read(address.runId, { after, ...PAGE, ...limits });
+  const { events, cursor } = toShown(page, after, limits.limit);
+  const { head } = page;
   return { events: toEncoded(wanted ? events.filter(wanted) : events), cursor, more: cursor < head };
 }
 

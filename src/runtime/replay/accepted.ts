@@ -1,25 +1,24 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry } from "../../ports/log-entries.ts";
-import { toEncoded } from "../../protocol/events/texts.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import type { RequestId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import { readRecord } from "./entries.ts";
+import { readBase, readOne, readRecord, toForgotten } from "./beginning.ts";
 
 /** Throws `gone` for a request whose run was removed. */
 export function checkKept({ requestId, removed }: RequestEntry): void {
   if (removed === true) throw goneWithRun(requestId);
 }
 
-/** Reads the record that accepted a request; `gone` if its run was removed since the lookup. */
+/** Reads the record that accepted a request; `gone` if its run was removed since the lookup, or the beginning with it. */
 export async function readAccepted(
   log: EventLog,
   { runId, requestId, accepted }: RequestEntry,
 ): Promise<AcceptedRequest> {
   const record = await readRecord(log, runId, accepted);
-  if (record?.type !== "Accepted") throw goneWithRun(requestId);
+  if (record?.type !== "Accepted") throw await toGone(log, runId, requestId);
   return record.accepted;
 }
 
@@ -44,14 +43,14 @@ export async function readSender(log: EventLog, entry: RequestEntry): Promise<Se
   return sender;
 }
 
-/** Reads an event of a request; `gone` if its run was removed since the lookup. */
+/** Reads an event of a request; `gone` if its run was removed since the lookup, or the beginning with it. */
 export async function readEvent(
   log: EventLog,
   { runId, requestId }: Pick<RequestEntry, "runId" | "requestId">,
   id: number,
 ): Promise<string> {
-  const [text] = toEncoded((await log.read(runId, { after: id - 1, limit: 1 })).events);
-  if (text === undefined) throw goneWithRun(requestId);
+  const text = await readOne(log, runId, id);
+  if (text === undefined) throw await toGone(log, runId, requestId);
   return text;
 }
 
@@ -66,6 +65,12 @@ export async function readAcknowledgement(log: EventLog, entry: RequestEntry): P
   const { started, accepted } = entry;
   if (started === undefined) return { after: accepted.after };
   return { after: started - 1, event: await readEvent(log, entry, started) };
+}
+
+/** Why something that a run had is not there: its run was removed, or its beginning. */
+async function toGone(log: EventLog, runId: RunId, requestId: RequestId): Promise<AgentError> {
+  const base = await readBase(log, runId);
+  return base ? toForgotten(runId, base) : goneWithRun(requestId);
 }
 
 function goneWithRun(requestId: RequestId): AgentError {

@@ -1,9 +1,10 @@
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RecordPosition } from "../../ports/log-batch.ts";
+import type { Base, RecordPosition } from "../../ports/log-batch.ts";
 import { countTexts, sliceTexts } from "../../protocol/events/texts.ts";
 import type { Texts } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RecordBody } from "../journal/records.ts";
+import { toForgotten } from "./beginning.ts";
 
 /** A record with its position in the log. */
 export type PlacedRecord = RecordBody & RecordPosition;
@@ -20,6 +21,8 @@ export interface Visitor {
   event(text: string): void;
   texts(texts: Texts): void;
   record(record: PlacedRecord): void;
+  /** The range begins before the base of the run, from which on the entries follow. Without it that is an error. */
+  base?(base: Base): void;
 }
 
 /** Visits the events and records of a run in the order of their appends. */
@@ -33,7 +36,13 @@ export async function forEachEntry(
   let lastRecord = range.records;
   for (let after = range.head; ;) {
     const page = await log.read(runId, { after, afterRecord: lastRecord, ...PAGE });
-    const { events, records, head, cut = false } = page;
+    const { events, records, head, cut = false, base } = page;
+    if (base) {
+      if (visitor.base === undefined || end < base.head) throw toForgotten(runId, base);
+      visitor.base(base);
+      after = base.head;
+      lastRecord = Math.max(lastRecord, base.records);
+    }
     let next = 0;
     const visitRecords = (upTo: number): void => {
       for (let record = records[next]; record !== undefined && record.after <= upTo; record = records[next]) {
@@ -66,16 +75,6 @@ export async function forEachEntry(
     }
     if (!cut && (events.length === 0 || after >= head)) return;
   }
-}
-
-/** Reads a record by its position; `undefined` if the log no longer has it. */
-export async function readRecord(
-  log: EventLog,
-  runId: RunId,
-  { n, after }: RecordPosition,
-): Promise<PlacedRecord | undefined> {
-  const { records } = await log.read(runId, { after, limit: 1, records: true, afterRecord: n - 1 });
-  return records.find((record) => record.n === n) as unknown as PlacedRecord | undefined;
 }
 
 const PAGE = { limit: 10_000, limitBytes: 8 * 1_048_576, records: true };

@@ -10,7 +10,8 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { rootOf } from "../journal/call-id.ts";
 import { toHeading, withEvent, withProgress, withRecord } from "./heading.ts";
-import { forEachEntry, readRecord } from "./entries.ts";
+import { readRecord, toBeginning } from "./beginning.ts";
+import { forEachEntry } from "./entries.ts";
 import type { PlacedRecord, Range, Visitor } from "./entries.ts";
 import { JournalBuilder } from "./journal-builder.ts";
 import type { KeptJournal } from "./kept-journal.ts";
@@ -134,6 +135,7 @@ async function readTurn(
 
 /** The state of a run when the event with this id was the newest, before later records. */
 export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
+  if (id === 0) return initialRunState;
   const snapshot = await log.snapshot(runId);
   // A snapshot with the same head may contain records that came after the event.
   const start = snapshot !== undefined && snapshot.head < id ? snapshot : undefined;
@@ -147,6 +149,9 @@ export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<
     },
     record(record) {
       state = withRecord(state, record);
+    },
+    base(base) {
+      ({ state } = toBeginning(base));
     },
   };
   await forEachEntry(log, runId, { head: start?.head ?? 0, records: start?.records ?? 0, end: id }, visitor);

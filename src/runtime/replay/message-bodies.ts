@@ -2,6 +2,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import { readOne } from "./beginning.ts";
 
 /**
  * The bodies of messages, by the ids of their events, while a run is loaded. The records of the log and the state of a run
@@ -32,8 +33,8 @@ export class MessageBodies {
   /** Reads the missing bodies from the log. */
   async complete(log: EventLog, runId: RunId): Promise<void> {
     for (const { id, into, index } of this.#missing.splice(0)) {
-      const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
-      if (typeof text === "string") into[index] = (JSON.parse(text) as Event & { readonly body: Json }).body;
+      const text = await readOne(log, runId, id);
+      if (text !== undefined) into[index] = (JSON.parse(text) as Event & { readonly body: Json }).body;
     }
   }
 }

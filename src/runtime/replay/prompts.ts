@@ -7,7 +7,8 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { shortDigest } from "../journal/digest.ts";
 import { EVENT_LIMIT_BYTES, byteLength, cut } from "../journal/json-limits.ts";
 import type { PromptRecord } from "../journal/records.ts";
-import { forEachEntry, readRecord } from "./entries.ts";
+import { readRecord } from "./beginning.ts";
+import { forEachEntry } from "./entries.ts";
 
 /** What a completion is asked, and for whom. */
 export interface AskedPrompt {
@@ -185,6 +186,7 @@ export async function readPrompt(
     record(record) {
       if (record.type === "Prompt" && record.call_id === callId) found = record;
     },
+    base() {},
   });
   return found && assemble(log, runId, found);
 }

@@ -101,7 +101,7 @@ async function answersOf(
   const answers: LoggedAnswer[] = [];
   const expired: LoggedExpiry[] = [];
   for (let after = start; ;) {
-    const { events, head } = await log.read(runId, { after, limit: 10_000 });
+    const { events, head, base } = await log.read(runId, { after, limit: 10_000 });
     for (const text of events) {
       if (typeof text !== "string") continue;
       const type = typeOf(text);
@@ -109,7 +109,7 @@ async function answersOf(
       if (type === "WaitExpired") expired.push(JSON.parse(text) as LoggedExpiry);
       else answers.push({ event: JSON.parse(text) as LoggedAnswer["event"], text });
     }
-    after += countEvents(events);
+    after = (base?.head ?? after) + countEvents(events);
     if (events.length === 0 || after >= head) return { answers, expired };
   }
 }

@@ -55,6 +55,7 @@ export async function findEffect(
     case "end":
     case "unstop":
     case "remove":
+    case "shorten":
       return undefined;
     default: {
       const never: never = message;
@@ -79,7 +80,8 @@ async function findRequest(
 /** The id of the event of an upload. */
 async function findUpload(log: EventLog, runId: RunId, artifactId: ArtifactId): Promise<number | undefined> {
   for (let after = 0; ;) {
-    const { events, head } = await log.read(runId, { after, limit: 10_000 });
+    const { events, head, base } = await log.read(runId, { after, limit: 10_000 });
+    after = base?.head ?? after;
     for (const item of events) {
       after += countEvents([item]);
       if (typeof item !== "string" || typeOf(item) !== "ArtifactUploaded") continue;

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
+import type { EventLog, Page } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import { depthOf, idOf, typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/event-body.ts";
@@ -7,10 +7,13 @@ import type { By } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
 import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { isLeaving } from "../journal/system-runs.ts";
+import { toBeginning, toForgotten } from "../replay/beginning.ts";
 import { stateAt } from "../replay/load-run.ts";
+import { initialRunState } from "../replay/run-state.ts";
 import type { RunState } from "../replay/run-state.ts";
 
 /** The number of events that are copied in one commit. */
@@ -19,7 +22,8 @@ const COPIED_AT_ONCE = 1_000;
 /** Throws `conflict` unless a run can be forked there: at its start, or where a turn has ended. */
 export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, after: number): Promise<void> {
   if (after === 0) return;
-  const { events } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : { events: [] };
+  const { events, base } = after <= head ? await log.read(runId, { after: after - 1, limit: 1 }) : NO_PAGE;
+  if (base) throw toForgotten(runId, base);
   const [text] = events;
   const isEnd = typeof text === "string" && typeOf(text) === "RequestCompleted" && depthOf(text) === 0;
   if (isEnd && !(await isInTurn(log, runId, after))) return;
@@ -29,6 +33,8 @@ export async function checkForkPoint(log: EventLog, { runId, head }: RunEntry, a
     hint: "fork it after 0 or after a RequestCompleted at depth 0, but not inside the turn of another request",
   });
 }
+
+const NO_PAGE: Pick<Page, "base" | "events"> = { events: [] };
 
 /** Whether a turn is open after an event: requests can end inside the turn of another one. */
 async function isInTurn(log: EventLog, runId: RunId, after: number): Promise<boolean> {
@@ -62,7 +68,20 @@ export async function copyHistory(
   const { head } = recorder;
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
-    const events = toEncoded((await log.read(source.runId, { after: copied, limit })).events);
+    const page = await log.read(source.runId, { after: copied, limit });
+    if (page.base) {
+      // The copy begins where the run does.
+      const { base } = page;
+      if (base.head >= after) throw toForgotten(source.runId, base);
+      const kept = toBeginning(base).events;
+      for (const text of kept) for (const artifactId of filesIn(text)) named.add(artifactId);
+      const events = kept.map((text) => toCopy(text, source.runId, target));
+      const data = { state: initialRunState, events, records: [] } as unknown as Json;
+      if (base.head > head) recorder.base({ head: base.head, records: recorder.records, data });
+      copied = base.head;
+      continue;
+    }
+    const events = toEncoded(page.events);
     // Without this check, missing events would cause an endless loop.
     if (events.length === 0) throw gone(source.runId);
     for (const text of events) {

@@ -1,12 +1,13 @@
 import { AgentError } from "../../errors.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Event } from "../../protocol/events/events.ts";
-import { encodeTexts, toEncoded } from "../../protocol/events/texts.ts";
+import { encodeTexts } from "../../protocol/events/texts.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { AcceptedRequest, RecordBody } from "../journal/records.ts";
+import { readOne } from "../replay/beginning.ts";
 import { forEachEntry } from "../replay/entries.ts";
 import type { PlacedRecord } from "../replay/entries.ts";
 import { JournalBuilder } from "../replay/journal-builder.ts";
@@ -39,10 +40,7 @@ export async function readForkedTurn(
     new AgentError("conflict", `run ${runId} cannot be forked at wait ${waitId}: ${fact}`, {
       hint: "fork it after the end of a turn, and make the request again",
     });
-  const [text] =
-    waitId > 0 && waitId <= head
-      ? toEncoded((await log.read(runId, { after: waitId - 1, limit: 1 })).events)
-      : [];
+  const text = waitId > 0 && waitId <= head ? await readOne(log, runId, waitId) : undefined;
   const wait = text === undefined ? undefined : (JSON.parse(text) as Event);
   if (wait?.type !== "WaitForInput") throw refuse("it is no question");
   const { started } = (requestId !== undefined && (await log.lookup(requestId, ownerOf({ owner })))) || {};

@@ -54,6 +54,8 @@ export type RunMessage =
   | UploadMessage
   | ForkMessage
   | RecoverMessage
+  /** Remove what happened in the run up to a time, as far as its open turn does not need it. */
+  | { readonly kind: "shorten"; readonly upTo: number }
   /** Remove the run; its owner releases it. */
   | { readonly kind: "remove"; readonly reason?: RemovalReason; readonly by?: By };
 

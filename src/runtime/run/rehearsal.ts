@@ -65,6 +65,9 @@ export async function rehearseEnded(
   if (started === undefined || completed === undefined) return undefined;
   const claim = await claimOf(context.log, runId);
   if (claim?.run === undefined) return undefined;
+  const { base } = await context.log.read(runId, { after: started - 1, limit: 1 });
+  // Its beginning was removed.
+  if (base) return undefined;
   const { snapshot, run, cursor } = claim;
   const end = completed - 1;
   return rehearseClaimed(

@@ -6,6 +6,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { isLeaving, newRunId } from "../journal/system-runs.ts";
+import { readOne } from "../replay/beginning.ts";
 import { stateAt } from "../replay/load-run.ts";
 import type { UnreadMessage } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
@@ -191,8 +192,8 @@ async function readUnread(
 ): Promise<readonly MessageEvent[]> {
   return Promise.all(
     unread.map(async ({ id }) => {
-      const [text] = (await log.read(runId, { after: id - 1, limit: 1 })).events;
-      if (typeof text !== "string") throw new AgentError("gone", `run ${runId} was removed`);
+      const text = await readOne(log, runId, id);
+      if (text === undefined) throw new AgentError("gone", `run ${runId} was removed`);
       return JSON.parse(text) as MessageEvent;
     }),
   );

@@ -29,6 +29,7 @@ import type { RunMessage, RunReceipt, UploadMessage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { Renewal, takeOver } from "./renewal.ts";
 import { RequestQueue } from "./request-queue.ts";
+import { RunBeginning } from "./run-beginning.ts";
 import { recordNote } from "./run-updates.ts";
 import type { Note } from "./run-updates.ts";
 
@@ -53,6 +54,7 @@ export class Run implements RecorderListener {
   readonly #requests: RequestQueue;
   readonly #outbox: Outbox;
   readonly #renewal: Renewal;
+  readonly #beginning: RunBeginning;
   #messages = 0;
   /** The messages whose ids their clients chose; created with the first. */
   #arriving: KeyedMutex | undefined;
@@ -75,6 +77,7 @@ export class Run implements RecorderListener {
     this.#ledger = new RunLedger(context, recorder, loaded.state, claim);
     this.#outbox = new Outbox(context, this.#ledger);
     this.#renewal = new Renewal(context, this.#ledger, this.#outbox);
+    this.#beginning = new RunBeginning(context, this.#ledger);
     const rested = (): void => this.#renewal.rested();
     const unfit = (tried: TriedCode): void => {
       this.#isUnfit = true;
@@ -318,6 +321,9 @@ export class Run implements RecorderListener {
         this.#ledger.recorder.audit("retry", message.by);
         if (message.isRetry === true) await this.#requests.slot.chooseAgain();
         return this.#requests.recover(message);
+      case "shorten":
+        await this.#beginning.shorten(message.upTo);
+        return toRunReceipt(this.runId, this.#ledger.recorder.head);
       case "remove":
         return this.#remove(message);
       default: {

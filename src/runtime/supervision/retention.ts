@@ -1,6 +1,7 @@
 import type { RunId } from "../../protocol/ids.ts";
 import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import { AgentError } from "../../errors.ts";
+import type { RunPhase } from "../../protocol/answers/status.ts";
 import type { RunEntry, RunEntryPage } from "../../ports/log-entries.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import type { RemovalReason } from "../run/messages.ts";
@@ -63,7 +64,9 @@ export function startRetention(options: RetentionOptions): () => void {
   async function removeAll(): Promise<void> {
     if (!router.leads("retention")) return;
     for (const { name, expireMs } of expiring) await removeExpired(name, environment.now() - expireMs);
-    if (retainMs !== Infinity || retainBytes !== Infinity) await removeOld();
+    if (retainMs === Infinity && retainBytes === Infinity) return;
+    await removeOld();
+    for (const status of ["running", "waiting", "held"] as const) await shortenAll(status);
   }
 
   /** Removes the runs of an agent that were not changed since a time. */
@@ -99,6 +102,34 @@ export function startRetention(options: RetentionOptions): () => void {
       cursor = page.next;
       hasOnlyKept &&= page.runs.every((run) => isHidden(run) || !hasHistory(run));
       if (hasOnlyKept) keptUpTo = cursor;
+    }
+  }
+
+  /** Removes the beginnings of the runs whose turns are open, which `removeOld` leaves. */
+  async function shortenAll(status: RunPhase): Promise<void> {
+    const old = environment.now() - retainMs;
+    let excess = await findExcess();
+    for (let cursor: string | undefined; ;) {
+      const query = { status, oldestFirst: true, limit: PAGE_SIZE } as const;
+      const page = await log.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const run of page.runs) {
+        if (stopped) return;
+        if (isHidden(run) || run.head < context.limits.checkpointEvents) continue;
+        await tryShorten(run, excess > 0 ? environment.now() : old);
+        if (excess > 0) excess = await findExcess();
+      }
+      if (page.next === undefined) return;
+      cursor = page.next;
+    }
+  }
+
+  /** Removes what happened in a run with an open turn, up to a time. */
+  async function tryShorten(run: RunEntry, upTo: number): Promise<void> {
+    try {
+      await runs.shorten(run, upTo);
+    } catch (error) {
+      // It was removed, or its owner does not answer; the next check asks it again.
+      if (!(error instanceof AgentError)) throw error;
     }
   }
 

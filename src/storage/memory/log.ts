@@ -13,7 +13,7 @@ import type { OutboxQuery, RequestQuery, RunIdQuery } from "../../ports/log-quer
 import { Tails } from "../shared/tails.ts";
 import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
-import { listRuns, newRun, readPage, textLengthOf, toEntry } from "./memory-run.ts";
+import { listRuns, moveBase, newRun, readPage, recordCount, textLengthOf, toEntry } from "./memory-run.ts";
 import { WaitTable, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
@@ -66,7 +66,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (run === undefined || run.epoch !== cursor.epoch) {
       throw new Fenced(`run ${cursor.runId} has another owner`);
     }
-    if (run.events.head !== cursor.head || run.records.length !== cursor.records) {
+    if (run.events.head !== cursor.head || recordCount(run) !== cursor.records) {
       throw new Fenced(`run ${cursor.runId} has moved on from event ${cursor.head}`);
     }
     return run;
@@ -87,11 +87,12 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       runs.delete(cursor.runId);
       runs.set(cursor.runId, run);
     }
+    if (batch.base) moveBase(run, batch.base);
     run.events.add(batch.events);
     for (const record of batch.records) run.records.push(record);
     run.row = row;
     const head = run.events.head;
-    const records = run.records.length;
+    const records = recordCount(run);
     if (batch.snapshot !== undefined) run.snapshot = { head, records, data: batch.snapshot };
     if (batch.alias) giveAlias(cursor.runId, run, batch.alias);
     for (const [key, entry] of marked ?? []) {
@@ -242,7 +243,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         run.node = node;
         const entry = find(runId);
         return {
-          cursor: { runId, epoch: epochs, head: run.events.head, records: run.records.length },
+          cursor: { runId, epoch: epochs, head: run.events.head, records: recordCount(run) },
           ...(entry && { run: entry }),
           ...(run.snapshot && { snapshot: run.snapshot }),
         };

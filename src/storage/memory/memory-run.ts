@@ -7,7 +7,7 @@ import type {
   RequestEntry,
   RunEntryPage,
 } from "../../ports/log-entries.ts";
-import type { LogRecord, RunRow } from "../../ports/log-batch.ts";
+import type { Base, LogRecord, RunRow } from "../../ports/log-batch.ts";
 import type { ReadOptions, RunEntryQuery } from "../../ports/log-queries.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RunId } from "../../protocol/ids.ts";
@@ -23,8 +23,10 @@ export interface MemoryRun {
   epoch: number;
   /** The node with the current claim, if it has an id. */
   node?: string | undefined;
-  readonly events: EventList;
-  readonly records: LogRecord[];
+  events: EventList;
+  records: LogRecord[];
+  /** Where its log begins, if its beginning was removed. */
+  base?: Base;
   /** Their ids, with the owner. */
   readonly requests: Set<string>;
   /** Created with the first. */
@@ -86,26 +88,42 @@ export function textLengthOf({ events, records }: MemoryRun): number {
   );
 }
 
+/** The number of records of a run, with those that were removed. */
+export function recordCount({ records, base }: MemoryRun): number {
+  return (base?.records ?? 0) + records.length;
+}
+
+/** Has the log of a run begin behind a place. */
+export function moveBase(run: MemoryRun, base: Base): void {
+  const events = new EventList(base.head);
+  events.add(run.events.read({ after: base.head }));
+  run.records = run.records.filter(({ n }) => n > base.records);
+  run.events = events;
+  run.base = base;
+}
+
 /** Reads a page of the events of a run. */
 export function readPage(run: MemoryRun, options: ReadOptions): Page {
+  const { base } = run;
+  if (base && options.after < base.head) return { ...readPage(run, { ...options, after: base.head }), base };
   const { after, records = false, afterRecord = 0 } = options;
   const events = run.events.read(options);
+  const before = Math.max(afterRecord - (base?.records ?? 0), 0);
   return {
     events,
-    records: records ? recordsBetween(run.records, after, after + countEvents(events), afterRecord) : [],
+    records: records ? recordsBetween(run.records, after, after + countEvents(events), before) : [],
     head: run.events.head,
   };
 }
 
-/** The records with a greater number than `afterRecord` whose `after` is between `from` and `to`, both included. */
+/** The records from an index on whose `after` is between `from` and `to`, both included. */
 function recordsBetween(
   records: readonly LogRecord[],
   from: number,
   to: number,
-  afterRecord: number,
+  index: number,
 ): readonly LogRecord[] {
-  // Record n is at index n - 1.
-  return records.slice(Math.max(firstFrom(records, from), afterRecord), firstFrom(records, to + 1));
+  return records.slice(Math.max(firstFrom(records, from), index), firstFrom(records, to + 1));
 }
 
 /** The index of the first record whose `after` is `id` or greater. */

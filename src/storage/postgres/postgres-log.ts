@@ -150,6 +150,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
           run.appends += 1;
           advance(run, batch);
           const count = countEvents(batch.events);
+          // It has what is before the base.
+          if (batch.base) cache.drop(run.runId);
           if (count > 0) cache.add(run.runId, run.head - count + 1, batch.events, encoded.body.length);
           resolve({ runId: run.runId, epoch: run.epoch, head: run.head, records: run.records });
           wakeLater(run);

@@ -1,5 +1,6 @@
 import type { Page } from "../../ports/event-log.ts";
 import type { Snapshot } from "../../ports/log-entries.ts";
+import type { Base } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -33,7 +34,7 @@ export async function readPage(
   let n = -1;
   while (true) {
     const rows = await database.ask<AppendRow>(
-      "SELECT * FROM troupe.read_1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+      "SELECT * FROM troupe.read_2($1, $2, $3, $4, $5, $6, $7, $8, $9)",
       [
         runId,
         head,
@@ -48,6 +49,11 @@ export async function readPage(
     );
     const [run, ...appends] = rows;
     const newest = run?.head ?? 0;
+    if (typeof run?.records === "string") {
+      const base = toBase(run);
+      const from = Math.max(after, base.head);
+      return { ...(await readPage(database, runId, { ...options, after: from }, own, onFenced)), base };
+    }
     if (own !== undefined && run?.n !== epoch) onFenced?.();
     // A run that is removed meanwhile is empty.
     if (newest === 0 && before > 0) return NO_PAGE;
@@ -78,6 +84,10 @@ interface AppendRow {
   readonly records_end: number;
   readonly body: string;
   readonly records: string | null;
+}
+
+function toBase({ records_end: head, records, body }: AppendRow): Base {
+  return { head, records: Number(records), data: JSON.parse(body) as Json };
 }
 
 interface AppendChunk extends LogChunk {

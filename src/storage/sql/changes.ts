@@ -21,6 +21,7 @@ export interface Changes {
   readonly alias?: readonly [agent: string, name: string, from: RunId | null];
   readonly audit?: { readonly owner: string; readonly entries: readonly AuditChange[] };
   readonly snapshot?: string;
+  readonly base?: readonly [head: number, records: number, data: string];
 }
 
 export type AuditChange = readonly [
@@ -84,7 +85,7 @@ export type RequestChange = readonly [
 /** Encodes the changes of an append; `null` if it has none. */
 export function encodeChanges(
   known: OwnedRun,
-  { run, requests, references, waits, outbox, alias, audit, snapshot }: Batch,
+  { run, requests, references, waits, outbox, alias, audit, snapshot, base }: Batch,
 ): Changes | null {
   if (
     run === undefined &&
@@ -94,7 +95,8 @@ export function encodeChanges(
     outbox === undefined &&
     alias === undefined &&
     audit === undefined &&
-    snapshot === undefined
+    snapshot === undefined &&
+    base === undefined
   )
     return null;
   const owner = ownerOf(run ?? known.row);
@@ -119,6 +121,7 @@ export function encodeChanges(
     ...(alias && { alias: [toOwnedKey(alias.agent, alias.owner), alias.name, alias.from ?? null] as const }),
     ...(audit && { audit: { owner, entries: audit.map(encodeAudit) } }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
+    ...(base && { base: [base.head, base.records, JSON.stringify(base.data)] as const }),
   };
 }
 

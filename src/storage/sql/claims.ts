@@ -76,10 +76,21 @@ export function toFenced(runId: RunId): Fenced {
   return new Fenced(`run ${runId} has another owner`);
 }
 
+/** The place that a batch follows: the end of its run, or the base that moves the run there. */
+export function startOfBatch(
+  { head, records }: OwnedRun,
+  { base }: Batch,
+): { readonly head: number; readonly records: number } {
+  if (base === undefined || base.head <= head) return { head, records };
+  return { head: base.head, records: base.records };
+}
+
 /** Updates a run after a committed batch. */
-export function advance(run: OwnedRun, { events, records, run: row }: Batch): void {
-  run.head += countEvents(events);
-  run.records += records.length;
+export function advance(run: OwnedRun, batch: Batch): void {
+  const { events, records, run: row } = batch;
+  const place = startOfBatch(run, batch);
+  run.head = place.head + countEvents(events);
+  run.records = place.records + records.length;
   run.stored = true;
   if (row !== undefined) run.row = row;
 }

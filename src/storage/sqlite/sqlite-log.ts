@@ -17,7 +17,7 @@ import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
 import { encodeAudit } from "../sql/changes.ts";
-import { advance, Claims } from "../sql/claims.ts";
+import { advance, Claims, startOfBatch } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { Durability } from "./format/schema.ts";
@@ -144,12 +144,15 @@ export function sqliteLog(
     }
     const encoded = encodeAppend(run, batch);
     return commit(run, { rid: run.rid, append: encoded }, () => {
+      if (startOfBatch(run, batch).head > run.head) forgetRecent(run, batch.base?.head);
       advance(run, batch);
       for (const { requestId, phase } of batch.requests ?? []) {
         if (phase === "completed") run.requests.delete(requestId);
         else run.requests.add(requestId);
       }
       keep(run, batch.events, encoded);
+      // It has what is before the base.
+      if (batch.base) cache.drop(run.runId);
       if (batch.alias?.from !== undefined) appended.push(batch.alias.from);
       return { runId: run.runId, epoch: cursor.epoch, head: run.head, records: run.records };
     });
@@ -337,7 +340,8 @@ export function addRecent(
   { recent, head }: Pick<ClaimedRun, "head" | "recent">,
   options: ReadOptions,
 ): Page {
-  const { after, limit = Infinity, limitBytes = Infinity } = options;
+  const { limit = Infinity, limitBytes = Infinity } = options;
+  const after = page.base?.head ?? options.after;
   const count = countEvents(page.events);
   if (recent.isEmpty) return page;
   if (page.cut === true || after + count < recent.after) return { ...page, head };
@@ -347,8 +351,8 @@ export function addRecent(
   return { ...page, events: [...page.events, ...more], head };
 }
 
-function forgetRecent(run: ClaimedRun): void {
-  run.recent = new EventList(run.head);
+function forgetRecent(run: ClaimedRun, head: number = run.head): void {
+  run.recent = new EventList(head);
   run.recentBytes = 0;
 }
 

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { testRunOwners } from "./cases/runs/run-owners.ts";
+import { testBases } from "./cases/runs/bases.ts";
 import { testAliases } from "./cases/runs/aliases.ts";
 import { testAudit } from "./cases/audit.ts";
 import { testAppending } from "./cases/appending.ts";
@@ -39,6 +40,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testRuns(subject);
     testRunList(subject);
     testRemoval(subject);
+    testBases(subject);
     testInventory(subject);
     testLifecycle(subject);
     testSharing(subject);

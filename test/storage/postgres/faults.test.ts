@@ -62,7 +62,7 @@ test("a claim, a read and a removal whose answers are lost are repeated", async 
   log.release(await startRun(log, "run", 2));
   proxy.loseAnswersTo("claim_3");
   const { cursor } = await log.claim(asRunId("run"), { unlessOwnedBy: ["other"] });
-  proxy.loseAnswersTo("read_1");
+  proxy.loseAnswersTo("read_2");
   expect((await log.read(asRunId("run"), { after: 0, records: true })).head).toBe(2);
   const next = await log.append(cursor, { events: [], records: [], references: [{ thing: "secret" }] });
   proxy.loseAnswersTo("remove_1");
@@ -352,12 +352,19 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
     DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3;
-    DROP INDEX ${schema}.wait_owner;
-    ALTER TABLE ${schema}.run DROP COLUMN belongs_to`);
+    DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
+    DROP FUNCTION ${schema}.read_2;
+    ALTER TABLE ${schema}.run DROP COLUMN belongs_to, DROP COLUMN base, DROP COLUMN base_head, DROP COLUMN base_records`);
   const log = await openSchema(schema);
   onTestFinished(() => log.close());
   const { cursor } = await log.claim(asRunId("run-1"));
-  expect(await log.append(cursor, nextEvents(cursor, 3))).toMatchObject({ head: 5 });
+  const next = await log.append(cursor, nextEvents(cursor, 3));
+  expect(next).toMatchObject({ head: 5 });
+  await log.append(next, { ...nextEvents(next, 1), base: { head: 4, records: 0, data: "kept" } });
+  expect(await log.read(asRunId("run-1"), { after: 0 })).toMatchObject({
+    base: { head: 4, data: "kept" },
+    head: 6,
+  });
 });
 
 test("nodes that open an empty database at once create its tables once", async () => {
@@ -365,7 +372,7 @@ test("nodes that open an empty database at once create its tables once", async (
   const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));
   onTestFinished(() => Promise.all(logs.map((log) => log.close())).then(() => {}));
   expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual(
-    [1, 2, 3, 4, 5, 6].map((version) => ({ version })),
+    [1, 2, 3, 4, 5, 6, 7].map((version) => ({ version })),
   );
   for (const [index, log] of logs.entries()) await startRun(log, `run-${index}`, 1);
   expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);

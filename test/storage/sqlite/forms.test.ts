@@ -16,6 +16,7 @@ import {
 } from "../../../src/testing/event-log/subject.ts";
 import { temporaryDirectory } from "../directories.ts";
 import { SQLITE } from "../../../src/storage/sqlite/reader/dialect.ts";
+import { QUERIES } from "../../../src/storage/sqlite/reader/reader.ts";
 
 test("a log of format 1 is opened, and its requests can sleep", async () => {
   const directory = temporaryDirectory();
@@ -395,6 +396,37 @@ test("what a log of format 16 has belongs to the owner default", async () => {
   expect(await log.run("run", "other")).toBeUndefined();
 });
 
+test("a log of format 19 is opened, its runs can begin later, and a list of dead letters reads no other messages", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  const first = await startRun(before, "run", 3);
+  await before.append(first, {
+    events: [],
+    records: [],
+    outbox: [
+      { requestId: "sent", kind: "reply", event: 1 },
+      { requestId: "failed", kind: "dead", event: 2 },
+    ],
+  });
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toNineteenthForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  const { cursor } = await log.claim("run");
+  const base = { head: 3, records: 0, data: "kept" };
+  await log.append(cursor, { ...nextEvents(cursor, 1), base });
+  expect(await log.read("run", { after: 0 })).toMatchObject({ events: events(4, 4), base });
+  expect(await log.outbox({ kind: "dead" })).toMatchObject([{ requestId: "failed" }]);
+  await log.close();
+  const reader = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
+  onTestFinished(() => reader.close());
+  const { text, values } = QUERIES.outbox({ kind: "dead", newest: 10 });
+  const plan = reader.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...(values as number[]));
+  expect(JSON.stringify(plan)).toContain("outbox_dead");
+});
+
 const ROW = {
   agent: "echo",
   status: "idle",
@@ -405,8 +437,14 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 19. */
+function toNineteenthForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE base; DROP INDEX outbox_dead; PRAGMA user_version = 19");
+}
+
 /** Converts a database to format 17. */
 function toSeventeenthForm(database: DatabaseSync): void {
+  toNineteenthForm(database);
   database.exec("DROP TABLE audit");
   for (const column of ["checksum", "parts", "body"])
     database.exec(`ALTER TABLE batch DROP COLUMN ${column}`);

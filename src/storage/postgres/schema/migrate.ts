@@ -1,6 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import type { Database, Transaction } from "../connection/database.ts";
 import { AUDIT } from "./audit.ts";
+import { BASES } from "./bases.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
@@ -15,6 +16,7 @@ export const MIGRATIONS: readonly string[] = [
   QUEUED,
   OWNERS,
   AUDIT,
+  BASES,
 ];
 
 /** The number of the schema that this version needs. */

@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 19;
+export const VERSION = 20;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -111,6 +111,19 @@ const AUDIT = `
   CREATE INDEX audit_run ON audit (rid, at) WHERE rid IS NOT NULL;
   CREATE INDEX audit_action ON audit (action, at) WHERE action > 0`;
 
+// Dead letters stay in an outbox until someone dismisses them, and a list of them reads no other entries.
+const DEAD_LETTERS = "CREATE INDEX outbox_dead ON outbox (rid) WHERE kind = 3";
+
+// Where the log of a run begins, if its beginning was removed.
+const BASES = `
+  CREATE TABLE base (
+    rid INTEGER PRIMARY KEY,
+    head INTEGER NOT NULL,
+    records INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    data TEXT NOT NULL
+  )`;
+
 // A batch is a commit. It has the small appends of all its runs until the events of each run become a chunk: `parts` has the run,
 // the first and the last event, the number of records and the bytes of each append, and `body` a line break after each line.
 // A chunk contains successive events of a run as lines (see body.ts): one row for many events costs much less than
@@ -182,6 +195,7 @@ const SCHEMA = `
   ${RESTING};
 
   ${OUTBOX};
+  ${DEAD_LETTERS};
 
   ${WAITS};
   ${WAITS_BY_OWNER};
@@ -196,7 +210,9 @@ const SCHEMA = `
     records INTEGER NOT NULL,
     checksum INTEGER NOT NULL,
     data TEXT NOT NULL
-  )`;
+  );
+
+  ${BASES}`;
 
 /** The upgrade from each format to the next. */
 const FROM = [
@@ -265,4 +281,6 @@ const FROM = [
   ALTER TABLE batch ADD COLUMN body TEXT`,
   // Format 18 had no audit trail; it begins with what is done from now on.
   AUDIT,
+  // In format 19 every run began with its first event, and dead letters were found among all entries of outboxes.
+  `${BASES}; ${DEAD_LETTERS}`,
 ] as const;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Page } from "../../../ports/event-log.ts";
 import type { Snapshot } from "../../../ports/log-entries.ts";
+import type { Base } from "../../../ports/log-batch.ts";
 import type { ReadOptions } from "../../../ports/log-queries.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
@@ -51,6 +52,9 @@ export function createChunks(database: DatabaseSync): Chunks {
   const snapshots = database.prepare(
     "SELECT head, records, checksum, CAST(data AS TEXT) AS data FROM snapshot WHERE rid = ?",
   );
+  const bases = database.prepare(
+    "SELECT head, records, checksum, CAST(data AS TEXT) AS data FROM base WHERE rid = ? AND head > ?",
+  );
   const used = database.prepare(`SELECT page_size * (page_count - freelist_count) AS bytes
     FROM pragma_page_size, pragma_page_count, pragma_freelist_count`);
   // The lengths are stored before the texts, so the texts need not be read.
@@ -64,6 +68,8 @@ export function createChunks(database: DatabaseSync): Chunks {
   function pageOf(run: ReadRun, options: ReadOptions): Page {
     const { rid, head } = run;
     const { after, records = false, afterRecord = 0 } = options;
+    const base = toWhole(rid, bases.get(rid, after));
+    if (base) return { ...pageOf(run, { ...options, after: base.head }), base };
     const wanted = records
       ? ([after, head, after, afterRecord] as const)
       : ([after + 1, head, after, Number.MAX_SAFE_INTEGER] as const);
@@ -105,18 +111,20 @@ export function createChunks(database: DatabaseSync): Chunks {
       if (runId !== undefined) return Number(ofRun.get(runId)?.["bytes"]);
       return atOnce(() => Math.max(Number(used.get()?.["bytes"]) - Number(leaving.get()?.["bytes"]), 0));
     },
-    snapshot(rid) {
-      const row = snapshots.get(rid) as SnapshotRow | undefined;
-      if (row === undefined) return undefined;
-      const { head, records, data } = row;
-      const position = { rid, first: head, last: head, records };
-      if (toChecksum(position, new Uint8Array(), data) !== row.checksum) throw damaged();
-      return { head, records, data: JSON.parse(data) as Json };
-    },
+    snapshot: (rid) => toWhole(rid, snapshots.get(rid)),
   };
 }
 
-interface SnapshotRow {
+/** A snapshot or a base, if it is as it was written. */
+function toWhole(rid: number, row: object | undefined): Base | undefined {
+  if (row === undefined) return undefined;
+  const { head, records, checksum, data } = row as DataRow;
+  const position = { rid, first: head, last: head, records };
+  if (toChecksum(position, new Uint8Array(), data) !== checksum) throw damaged();
+  return { head, records, data: JSON.parse(data) as Json };
+}
+
+interface DataRow {
   readonly head: number;
   readonly records: number;
   readonly checksum: number;

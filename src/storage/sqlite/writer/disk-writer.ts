@@ -90,6 +90,7 @@ export class DiskWriter {
       removeWaits,
       removeOutbox,
       removeSnapshot,
+      removeBase,
     } = this.#statements;
     return this.#transact(() => {
       this.#recent.take(rid);
@@ -100,6 +101,7 @@ export class DiskWriter {
       removeWaits.run(rid);
       removeOutbox.run(rid);
       removeSnapshot.run(rid);
+      removeBase.run(rid);
       if (erases) removeAuditOf.run(rid);
     });
   }
@@ -241,7 +243,9 @@ export class DiskWriter {
     if (changes !== null)
       applyChanges(this.#statements, { rid, first: last, last, records: recordsEnd }, changes);
     const recent = this.#recent.take(rid);
-    if (recent === undefined) this.#addChunk({ rid, first, last, records: recordsEnd }, body, records);
+    // What is before a base that the run has not reached is not needed.
+    if (recent === undefined || recent.last + 1 < first)
+      this.#addChunk({ rid, first, last, records: recordsEnd }, body, records);
     else {
       const position = { rid, first: recent.first, last, records: recordsEnd };
       this.#addChunk(position, joinBodies(recent.body, body), records);

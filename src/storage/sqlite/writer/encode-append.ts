@@ -2,6 +2,7 @@ import type { Batch } from "../../../ports/log-batch.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
 import { encodeBody } from "../../sql/body.ts";
 import { encodeChanges } from "../../sql/changes.ts";
+import { startOfBatch } from "../../sql/claims.ts";
 import type { OwnedRun } from "../../sql/claims.ts";
 import type { RequestId } from "../../../protocol/ids.ts";
 import { fromRequestKey } from "../../shared/owned-keys.ts";
@@ -41,8 +42,9 @@ export function encodeAppend(run: ClaimedRun, batch: Batch): Append {
   const { events, records } = batch;
   const changes = encodeKnown(run, batch);
   const body = encodeBody(events);
+  const place = startOfBatch(run, batch);
   return {
-    position: [run.head + 1, run.head + countEvents(events), run.records + records.length],
+    position: [place.head + 1, place.head + countEvents(events), place.records + records.length],
     body,
     records: records.length === 0 ? null : JSON.stringify(records),
     changes,

@@ -81,6 +81,10 @@ const SQL = {
   setSnapshot: `INSERT OR REPLACE INTO snapshot (rid, head, records, checksum, data)
     VALUES (?, ?, ?, ?, ?)`,
 
+  setBase: `INSERT OR REPLACE INTO base (rid, head, records, checksum, data)
+    VALUES (?, ?, ?, ?, ?)`,
+  removeBeginning: "DELETE FROM chunk WHERE rid = ? AND last <= ? AND records_end <= ?",
+
   removeRun: `UPDATE run SET removed = 1, head = 0, agent = '', status = 0, created = 0, updated = 0,
     turns = 0, metadata = '{}', initial_input = 'null', started = NULL,
     last_turn = NULL, usage = NULL
@@ -93,6 +97,7 @@ const SQL = {
   removeWaits: "DELETE FROM wait WHERE rid = ?",
   removeOutbox: "DELETE FROM outbox WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
+  removeBase: "DELETE FROM base WHERE rid = ?",
 
   findRemoved: "SELECT rid FROM run WHERE removed = 1 LIMIT 1",
   purgeChunks: `DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk WHERE rid = ? LIMIT ?)`,
@@ -121,6 +126,8 @@ export function applyChanges(
     dropOutbox,
     addAudit,
     setSnapshot,
+    setBase,
+    removeBeginning,
   }: Statements,
   position: ChunkPosition,
   {
@@ -135,6 +142,7 @@ export function applyChanges(
     alias,
     audit,
     snapshot,
+    base,
   }: KnownChanges,
 ): void {
   const { rid, last: head, records } = position;
@@ -184,6 +192,12 @@ export function applyChanges(
   for (const entry of audit?.entries ?? []) addAudit.run(...entry, audit?.owner ?? "", rid);
   if (snapshot !== undefined) {
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);
+  }
+  if (base !== undefined) {
+    const [last, count, data] = base;
+    const place = { rid, first: last, last, records: count };
+    setBase.run(rid, last, count, toChecksum(place, NOTHING, data), data);
+    removeBeginning.run(rid, last, count);
   }
 }
 
