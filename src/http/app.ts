@@ -32,7 +32,7 @@ import type { Host, Place, SharedHost } from "./routes/host.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
-import { serverHandlers } from "./routes/server-routes.ts";
+import { describingHandlers, serverHandlers } from "./routes/server-routes.ts";
 import { TOPIC_AGENT } from "../runtime/agent/topic.ts";
 import type { ServerState } from "./routes/server-routes.ts";
 import { hasUnservedRuns } from "./routes/unserved.ts";
@@ -126,8 +126,10 @@ export function createApp(
     if (principal !== undefined) runtime.audit.refused(principal, thrown);
     return refuse(c, thrown);
   };
+  const seenBy = (c: Context<AppEnv>): Runtime =>
+    c.get("principal") === undefined ? runtime : host.as(c).runtime;
   const toNoRoute = (c: Context<AppEnv>): Response => {
-    const { error, headers } = explainNoRoute(c, app, runtime, wireRoots);
+    const { error, headers } = explainNoRoute(c, app, seenBy(c), wireRoots);
     return refuse(c, error, { headers });
   };
   app.all("*", async (c, next) => {
@@ -186,7 +188,9 @@ function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): v
     serverRoutes;
   // Health checks have no principal.
   const handlers = serverHandlers(shared, state);
-  addRoutes(app, "", { agents, health, metrics, openApi, readiness, schema }, () => handlers);
+  const describing = describingHandlers(shared);
+  addRoutes(app, "", { agents, openApi }, () => describing);
+  addRoutes(app, "", { health, metrics, readiness, schema }, () => handlers);
   addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));
   addRoutes(app, "", { audit }, perHost(shared, auditHandlers));
   addRoutes(app, "", { createAnswerLink }, perHost(shared, answerLinkHandlers));

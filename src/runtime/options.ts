@@ -1,3 +1,4 @@
+import type { Authorize } from "./access/authorize.ts";
 import type { Limits } from "./limits.ts";
 import type { LimitsOfOwner } from "./owners/owner-limits.ts";
 import type { Inspector } from "./system/actor-system.ts";
@@ -64,6 +65,11 @@ export interface RuntimeOptions {
    * limits.
    */
   readonly owners?: LimitsOfOwner;
+  /**
+   * What principals may do, beside what their owners and roles say: it can only take away. An agent or a run that it hides is
+   * for the principal as if it did not exist; everything else is refused with `forbidden`. What agents do in their turns is not asked.
+   */
+  readonly authorize?: Authorize;
 }
 
 /** A telemetry that does nothing. */

@@ -8,7 +8,8 @@ import { SIGN_IN_MS, SIGN_IN_PURPOSE } from "./agent/answer-link.ts";
 import { TOPIC_AGENT, topic } from "./agent/topic.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { CloseOptions, Receipt, Runtime } from "./api.ts";
-import type { RequestId } from "../protocol/ids.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { RunEntry } from "../ports/log-entries.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import { readDeadLetter } from "./run/dead-letters.ts";
@@ -20,6 +21,7 @@ import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
 import { copyRequest } from "./commands/given-request.ts";
 import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
+import { Permissions } from "./commands/permissions.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
@@ -29,9 +31,10 @@ import { createReadiness } from "./readiness.ts";
 import { ANONYMOUS, checkPrincipal, ownerOf } from "../ports/principal.ts";
 import type { Principal } from "../ports/principal.ts";
 import { AuditKeeper } from "./access/audit.ts";
+import { toResource } from "./access/authorize.ts";
 import { ALL_RIGHTS, rightsOf } from "./access/rights.ts";
 import type { Rights } from "./access/rights.ts";
-import { TRUSTED, toScope } from "./access/scope.ts";
+import { TRUSTED, seesRun, toScope } from "./access/scope.ts";
 import type { Scope } from "./access/scope.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { mapConcurrent } from "../shared/map-concurrent.ts";
@@ -277,10 +280,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   function withinRights(scope: Scope, principal: Principal): Runtime {
-    return within(
-      scope,
-      rightsOf(principal, (error) => audit.refused(principal, error)),
-    );
+    const rights = rightsOf(principal, {
+      authorize: options.authorize,
+      refused: (error) => audit.refused(principal, error),
+    });
+    const { allows } = rights;
+    const sees = allows && ((run: RunEntry): boolean => allows("read", toResource(run)));
+    return within({ ...scope, sees }, rights);
   }
 
   const trusted = within(TRUSTED, ALL_RIGHTS);
@@ -302,6 +308,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   function within(scope: Scope, rights: Rights): Runtime {
     const own = commands.within(scope);
     const by = scope.by && { by: scope.by };
+    const permissions = new Permissions({ log, agents, queries, keyed, scope, rights });
     const show = shownTo(scope);
     const showAll = (events: readonly string[]): readonly string[] => (show ? events.map(show) : events);
     // The addresses and receipts that this caller got: their runs are ones that it sees.
@@ -314,21 +321,32 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     /** Throws `not_found` for an address or a receipt of a run that the caller does not see. */
     async function check(value: Address | Receipt): Promise<void> {
-      if (scope.seesAll || known.has(value) || value.runId === null) return;
+      const isAll = scope.seesAll && scope.sees === undefined;
+      if (isAll || known.has(value) || value.runId === null) return;
       await queries.run(value.runId, scope);
       known.add(value);
     }
 
+    async function isSeen(runId: RunId): Promise<boolean> {
+      const run = scope.sees && (await log.run(runId));
+      return run === undefined || seesRun(scope, run);
+    }
+
     async function process(agent: string, request: Request): Promise<Receipt> {
       // An agent that is no longer served has turns that take answers.
-      if (request.type !== "ResumeWithInput" && request.type !== "CancelRequest") agents.get(agent);
+      if (request.type !== "ResumeWithInput" && request.type !== "CancelRequest")
+        permissions.checkAgent(agent);
       const isOfAgent =
         request.type === "ConfigureRequest" && request.run_id === undefined && request.key === undefined;
       if (isOfAgent) rights.administer(`configure the agent ${agent}`);
       // Before any wait, in which the caller can change its objects.
       const copy = copyRequest(agent, request);
       await open();
-      return knows(await own.process(agent, copy));
+      await permissions.permitRequest(agent, copy);
+      const receipt = await own.process(agent, copy);
+      // Somebody else may have made the request before, in a run that the caller does not see.
+      if (receipt.replayed && scope.sees !== undefined) await check(receipt);
+      return knows(receipt);
     }
 
     const parts = { queries, keyed, scope, timer: environment.timer, process };
@@ -338,6 +356,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       queries,
       scope,
       signer: context.secrets.signer,
+      permit: (runId) => permissions.permit("answer", runId),
       async answer({ runId, requestId, waitId, values, resumeId, by, roles }) {
         // An agent or a tool that the turn has called may have asked.
         const run = await queries.run(runId, TRUSTED);
@@ -362,15 +381,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return {
       as,
       defaultAgent: agents.defaultAgent,
-      agents: agents.names,
-      describe: (agent) => agents.describe(agent),
+      get agents() {
+        return permissions.agents;
+      },
+      describe(agent) {
+        permissions.checkAgent(agent);
+        return agents.describe(agent);
+      },
       ready() {
         isAwaited = true;
         return started;
       },
       process,
       actor(agent, key) {
-        agents.get(agent.name);
+        permissions.checkAgent(agent.name);
         return toActorHandle(parts, agent, key);
       },
       async publish(to, name, body, { requestId } = {}) {
@@ -378,7 +402,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return process(TOPIC_AGENT, { type: "Message", name, body, key: topic(to.name).name, ...id });
       },
       async ask(agent, operation, input, askOptions) {
-        agents.get(agent.name);
+        permissions.checkAgent(agent.name);
         return askAgent(parts, agent.name, { operation, input }, askOptions) as Promise<never>;
       },
       async acknowledgement(receipt, wanted) {
@@ -408,12 +432,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       status: (requestId) => queries.status(requestId, scope),
       async find(agent, key) {
         const runId = await keyed.find({ owner: scope.owner, agent, key });
-        if (runId !== undefined) return runId;
+        if (runId !== undefined && (await isSeen(runId))) return runId;
         // An agent that is no longer served may have runs. A name with neither is wrong, and `get` says which there are.
         const isKnown =
-          agents.find(agent) !== undefined ||
-          (await queries.runs({ agent, limit: 1 }, scope)).runs.length > 0;
-        if (!isKnown) agents.get(agent);
+          permissions.isServed(agent) || (await queries.runs({ agent, limit: 1 }, scope)).runs.length > 0;
+        if (!isKnown) permissions.checkAgent(agent);
         return undefined;
       },
       run: (runId) => queries.details(runId, scope),
@@ -426,13 +449,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return { ...page, events: showAll(page.events) };
       },
       async createRun(agent, createOptions) {
-        agents.get(agent);
+        permissions.checkAgent(agent);
         await open();
+        await permissions.permitRun(agent, createOptions);
         await context.owners?.admitRequest(scope.owner);
         return runs.create(agent, createOptions, scope);
       },
       async fork(runId, point) {
         await open();
+        await permissions.permit("fork", runId);
         await context.owners?.admitRequest(scope.owner);
         return runs.fork(runId, point, scope);
       },
@@ -460,7 +485,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async sendAgain(runId, id) {
         rights.operate("send a dead letter again");
         await open();
-        await queries.run(runId, scope);
+        await permissions.permit("message", runId);
         const letter = { kind: "letter", requestId: id, isDismissed: false, ...by } as const;
         const { requestId = id } = await sendMessage(router, runId, letter);
         return { requestId };
@@ -468,25 +493,25 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       async dismiss(runId, requestId) {
         rights.operate("dismiss a dead letter");
         await open();
-        await queries.run(runId, scope);
+        await permissions.permit("message", runId);
         await sendMessage(router, runId, { kind: "letter", requestId, isDismissed: true, ...by });
       },
       async retryHeld(which = {}) {
         await open();
         if (which.runId === undefined) rights.operate("try the held turns of all owners again");
-        else await queries.run(which.runId, scope);
+        else await permissions.permit("process", which.runId);
         return retryHeld(context, which, scope.by);
       },
       async endHeld(runId) {
         await open();
-        const { owner } = await queries.run(runId, scope);
+        const { owner } = await permissions.permit("cancel", runId);
         const receipt = await sendMessage(router, runId, { kind: "end", ...by });
         const requestId = receipt.requestId as RequestId;
         return knows({ ...receipt, ...(owner !== undefined && { owner }), requestId, kind: "cancel" });
       },
       async resume(runId) {
         await open();
-        await queries.run(runId, scope);
+        await permissions.permit("process", runId);
         await sendMessage(router, runId, { kind: "unstop", ...by });
       },
       async countHeld() {
@@ -495,7 +520,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       },
       async removeRun(runId) {
         await open();
-        await queries.run(runId, scope);
+        await permissions.permit("remove", runId);
         await runs.remove(runId, scope.by);
       },
       async erase(things) {
@@ -505,6 +530,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       },
       async upload(file) {
         await open();
+        await permissions.permitUpload(file);
         return uploads.take(file, scope);
       },
       async artifact(artifactId) {

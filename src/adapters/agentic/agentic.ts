@@ -42,10 +42,10 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
       body: JSON.stringify({ detail: hint === undefined ? message : `${message}; ${hint}` }),
     }),
     addRoutes(app, shared, { path, agent }) {
-      const { runtime, bodyLimitBytes } = shared;
+      const { bodyLimitBytes } = shared;
       if (agent === undefined) {
         app.get(`${base}/_discovery`, (c) =>
-          reply(c, JSON.stringify(runtime.agents.map((name) => `/${name}`))),
+          reply(c, JSON.stringify(shared.as(c).runtime.agents.map((name) => `/${name}`))),
         );
         app.post(login, async (c) => {
           const { password } = parseLogin(await readJson(c, bodyLimitBytes, { optional: true }));
@@ -59,7 +59,7 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
       const serviceOf = perHost(shared, (host): AgenticService => ({ host, agent, reader: readerOf(host) }));
       const place = base + path;
       app.get(`${place}/describe`, (c) => {
-        const { name, purpose, operations, tools } = runtime.describe(agent);
+        const { name, purpose, operations, tools } = shared.as(c).runtime.describe(agent);
         const names = operations.map((operation) => operation.name);
         return reply(
           c,

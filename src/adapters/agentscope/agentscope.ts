@@ -51,7 +51,7 @@ export function agentscope(options: AgentScopeOptions = {}): Adapter {
       if (agent !== undefined) return;
       app.get(BASE, (c) => {
         const prefix = shared.mount.prefixOf(c) + BASE;
-        const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
+        const agents = shared.as(c).runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
         return reply(c, JSON.stringify({ name: NAME, agents, routes: ROUTES }));
       });
     },

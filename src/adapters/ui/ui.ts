@@ -24,11 +24,11 @@ export function ui(): Adapter {
     }),
     headers: { response: ["x-vercel-ai-ui-message-stream"] },
     addRoutes(app, shared, { agent }) {
-      const { runtime, mount } = shared;
+      const { mount } = shared;
       if (agent === undefined) {
         app.get(BASE, (c) => {
           const prefix = mount.prefixOf(c) + BASE;
-          const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
+          const agents = shared.as(c).runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
           return reply(c, JSON.stringify({ name: NAME, agents, routes: ROUTES }));
         });
         return;

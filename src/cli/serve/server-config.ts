@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Adapter } from "../../http/adapter.ts";
 import type { Authenticate } from "../../ports/principal.ts";
+import type { Authorize } from "../../runtime/access/authorize.ts";
 import type { LimitsOfOwner } from "../../runtime/owners/owner-limits.ts";
 import type { WebhookOptions } from "../../webhooks/create-webhooks.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -12,6 +13,8 @@ import { toThrownText } from "../thrown-text.ts";
 export interface ServerConfig {
   /** Who may use the server, besides those with TROUPE_TOKEN or an API key. */
   readonly authenticate?: Authenticate;
+  /** What principals may do, beside what their roles say. */
+  readonly authorize?: Authorize;
   /** What each owner may use. */
   readonly owners?: LimitsOfOwner;
   /** The receivers outside to which events are sent. */
@@ -33,16 +36,14 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   } catch (thrown) {
     throw new Exit(EXIT.refused, `${file} does not load`, toThrownText(thrown));
   }
-  const { authenticate, owners, webhooks = [], adapters = [], ...rest } = exported;
+  const { authenticate, authorize, owners, webhooks = [], adapters = [], ...rest } = exported;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new Exit(EXIT.refused, `${file} exports ${unknown}, which a server does not know`, KNOWN);
   }
-  if (authenticate !== undefined && typeof authenticate !== "function") {
-    throw new Exit(EXIT.refused, `${file} exports an authenticate that is no function`, KNOWN);
-  }
-  if (owners !== undefined && typeof owners !== "function") {
-    throw new Exit(EXIT.refused, `${file} exports owners that are no function`, KNOWN);
+  for (const [name, value] of Object.entries({ authenticate, authorize, owners })) {
+    if (value === undefined || typeof value === "function") continue;
+    throw new Exit(EXIT.refused, `${file} exports ${name}, which is no function`, KNOWN);
   }
   if (!Array.isArray(webhooks) || !Array.isArray(adapters)) {
     throw new Exit(EXIT.refused, `${file} exports webhooks or adapters that are no list`, KNOWN);
@@ -51,9 +52,10 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     webhooks: webhooks as readonly WebhookOptions[],
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
+    ...(authorize !== undefined && { authorize: authorize as Authorize }),
     ...(owners !== undefined && { owners: owners as LimitsOfOwner }),
   };
 }
 
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), owners, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), authorize, owners, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';

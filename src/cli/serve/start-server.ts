@@ -79,6 +79,7 @@ export async function startServer(
     router: openRouter(log),
     environment: nodeEnvironment(),
     telemetry: metrics,
+    ...(config.authorize && { authorize: config.authorize }),
     ...(config.owners && { owners: config.owners }),
     ...(retainDays !== undefined && { retainMs: retainDays * DAY_MS }),
     ...(retainMb !== undefined && { retainBytes: retainMb * 1_000_000 }),

@@ -34,7 +34,7 @@ export interface Host extends Omit<SharedHost, "runtime" | "as"> {
 }
 
 /** The part of a runtime that is the same for everyone. Nothing of any owner is in it. */
-export type ServedRuntime = Pick<Runtime, "agents" | "defaultAgent" | "describe" | "health" | "readiness">;
+export type ServedRuntime = Pick<Runtime, "defaultAgent" | "health" | "readiness">;
 
 /** Makes the host of an app. */
 export function createHost(runtime: Runtime, shared: Omit<SharedHost, "runtime" | "as">): SharedHost {

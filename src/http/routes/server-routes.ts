@@ -6,6 +6,7 @@ import { pathParameter } from "./add-routes.ts";
 import type { ServerHandlers } from "./add-routes.ts";
 import { principalOf } from "./host.ts";
 import type { SharedHost } from "./host.ts";
+import { LruMap } from "../../shared/lru-map.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { createOpenApi } from "../openapi/document.ts";
 import { reply } from "../messages/reply.ts";
@@ -16,26 +17,37 @@ export interface ServerState {
   readonly isStopping: () => boolean;
 }
 
-/** The routes of the server: its agents, its interface, its health. */
-export function serverHandlers(
-  { runtime, mount }: SharedHost,
-  { metrics, isStopping }: ServerState,
-): ServerHandlers<"agents" | "openApi" | "schema" | "health" | "readiness" | "metrics"> {
-  let openApi: string | undefined;
+/** The agents of the server and its interface, as a principal sees them. */
+export function describingHandlers(shared: SharedHost): ServerHandlers<"agents" | "openApi"> {
+  const documents = new LruMap<string, string>(DOCUMENTS);
   return {
     agents(c) {
-      const prefix = mount.prefixOf(c);
-      const agents = runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
+      const prefix = shared.mount.prefixOf(c);
+      const agents = shared.as(c).runtime.agents.map((name) => ({ name, path: `${prefix}/${name}` }));
       const asked = c.req.query("format") === "pairs" ? agents.map(({ name, path }) => [name, path]) : agents;
       // A browser gets the console at the same address, if the server has one.
       return reply(c, JSON.stringify(asked), { headers: { vary: "Accept, Origin" } });
     },
 
     openApi(c) {
-      openApi ??= JSON.stringify(createOpenApi(runtime.agents));
-      return reply(c, openApi);
+      const { agents } = shared.as(c).runtime;
+      const name = agents.join(" ");
+      const document = documents.get(name) ?? JSON.stringify(createOpenApi(agents));
+      documents.set(name, document);
+      return reply(c, document);
     },
+  };
+}
 
+/** How many documents are kept; without a rule of the application, everyone gets the same one. */
+const DOCUMENTS = 10;
+
+/** What is the same for everyone: schemas and health. */
+export function serverHandlers(
+  { runtime }: SharedHost,
+  { metrics, isStopping }: ServerState,
+): ServerHandlers<"schema" | "health" | "readiness" | "metrics"> {
+  return {
     schema(c) {
       const file = pathParameter(c, "name");
       const name = /^(\w+)\.json$/.exec(file)?.[1] ?? "";

@@ -1,3 +1,4 @@
+import type { RunEntry } from "../../ports/log-entries.ts";
 import { DEFAULT_OWNER, seesAll, toBy } from "../../ports/principal.ts";
 import type { Principal } from "../../ports/principal.ts";
 import type { By } from "../../protocol/actors.ts";
@@ -12,6 +13,8 @@ export interface Scope {
   readonly by?: By | undefined;
   /** Its roles, for questions that have approvers. */
   readonly roles?: readonly string[] | undefined;
+  /** Whether it sees a run of those owners; absent if it sees each. What it does not see is as if it did not exist. */
+  readonly sees?: ((run: RunEntry) => boolean) | undefined;
 }
 
 /** The scope of the program that made the runtime. */
@@ -21,6 +24,11 @@ export const TRUSTED: Scope = { owner: DEFAULT_OWNER, seesAll: true };
 export function toScope(principal: Principal): Scope {
   const { owner, roles } = principal;
   return { owner, seesAll: seesAll(principal), by: toBy(principal), roles };
+}
+
+/** Whether a scope, whose owners the log was asked for, sees a run. Of one that was removed there is nothing to see. */
+export function seesRun({ sees }: Scope, run: RunEntry): boolean {
+  return sees === undefined || run.removed === true || sees(run);
 }
 
 /** The owner that the log is asked for; `undefined` for all. */

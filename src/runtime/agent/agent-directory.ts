@@ -195,9 +195,7 @@ export class AgentDirectory {
   get(name: string): Agent {
     const agent = this.#agents.get(name);
     if (agent) return agent;
-    throw new AgentError("not_found", `there is no agent ${name}`, {
-      hint: `the agents here: ${this.names.join(", ")}`,
-    });
+    throw unknownAgent(name, this.names);
   }
 
   /** Throws `not_found` unless an agent, or a remote one under its name, gets requests here. */
@@ -218,6 +216,13 @@ export class AgentDirectory {
     if (!agent.remote && !agent.sources) this.#descriptors.set(name, descriptor);
     return descriptor;
   }
+}
+
+/** The refusal of a name that is none of the agents that the caller knows. */
+export function unknownAgent(name: string, known: readonly string[]): AgentError {
+  return new AgentError("not_found", `there is no agent ${name}`, {
+    hint: `the agents here: ${known.join(", ")}`,
+  });
 }
 
 /** A configuration of an agent, and how often it was changed. */

@@ -49,8 +49,9 @@ export function toActorHandle<Ops extends Operations, Accepted extends Messages>
       try {
         return runId === undefined ? undefined : await parts.queries.details(runId, parts.scope);
       } catch (error) {
-        // It was removed in the meantime.
-        if (isInstance(error, AgentError) && error.code === "gone") return undefined;
+        // It was removed in the meantime, or the caller does not see it.
+        if (isInstance(error, AgentError) && (error.code === "gone" || error.code === "not_found"))
+          return undefined;
         throw error;
       }
     },

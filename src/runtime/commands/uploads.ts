@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import { isReservation } from "../../ports/artifact-store.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
 import { sha256 } from "../../shared/sha256.ts";
-import { ownerIn } from "../access/scope.ts";
+import { ownerIn, seesRun } from "../access/scope.ts";
 import type { Scope } from "../access/scope.ts";
 import type { ArtifactFigures, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
@@ -142,13 +142,13 @@ export async function seesFile(
   scope: Scope,
 ): Promise<boolean> {
   const owner = ownerIn(scope);
-  if (owner === undefined) return true;
+  if (owner === undefined && scope.sees === undefined) return true;
   for (const runId of runIds) {
     if (isReservation(runId)) continue;
     const run = await log.run(runId, owner);
-    if (run !== undefined && run.removed !== true) return true;
+    if (run !== undefined && run.removed !== true && seesRun(scope, run)) return true;
   }
-  return isWaitingFile({ artifactId, runIds }, owner);
+  return owner === undefined ? runIds.every(isReservation) : isWaitingFile({ artifactId, runIds }, owner);
 }
 
 /** Whether a file belongs to no run yet, and is one of an owner. */

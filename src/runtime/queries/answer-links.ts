@@ -24,6 +24,8 @@ export interface AnswerLinksOptions {
   readonly queries: Queries;
   /** Whose questions get links. The holder of a link may answer. */
   readonly scope: Scope;
+  /** Throws unless the caller may answer the questions of a run. */
+  permit(runId: RunId): Promise<unknown>;
   /** Delivers an answer. */
   answer(answer: NamedAnswer): Promise<void>;
 }
@@ -47,6 +49,7 @@ export function createAnswerLinks({
   signer,
   queries,
   scope,
+  permit,
   answer,
 }: AnswerLinksOptions): AnswerLinks {
   async function read(token: string): Promise<OpenLink | undefined> {
@@ -163,6 +166,7 @@ export function createAnswerLinks({
     },
     async create(requestId, { waitId, ...options } = {}) {
       const { runId, owner = DEFAULT_OWNER } = await queries.request(requestId, scope);
+      await permit(runId);
       const page = await readWaits(log, { runId, limit: PAGE });
       const asked = page.events
         .map((text) => JSON.parse(text) as EventOf<"WaitForInput">)

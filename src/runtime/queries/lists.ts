@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry, RunEntryPage, WaitEntry } from "../../ports/log-entries.ts";
 import type { RunEntryQuery } from "../../ports/log-queries.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import type { RunRequest, RunSummary } from "../../protocol/answers/status.ts";
 import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
@@ -14,7 +15,11 @@ import { readEvent } from "../replay/accepted.ts";
 export interface RunSearch {
   readonly finishReason: FinishReason | undefined;
   readonly text: string | undefined;
+  /** Whether the caller sees a run; absent if it sees each. */
+  readonly sees?: Sees | undefined;
 }
+
+type Sees = (run: RunEntry) => boolean;
 
 /**
  * Finds runs that no index of the log finds. One page looks at 10,000 runs at most, so it can end early; `next` leads
@@ -40,7 +45,25 @@ export async function searchRuns(
 
 const LOOKED = 10_000;
 
-function fits(run: RunEntry, { finishReason, text }: RunSearch): boolean {
+/** A part of the list by creation for a caller that does not see each run. Looks at 10,000 runs at most. */
+export async function listSeen(
+  log: EventLog,
+  { limit, offset = 0, total = false, ...query }: RunEntryQuery,
+  sees: Sees,
+): Promise<RunEntryPage> {
+  const seen: RunEntry[] = [];
+  for (let looked = 0; looked < LOOKED && (total || seen.length < offset + limit); looked += SEEN_AT_ONCE) {
+    const page = await log.list({ ...query, byCreation: true, limit: SEEN_AT_ONCE, offset: looked });
+    seen.push(...page.runs.filter((run) => !isHidden(run) && sees(run)));
+    if (page.runs.length < SEEN_AT_ONCE) break;
+  }
+  return { runs: seen.slice(offset, offset + limit), ...(total && { total: seen.length }) };
+}
+
+const SEEN_AT_ONCE = 500;
+
+function fits(run: RunEntry, { finishReason, text, sees }: RunSearch): boolean {
+  if (sees?.(run) === false) return false;
   if (finishReason !== undefined && run.lastTurn?.finish_reason !== finishReason) return false;
   if (text === undefined) return true;
   const { runId, alias, lastTurn, initialInput } = run;
@@ -53,11 +76,18 @@ function fits(run: RunEntry, { finishReason, text }: RunSearch): boolean {
 const PAGE_BYTES = 1_048_576;
 
 /** Reads a page of the open waits, as their encoded events. */
-export async function readWaits(log: EventLog, query: WaitsQuery): Promise<WaitsPage> {
+export async function readWaits(log: EventLog, query: WaitsQuery, sees?: Sees): Promise<WaitsPage> {
   const { waits, next } = await log.waits(query);
+  const seen = new Map<RunId, boolean>();
   const events: string[] = [];
   let room = PAGE_BYTES;
   for (const [index, wait] of waits.entries()) {
+    const { runId } = wait;
+    if (sees !== undefined) {
+      const run = seen.has(runId) ? undefined : await log.run(runId);
+      if (!seen.has(runId)) seen.set(runId, run !== undefined && run.removed !== true && sees(run));
+      if (seen.get(runId) === false) continue;
+    }
     const text = await readWait(log, wait);
     room -= text === undefined ? 0 : byteLength(text);
     if (room < 0 && events.length > 0) {

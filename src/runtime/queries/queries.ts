@@ -9,7 +9,7 @@ import type { EventOf } from "../../protocol/events/events.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { LoggingLevel } from "../../protocol/requests/requests.ts";
-import { ownerIn } from "../access/scope.ts";
+import { ownerIn, seesRun } from "../access/scope.ts";
 import type { Scope } from "../access/scope.ts";
 import { acceptedBy } from "../agent/accepted-operations.ts";
 import type { AgentDirectory } from "../agent/agent-directory.ts";
@@ -33,7 +33,7 @@ import { toWanted } from "./event-filter.ts";
 import type { EventSelector } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
-import { readWaits, searchRuns, toDetails, toRunRequest } from "./lists.ts";
+import { listSeen, readWaits, searchRuns, toDetails, toRunRequest } from "./lists.ts";
 import { toLost } from "./lost-events.ts";
 import { toFeed } from "./to-feed.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
@@ -85,7 +85,9 @@ export class Queries {
 
   async resolve(id: string, scope: Scope): Promise<Address> {
     const requestId = id as RequestId;
-    const cached = this.#requests.get(keyOf({ requestId, owner: scope.owner }));
+    // What a rule of the application says depends on the run.
+    const cached =
+      scope.sees === undefined ? this.#requests.get(keyOf({ requestId, owner: scope.owner })) : undefined;
     // Another node may have removed the run since the data was cached.
     if (cached && this.#log.node !== undefined) await this.request(requestId, scope);
     const known = cached ?? (await this.#lookUp(requestId, scope));
@@ -109,7 +111,7 @@ export class Queries {
     const run = await this.#log.run(runId, ownerIn(scope));
     if (run !== undefined && (run.removed === true || isUnfinished(run)))
       throw new AgentError("gone", `run ${runId} was removed`);
-    if (run === undefined || isHidden(run))
+    if (run === undefined || isHidden(run) || !seesRun(scope, run))
       throw new AgentError("not_found", `there is no run or request ${runId}`);
     return run;
   }
@@ -180,8 +182,13 @@ export class Queries {
     scope: Scope,
   ): Promise<RunsPage> {
     const query = { ...asked, ...ofOwner(scope, asked.owner) };
-    if (finishReason !== undefined || text !== undefined) {
-      const { runs, next } = await searchRuns(this.#log, query, { finishReason, text });
+    const { sees } = scope;
+    if (sees !== undefined && order === "created") {
+      const { runs, ...page } = await listSeen(this.#log, query, sees);
+      return { ...page, runs: runs.map(toDetails) };
+    }
+    if (finishReason !== undefined || text !== undefined || sees !== undefined) {
+      const { runs, next } = await searchRuns(this.#log, query, { finishReason, text, sees });
       return { runs: runs.map(toDetails), ...(next !== undefined && { next }) };
     }
     const { runs, ...page } = await this.#log.list({ ...query, byCreation: order === "created" });
@@ -193,6 +200,7 @@ export class Queries {
     return watchRuns({
       ...options,
       ...ofOwner(scope, options.owner),
+      sees: scope.sees,
       log: this.#log,
       environment: this.#environment,
       readerSweep: this.#readerSweep,
@@ -201,7 +209,7 @@ export class Queries {
 
   /** The open waits, as their encoded events. */
   async waits(query: WaitsQuery, scope: Scope): Promise<WaitsPage> {
-    return readWaits(this.#log, { ...query, ...ofOwner(scope, query.owner) });
+    return readWaits(this.#log, { ...query, ...ofOwner(scope, query.owner) }, scope.sees);
   }
 
   /** Opens the events that answer a receipt. */
@@ -363,10 +371,14 @@ function keyOf({ requestId, owner }: OwnedRequest): string {
 async function findRequest(
   log: EventLog,
   requestId: RequestId,
-  { owner, seesAll }: Scope,
+  scope: Scope,
 ): Promise<RequestEntry | undefined> {
+  const { owner, seesAll } = scope;
   const own = seesAll && owner === DEFAULT_OWNER ? undefined : await log.lookup(requestId, owner);
-  return own === undefined && seesAll ? log.lookup(requestId) : own;
+  const entry = own === undefined && seesAll ? await log.lookup(requestId) : own;
+  if (entry === undefined || scope.sees === undefined) return entry;
+  const run = await log.run(entry.runId);
+  return run !== undefined && seesRun(scope, run) ? entry : undefined;
 }
 
 /** The owner whose things are listed: the own one, or the one that was asked for, by someone who sees all. */

@@ -15,6 +15,8 @@ export interface WatchedRuns extends WatchRunsOptions {
   readonly environment: Environment;
   /** Set for a log whose wakes may be lost. */
   readonly readerSweep: ReaderSweep | undefined;
+  /** Whether the reader sees a run; absent if it sees each. */
+  readonly sees?: ((run: RunEntry) => boolean) | undefined;
 }
 
 /** Shortest time between two reads of changed rows, so that a row is sent at most four times a second. */
@@ -147,7 +149,7 @@ class RunsReader implements FeedReader {
     });
     this.#left = next === undefined ? 0 : this.#left - runs.length;
     this.#cursor = next;
-    return runs.filter((run) => !isHidden(run)).map((run) => JSON.stringify(toRow(run)));
+    return runs.filter((run) => this.#isShown(run)).map((run) => JSON.stringify(toRow(run)));
   }
 
   async #readChanged(): Promise<readonly string[]> {
@@ -160,7 +162,11 @@ class RunsReader implements FeedReader {
     const { runId, agent, removed } = run;
     if (removed === true) return [JSON.stringify({ run_id: runId, removed })];
     const isOther = this.#watched.agent !== undefined && this.#watched.agent !== agent;
-    return isOther || isHidden(run) ? [] : [JSON.stringify(toRow(run))];
+    return isOther || !this.#isShown(run) ? [] : [JSON.stringify(toRow(run))];
+  }
+
+  #isShown(run: RunEntry): boolean {
+    return !isHidden(run) && this.#watched.sees?.(run) !== false;
   }
 
   #close(error?: unknown): void {
