@@ -57,7 +57,7 @@ import type { HostContext } from "./run-context.ts";
 import type { LogHealth } from "../ports/event-log.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { ActorSystem } from "./system/actor-system.ts";
-import { seesFile, Uploads } from "./commands/uploads.ts";
+import { refuseEvenly, seesFile, Uploads } from "./commands/uploads.ts";
 
 /** How old a count of held turns may be, in milliseconds. */
 const HELD_COUNT_MS = 2_000;
@@ -534,10 +534,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return uploads.take(file, scope);
       },
       async artifact(artifactId) {
-        const info = await artifacts.get(artifactId);
-        if (info === undefined || !(await seesFile(context, info, scope)))
-          throw new AgentError("not_found", `there is no artifact ${artifactId}`);
-        return { info, body: artifacts.read(artifactId) };
+        return refuseEvenly(context, scope, async () => {
+          const info = await artifacts.get(artifactId);
+          if (info === undefined || !(await seesFile(context, info, scope)))
+            throw new AgentError("not_found", `there is no artifact ${artifactId}`);
+          return { info, body: artifacts.read(artifactId) };
+        });
       },
       health: () => ({
         ready,

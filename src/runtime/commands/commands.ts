@@ -14,7 +14,7 @@ import type {
 } from "../../protocol/requests/requests.ts";
 import { ownerIn } from "../access/scope.ts";
 import type { Scope } from "../access/scope.ts";
-import { seesFile } from "./uploads.ts";
+import { refuseEvenly, seesFile } from "./uploads.ts";
 import { recordConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
 import { FULL_MS, SEND_RETRY, checkNoCycle } from "./mail.ts";
@@ -123,8 +123,12 @@ export class Commands {
     request: TurnRequest,
     requestId: RequestId,
   ): Promise<Receipt> {
-    const { files } = this.#context;
-    const release = await files.reserve(attachments, (file) => seesFile(this.#context, file, this.#scope));
+    const context = this.#context;
+    const { files } = context;
+    const scope = this.#scope;
+    const release = await refuseEvenly(context, scope, () =>
+      files.reserve(attachments, (file) => seesFile(context, file, scope)),
+    );
     try {
       const receipt = await this.#sendTurn(agent, request, requestId);
       if (receipt.runId !== null) await files.attach(attachments, receipt.runId);

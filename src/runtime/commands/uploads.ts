@@ -151,6 +151,31 @@ export async function seesFile(
   return owner === undefined ? runIds.every(isReservation) : isWaitingFile({ artifactId, runIds }, owner);
 }
 
+/**
+ * Looks for files, and takes at least some time to refuse a caller that does not see those of all owners: a store answers
+ * faster for what does not exist than for what another owner has, and the time must not tell.
+ */
+export async function refuseEvenly<Result>(
+  { environment }: Pick<HostContext, "environment">,
+  scope: Scope,
+  look: () => Promise<Result>,
+): Promise<Result> {
+  if (ownerIn(scope) === undefined) return look();
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const stop = environment.timer(REFUSAL_MS * (1 + environment.random() / 2), resolve);
+  try {
+    const found = await look();
+    stop();
+    return found;
+  } catch (error) {
+    await over;
+    throw error;
+  }
+}
+
+/** How long a refusal of a file takes at least, in milliseconds: longer than a store looks for one. Chance adds up to a half. */
+const REFUSAL_MS = 25;
+
 /** Whether a file belongs to no run yet, and is one of an owner. */
 export async function isWaitingFile(
   { artifactId, runIds }: Pick<StoredArtifact, "artifactId" | "runIds">,
