@@ -57,6 +57,7 @@ function withoutUndefined<Options extends object>(options: Options): Options {
 export { AgentError } from "./errors.ts";
 export type { CallErrorCode, ErrorCode, ErrorDetails, FailedCall } from "./errors.ts";
 export type { Action, ActionResource, Authorize } from "./runtime/access/authorize.ts";
+export type { Redact, RedactedText } from "./runtime/commands/redaction.ts";
 export type { ArtifactStore } from "./ports/artifact-store.ts";
 export type { Environment } from "./ports/environment.ts";
 export { Fenced, Unavailable } from "./ports/event-log.ts";

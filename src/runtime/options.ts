@@ -1,4 +1,5 @@
 import type { Authorize } from "./access/authorize.ts";
+import type { Redact } from "./commands/redaction.ts";
 import type { Limits } from "./limits.ts";
 import type { LimitsOfOwner } from "./owners/owner-limits.ts";
 import type { Inspector } from "./system/actor-system.ts";
@@ -70,6 +71,12 @@ export interface RuntimeOptions {
    * for the principal as if it did not exist; everything else is refused with `forbidden`. What agents do in their turns is not asked.
    */
   readonly authorize?: Authorize;
+  /**
+   * Takes out of what clients send what must never be in the log, before anything is stored, sent on or given to an agent: called
+   * for each text in the inputs of requests and runs, in messages, answers and metadata. If it fails, the request is refused. Keys, ids,
+   * configurations and the contents of files are left as they are. Default: nothing is taken out.
+   */
+  readonly redact?: Redact;
 }
 
 /** A telemetry that does nothing. */

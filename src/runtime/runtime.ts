@@ -19,6 +19,7 @@ import { TextWindow } from "./journal/text-window.ts";
 import { followConfigurations } from "./commands/configurations.ts";
 import { askAgent, toActorHandle } from "./commands/actor-handle.ts";
 import { copyRequest } from "./commands/given-request.ts";
+import { Redaction } from "./commands/redaction.ts";
 import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
 import { Permissions } from "./commands/permissions.ts";
@@ -112,6 +113,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     gate: new StartGate({ environment, telemetry }),
     readiness,
   };
+  const redaction = new Redaction(options.redact);
   const queries = new Queries(log, environment, agents);
   const keyed = new KeyedRuns(log);
   const mail = new ActorMail(engines, keyed);
@@ -340,7 +342,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         request.type === "ConfigureRequest" && request.run_id === undefined && request.key === undefined;
       if (isOfAgent) rights.administer(`configure the agent ${agent}`);
       // Before any wait, in which the caller can change its objects.
-      const copy = copyRequest(agent, request);
+      const about = { agent, owner: scope.owner };
+      const copy = redaction.request(copyRequest(agent, request), about);
       await open();
       await permissions.permitRequest(agent, copy);
       const receipt = await own.process(agent, copy);
@@ -366,7 +369,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           type: "ResumeWithInput",
           request_id: requestId,
           wait_id: waitId,
-          request_keys: values,
+          request_keys: redaction.answer(values, { agent, owner }),
           resume_id: resumeId,
         });
       },
@@ -448,8 +451,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         const page = await queries.waits(query, scope);
         return { ...page, events: showAll(page.events) };
       },
-      async createRun(agent, createOptions) {
+      async createRun(agent, given) {
         permissions.checkAgent(agent);
+        const createOptions = redaction.run(given, { agent, owner: scope.owner });
         await open();
         await permissions.permitRun(agent, createOptions);
         await context.owners?.admitRequest(scope.owner);

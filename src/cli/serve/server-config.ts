@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { Adapter } from "../../http/adapter.ts";
 import type { Authenticate } from "../../ports/principal.ts";
 import type { Authorize } from "../../runtime/access/authorize.ts";
+import type { Redact } from "../../runtime/commands/redaction.ts";
 import type { LimitsOfOwner } from "../../runtime/owners/owner-limits.ts";
 import type { WebhookOptions } from "../../webhooks/create-webhooks.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -15,6 +16,7 @@ export interface ServerConfig {
   readonly authenticate?: Authenticate;
   /** What principals may do, beside what their roles say. */
   readonly authorize?: Authorize;
+  readonly redact?: Redact;
   /** What each owner may use. */
   readonly owners?: LimitsOfOwner;
   /** The receivers outside to which events are sent. */
@@ -36,12 +38,12 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   } catch (thrown) {
     throw new Exit(EXIT.refused, `${file} does not load`, toThrownText(thrown));
   }
-  const { authenticate, authorize, owners, webhooks = [], adapters = [], ...rest } = exported;
+  const { authenticate, authorize, owners, redact, webhooks = [], adapters = [], ...rest } = exported;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new Exit(EXIT.refused, `${file} exports ${unknown}, which a server does not know`, KNOWN);
   }
-  for (const [name, value] of Object.entries({ authenticate, authorize, owners })) {
+  for (const [name, value] of Object.entries({ authenticate, authorize, owners, redact })) {
     if (value === undefined || typeof value === "function") continue;
     throw new Exit(EXIT.refused, `${file} exports ${name}, which is no function`, KNOWN);
   }
@@ -53,9 +55,10 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
     ...(authorize !== undefined && { authorize: authorize as Authorize }),
+    ...(redact !== undefined && { redact: redact as Redact }),
     ...(owners !== undefined && { owners: owners as LimitsOfOwner }),
   };
 }
 
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), authorize, owners, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), authorize, owners, redact, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';

@@ -80,6 +80,7 @@ export async function startServer(
     environment: nodeEnvironment(),
     telemetry: metrics,
     ...(config.authorize && { authorize: config.authorize }),
+    ...(config.redact && { redact: config.redact }),
     ...(config.owners && { owners: config.owners }),
     ...(retainDays !== undefined && { retainMs: retainDays * DAY_MS }),
     ...(retainMb !== undefined && { retainBytes: retainMb * 1_000_000 }),
