@@ -56,10 +56,7 @@ export class Redaction {
     if (Array.isArray(value)) return value.map((each) => this.#value(redact, each, about) ?? null);
     if (!isObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(value as JsonObject).map(([name, each]) => [
-        name,
-        this.#value(redact, each, about) ?? null,
-      ]),
+      Object.entries(value).map(([name, each]) => [name, this.#value(redact, each, about) ?? null]),
     );
   }
 }
