@@ -25,6 +25,15 @@ export type ForkPlace =
   | { readonly after: number; readonly waitId?: undefined }
   | { readonly after?: undefined; readonly waitId: number };
 
+/** What a fork takes from the other run. */
+export interface ForkOptions {
+  /**
+   * Takes the key of the other run, so that requests by the key go on in the new one; the other run then has none. `conflict` if it
+   * has no key. Default false.
+   */
+  readonly takesKey?: boolean;
+}
+
 /**
  * A running set of agents with one log. It throws only AgentErrors. The one that `createRuntime` returns is trusted: it works
  * with the things of all owners, and makes those of `default`. That of a principal sees and does only what the principal may.
@@ -160,7 +169,7 @@ export interface Runtime {
    * turn's RequestCompleted, otherwise `conflict`. With `waitId`, the id of a WaitForInput of its open turn, the new run
    * continues that turn from before the question, with the code of new requests, which asks anew. The other run does not change.
    */
-  fork(runId: RunId, point: ForkPlace): Promise<RunId>;
+  fork(runId: RunId, point: ForkPlace, options?: ForkOptions): Promise<RunId>;
 
   /**
    * Tries held turns again with the code that is served now: that of one run, or all of an agent, or all. Resolves with the

@@ -459,11 +459,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         await context.owners?.admitRequest(scope.owner);
         return runs.create(agent, createOptions, scope);
       },
-      async fork(runId, point) {
+      async fork(runId, point, { takesKey = false } = {}) {
         await open();
         await permissions.permit("fork", runId);
         await context.owners?.admitRequest(scope.owner);
-        return runs.fork(runId, point, scope);
+        return runs.fork(runId, { ...point, takesKey }, scope);
       },
       audit: {
         async list(query) {

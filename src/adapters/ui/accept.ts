@@ -13,6 +13,7 @@ import type { AnswerKind } from "../../view/ui/names.ts";
 import { earlierTexts, readToolAnswers, toGivenAnswer } from "../../view/ui/tool-answers.ts";
 import type { ToolAnswer } from "../../view/ui/tool-answers.ts";
 import { toWaitValues } from "../../view/wait-answers.ts";
+import { findAgain, leaveTurn, repeatTurn } from "./again.ts";
 import { readUserMessage } from "./body.ts";
 import type { UiRequest } from "./body.ts";
 import { findChat, openQuestions, readQuestions } from "./chat.ts";
@@ -28,6 +29,17 @@ export async function acceptMessage(
   const { role } = request.last;
   if (role === "assistant") return answerTools(service, chat, request);
   if (role !== "user") throw wrongField("messages", "must end with a message of the user or the assistant");
+  const isChanged = request.trigger === "submit-message" && request.messageId === request.last.id;
+  const again =
+    isChanged || request.trigger === "regenerate-message"
+      ? await findAgain(service, chat, request)
+      : undefined;
+  if (again !== undefined) {
+    if (!isChanged) return repeatTurn(service, chat, again, request);
+    const next = await leaveTurn(service, chat, again);
+    // The id of the message was that of the request that was left.
+    return startTurn(service, next, { ...request, last: { ...request.last, id: "" } }, artifacts);
+  }
   const answered = await answerText(service, chat, request);
   return answered ?? startTurn(service, chat, request, artifacts);
 }

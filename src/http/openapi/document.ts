@@ -278,6 +278,11 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
               description:
                 "Instead of after: the id of a WaitForInput of the open turn, which the new run asks anew.",
             },
+            takes_key: {
+              type: "boolean",
+              description:
+                "Whether the new run takes the key of this one, which then has none. Default false.",
+            },
           },
           [],
         ),

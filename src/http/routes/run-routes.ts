@@ -103,8 +103,9 @@ export function oneRunHandlers({
 
     async forkRun(c) {
       const source = checkId(pathParameter(c, "run_id")) as RunId;
-      const point = parseForkPlace(await readJson(c, bodyLimitBytes));
-      const runId = await runtime.fork(source, point);
+      const body = await readJson(c, bodyLimitBytes);
+      const point = parseForkPlace(body);
+      const runId = await runtime.fork(source, point, { takesKey: parseTakesKey(body) });
       const id = point.after ?? point.waitId - 1;
       const forked = { run_id: runId, forked_from: { run_id: source, id } };
       const location = `${mount.prefixOf(c)}/events/${runId}`;
@@ -178,6 +179,14 @@ function parseForkPlace(body: unknown): ForkPlace {
       ],
     },
   );
+}
+
+function parseTakesKey(body: unknown): boolean {
+  const { takes_key: takesKey = false } = Object(body) as { readonly takes_key?: unknown };
+  if (typeof takesKey === "boolean") return takesKey;
+  throw new AgentError("invalid_request", "takes_key must be true or false", {
+    issues: [{ path: "takes_key", message: "must be true or false" }],
+  });
 }
 
 function isEventId(value: unknown): value is number {

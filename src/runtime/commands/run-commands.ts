@@ -8,7 +8,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Scope } from "../access/scope.ts";
-import type { CreateRunOptions, ForkPlace } from "../api.ts";
+import type { CreateRunOptions, ForkOptions, ForkPlace } from "../api.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { readBase, readOne } from "../replay/beginning.ts";
 import { checkForkPoint } from "../run/fork.ts";
@@ -58,9 +58,12 @@ export class RunCommands {
    * Creates a run with the history of another one up to an event, or up to a question of its open turn, which the new run then
    * continues.
    */
-  async fork(sourceId: RunId, point: ForkPlace, scope: Scope): Promise<RunId> {
+  async fork(sourceId: RunId, point: ForkPlace & ForkOptions, scope: Scope): Promise<RunId> {
     const { environment, log, router } = this.#context;
     const source = await this.#queries.run(sourceId, scope);
+    const key = point.takesKey === true ? source.alias : undefined;
+    if (point.takesKey === true && key === undefined)
+      throw new AgentError("conflict", `run ${sourceId} has no key that its fork could take`);
     if (point.after !== undefined) await checkForkPoint(log, source, point.after);
     else await readForkedTurn(this.#context, source, point.waitId);
     const runId = this.#newId();
@@ -73,9 +76,12 @@ export class RunCommands {
         source: sourceId,
         after,
         ...(turn && { turn }),
+        ...(key !== undefined && { key }),
         ...(scope.by && { by: scope.by }),
       });
       if (turn) await sendMessage(router, runId, { kind: "recover" });
+      // A run that is loaded later reads from its row that it has no key any more.
+      if (key !== undefined) await sendMessage(router, sourceId, { kind: "unnamed" }).catch(() => {});
     } catch (error) {
       // If the source was removed, the copy is useless; other unfinished copies are removed at the next
       // start.

@@ -54,6 +54,7 @@ export async function findEffect(
     case "recover":
     case "end":
     case "unstop":
+    case "unnamed":
     case "remove":
     case "shorten":
       return undefined;

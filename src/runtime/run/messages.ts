@@ -28,6 +28,8 @@ export type RunMessage =
   | { readonly kind: "read"; readonly accepted: AcceptedRequest }
   /** The answer of another actor to an ask of this one. */
   | ({ readonly kind: "reply" } & Reply)
+  /** A fork of the run has taken its key. */
+  | { readonly kind: "unnamed" }
   /** Send again what has not arrived: the replies and cancels of the run's outbox. */
   | { readonly kind: "redeliver" }
   | {
@@ -162,6 +164,8 @@ export interface ForkMessage {
   readonly after: number;
   /** The question before which the copy of the open turn ends, and the request of that copy. */
   readonly turn?: { readonly waitId: number; readonly requestId: RequestId };
+  /** The key that the new run takes from the other one. */
+  readonly key?: string;
   readonly by?: By;
 }
 

@@ -79,7 +79,7 @@ function create(
 async function fork(
   context: RunContext,
   ledger: RunLedger,
-  { source: sourceId, after, turn, by }: ForkMessage,
+  { source: sourceId, after, turn, key, by }: ForkMessage,
 ): Promise<number> {
   const { agents, files, log } = context;
   const source = await log.run(sourceId);
@@ -96,6 +96,7 @@ async function fork(
   const config = after === 0 ? agents.configOf(source.agent) : undefined;
   const metadata = { ...source.metadata, ...forkedFrom };
   ledger.begin(source.agent, source.initialInput, metadata, { config, owner });
+  if (key !== undefined) ledger.name(source.agent, key, sourceId);
   if (forked === undefined || turn === undefined) {
     ledger.save("due");
     return after;

@@ -317,6 +317,9 @@ export class Run implements RecorderListener {
         return toRunReceipt(this.runId, await recordNote(this.#context, this.#ledger, message));
       case "fork":
         return this.#copy(message);
+      case "unnamed":
+        this.#ledger.unname();
+        return toRunReceipt(this.runId, this.#ledger.recorder.head);
       case "recover":
         this.#ledger.recorder.audit("retry", message.by);
         if (message.isRetry === true) await this.#requests.slot.chooseAgain();

@@ -5,6 +5,7 @@ import type { RunEntry } from "../../ports/log-entries.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { By } from "../../protocol/actors.ts";
+import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
 import { pause } from "../../shared/clock.ts";
@@ -167,18 +168,26 @@ export class Erasures {
     return key === undefined ? found.map((run) => run.runId) : this.#ofKey(found, key);
   }
 
-  /** Those of the runs in which the actor of a key lives or has lived: a renewed run names the next one. */
+  /**
+   * Those of the runs in which the actor of a key lives or has lived: a renewed run names the next one, and a fork with a key has taken
+   * it from the run that it names.
+   */
   async #ofKey(runs: readonly RunEntry[], key: string): Promise<readonly RunId[]> {
     const { log } = this.#context;
-    const next = new Map<RunId, RunId>();
+    const next: (readonly [from: RunId, to: RunId])[] = [];
+    for (const { runId, metadata } of runs) {
+      const forked = metadata["forked_from"] as unknown as ForkedFrom | undefined;
+      if (forked !== undefined) next.push([forked.run_id, runId]);
+    }
     await forEachConcurrent(runs, AT_ONCE, async (run) => {
       const renewed = run.alias === undefined ? await readRenewed(log, run) : undefined;
-      if (renewed !== undefined) next.set(run.runId, renewed.to);
+      if (renewed !== undefined) next.push([run.runId, renewed.to]);
     });
+    const known = new Set(runs.map(({ runId }) => runId));
     const own = new Set(runs.filter(({ alias }) => alias === key).map(({ runId }) => runId));
     for (let count = -1; count !== own.size;) {
       count = own.size;
-      for (const [runId, to] of next) if (own.has(to)) own.add(runId);
+      for (const [from, to] of next) if (own.has(to) && known.has(from)) own.add(from);
     }
     return [...own];
   }

@@ -2007,6 +2007,7 @@ export interface operations {
                 "application/json": {
                     after?: number;
                     wait_id?: number;
+                    takes_key?: boolean;
                 };
             };
         };

@@ -1,4 +1,4 @@
-import { createRuntime, defineAgent } from "troupe";
+import { createRuntime, defineAgent, memoryLog } from "troupe";
 import type { Runtime } from "troupe";
 import type { Event, RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
@@ -114,4 +114,34 @@ test.each([
   // Nothing of the copy remains.
   expect((await log.list({ limit: 10 })).runs).toEqual([]);
   await runtime.close();
+});
+
+test("a fork takes the key of its run, whose requests then go on in the fork, also when it is forked again", async () => {
+  const log = { ...memoryLog(), close: async () => {} };
+  const before = createRuntime({ agents: [notes], log });
+  const say = async (runtime: Runtime, input: string): Promise<Event & { type: "RequestCompleted" }> => {
+    const receipt = await runtime.process("notes", { type: "ChatRequest", input, key: "desk" });
+    const end = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+    return JSON.parse(end ?? "") as Event & { type: "RequestCompleted" };
+  };
+  const first = await say(before, "one");
+  const second = await say(before, "two");
+  const forked = await before.fork(first.run_id, { after: first.id }, { takesKey: true });
+  expect(await before.find("notes", "desk")).toBe(forked);
+  expect((await before.run(first.run_id)).key).toBeUndefined();
+  expect(await say(before, "three")).toMatchObject({ run_id: forked, result: "one,three" });
+  expect((await chat(before, "old", first.run_id)).result).toBe("one,two,old");
+  await expect(before.fork(first.run_id, { after: second.id }, { takesKey: true })).rejects.toMatchObject({
+    code: "conflict",
+  });
+  await before.close();
+
+  const after = createRuntime({ agents: [notes], log });
+  const again = await after.fork(forked, { after: 0 }, { takesKey: true });
+  expect(await say(after, "four")).toMatchObject({ run_id: again, result: "four" });
+  // All of what the key has named is erased with it.
+  await chat(after, "another");
+  expect(await after.erase({ agent: "notes", key: "desk" })).toBe(3);
+  expect((await after.runs({ limit: 10 })).runs).toHaveLength(1);
+  await after.close();
 });
