@@ -131,7 +131,7 @@ const ROOMS: readonly Rooms[] = [
       artifacts: ["journal"],
       scheduler: READ,
       turn: [...READ, "system", "secrets", "artifacts", "scheduler"],
-      calls: [...READ, "model", "scheduler", "turn"],
+      calls: [...READ, "model", "owners", "scheduler", "turn"],
       remote: [...READ, "artifacts", "scheduler", "turn"],
       actor: [...READ, "system", "model", "artifacts", "scheduler", "turn", "calls", "remote"],
       machine: [...READ, "system", "secrets", "actor"],

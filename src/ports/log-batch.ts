@@ -38,6 +38,8 @@ export interface Batch {
   readonly outbox?: readonly OutboxMark[];
   /** What principals have done to the run, oldest first: new entries of the audit trail. */
   readonly audit?: readonly AuditMark[];
+  /** What completions have used, and by how much a budget was raised. */
+  readonly spent?: readonly SpentMark[];
   /** Replaces the snapshot; covers everything up to the end of this batch. */
   readonly snapshot?: Json;
   /**
@@ -105,6 +107,20 @@ export interface RequestMark {
    * waits for nothing.
    */
   readonly waitingFor?: WaitingFor | null;
+}
+
+/** Adds to what the owner of the run has spent on a day, or may spend. */
+export interface SpentMark extends Spent {
+  /** The day, counted from 1970, in UTC. */
+  readonly day: number;
+}
+
+/** What an owner has spent on completions on a day, and by how much its budget of that day was raised. */
+export interface Spent {
+  readonly tokens: number;
+  readonly cost: number;
+  readonly raisedTokens: number;
+  readonly raisedCost: number;
 }
 
 /** Opens or closes a wait for input. The end of a request closes all its waits. */

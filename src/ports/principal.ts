@@ -87,6 +87,11 @@ export interface Visit {
   readonly note?: ((entry: Omit<NewAuditEntry, "at">) => Promise<void>) | undefined;
 }
 
+/** Whether a value can be a role. */
+export function isRole(value: unknown): value is string {
+  return typeof value === "string" && ROLE.test(value);
+}
+
 /** Whether a value can be the owner of a principal. */
 export function isOwner(value: unknown): value is string {
   return typeof value === "string" && OWNER.test(value) && value !== SHARED_OWNER;
@@ -145,8 +150,7 @@ function faultOf({ id, owner, roles, name }: Principal): string | undefined {
   if (owner === SHARED_OWNER) return `the owner ${SHARED_OWNER} is that of shared actors`;
   if (!Array.isArray(roles) || roles.length > ROLES_LIMIT)
     return `its roles are not a list of at most ${ROLES_LIMIT}`;
-  if (!roles.every((role) => typeof role === "string" && ROLE.test(role)))
-    return "each of its roles needs 1 to 64 visible ASCII characters";
+  if (!roles.every(isRole)) return "each of its roles needs 1 to 64 visible ASCII characters";
   if (name !== undefined && (typeof name !== "string" || !PLAIN.test(name)))
     return "its name needs 1 to 128 characters, none of control";
   return undefined;

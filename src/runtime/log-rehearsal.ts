@@ -216,6 +216,7 @@ function toEventLog(log: LogReader): EventLog {
     reliableTail: true,
     list: (query) => log.list(query),
     lookup: (requestId, owner) => log.lookup(requestId, owner),
+    spent: unsettled,
     read: (runId, options) => log.read(runId, options),
     requests: (query) => log.requests(query),
     run: (runId) => log.run(runId),

@@ -14,8 +14,8 @@ import { Announcer, WEBHOOK_AGENT } from "./announcer.ts";
 import { deliver, isDelivered, toSigningKey } from "./delivery.ts";
 import type { DeliveryAttempt, Receiver, WebhookMessage } from "./delivery.ts";
 
-/** What a message is about: a question is open, a request has ended, a turn is held. */
-export type WebhookTopic = "wait" | "end" | "held";
+/** What a message is about: a question is open, a request has ended, a turn is held, a budget is used up (which is a question too). */
+export type WebhookTopic = "wait" | "end" | "held" | "budget";
 
 /** A receiver of webhooks. */
 export interface WebhookOptions {
@@ -182,6 +182,7 @@ const EVENTS: Readonly<Record<WebhookTopic, EventType>> = {
   wait: "WaitForInput",
   end: "RequestCompleted",
   held: "RequestHeld",
+  budget: "WaitForInput",
 };
 
 /** The type of a message, as Standard Webhooks writes types. */
@@ -189,12 +190,15 @@ const TYPES: Readonly<Record<WebhookTopic, string>> = {
   wait: "request.waiting",
   end: "request.completed",
   held: "request.held",
+  budget: "request.over_budget",
 };
 
 /** The topic of an event for a receiver; `undefined` if the receiver does not want it. */
-function topicFor({ topics, agents }: Endpoint, agent: string, { type }: Event): WebhookTopic | undefined {
+function topicFor({ topics, agents }: Endpoint, agent: string, event: Event): WebhookTopic | undefined {
   if (agents !== undefined && !agents.has(agent)) return undefined;
-  return [...topics].find((topic) => EVENTS[topic] === type);
+  const isOverBudget = event.type === "WaitForInput" && event.budget !== undefined;
+  if (isOverBudget && topics.has("budget")) return "budget";
+  return [...topics].find((topic) => topic !== "budget" && EVENTS[topic] === event.type);
 }
 
 /** A larger event is left to the receiver to read. */

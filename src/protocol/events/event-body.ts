@@ -60,6 +60,15 @@ export interface ResultFile {
   readonly size_bytes: number;
 }
 
+/** What an owner may spend on completions on a day, and has spent. */
+export interface Budget {
+  readonly unit: "tokens" | "cost";
+  /** In UTC, for example `2026-11-28`. */
+  readonly day: string;
+  readonly limit: number;
+  readonly spent: number;
+}
+
 /** A call that a human is asked to approve. */
 export interface Approval {
   readonly tool: string;
@@ -93,6 +102,8 @@ export type EventBody =
       readonly approvers?: readonly string[];
       /** What is asked, for a reader who may not answer: such a reader gets no keys and no schema. */
       readonly question?: string;
+      /** The budget that is used up, if the wait asks for more. The answer `{raise: 1000}` raises it. */
+      readonly budget?: Budget;
       /** When the wait ends without an answer, if it has a time limit. */
       readonly expires_at?: string;
       readonly call_id: CallId;
@@ -418,6 +429,17 @@ export const bodies: {
       question: text
         .exactOptional()
         .describe("What is asked, for a reader who may not answer; request_keys is empty then."),
+      budget: z
+        .object({
+          unit: z.enum(["tokens", "cost"]),
+          day: text,
+          limit: z.number(),
+          spent: z.number(),
+        } satisfies Shape<Budget>)
+        .exactOptional()
+        .describe(
+          "The budget that is used up, if the wait asks for more; the answer {raise: 1000} raises it.",
+        ),
       expires_at: timestamp
         .exactOptional()
         .describe("When the wait ends without an answer; absent without a time limit."),

@@ -14,6 +14,7 @@ import { addUsage, INTERRUPTED, isInterrupted } from "../replay/turn-journal.ts"
 import { COMPLETION } from "../replay/signature.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { TimedCall } from "../calls/attempts.ts";
+import { admitCompletion } from "../calls/budget-gate.ts";
 import { codeOf, ModelAccess } from "../calls/model-access.ts";
 import { toModel } from "../model/provider-model.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -118,6 +119,11 @@ export function complete(caller: Actor, completion: NewCompletion): void {
     prepare(attempt) {
       if (prompts) turn.prompts.add(caller, { callId, attempt, input });
     },
+    admit: (asking) =>
+      admitCompletion(caller, open, () => {
+        access.leave();
+        asking();
+      }),
     record(attempt, expiresAt) {
       access.choose();
       turn.recorder.event(speaker, {

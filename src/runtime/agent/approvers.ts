@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { isRole } from "../../ports/principal.ts";
 import type { By } from "../../protocol/actors.ts";
 
 /** Who answers a question. The program that made the runtime has no name, and may answer each. */
@@ -36,15 +37,10 @@ export function notAnApprover(waitId: number, approvers: readonly string[]): Age
 /** The roles that code gives, copied and each once. Throws a TypeError for what are none, also for an empty list. */
 export function toApprovers(given: readonly string[] | undefined): readonly string[] | undefined {
   if (given === undefined) return undefined;
-  const isList =
-    Array.isArray(given) &&
-    given.length > 0 &&
-    given.length <= LIMIT &&
-    given.every((role) => typeof role === "string" && ROLE.test(role));
+  const isList = Array.isArray(given) && given.length > 0 && given.length <= LIMIT && given.every(isRole);
   if (!isList)
     throw new TypeError(`approvers must be 1 to ${LIMIT} roles, each of 1 to 64 visible ASCII characters`);
   return [...new Set<string>(given)];
 }
 
 const LIMIT = 20;
-const ROLE = /^[\x21-\x7e]{1,64}$/;

@@ -43,6 +43,11 @@ export interface AttemptedCall {
   readonly queue?: QueueOptions | undefined;
   /** Called before the first attempt of this activation, with its number. */
   prepare?(attempt: number): void;
+  /**
+   * Lets an attempt begin whose start is recorded; absent or `undefined` if it may begin at once. Calls `asking` before it waits for
+   * something from outside. Throws if the attempt may not begin.
+   */
+  admit?(asking: () => void): Promise<void> | undefined;
   /** Records the start of an attempt, with the deadline of the call. */
   record(attempt: number, expiresAt: string | undefined): void;
   /** Does the work of an attempt, and ends the call. Throws if the attempt has failed. */
@@ -107,15 +112,27 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
     if (!open.open) return false;
     const isLogged = number === before;
     if (!isLogged) call.record(number, deadline?.expiresAt);
+    // A call that waits for a slot or for people has done nothing.
+    let isQueued = isLogged;
+    const admitted =
+      isLogged && isContinued
+        ? undefined
+        : call.admit?.(() => {
+            if (!isQueued) recorder.record({ type: "Queued", call_id: open.callId });
+            isQueued = true;
+          });
+    if (admitted !== undefined) await admitted;
+    if (!open.open) return false;
     const queue = call.queue && queues.of(call.queue);
     if (isLogged && isContinued) {
       if (queue) retakeSlot(open, queue);
       return true;
     }
-    if (queue && (await takeSlot(caller, open, queue, isLogged)) === "full") {
+    if (queue && (await takeSlot(caller, open, queue, isQueued)) === "full") {
       const what = "all its slots are taken, and too much waits for them";
       call.fail("overloaded", `${open.name} was not started: ${what}`);
     }
+    if (queue === undefined && isQueued) recorder.record({ type: "Begun", call_id: open.callId });
     try {
       await recorder.committed();
     } catch {

@@ -48,6 +48,8 @@ export class ModelAccess {
   #pass: Pass | undefined;
   /** Whether the pass was given for the next attempt. */
   #isGranted = false;
+  /** Whether the attempt has given its pass back, or was recorded before a restart, and takes one when it begins. */
+  #hasLeft = false;
   #stopRest = (): void => {};
   /** Why the completion is not tried again. */
   #reason: string | undefined;
@@ -62,6 +64,7 @@ export class ModelAccess {
     this.#forMs = forMs;
     this.#triedAt = known?.triedAt;
     this.#failures = known?.failed ?? 0;
+    this.#hasLeft = known?.isQueued ?? false;
     this.#models = [model];
     this.#current = model;
     open.whenClosed(() => {
@@ -98,8 +101,20 @@ export class ModelAccess {
 
   /** The model may be asked now. Throws if it is away. */
   begin(): Model {
+    if (this.#hasLeft)
+      this.#pass = this.#options.caller.turn.context.breakers
+        .of(this.#current)
+        .take(this.#options.caller.turn.runId);
+    this.#hasLeft = false;
     if (this.#pass === undefined) throw awayError(this.#current);
     return this.#current;
+  }
+
+  /** The attempt begins later: others may ask the model meanwhile. */
+  leave(): void {
+    this.#pass?.returned();
+    this.#pass = undefined;
+    this.#hasLeft = true;
   }
 
   /** The model has answered. */

@@ -7,6 +7,7 @@ import type {
   ReferenceMark,
   RequestMark,
   RunRow,
+  SpentMark,
   WaitMark,
 } from "../../ports/log-batch.ts";
 import type { AuditMark } from "../../ports/audit.ts";
@@ -24,6 +25,7 @@ export interface OpenBatch extends Batch {
   waits?: WaitMark[];
   outbox?: OutboxMark[];
   audit?: AuditMark[];
+  spent?: SpentMark[];
   run?: RunRow;
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */

@@ -8,6 +8,7 @@ import type {
   ReferenceMark,
   RequestMark,
   RunRow,
+  Spent,
   WaitMark,
 } from "../../ports/log-batch.ts";
 import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
@@ -264,6 +265,13 @@ export class Recorder {
   audit(action: AuditAction, by: By | undefined, more: Omit<AuditMark, "action" | "at" | "by"> = {}): void {
     if (by === undefined) return;
     (this.#batch.audit ??= []).push({ at: this.#context.environment.now(), action, by, ...more });
+    this.#schedule(true);
+  }
+
+  /** Adds to what the owner of the run has spent today, with the next commit. */
+  spend(spent: Partial<Spent>): void {
+    const day = Math.floor(this.#context.environment.now() / 86_400_000);
+    (this.#batch.spent ??= []).push({ day, tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0, ...spent });
     this.#schedule(true);
   }
 

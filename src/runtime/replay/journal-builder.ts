@@ -358,11 +358,26 @@ export class JournalBuilder {
         );
         return;
       case "WaitForInput": {
-        const { id: waitId, call_id: callId, request_keys: questions, expires_at: until, approvers } = event;
-        this.#step(callId, waitSignature(questions));
+        const {
+          id: waitId,
+          call_id: callId,
+          request_keys: questions,
+          expires_at: until,
+          approvers,
+          budget,
+        } = event;
+        // The runtime asks about a budget; the code has made no step.
+        if (budget === undefined) this.#step(callId, waitSignature(questions));
         const expiresAt = until === undefined ? {} : { expiresAt: Date.parse(until) };
         const call = this.#callOf(callId);
-        call.wait = { waitId, callId, questions, ...(approvers && { approvers }), ...expiresAt };
+        call.wait = {
+          waitId,
+          callId,
+          questions,
+          ...(approvers && { approvers }),
+          ...(budget && { budget }),
+          ...expiresAt,
+        };
         this.#waits.set(waitId, call);
         return;
       }
@@ -426,7 +441,7 @@ export class JournalBuilder {
     call.outcome = outcome;
     this.#tried.delete(call);
     for (const [agent, holder] of this.#holders) if (holder === callId) this.#holders.delete(agent);
-    this.#deliveries.push({ callId, outcome });
+    if (call.wait?.budget === undefined) this.#deliveries.push({ callId, outcome });
   }
 
   #callOf(callId: CallId): CallRecord {

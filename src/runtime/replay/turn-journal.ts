@@ -1,6 +1,7 @@
 import type { CallErrorCode } from "../../errors.ts";
 import type { ActorCallEvent } from "./actor-request.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -61,6 +62,8 @@ export interface LoggedWait {
   readonly approvers?: readonly string[];
   /** Its deadline, in milliseconds since 1970. */
   readonly expiresAt?: number;
+  /** The budget that it asks about. The runtime asks then, and not the code. */
+  readonly budget?: Budget;
 }
 
 /** A logged call of an agent, a tool or an actor, or a logged effect, and its caller. */
@@ -208,7 +211,7 @@ export function withOutcome(journal: TurnJournal, callId: CallId, outcome: Outco
   return {
     ...journal,
     open: journal.open.filter((open) => open.callId !== callId),
-    deliveries: [...journal.deliveries, { callId, outcome }],
+    deliveries: call?.wait?.budget ? journal.deliveries : [...journal.deliveries, { callId, outcome }],
   };
 }
 

@@ -54,6 +54,7 @@ export async function answerWait(
     ...(resumeId !== undefined && { resume_id: resumeId }),
     ...(by && { by }),
   };
+  wait.answered?.(values);
   return endWait(turn, wait, { ok: true, value: values }, body);
 }
 

@@ -3,7 +3,15 @@ import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
 import type { Cursor, EventLog, Holdings, RemoveOptions } from "../../ports/event-log.ts";
 import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
-import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
+import type {
+  Batch,
+  NewAlias,
+  OutboxMark,
+  ReferenceMark,
+  RunAlias,
+  Spent,
+  SpentMark,
+} from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { ownerOf } from "../../ports/principal.ts";
@@ -18,6 +26,11 @@ import { WaitTable, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../../ports/node-directory.ts";
+
+const NOTHING_SPENT: Spent = { tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
+
+/** For how many days it is known what an owner has spent. */
+const SPENT_DAYS = 400;
 
 /** A log in memory, whose data can be opened again. */
 export interface MemoryLog extends EventLog {
@@ -54,6 +67,8 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   // The runs whose outboxes have entries.
   const senders = new Set<RunId>();
   const tails = new Tails();
+  // What owners have spent, by owner and day.
+  const spending = new Map<string, Spent>();
   const audit = new MemoryAudit((runId) => runs.get(runId)?.row?.agent);
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
@@ -103,6 +118,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (batch.waits) waits.apply(cursor.runId, run, batch.waits);
     for (const { requestId, phase } of run.waits === undefined ? [] : (marked?.values() ?? []))
       if (phase === "completed") waits.close(cursor.runId, run, requestId);
+    for (const mark of batch.spent ?? []) spend(ownerOf(row), mark);
     if (batch.audit) audit.note(cursor.runId, ownerOf(row), batch.audit);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     tails.wake(cursor.runId);
@@ -140,6 +156,19 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     }
     if (holders.size > 0) referrers.set(thing, holders);
     else referrers.delete(thing);
+  }
+
+  function spend(owner: string, { day, ...mark }: SpentMark): void {
+    const key = `${day} ${owner}`;
+    const before = spending.get(key) ?? NOTHING_SPENT;
+    spending.set(key, {
+      tokens: before.tokens + mark.tokens,
+      cost: before.cost + mark.cost,
+      raisedTokens: before.raisedTokens + mark.raisedTokens,
+      raisedCost: before.raisedCost + mark.raisedCost,
+    });
+    // Each day of an owner is a key, and old ones go when a new one comes.
+    if (before === NOTHING_SPENT) spending.delete(`${day - SPENT_DAYS} ${owner}`);
   }
 
   function applyOutbox(runId: RunId, run: MemoryRun, marks: readonly OutboxMark[]): void {
@@ -317,6 +346,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         return remove(cursor, removeOptions);
       },
       audit,
+      spent: async (owner, day) => spending.get(`${day} ${owner}`) ?? NOTHING_SPENT,
       scrub: async () => {},
       health: () => (isOpen() ? { writable: true } : { writable: false, reason: "the log is closed" }),
       nodes: () => nodes,

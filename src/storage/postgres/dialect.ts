@@ -67,6 +67,7 @@ export const POSTGRES: SqlDialect = {
     agent: "(SELECT nullif(agent, '') FROM troupe.run WHERE run.id = audit.run)",
     ofRun: "run = ?",
   },
+  spent: "troupe.spent",
   anyOf: (column) => `${column} = ANY (?)`,
   notOwned: (run) =>
     `NOT EXISTS (SELECT FROM troupe.run AS owned WHERE owned.id = ${run} AND owned.owner = ANY (?))`,

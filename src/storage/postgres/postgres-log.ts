@@ -274,6 +274,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     size: (runId) => readSize(database, runId),
     snapshot: (runId) => readSnapshot(database, runId),
     remove,
+    spent: (owner, day) => ask(queries.spent(owner, day)),
     audit: auditIn(database, async (query) => ask(queries.audit(query))),
     scrub: async () => {},
     health: () => health.report,

@@ -20,9 +20,19 @@ export interface Changes {
   readonly outbox?: readonly (readonly [requestId: RequestId, kind: number, event: number, done: boolean])[];
   readonly alias?: readonly [agent: string, name: string, from: RunId | null];
   readonly audit?: { readonly owner: string; readonly entries: readonly AuditChange[] };
+  readonly spent?: readonly SpentChange[];
   readonly snapshot?: string;
   readonly base?: readonly [head: number, records: number, data: string];
 }
+
+export type SpentChange = readonly [
+  owner: string,
+  day: number,
+  tokens: number,
+  cost: number,
+  raisedTokens: number,
+  raisedCost: number,
+];
 
 export type AuditChange = readonly [
   at: number,
@@ -85,7 +95,7 @@ export type RequestChange = readonly [
 /** Encodes the changes of an append; `null` if it has none. */
 export function encodeChanges(
   known: OwnedRun,
-  { run, requests, references, waits, outbox, alias, audit, snapshot, base }: Batch,
+  { run, requests, references, waits, outbox, alias, audit, spent, snapshot, base }: Batch,
 ): Changes | null {
   if (
     run === undefined &&
@@ -95,6 +105,7 @@ export function encodeChanges(
     outbox === undefined &&
     alias === undefined &&
     audit === undefined &&
+    spent === undefined &&
     snapshot === undefined &&
     base === undefined
   )
@@ -120,6 +131,12 @@ export function encodeChanges(
     }),
     ...(alias && { alias: [toOwnedKey(alias.agent, alias.owner), alias.name, alias.from ?? null] as const }),
     ...(audit && { audit: { owner, entries: audit.map(encodeAudit) } }),
+    ...(spent && {
+      spent: spent.map(
+        ({ day, tokens, cost, raisedTokens, raisedCost }) =>
+          [owner, day, tokens, cost, raisedTokens, raisedCost] as const,
+      ),
+    }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
     ...(base && { base: [base.head, base.records, JSON.stringify(base.data)] as const }),
   };

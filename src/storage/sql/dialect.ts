@@ -11,6 +11,8 @@ export interface SqlDialect {
   readonly alias: AliasTable;
   readonly reference: ReferenceTable;
   readonly audit: AuditTable;
+  /** What owners have spent. Its columns have the same names in all engines. */
+  readonly spent: string;
   /** The condition that a column has one of the texts of a list, which is one value. */
   anyOf(column: string): string;
   /** The condition that no node of a list, which is one value, owns a run; absent in an engine for one process. */

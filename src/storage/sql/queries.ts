@@ -7,7 +7,7 @@ import type {
   RunEntryPage,
   WaitEntryPage,
 } from "../../ports/log-entries.ts";
-import type { RunAlias } from "../../ports/log-batch.ts";
+import type { RunAlias, Spent } from "../../ports/log-batch.ts";
 import type {
   OutboxQuery,
   OwnerQuery,
@@ -27,6 +27,8 @@ import { OUTBOX_KINDS, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
 import { toAuditEntry, toOutbox, toRequest, toRun, toWait } from "./rows.ts";
 import type { AuditColumns, RunColumns, WaitColumns } from "./rows.ts";
+
+const NOTHING_SPENT: Spent = { tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
 
 /** A value of a statement. A list of texts is one value. */
 export type QueryValue = string | number | readonly string[];
@@ -58,6 +60,7 @@ export interface IndexQueries {
   waits(query: WaitEntryQuery): SqlQuery<WaitEntryPage>;
   outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
   audit(query: AuditQuery): SqlQuery<AuditPage>;
+  spent(owner: string, day: number): SqlQuery<Spent>;
   unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
   /** Gives new runs their places in the order of creation, which a list in this order needs before. */
   readonly place: SqlQuery<void> | undefined;
@@ -80,6 +83,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
   const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
 
+  const spentOn = finish(
+    `SELECT tokens, cost, raised_tokens AS "raisedTokens", raised_cost AS "raisedCost" FROM ${dialect.spent} WHERE owner = ? AND day = ?`,
+  );
   const trail = `SELECT n, at, audit.owner AS owner, by_id, by_name, action, ${audit.run} AS run, ${audit.agent} AS agent, request,
     event, detail, times FROM ${audit.from}`;
 
@@ -242,6 +248,10 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       const text = finish(`${messages} WHERE ${where.text} ORDER BY ${order}`);
       return all(text, newest === undefined ? where.values : [...where.values, newest], toOutbox);
     },
+    spent: (owner, day) =>
+      toQuery(spentOn, [owner, day], ([row]: readonly Spent[]) =>
+        row === undefined ? NOTHING_SPENT : { ...row },
+      ),
     audit(query) {
       const { owner, by, action, runId, from, before, oldestFirst = false, limit } = query;
       const place = auditPlaceOf(query);

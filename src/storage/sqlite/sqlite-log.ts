@@ -318,6 +318,7 @@ export function sqliteLog(
         return run && tables.snapshot(run.rid);
       }),
     remove,
+    spent: async (owner, day) => reader.ask((tables) => tables.answer(QUERIES.spent(owner, day))),
     audit: {
       async add(entries) {
         if (entries.length > 0) await changeAudit({ added: entries.map(toAdded) });

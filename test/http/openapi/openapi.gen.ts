@@ -719,6 +719,13 @@ export interface components {
             };
             approvers?: string[];
             question?: string;
+            budget?: {
+                /** @enum {string} */
+                unit: "tokens" | "cost";
+                day: string;
+                limit: number;
+                spent: number;
+            };
             /** Format: date-time */
             expires_at?: string;
             call_id: string;

@@ -237,6 +237,11 @@ const faulty: readonly [string, () => unknown, string][] = [
     "the limit openTurns is not a number of 0 or more",
   ],
   ["returns NaN", () => ({ storedBytes: Number.NaN }), "the limit storedBytes is not a number of 0 or more"],
+  [
+    "names no approvers",
+    () => ({ tokensPerDay: 1, budgetApprovers: [] }),
+    "budgetApprovers are not 1 to 20 roles, each of 1 to 64 visible ASCII characters",
+  ],
   ["never answers", () => new Promise(() => {}), "it took longer than 10000 ms"],
 ];
 

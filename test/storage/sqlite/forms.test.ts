@@ -396,6 +396,24 @@ test("what a log of format 16 has belongs to the owner default", async () => {
   expect(await log.run("run", "other")).toBeUndefined();
 });
 
+test("a log of format 20 is opened, and counts what its owners spend from then on", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  await startRun(before, "run", 3);
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwentiethForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  onTestFinished(() => log.close());
+  const spent = { tokens: 7, cost: 0.5, raisedTokens: 0, raisedCost: 0 };
+  const { cursor } = await log.claim("run");
+  await log.append(cursor, { ...nextEvents(cursor, 1), spent: [{ day: 20_000, ...spent }] });
+  expect(await log.spent("default", 20_000)).toEqual(spent);
+  expect(toEncoded((await log.read("run", { after: 0 })).events)).toHaveLength(4);
+});
+
 test("a log of format 19 is opened, its runs can begin later, and a list of dead letters reads no other messages", async () => {
   const directory = temporaryDirectory();
   const before = sqliteLog(directory);
@@ -437,8 +455,14 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 20. */
+function toTwentiethForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE spent; PRAGMA user_version = 20");
+}
+
 /** Converts a database to format 19. */
 function toNineteenthForm(database: DatabaseSync): void {
+  toTwentiethForm(database);
   database.exec("DROP TABLE base; DROP INDEX outbox_dead; PRAGMA user_version = 19");
 }
 

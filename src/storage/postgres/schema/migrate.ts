@@ -6,6 +6,7 @@ import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
 import { OWNERS } from "./owners.ts";
+import { SPENT } from "./spent.ts";
 import { QUEUED, TABLES } from "./tables.ts";
 
 /** The changes of the schema, by their number from 1. A change that is released never changes again. */
@@ -17,6 +18,7 @@ export const MIGRATIONS: readonly string[] = [
   OWNERS,
   AUDIT,
   BASES,
+  SPENT,
 ];
 
 /** The number of the schema that this version needs. */

@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 20;
+export const VERSION = 21;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -123,6 +123,12 @@ const BASES = `
     checksum INTEGER NOT NULL,
     data TEXT NOT NULL
   )`;
+
+// What each owner has spent on completions, by days since 1970.
+const SPENT = `
+  CREATE TABLE spent (owner TEXT NOT NULL, day INTEGER NOT NULL, tokens INTEGER NOT NULL, cost REAL NOT NULL,
+    raised_tokens INTEGER NOT NULL, raised_cost REAL NOT NULL, PRIMARY KEY (owner, day))
+    WITHOUT ROWID`;
 
 // A batch is a commit. It has the small appends of all its runs until the events of each run become a chunk: `parts` has the run,
 // the first and the last event, the number of records and the bytes of each append, and `body` a line break after each line.
@@ -212,7 +218,8 @@ const SCHEMA = `
     data TEXT NOT NULL
   );
 
-  ${BASES}`;
+  ${BASES};
+  ${SPENT}`;
 
 /** The upgrade from each format to the next. */
 const FROM = [
@@ -283,4 +290,6 @@ const FROM = [
   AUDIT,
   // In format 19 every run began with its first event, and dead letters were found among all entries of outboxes.
   `${BASES}; ${DEAD_LETTERS}`,
+  // Format 20 did not count what owners spend; it is counted from now on.
+  SPENT,
 ] as const;

@@ -74,6 +74,7 @@ export const SQLITE: SqlDialect = {
     agent: "nullif(agent, '')",
     ofRun: "audit.rid = (SELECT rid FROM run WHERE run_id = ?)",
   },
+  spent: "spent",
   // A list of texts is bound as JSON.
   anyOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   finish: (text) => text,

@@ -70,6 +70,10 @@ const SQL = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   addAuditEntry: `INSERT INTO audit (at, action, by_id, by_name, request, event, detail, owner, rid, times)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT rid FROM run WHERE run_id = ?), ?)`,
+  addSpent: `INSERT INTO spent (owner, day, tokens, cost, raised_tokens, raised_cost) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (owner, day) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
+      raised_tokens = raised_tokens + excluded.raised_tokens, raised_cost = raised_cost + excluded.raised_cost`,
+  dropSpent: "DELETE FROM spent WHERE owner = ? AND day <= ?",
   removeAuditOf: "DELETE FROM audit WHERE rid = ?",
   // The owner as it is in the index, which lacks that of most.
   removeAuditOwner: "DELETE FROM audit WHERE owner <> 'default' AND owner = ?",
@@ -125,6 +129,8 @@ export function applyChanges(
     addOutbox,
     dropOutbox,
     addAudit,
+    addSpent,
+    dropSpent,
     setSnapshot,
     setBase,
     removeBeginning,
@@ -141,6 +147,7 @@ export function applyChanges(
     outbox = [],
     alias,
     audit,
+    spent = [],
     snapshot,
     base,
   }: KnownChanges,
@@ -190,6 +197,11 @@ export function applyChanges(
   }
   if (alias !== undefined) addAlias.run(alias[0], alias[1], rid);
   for (const entry of audit?.entries ?? []) addAudit.run(...entry, audit?.owner ?? "", rid);
+  for (const mark of spent) {
+    const [owner, day] = mark;
+    addSpent.run(...mark);
+    dropSpent.run(owner, day - SPENT_DAYS);
+  }
   if (snapshot !== undefined) {
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);
   }
@@ -200,6 +212,9 @@ export function applyChanges(
     removeBeginning.run(rid, last, count);
   }
 }
+
+/** For how many days it is known what an owner has spent. */
+const SPENT_DAYS = 400;
 
 const COMPLETED = REQUEST_PHASES.indexOf("completed");
 

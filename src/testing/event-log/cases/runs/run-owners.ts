@@ -99,6 +99,54 @@ export function testRunOwners(subject: EventLogSubject): void {
       expect(behind.map(({ requestId }) => requestId)).toEqual(["same-2"]);
     });
 
+    test.each([false, true])(
+      "what an owner has spent on a day is added up, also after a restart: %s",
+      async (again) => {
+        if (again && reopen === undefined) return;
+        const opened = await openFor(subject);
+        const mark = { day: 20_000, tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
+        let { cursor } = await opened.claim(asRunId("a"));
+        const nothing = { events: [], records: [] };
+        cursor = await opened.append(cursor, {
+          ...nothing,
+          run: row({ owner: "acme" }),
+          spent: [
+            { ...mark, tokens: 70, cost: 0.5 },
+            { ...mark, tokens: 5, raisedTokens: 100 },
+          ],
+        });
+        cursor = await opened.append(cursor, {
+          ...nothing,
+          spent: [{ ...mark, tokens: 25, raisedCost: 2.25 }],
+        });
+        const other = (await opened.claim(asRunId("b"))).cursor;
+        await opened.append(other, { ...nothing, run: row(), spent: [{ ...mark, tokens: 1 }] });
+        const log = again && reopen ? await reopenFor(reopen, opened) : opened;
+        const sum = { tokens: 100, cost: 0.5, raisedTokens: 100, raisedCost: 2.25 };
+        expect(await log.spent("acme", 20_000)).toEqual(sum);
+        expect(await log.spent("default", 20_000)).toEqual({
+          ...sum,
+          tokens: 1,
+          cost: 0,
+          raisedTokens: 0,
+          raisedCost: 0,
+        });
+        expect(await log.spent("acme", 20_001)).toEqual({
+          tokens: 0,
+          cost: 0,
+          raisedTokens: 0,
+          raisedCost: 0,
+        });
+        const later = (await log.claim(asRunId("c"))).cursor;
+        await log.append(later, {
+          ...nothing,
+          run: row({ owner: "acme" }),
+          spent: [{ ...mark, day: 20_400, tokens: 3 }],
+        });
+        expect((await log.spent("acme", 20_000)).tokens).toBe(0);
+      },
+    );
+
     test("two runs of one owner cannot have the same request", async () => {
       const log = await openFor(subject);
       await begin(log, "a", { owner: "acme" }, "same");

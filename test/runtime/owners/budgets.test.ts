@@ -1,0 +1,184 @@
+import { createRuntime, defineAgent } from "troupe";
+import type { Event, EventOf, Model, OwnerLimits, Principal, Runtime } from "troupe";
+import { sqliteLog } from "troupe/storage/sqlite";
+import { manualEnvironment } from "troupe/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { temporaryDirectory } from "../../storage/directories.ts";
+import { eventsOf } from "../access/events-of.ts";
+
+const ANN: Principal = { id: "ann", owner: "acme", roles: ["user"] };
+const FAY: Principal = { id: "fay", owner: "acme", roles: ["user", "finance"], name: "Fay" };
+const BOB: Principal = { id: "bob", owner: "bolt", roles: ["user"] };
+
+let asked = 0;
+
+/** Each completion costs 60 tokens and 3. */
+const model: Model = {
+  name: "meter",
+  async *generate() {
+    asked += 1;
+    yield { type: "result", result: "ok", usage: { input_tokens: 40, output_tokens: 20, cost: 3 } };
+  },
+};
+
+/** Makes as many completions as it is asked for, one after another. */
+const writer = defineAgent({
+  name: "writer",
+  purpose: "Asks a model.",
+  async chat(input, turn) {
+    for (let left = Number(input); left > 0; left -= 1)
+      await turn.complete({ model, input: { messages: [] } });
+    return "done";
+  },
+});
+
+async function open(limits: OwnerLimits, directory: string): Promise<Runtime> {
+  const owners = (owner: string): OwnerLimits => (owner === "acme" ? limits : {});
+  const runtime = createRuntime({ agents: [writer], log: sqliteLog(directory), owners });
+  onTestFinished(() => runtime.close());
+  await runtime.ready();
+  return runtime;
+}
+
+async function start(limits: OwnerLimits): Promise<Runtime> {
+  asked = 0;
+  return open(limits, temporaryDirectory());
+}
+
+/** Makes a request, and reads how it ends or what it asks. */
+async function run(runtime: Runtime, input: string, requestId: string): Promise<Event> {
+  const receipt = await runtime.process("writer", { type: "ChatRequest", input, request_id: requestId });
+  return answerTo(runtime, receipt);
+}
+
+async function answerTo(runtime: Runtime, receipt: Awaited<ReturnType<Runtime["process"]>>): Promise<Event> {
+  const feed = await runtime.answers(receipt);
+  let last: string | undefined;
+  for await (const { events } of feed.pages) last = events.at(-1) ?? last;
+  return JSON.parse(last ?? "") as Event;
+}
+
+/** Raises the budget that a request asks for, and reads how the request goes on. */
+async function raise(runtime: Runtime, requestId: string, by: number): Promise<Event> {
+  const receipt = await runtime.process("writer", {
+    type: "ResumeWithInput",
+    request_id: requestId,
+    request_keys: { raise: by },
+  });
+  return answerTo(runtime, receipt);
+}
+
+test("a completion over the budget of the day waits, is raised by its approver, goes on, and ends", async () => {
+  const runtime = await start({ tokensPerDay: 100, budgetApprovers: ["finance"] });
+  const [ann, fay] = [runtime.as(ANN), runtime.as(FAY)];
+  const wait = (await run(ann, "4", "a-1")) as EventOf<"WaitForInput">;
+  expect(wait).toMatchObject({
+    type: "WaitForInput",
+    approvers: ["finance"],
+    budget: { unit: "tokens", limit: 100, spent: 120 },
+  });
+  expect(wait.question).toContain("acme has used 120 of 100 tokens");
+  expect(asked).toBe(2);
+  expect(await runtime.as(BOB).ask(writer, "chat", { input: "3" })).toEqual({ output: "done" });
+
+  await expect(raise(ann, "a-1", 1_000)).rejects.toMatchObject({ code: "not_an_approver" });
+  await expect(raise(fay, "a-1", -1)).rejects.toMatchObject({ code: "unprocessable" });
+  await expect(raise(fay, "a-1", 0.5)).rejects.toMatchObject({ code: "unprocessable" });
+  // 130 is reached again after one completion.
+  expect(await raise(fay, "a-1", 30)).toMatchObject({
+    type: "WaitForInput",
+    budget: { limit: 130, spent: 180 },
+  });
+  expect(await raise(fay, "a-1", 1_000)).toMatchObject({
+    type: "RequestCompleted",
+    finish_reason: "success",
+  });
+
+  const events = await eventsOf(ann, "a-1");
+  const results = events.filter(({ type }) => type === "CompletionResult");
+  expect(results).toHaveLength(4);
+  const answers = events.filter(({ type }) => type === "ResumeWithInput");
+  expect(answers.map((event) => (event as EventOf<"ResumeWithInput">).by)).toEqual([
+    { id: "fay", name: "Fay" },
+    { id: "fay", name: "Fay" },
+  ]);
+  // The others of the owner have the raised budget, too.
+  expect(await run(ann, "1", "a-2")).toMatchObject({ finish_reason: "success" });
+});
+
+test("a budget that is not raised ends the completion, and a cost counts like tokens", async () => {
+  const runtime = await start({ costPerDay: 2, budgetApprovers: ["finance"] });
+  const wait = await run(runtime.as(ANN), "2", "a-1");
+  expect(wait).toMatchObject({ budget: { unit: "cost", limit: 2, spent: 3 } });
+  const end = (await raise(runtime.as(FAY), "a-1", 0)) as EventOf<"RequestCompleted">;
+  expect(end).toMatchObject({ finish_reason: "error" });
+  expect(end.error?.message).toContain("was not raised");
+  expect(asked).toBe(1);
+});
+
+test("a wait for a budget survives restarts, before and after it is raised; nothing is asked or counted twice", async () => {
+  const directory = temporaryDirectory();
+  asked = 0;
+  const limits = { tokensPerDay: 50, budgetApprovers: ["finance"] };
+  const first = await open(limits, directory);
+  expect(await run(first.as(ANN), "3", "a-1")).toMatchObject({ budget: { limit: 50, spent: 60 } });
+  await first.close();
+
+  const second = await open(limits, directory);
+  expect((await second.as(ANN).waits({ limit: 10 })).events).toHaveLength(1);
+  expect(await raise(second.as(FAY), "a-1", 20)).toMatchObject({ budget: { limit: 70, spent: 120 } });
+  await second.close();
+
+  const third = await open(limits, directory);
+  expect(await raise(third.as(FAY), "a-1", 100)).toMatchObject({ finish_reason: "success" });
+  expect(asked).toBe(3);
+  const events = await eventsOf(third.as(ANN), "a-1");
+  expect(events.filter(({ type }) => type === "CompletionCall")).toHaveLength(3);
+  expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 120, output_tokens: 60, cost: 9 } });
+});
+
+test("a canceled request does not wait any longer", async () => {
+  const runtime = await start({ tokensPerDay: 0 });
+  const ann = runtime.as(ANN);
+  expect(await run(ann, "1", "a-1")).toMatchObject({
+    approvers: ["operator"],
+    budget: { limit: 0, spent: 0 },
+  });
+  const receipt = await ann.process("writer", { type: "CancelRequest", request_id: "a-1" });
+  expect(await answerTo(ann, receipt)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
+  expect((await ann.waits({ limit: 10 })).events).toHaveLength(0);
+  expect(asked).toBe(0);
+});
+
+test("the end of the day ends the wait, with the budget of the next day", async () => {
+  asked = 0;
+  const environment = manualEnvironment({ seed: 1 });
+  const owners = (): OwnerLimits => ({ tokensPerDay: 60 });
+  const runtime = createRuntime({ agents: [writer], environment, owners });
+  onTestFinished(async () => {
+    const closed = runtime.close();
+    await environment.idle();
+    await closed;
+  });
+  await environment.idle();
+  const made = runtime.process("writer", { type: "ChatRequest", input: "2", request_id: "a-1" });
+  await environment.idle();
+  await made;
+  expect(asked).toBe(1);
+  const day = 86_400_000;
+  await environment.advance(day - (environment.now() % day));
+  await environment.idle();
+  expect(asked).toBe(2);
+  const status = runtime.status("a-1");
+  await environment.idle();
+  expect(await status).toMatchObject({ status: "completed" });
+});
+
+test("100 parallel runs of one owner exceed the budget of the day by at most one completion each", async () => {
+  const runtime = await start({ tokensPerDay: 60 * 150 });
+  const ann = runtime.as(ANN);
+  const ends = await Promise.all(Array.from({ length: 100 }, (_, index) => run(ann, "5", `a-${index}`)));
+  expect(ends.every(({ type }) => type === "WaitForInput")).toBe(true);
+  expect(asked).toBeGreaterThanOrEqual(150);
+  expect(asked).toBeLessThanOrEqual(250);
+});
