@@ -72,7 +72,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "adapters",
     ours: [...RUNTIME, "../view/**", "../http/**"],
-    packages: ["hono", "hono/**", "zod"],
+    packages: ["hono", "hono/**", "zod", "@modelcontextprotocol/server"],
     apart: true,
   },
   {
@@ -118,7 +118,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["answer-links", "api", "feeds", "inspection", "lazy", "limits", "lists", "run-context"],
+    shared: ["answer-links", "api", "feeds", "inspection", "lazy", "limits", "lists", "run-context", "seals"],
     rooms: {
       system: [],
       secrets: [],

@@ -8,6 +8,7 @@ import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { AnswerLinks } from "./answer-links.ts";
 import type { Audit } from "./access/audit.ts";
 import type { Inspection } from "./inspection.ts";
+import type { Seals } from "./seals.ts";
 import type { LiveActors } from "./system/actor-system.ts";
 import type { Topic } from "./agent/topic.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
@@ -142,6 +143,9 @@ export interface Runtime {
 
   /** Addresses at which one wait can be answered without an account, for example from a mail. */
   readonly answerLinks: AnswerLinks;
+
+  /** Signs the state that clients keep for the server. */
+  readonly seals: Seals;
 
   /** Who did what, for operators. */
   readonly audit: Audit;

@@ -445,6 +445,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       run: (runId) => queries.details(runId, scope),
       requests: (runId) => queries.requests(runId, scope),
       answerLinks,
+      seals: {
+        seal: (purpose, fields) => context.secrets.signer.sign(toPurpose(purpose, scope), fields),
+        open: (purpose, text) => context.secrets.signer.read(toPurpose(purpose, scope), text),
+      },
       runs: (query) => queries.runs(query, scope),
       watchRuns: (watched) => queries.watchRuns(watched, scope),
       async waits(query) {
@@ -593,4 +597,9 @@ function logParts({ writable, reason, warnings = [] }: LogHealth): readonly Read
   if (!writable) return [{ name, state: "failed", detail }];
   if (warnings.length === 0) return [{ name, state: "ready" }];
   return warnings.map((warning) => ({ name, state: "degraded", detail: warning }));
+}
+
+/** What a seal is for, so that it is believed for nothing else and for no other owner. */
+function toPurpose(purpose: string, { owner }: Scope): string {
+  return `seal ${JSON.stringify([owner, purpose])}`;
 }

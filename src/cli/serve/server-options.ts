@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { Command } from "../vendor/commander.ts";
 import type { LogFormat } from "../print/log.ts";
-import { WIRES, isWireFile } from "./wires.ts";
+import { DEFAULT_WIRES, WIRES, isWireFile } from "./wires.ts";
 
 /** The command line options of `dev` and `serve`. */
 export interface ServerOptions {
@@ -94,10 +94,10 @@ export function addServerOptions(command: Command): Command {
     .addOption(
       new Option(
         "--wires <names>",
-        "the protocols besides the native one, separated by commas: names, paths of files like ./my-wire.ts; or none",
+        `the protocols besides the native one, separated by commas: ${WIRES.join(", ")}, paths of files like ./my-wire.ts; or none`,
       )
         .argParser(parseWires)
-        .default(WIRES, WIRES.join(",")),
+        .default(DEFAULT_WIRES, DEFAULT_WIRES.join(",")),
     )
     .option("--agentic <port>", "also serve the agentic dialect at the root of this port", parsePort)
     .option("--aip <host:port>", "also serve an AIP gateway (gRPC); port 0 uses any free port")

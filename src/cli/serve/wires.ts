@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { fieldOf } from "../../errors.ts";
 import type { Adapter } from "../../http/adapter.ts";
 import { isObject } from "../../protocol/json.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -9,12 +10,19 @@ import { toThrownText } from "../thrown-text.ts";
 const LOADERS = {
   agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
+  mcp: async () => (await import("../../adapters/mcp/index.ts")).mcp(),
   tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
   ui: async () => (await import("../../adapters/ui/index.ts")).ui(),
 } satisfies { readonly [name: string]: () => Promise<Adapter> };
 
+/** The packages of protocols that an installation need not have. */
+const PEERS: { readonly [wire: string]: string } = { mcp: "@modelcontextprotocol/server" };
+
 /** The HTTP protocols of the package besides the native one. */
 export const WIRES: readonly string[] = Object.keys(LOADERS);
+
+/** Those that are served without being named: they need no more packages. */
+export const DEFAULT_WIRES: readonly string[] = WIRES.filter((name) => PEERS[name] === undefined);
 
 /** Whether a name is the path of a file with an adapter. */
 export function isWireFile(name: string): boolean {
@@ -32,7 +40,7 @@ export async function openWires(names: readonly string[]): Promise<Adapter[]> {
 }
 
 async function openWire(name: string): Promise<Adapter> {
-  if (!isWireFile(name)) return LOADERS[name as keyof typeof LOADERS]();
+  if (!isWireFile(name)) return loadWire(name as keyof typeof LOADERS);
   let exported: unknown;
   try {
     const file = (await import(pathToFileURL(resolve(name)).href)) as { readonly default?: unknown };
@@ -44,6 +52,16 @@ async function openWire(name: string): Promise<Adapter> {
   const hint =
     'export default { name, roots, owns, toRefusal, addRoutes }, an Adapter of "troupe/http", or a function that makes one';
   throw new Exit(EXIT.refused, `the default export of ${name} is no adapter`, hint);
+}
+
+async function loadWire(name: keyof typeof LOADERS): Promise<Adapter> {
+  try {
+    return await LOADERS[name]();
+  } catch (thrown) {
+    const peer = PEERS[name];
+    if (peer === undefined || fieldOf(thrown, "code") !== "ERR_MODULE_NOT_FOUND") throw thrown;
+    throw new Exit(EXIT.refused, `the wire ${name} needs the package ${peer}`, `npm install ${peer}`);
+  }
 }
 
 function isAdapter(exported: unknown): exported is Adapter {
