@@ -150,6 +150,27 @@ test("a canceled request does not wait any longer", async () => {
   expect(asked).toBe(0);
 });
 
+test("a run that is forked at the question asks it anew, and goes on when it is raised", async () => {
+  const runtime = await start({ tokensPerDay: 50, budgetApprovers: ["finance"] });
+  const [ann, fay] = [runtime.as(ANN), runtime.as(FAY)];
+  const asks = (await run(ann, "2", "a-1")) as EventOf<"WaitForInput">;
+  const forked = await ann.fork(asks.run_id, { waitId: asks.id });
+  const address = { kind: "run", runId: forked, agent: "writer" } as const;
+  const seen: Event[] = [];
+  for await (const { events } of (await ann.follow(address, { after: 0 })).pages)
+    seen.push(...events.map((text) => JSON.parse(text) as Event));
+  const again = seen.at(-1) as EventOf<"WaitForInput">;
+  expect(again).toMatchObject({
+    type: "WaitForInput",
+    approvers: ["finance"],
+    budget: { limit: 50, spent: 60 },
+  });
+  expect(await raise(fay, again.request_id ?? "", 100)).toMatchObject({ finish_reason: "success" });
+  expect(asked).toBe(2);
+  // The budget has room now, and the other question is still open.
+  expect(await raise(fay, "a-1", 0)).toMatchObject({ finish_reason: "success" });
+});
+
 test("the end of the day ends the wait, with the budget of the next day", async () => {
   asked = 0;
   const environment = manualEnvironment({ seed: 1 });
