@@ -20,6 +20,7 @@ export const documents: readonly string[] = [
   ...readdirSync(join(root, "docs/guide")).map((file) => `docs/guide/${file}`),
   "docs/protocols/agentscope.md",
   "docs/protocols/aip.md",
+  "docs/protocols/openai.md",
   "docs/protocols/tasks.md",
   "docs/protocols/ui.md",
 ];

@@ -17,15 +17,16 @@ beforeAll(async () => {
   [, address = ""] = await server.match(/http:\/\/(127\.0\.0\.1:\d+)/);
 });
 
-test("one payment goes through six protocols as described", async ({ skip }) => {
+test("one payment goes through seven protocols as described", async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const [, aip = ""] = await server.match(/^aip +(127\.0\.0\.1:\d+)$/m);
-  const script = findBlocks("docs/guide/http.md", "## Speak to the same agent in six ways", "sh").join("");
+  const script = findBlocks("docs/guide/http.md", "## Speak to the same agent in seven ways", "sh").join("");
   // The schema of AIP is read from the repository.
   const output = await runBlock(script.replace("127.0.0.1:50051", aip), address, root);
   expect(output).toContain('"name":"chat","status":"completed","input":"pay 30 to bob"');
   expect(output).toContain('"output":"Pay 30 to bob?"');
   expect(output).toContain('"type":"tool-approval-request"');
+  expect(output).toContain('"type":"invalid_request_error","param":"approved"');
   const [, native = ""] = output.split("data: [DONE]");
   const types = toEvents(native).map(({ type }) => type);
   expect(types).toEqual([

@@ -11,6 +11,7 @@ const LOADERS = {
   agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
   mcp: async () => (await import("../../adapters/mcp/index.ts")).mcp(),
+  openai: async () => (await import("../../adapters/openai/index.ts")).openai(),
   tasks: async () => (await import("../../adapters/tasks/index.ts")).tasks(),
   ui: async () => (await import("../../adapters/ui/index.ts")).ui(),
 } satisfies { readonly [name: string]: () => Promise<Adapter> };

@@ -15,6 +15,12 @@ export function checkNative(request: Request): Request {
   throw unprocessable(issues);
 }
 
+/** A message that was said before the first request of a run, as `request_metadata.messages` has it. */
+export type EarlierMessage = {
+  readonly role: "user" | "assistant" | "system";
+  readonly content: string;
+};
+
 /** The place of a request. */
 export type RequestAddress = Extract<Address, { readonly kind: "request" }>;
 

@@ -5,6 +5,7 @@ import type { InputMessage } from "./body.ts";
 import type { InputContent } from "./content.ts";
 import { isDataUrl, parseBase64, parseDataUrl } from "../../../http/messages/inline-file.ts";
 import type { InlineFile } from "../../../http/messages/inline-file.ts";
+import type { EarlierMessage } from "../../../http/messages/native-request.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** What the messages of a request say to an agent. */
@@ -22,12 +23,6 @@ export interface UserInput {
 export function newMessages(input: readonly InputMessage[]): readonly InputMessage[] {
   return input.slice(input.findLastIndex(({ role }) => role === "assistant") + 1);
 }
-
-/** A message that was said before, as text. */
-export type EarlierMessage = {
-  readonly role: "user" | "assistant" | "system";
-  readonly content: string;
-};
 
 /** What was said before the new messages, and what the client tells the agent as its system. */
 export function earlierMessages(input: readonly InputMessage[]): readonly EarlierMessage[] {
