@@ -271,6 +271,6 @@ function toCompletionUsage(usage: Usage): CompletionUsage {
 }
 
 /** A file as a link in a text; its name cannot end the link. */
-function toLink({ name, url }: FileView): string {
+export function toLink({ name, url }: FileView): string {
   return `[${name.replace(/[[\]\\]/g, "\\$&")}](${url})`;
 }

@@ -2,6 +2,7 @@ import type { Adapter } from "../../http/adapter.ts";
 import { reply } from "../../http/messages/reply.ts";
 import { completeChat, RUN_HEADER } from "./chat-routes.ts";
 import { findModel, modelsOf, toModelObject } from "./models.ts";
+import { cancelResponse, respond, deleteResponse, getResponse, listInputItems } from "./response-routes.ts";
 import { toRefusal } from "./refusal.ts";
 
 const BASE = "/v1";
@@ -24,6 +25,12 @@ export function openai(): Adapter {
         reply(c, JSON.stringify(toModelObject(findModel(shared.as(c).runtime, c.req.param("model"))))),
       );
       app.post(`${BASE}/chat/completions`, (c) => completeChat(c, shared.as(c)));
+      const response = `${BASE}/responses/:id`;
+      app.post(`${BASE}/responses`, (c) => respond(c, shared.as(c)));
+      app.get(response, (c) => getResponse(c, shared.as(c)));
+      app.delete(response, (c) => deleteResponse(c, shared.as(c)));
+      app.get(`${response}/input_items`, (c) => listInputItems(c, shared.as(c)));
+      app.post(`${response}/cancel`, (c) => cancelResponse(c, shared.as(c)));
     },
   };
 }

@@ -1,8 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, streamText } from "ai";
 import OpenAI from "openai";
-import { llmAgent, scriptedModel } from "troupe/llm";
-import { aiSdkModel } from "troupe/llm";
+import { aiSdkModel, llmAgent, scriptedModel } from "troupe/llm";
 import { expect, test } from "vitest";
 import { calculator } from "../../../agents/calculator.ts";
 
