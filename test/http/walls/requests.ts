@@ -91,6 +91,8 @@ export const REQUESTS: readonly NamingRequest[] = [
   ["GET", "/agentscope/payments/process/task/ID"],
   ["GET", "/agentscope/payments/process/sessions/ID/stream"],
   ["POST", "/agentscope/payments/stop", (id) => ({ session_id: id })],
+  ["GET", "/ui/payments/ID/stream"],
+  ["POST", "/ui/payments/ID/stop"],
 ];
 
 /** Requests that make what they name, as the caller's own. */
@@ -103,6 +105,7 @@ export const MAKING: readonly NamingRequest[] = [
     (id) => ({ type: "Message", name: "note", body: "hi", key: id }),
   ],
   ["POST", "/agentscope/payments/process", (id) => ({ session_id: id, input: [] })],
+  ["POST", "/ui/payments", (id) => ({ id, messages: [{ role: "user", parts: [] }] })],
   ["POST", "/agentscope/payments/process/task", (id) => ({ session_id: id, input: [] })],
   ["POST", "/process/task", (id) => ({ session_id: id, input: [] })],
 ];
@@ -133,6 +136,7 @@ export const LISTS: readonly string[] = [
   "/agentic/payments/describe",
   "/agentic/payments/threads",
   "/agentscope/payments",
+  "/ui",
 ];
 
 /** Routes that read and change nothing of an owner, or make what is the caller's own. */

@@ -2,6 +2,7 @@ import { createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
+import { ui } from "troupe/adapters/ui";
 import { tasks } from "troupe/adapters/tasks";
 import { createApp } from "troupe/http";
 import fc from "fast-check";
@@ -52,7 +53,7 @@ export async function openScene(nodes: readonly NodeParts[]): Promise<Scene> {
     const runtime: Runtime = createRuntime({ agents: [payments, board], ...parts });
     onTestFinished(() => runtime.close());
     await runtime.ready();
-    const adapters = [tasks(), agentic(), agentscope()];
+    const adapters = [tasks(), agentic(), agentscope(), ui()];
     const console = { page: "<html></html>", files: new Map(), version: "1" };
     apps.push(createApp(runtime, { authenticate, adapters, console, trustProxy: true }));
   }
