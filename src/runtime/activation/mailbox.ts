@@ -35,6 +35,11 @@ export class Mailbox {
     return this.#items.length;
   }
 
+  /** The oldest items, at most so many. */
+  first(count: number): ReadonlySet<AcceptedRequest> {
+    return new Set(this.#items.slice(0, count));
+  }
+
   /**
    * Makes room for a request, and returns those that it removes. Throws `overloaded` when there is none. Without a capacity
    * in its definition, clients and actors do not take each other's room.

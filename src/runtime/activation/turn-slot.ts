@@ -95,6 +95,10 @@ export class TurnSlot implements TurnListener {
   #continuation: RecoveryAttempt | undefined;
   /** Stops the timer of a turn that is done again after a pause. */
   #stopPause: (() => void) | undefined;
+  /** The requests whose turns may run before their starts are committed. */
+  #following: ReadonlySet<AcceptedRequest> = NONE;
+  /** How many turns are each to wait for the commit of their start, because the process may have died of one of them. */
+  #suspects = 0;
 
   constructor(
     context: RunContext,
@@ -119,6 +123,7 @@ export class TurnSlot implements TurnListener {
       asks: passivated?.entry.parkedOn,
     });
     if (passivated === undefined) return;
+    this.#suspects = FOLLOWING;
     ledger.rest(true);
     ledger.enter("start");
     if (this.held) ledger.enter("hold");
@@ -224,16 +229,31 @@ export class TurnSlot implements TurnListener {
     ledger.recorder.watched = agent?.machine !== undefined;
     const turn = this.#open(NEW_TURN, { agent, speaker });
     if (turn === undefined) return started.text;
-    // No agent code runs before the start of its turn is committed.
-    const pass = (): void => this.#context.gate.pass(() => this.#run(turn));
+    const { environment, files, gate } = this.#context;
+    const pass = (): void => gate.pass(() => this.#run(turn));
     const { attachments = [] } = accepted.request;
+    if (attachments.length === 0 && this.#following.has(accepted)) {
+      // Everything else has its turn, too.
+      environment.macrotask(pass);
+      return started.text;
+    }
+    this.#following = this.#follows();
     const committed = ledger.recorder.committed();
     const ready =
-      attachments.length === 0
-        ? committed
-        : committed.then(() => this.#context.files.keep(attachments, ledger.runId));
+      attachments.length === 0 ? committed : committed.then(() => files.keep(attachments, ledger.runId));
     ready.then(pass, ignore);
     return started.text;
+  }
+
+  /**
+   * The requests whose turns may follow one whose code waits for the commit of its start. They are accepted in that commit or
+   * before, so their turns can share later ones: a crash starts them again, like a turn that has done nothing. But a turn that
+   * the process may have died of is to be in the log when its code runs.
+   */
+  #follows(): ReadonlySet<AcceptedRequest> {
+    if (this.#suspects === 0) return this.#mailbox.size === 0 ? NONE : this.#mailbox.first(FOLLOWING);
+    this.#suspects -= 1;
+    return NONE;
   }
 
   /** Starts the turn of the next waiting request, if there is one. */
@@ -726,6 +746,11 @@ export class TurnSlot implements TurnListener {
     this.#stopHandler = undefined;
   }
 }
+
+/** How many turns run before their starts are committed, at most. */
+const FOLLOWING = 32;
+
+const NONE: ReadonlySet<AcceptedRequest> = new Set();
 
 function isSameReason(held: HeldTurn, reason: HoldReason): boolean {
   return canonical(held) === canonical({ ...reason, since: held.since });
