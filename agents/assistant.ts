@@ -1,20 +1,24 @@
 import { llmAgent, modelFromEnv, scriptedModel } from "troupe/llm";
 import type { Message, Prompt, ScriptStep } from "troupe/llm";
+import type { Json } from "troupe/protocol";
 import { calculator } from "./calculator.ts";
 import { payments } from "./payments.ts";
 
-/** Calculates and pays by calling other agents. Without a model in the environment it uses a script. */
+/** Calculates and pays by calling other agents, and calls tools of its client. Without a model in the environment it uses a script. */
 export const assistant = llmAgent({
   name: "assistant",
   purpose: "Chats, calculates, and makes payments that a human approves.",
   instructions: "You are a friendly assistant. Calculate and pay with your tools only, and answer briefly.",
   model: modelFromEnv(process.env, scriptedModel(script)),
   agents: [calculator, payments],
+  clientTools: true,
 });
 
 const SUM = /(-?\d+(?:\.\d+)?)\s*([-+*/])\s*(-?\d+(?:\.\d+)?)/;
 const PAYMENT = /\bpay (\d+(?:\.\d+)?) to ((?:the )?[\w-]+)/i;
 const SAME_PAYMENT = /\bpay ()((?:the )?[\w-]+) that much/i;
+
+const CALL = /\bcall ([\w-]+)(?: with (\{[^}]*\}))?/gi;
 
 const operations = new Map([
   ["+", "add"],
@@ -23,12 +27,22 @@ const operations = new Map([
   ["/", "divide"],
 ]);
 
-/** Plays the model: first calculates, then pays, then reports both results. */
+/** Plays the model: first calls what is named, as in `call clock with {"zone":"UTC"}`, or calculates, then pays, then reports. */
 function script({ messages, tools }: Prompt): ScriptStep {
   const asked = messages.findLastIndex(({ role }) => role === "user");
   const input = messages[asked]?.content ?? "";
   // A request without tools asks for a summary of a long conversation.
   if (tools.length === 0) return { text: input.slice(-1_000) };
+
+  const named = [...input.matchAll(CALL)].filter(([, name]) => tools.some((tool) => tool.name === name));
+  if (named.length > 0) {
+    const results = messages.slice(asked).filter(isResult);
+    if (results.length > 0)
+      return { text: results.map(({ name, content }) => `${name}: ${content}`).join("\n") };
+    return {
+      toolCalls: named.map(([, name = "", args = "{}"]) => ({ name, input: JSON.parse(args) as Json })),
+    };
+  }
 
   const [sum, a, sign = "", b] = SUM.exec(input) ?? [];
   const calculated = resultOf("calculator__", messages.slice(asked));
@@ -59,9 +73,11 @@ type Result = Extract<Message, { readonly role: "tool" }>;
 
 /** The newest result of a tool whose name has this prefix. */
 function resultOf(prefix: string, messages: readonly Message[]): Result | undefined {
-  return messages.findLast(
-    (message): message is Result => message.role === "tool" && message.name.startsWith(prefix),
-  );
+  return messages.filter(isResult).findLast(({ name }) => name.startsWith(prefix));
+}
+
+function isResult(message: Message): message is Result {
+  return message.role === "tool";
 }
 
 function valueOf(result: Result | undefined): number | undefined {

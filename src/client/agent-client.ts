@@ -99,7 +99,7 @@ type TurnBody =
   | { readonly type: "OperationRequest"; readonly operation: string; readonly input: Json };
 
 function toRequest(body: TurnBody, requestId: RequestId, options: AgentCallOptions): NamedRequest {
-  const { runId, key, metadata, onBusy, loggingLevel, attachments } = options;
+  const { runId, key, metadata, onBusy, loggingLevel, attachments, tools } = options;
   // JSON leaves out what is undefined.
   return {
     ...body,
@@ -110,6 +110,7 @@ function toRequest(body: TurnBody, requestId: RequestId, options: AgentCallOptio
     on_busy: onBusy,
     logging_level: loggingLevel,
     attachments,
+    tools,
   } as NamedRequest;
 }
 

@@ -1,8 +1,8 @@
-import type { Questions } from "../protocol/events/event-body.ts";
+import type { ClientToolCall, Questions } from "../protocol/events/event-body.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";
+import type { ClientTool, LoggingLevel, OnBusy } from "../protocol/requests/requests.ts";
 import type { RunView } from "../view/run-view.ts";
 
 /**
@@ -42,6 +42,8 @@ export interface OpenWait {
   readonly schema: JsonObject | undefined;
   /** The call of a tool that is to be approved. */
   readonly approval: Json | undefined;
+  /** The call of a tool that this client is to run: `answer({ result })`, or `answer({ result: why, is_error: true })`. */
+  readonly tool: ClientToolCall | undefined;
   /** The roles that may answer; `undefined` if everyone may who sees the question. */
   readonly approvers: readonly string[] | undefined;
   /** What is asked, if this client may not answer; there are no `questions` and no schema then. */
@@ -84,6 +86,8 @@ export interface AgentCallOptions extends RequestFollowOptions {
   readonly loggingLevel?: LoggingLevel;
   /** Ids of uploaded files. */
   readonly attachments?: readonly ArtifactId[];
+  /** Tools that this client runs: a call of one is a question with `tool`. */
+  readonly tools?: readonly ClientTool[];
 }
 
 /** Names the run that gets a message, by its id or by its key. */

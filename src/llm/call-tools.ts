@@ -75,10 +75,17 @@ async function callTool(
     const decision = await decide(turn, tool, { ...asked, input });
     if (typeof decision === "string") return failure(decision);
     if (!decision.approved) return failure(declinedResult(decision));
-    const { text, images } = await tool.call(turn, decision.args ?? input);
+    const { text, images, isError } = await tool.call(turn, decision.args ?? input);
     const judged = await judgePrompt(turn, guards, cut(text, limitBytes), { from: "tool", tool: name });
     const content = cut(`${toNote(decision)}${judged}`, limitBytes);
-    return { role: "tool", callId, name, content, ...(images.length > 0 && { files: images }) };
+    return {
+      role: "tool",
+      callId,
+      name,
+      content,
+      ...(isError && { isError }),
+      ...(images.length > 0 && { files: images }),
+    };
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     if (thrown.callId === undefined && !REPORTED.has(thrown.code)) throw thrown;

@@ -14,7 +14,7 @@ export interface KitSource {
   readonly model: Model | ((turn: Turn) => Promise<Model>);
   readonly tools: NamedTools | ((turn: Turn) => Promise<NamedTools>);
   /** The tools as the model sees them. */
-  toToolSet(tools: NamedTools): ToolSet;
+  toToolSet(tools: NamedTools, turn: Turn): ToolSet;
 }
 
 /**
@@ -22,7 +22,8 @@ export interface KitSource {
  * others that the functions would give it now.
  */
 export async function toKit({ model, tools, toToolSet }: KitSource, turn: Turn): Promise<Kit> {
-  if (typeof model !== "function" && typeof tools !== "function") return { model, tools: toToolSet(tools) };
+  if (typeof model !== "function" && typeof tools !== "function")
+    return { model, tools: toToolSet(tools, turn) };
   const chosen = typeof model === "function" ? await model(turn) : model;
   const given = typeof tools === "function" ? await tools(turn) : tools;
   const names = await turn.effect(
@@ -34,7 +35,7 @@ export async function toKit({ model, tools, toToolSet }: KitSource, turn: Turn):
     { effect: "idempotent" },
   );
   const isChosen = ({ name }: Tool): boolean => names.tools?.includes(name) ?? true;
-  return { model: chosen, tools: toToolSet({ ...given, tools: given.tools.filter(isChosen) }) };
+  return { model: chosen, tools: toToolSet({ ...given, tools: given.tools.filter(isChosen) }, turn) };
 }
 
 /** What functions have chosen, by name. */

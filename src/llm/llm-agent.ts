@@ -25,6 +25,7 @@ import type { ModelGuard } from "./guards.ts";
 import type { KitSource } from "./kit.ts";
 import { toRules } from "./approval.ts";
 import type { Approvals } from "./approval.ts";
+import { withClientTools } from "./client-tools.ts";
 import { toTools, toToolSet } from "./tool-set.ts";
 import type { NamedTools, Tools, ToolSet } from "./tool-set.ts";
 
@@ -65,6 +66,11 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
    * whether a human must approve the call, for example `{ pay: (args) => args.amount > 100 }`.
    */
   readonly approve?: Approvals;
+  /**
+   * Whether the client of a request can bring tools that it runs itself: they stand beside the agent's own, and a call of one is a
+   * question to the client, `waiting_for` with the kind `tool`, whose answer is the result. Default false.
+   */
+  readonly clientTools?: boolean;
   /**
    * Functions that judge what the model reads and says and the calls that it asks for, in this order: each may refuse, rewrite or
    * ask a person. A refused prompt or answer ends the turn with `model_refused`; of a refused call the model reads why.
@@ -125,7 +131,7 @@ export function llmAgent(
   const { instructions, agents = [], guards = [], maxSteps = 20, output } = options;
   const { parallelCalls = 32, historyTokens = 32_000 } = options;
   const { name, purpose, version, compatible, config, memory } = options;
-  const { retry, fallback, firstTokenMs, idleMs } = options;
+  const { retry, fallback, firstTokenMs, idleMs, clientTools = false } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
   if (!(Number.isInteger(parallelCalls) && parallelCalls >= 1))
     throw new AgentError("invalid_request", `agent ${name}: parallelCalls must be a whole number, 1 or more`);
@@ -149,13 +155,16 @@ export function llmAgent(
   const own = isPart ? NO_TOOLS : toTools(tools, name);
   const toSet = (given: NamedTools): ToolSet => {
     const approve = toRules(given.approve, options.approve ?? [], name);
-    return toToolSet({ ...given, agents, approve, isPart });
+    return toToolSet({ ...given, agents, approve, isPart: isPart || clientTools });
   };
   const fixed = toSet(own);
+  const rules = toRules([], options.approve ?? [], name);
+  const withClient = (set: ToolSet, turn: Turn): ToolSet =>
+    clientTools ? withClientTools(set, turn.request.tools ?? [], rules) : set;
   const kit: KitSource = {
     model: typeof model === "function" ? async (turn) => asModel(await model(turn)) : asModel(model),
     tools: isPart ? async (turn) => toChosenTools(await tools(turn), name) : own,
-    toToolSet: (given) => (given === own ? fixed : toSet(given)),
+    toToolSet: (given, turn) => withClient(given === own ? fixed : toSet(given), turn),
   };
   checkCompletionOptions(options, `agent ${name}`);
   checkGuards(guards, name);
@@ -206,6 +215,7 @@ export function llmAgent(
     ...agent,
     ...(typeof kit.model !== "function" && { model: kit.model.name }),
     ...(sources.length > 0 && { sources }),
+    ...(clientTools && { clientTools: { owns: (tool) => fixed.owns(tool) } }),
   });
 }
 

@@ -29,6 +29,8 @@ export interface ToolSet {
   /** The descriptions for the model. Operations of remote agents and tools of sources can change between completions. */
   descriptions(turn: Turn): Promise<readonly ToolDescription[]>;
   find(name: string): Callable | undefined;
+  /** Whether a name is that of a tool or an agent of the definition, so that nothing else can have it. */
+  owns(name: string): boolean;
 }
 
 /** A tool or an operation of an agent that a model can call. */
@@ -44,6 +46,8 @@ export interface Callable {
 /** The result of a call for the model: its text, and images that the model sees. */
 export interface CallableResult {
   readonly text: string;
+  /** Whether the text says why the call has failed. */
+  readonly isError?: boolean;
   readonly images: readonly MessageFile[];
 }
 
@@ -112,6 +116,7 @@ export function toToolSet({ tools, sources, agents, approve, isPart = false }: T
       const operationName = name === agent.name ? CHAT : name.slice(agent.name.length + SEPARATOR.length);
       return toFar(agent, operationName, approve);
     },
+    owns: (name) => near.has(name) || far.some((agent) => belongsTo(agent, name)),
   };
   // A tool of a source may come later.
   const unknown = [...approve.keys()].find((name) => set.find(name) === undefined);

@@ -8,11 +8,19 @@ export type { ArtifactId, Branded, CallId, RequestId, RunId } from "./ids.ts";
 export type { Json, JsonObject } from "./json.ts";
 export { roleOf } from "./events/roles.ts";
 export type { ConfigureCompleted, Event, EventAddress, ForkedFrom, Role } from "./events/events.ts";
-export type { Approval, EventBody, EventType, Questions, ResultFile } from "./events/event-body.ts";
+export type {
+  Approval,
+  ClientToolCall,
+  EventBody,
+  EventType,
+  Questions,
+  ResultFile,
+} from "./events/event-body.ts";
 export type { FinishReason, ToolErrorCode, TurnError, TurnErrorCode, Usage } from "./events/outcome-codes.ts";
 export type {
   CancelRequest,
   ChatRequest,
+  ClientTool,
   ConfigureRequest,
   Delivery,
   LoggingLevel,

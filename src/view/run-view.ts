@@ -1,5 +1,5 @@
 import type { By, Callee } from "../protocol/actors.ts";
-import type { Questions } from "../protocol/events/event-body.ts";
+import type { ClientToolCall, Questions } from "../protocol/events/event-body.ts";
 import type { TurnError, Usage, FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { HeldTurn } from "../protocol/answers/status.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
@@ -254,6 +254,8 @@ export interface WaitView {
   readonly schema?: JsonObject;
   /** The tool call that is to be approved. */
   readonly approval?: Json;
+  /** The call of a tool that the client is to run. */
+  readonly tool?: ClientToolCall;
   /** The roles that may answer; absent if everyone may who sees it. */
   readonly approvers?: readonly string[];
   /** What is asked, if this reader may not answer; there are no `questions` and no schema then. */

@@ -9,7 +9,7 @@ import type { WaitView } from "./run-view.ts";
 
 export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">): void {
   const { requestId, agent, depth, actor, at } = eventPlace(event);
-  const { wait_id: waitId = event.id, request_keys: questions = {}, schema, approval } = event;
+  const { wait_id: waitId = event.id, request_keys: questions = {}, schema, approval, tool } = event;
   const { approvers, question } = event;
   const { call_id: callId = `?${event.id}`, expires_at: expiresAt } = event;
   if (requestId === null) return;
@@ -23,7 +23,7 @@ export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">):
     call,
     actor,
     questions,
-    ...given({ schema, approval, approvers, question, expiresAt }),
+    ...given({ schema, approval, tool, approvers, question, expiresAt }),
     state: "open",
     from: at,
   };

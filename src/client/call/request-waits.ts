@@ -62,7 +62,7 @@ export class RequestWaits {
 
 /** The question of a WaitForInput. */
 export function toOpenWait(event: Event, answer: AnswerSender): OpenWait {
-  const { schema, approval, approvers, question, expires_at: expiresAt, ...asked } = event as Asked;
+  const { schema, approval, tool, approvers, question, expires_at: expiresAt, ...asked } = event as Asked;
   const wait: OpenWait = {
     waitId: asked.wait_id ?? event.id,
     runId: event.run_id,
@@ -73,6 +73,7 @@ export function toOpenWait(event: Event, answer: AnswerSender): OpenWait {
     questions: asked.request_keys ?? {},
     schema,
     approval,
+    tool,
     approvers,
     question,
     expiresAt,

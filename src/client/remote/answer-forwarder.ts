@@ -1,6 +1,6 @@
 import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
-import type { Approval } from "../../protocol/events/event-body.ts";
+import type { Approval, ClientToolCall } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../runtime/agent/remote-port.ts";
@@ -65,7 +65,7 @@ export class AnswerForwarder {
   /** Opens a local wait for a remote one. */
   ask(speaker: RemoteSpeaker, event: ReceivedEvent): void {
     const { id, wait_id: there, request_keys: keys, schema, approval, expires_at: until } = event;
-    const { approvers, question: text } = event;
+    const { approvers, question: text, tool } = event;
     if (this.#open.size >= LIMIT)
       throw fault(this.#settings.name, `asks more than ${LIMIT} questions at a time`);
     const callId = this.#session.newCall();
@@ -78,6 +78,7 @@ export class AnswerForwarder {
       questions: Object.fromEntries(texts),
       ...(isObject(schema) && { schema: schema as JsonObject }),
       ...(isApproval(approval) && { approval }),
+      ...(isToolCall(tool) && { tool }),
       ...(areRoles(approvers) && { approvers }),
       ...(typeof text === "string" && { question: toLimitedText(text) }),
       ...(isTime(until) && { expiresAt: Date.parse(until) }),
@@ -186,6 +187,10 @@ export class AnswerForwarder {
 
 function isApproval(value: unknown): value is Approval {
   return isObject(value) && typeof value["tool"] === "string" && value["args"] !== undefined;
+}
+
+function isToolCall(value: unknown): value is ClientToolCall {
+  return isObject(value) && typeof value["name"] === "string" && value["args"] !== undefined;
 }
 
 function isTime(value: unknown): value is string {

@@ -115,7 +115,7 @@ export class RemoteCall {
   }
 
   async #toRequest(): Promise<Readonly<Record<string, unknown>>> {
-    const { actor, operation, input, metadata, caller, depth, hops } = this.#asked;
+    const { actor, operation, input, metadata, tools, caller, depth, hops } = this.#asked;
     const text = isObject(input) ? input["input"] : undefined;
     const isChat = operation === "chat" && typeof text === "string";
     const { run_id: runId } = (this.#session.memory.get() ?? {}) as { readonly run_id?: Json };
@@ -132,6 +132,7 @@ export class RemoteCall {
       ...(actor?.runId !== undefined && { run_id: actor.runId, on_busy: "enqueue" }),
       ...(this.#settings.metadata === true && { request_metadata: metadata }),
       ...(attachments.length > 0 && { attachments }),
+      ...(tools.length > 0 && { tools }),
       // A server that does not know these ignores them.
       caller,
       depth,

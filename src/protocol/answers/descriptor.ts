@@ -35,6 +35,8 @@ export interface AgentDescriptor {
   readonly tools: readonly string[];
   /** Whether requests can name a run by key. Absent in the descriptions of servers that know no keys. */
   readonly keys?: boolean;
+  /** Whether its requests can bring tools that the client runs. */
+  readonly client_tools?: boolean;
   /** Its chart, if the agent is a state machine. */
   readonly statechart?: Statechart;
   /** JSON Schema of the args of a ConfigureRequest, if the agent declares one. */
@@ -74,6 +76,10 @@ export const agentDescriptor: z.ZodType<AgentDescriptor> = z
     messages: z.array(message).exactOptional().describe("The messages that the agent's runs accept."),
     tools: z.array(text).describe("The tools and agents it calls; informative."),
     keys: z.boolean().exactOptional().describe("Whether requests can name a run by key."),
+    client_tools: z
+      .boolean()
+      .exactOptional()
+      .describe("Whether its requests can bring tools that the client runs."),
     statechart: statechart.exactOptional().describe("Its chart, if the agent is a state machine."),
     config_schema: jsonObject.exactOptional().describe("JSON Schema of the args of a ConfigureRequest."),
   } satisfies Shape<AgentDescriptor>)

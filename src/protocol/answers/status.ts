@@ -36,6 +36,14 @@ export type WaitingFor =
       readonly approvers?: readonly string[];
       readonly expires_at?: string;
     }
+  /** The result of a tool that the client runs. */
+  | {
+      readonly kind: "tool";
+      readonly wait_id: number;
+      readonly name: string;
+      readonly args: Json;
+      readonly expires_at?: string;
+    }
   | { readonly kind: "sleep"; readonly expires_at: string }
   /** `names` are all names that it waits for, if they are several; `name` is the first. */
   | {
@@ -230,6 +238,13 @@ const waitingFor: z.ZodType<WaitingFor> = z.discriminatedUnion("kind", [
     kind: z.literal("input"),
     wait_id: ordinal,
     approvers: z.array(text).exactOptional().describe("The roles that may answer."),
+    expires_at: timestamp.exactOptional(),
+  }),
+  z.object({
+    kind: z.literal("tool"),
+    wait_id: ordinal,
+    name: text,
+    args: json,
     expires_at: timestamp.exactOptional(),
   }),
   z.object({ kind: z.literal("sleep"), expires_at: timestamp }),

@@ -75,6 +75,12 @@ export interface Approval {
   readonly args: Json;
 }
 
+/** A call of a tool that the client of the request runs. */
+export interface ClientToolCall {
+  readonly name: string;
+  readonly args: Json;
+}
+
 /** An event without its address: what an agent, or the runtime for it, says. */
 export type EventBody =
   | {
@@ -98,6 +104,8 @@ export type EventBody =
       readonly schema?: JsonObject;
       /** The call that is to be approved, if the wait asks for that. */
       readonly approval?: Approval;
+      /** The call whose result is asked, if the client is to run a tool. */
+      readonly tool?: ClientToolCall;
       /** The roles that may answer; absent if everyone may who sees the question. */
       readonly approvers?: readonly string[];
       /** What is asked, for a reader who may not answer: such a reader gets no keys and no schema. */
@@ -422,6 +430,10 @@ export const bodies: {
         .object({ tool: text, args: json } satisfies Shape<Approval>)
         .exactOptional()
         .describe("The call that is to be approved; the answer {approved: true} approves it."),
+      tool: z
+        .object({ name: text, args: json } satisfies Shape<ClientToolCall>)
+        .exactOptional()
+        .describe("The call of a tool of the client, which runs it and answers with {result}."),
       approvers: z
         .array(text)
         .exactOptional()

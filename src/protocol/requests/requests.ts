@@ -28,6 +28,18 @@ export const LOGGING_LEVELS = ["minimal", "default", "tools", "llm", "agents", "
 /** Which events readers of a request get; the log always contains all of them. */
 export type LoggingLevel = (typeof LOGGING_LEVELS)[number];
 
+/** A tool that the client of a request runs itself: the agent's call of it is a wait, and its result the answer. */
+export interface ClientTool {
+  /** 1 to 64 letters, digits, `_` and `-`. */
+  readonly name: string;
+  /** For the model. */
+  readonly description?: string;
+  /** JSON Schema of its arguments. Default: any object. */
+  readonly input_schema?: JsonObject;
+  /** JSON Schema of its result. Default: any JSON. */
+  readonly output_schema?: JsonObject;
+}
+
 /** Fields of every request that starts a turn. */
 export interface TurnRequestFields {
   /** Chosen by the client, makes the request idempotent; if absent, the server generates one. */
@@ -42,6 +54,8 @@ export interface TurnRequestFields {
   readonly on_busy?: OnBusy;
   /** Ids of uploaded artifacts for the agent. */
   readonly attachments?: readonly ArtifactId[];
+  /** Tools that the client runs, for an agent that takes them (`client_tools` in its description); others may read them. */
+  readonly tools?: readonly ClientTool[];
   /** The turns that led to this request, newest last; each was called by the one before it. */
   readonly caller?: readonly Caller[];
   /** The depth of the asked agent below its callers; 0 or absent for a request of a client. */
@@ -157,6 +171,18 @@ const ownId = optional(requestId).describe(
   "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
 );
 
+const clientTool: z.ZodType<ClientTool> = z.object({
+  name: z.string().regex(/^[\w-]{1,64}$/, "must be 1 to 64 letters, digits, _ or -"),
+  description: optional(z.string().max(16_384)),
+  input_schema: optional(jsonObject).describe("JSON Schema of its arguments; absent means any object."),
+  output_schema: optional(jsonObject).describe("JSON Schema of its result; absent means any JSON."),
+} satisfies Shape<ClientTool>);
+
+const clientTools = z
+  .array(clientTool)
+  .max(128)
+  .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, "has a name twice");
+
 const turnFields = {
   request_id: ownId,
   run_id: optional(runId).describe("The run to continue; absent creates a new one, unless there is a key."),
@@ -169,6 +195,9 @@ const turnFields = {
     "What happens when the run is busy: enqueue, reject the request, or cancel the running one.",
   ),
   attachments: optional(z.array(artifactId).max(100)).describe("Ids of uploaded artifacts for the agent."),
+  tools: optional(clientTools).describe(
+    "Tools that the client runs itself: a call of one is a wait with `tool`, answered by its result.",
+  ),
   caller: optional(z.array(caller).max(CALLERS_LIMIT)).describe(
     "The turns of agents that led to this request, newest last; ignored when two requests are compared.",
   ),

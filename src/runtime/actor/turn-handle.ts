@@ -86,12 +86,14 @@ export class TurnHandle implements ToolTurn {
   get request(): TurnRequestInfo {
     const { runId, accepted } = this.#actor.turn;
     const { name, input } = this.#asked;
+    const { tools } = accepted.request;
     this.#request ??= structuredClone({
       requestId: accepted.requestId,
       runId,
       operation: name,
       input,
       attachments: attachedTo(this.#actor),
+      ...(tools && { tools }),
     });
     return this.#request;
   }

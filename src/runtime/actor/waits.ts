@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { toTimestamp } from "../../protocol/events/encode.ts";
-import type { Approval, Questions } from "../../protocol/events/event-body.ts";
+import type { Approval, ClientToolCall, Questions } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -81,7 +81,7 @@ interface AskedOptions {
 async function waitForInput(
   sequence: Sequence,
   asked: Schema<unknown> | { readonly [key: string]: string },
-  { timeoutMs, approval, approvers: given, note, place }: Partial<TimedWaitOptions> & AskedOptions,
+  { timeoutMs, approval, tool, approvers: given, note, place }: Partial<TimedWaitOptions> & AskedOptions,
 ): Promise<unknown> {
   const { actor } = sequence;
   if (actor.turn.canceling && !actor.isStopped)
@@ -94,11 +94,11 @@ async function waitForInput(
   const schema = isSchema(asked) ? asked : undefined;
   const jsonSchema = schema && toJsonSchema(schema, "input");
   const questions = schema
-    ? toQuestions(jsonSchema, approval !== undefined)
+    ? toQuestions(jsonSchema, (approval ?? tool) !== undefined)
     : // A copy, because the code may change its object while the wait is open.
       copyJson(asked as { readonly [key: string]: string });
   // Checked before it takes a position, because a refused wait is not in the log.
-  checkQuestions(questions, jsonSchema, approval);
+  checkQuestions(questions, jsonSchema, approval ?? tool);
   note(questions);
   const expiresAt = actor.turn.context.environment.now() + (timeoutMs ?? Infinity);
   let isLogged = true;
@@ -113,6 +113,7 @@ async function waitForInput(
         expiresAt,
         ...(jsonSchema && { jsonSchema }),
         ...(approval && { approval }),
+        ...(tool && { tool }),
         ...(approvers && { approvers }),
       });
     },
@@ -155,6 +156,8 @@ interface NewWait {
   readonly jsonSchema?: JsonObject;
   /** The call that is to be approved. */
   readonly approval?: Approval;
+  /** The call of the client's tool whose result is asked. */
+  readonly tool?: ClientToolCall;
   /** The roles that may answer. */
   readonly approvers?: readonly string[];
   /** When it ends without an answer, in milliseconds since 1970. */
@@ -165,7 +168,7 @@ interface NewWait {
 
 /** Asks the caller of the turn. A restart does not reset the time limit. */
 export function wait(caller: Actor, asked: NewWait): void {
-  const { callId, logged, questions, schema, jsonSchema, approval } = asked;
+  const { callId, logged, questions, schema, jsonSchema, approval, tool } = asked;
   const { turn, speaker } = caller;
   const { journal } = turn;
   const { environment } = turn.context;
@@ -183,6 +186,7 @@ export function wait(caller: Actor, asked: NewWait): void {
       request_keys: questions,
       ...(jsonSchema && { schema: jsonSchema }),
       ...(approval && { approval }),
+      ...(tool && { tool }),
       ...(approvers && { approvers }),
       ...(hasEnd && { expires_at: toTimestamp(until) }),
       call_id: callId,
@@ -223,7 +227,7 @@ const ADDRESS_BYTES = 4_096;
 export function checkQuestions(
   questions: Questions,
   schema: JsonObject | undefined,
-  approval?: Approval,
+  about?: Approval | ClientToolCall,
 ): void {
   const texts: readonly unknown[] = Object.values(questions);
   if (texts.some((text) => typeof text !== "string"))
@@ -236,7 +240,7 @@ export function checkQuestions(
     );
   }
   const limitBytes = EVENT_LIMIT_BYTES - ADDRESS_BYTES;
-  toJson([questions, schema, approval], "what a wait asks, with its schema,", limitBytes);
+  toJson([questions, schema, about], "what a wait asks, with its schema,", limitBytes);
 }
 
 /** A sleep of this time or more is an event. */

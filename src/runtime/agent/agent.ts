@@ -182,6 +182,14 @@ export interface Agent<
   readonly readiness?: ReadinessProbe;
   /** Where tools of it come from that are known only while the process runs; absent if there are none. */
   readonly sources?: readonly ToolSource[];
+  /** Present if its requests can bring tools that the client runs. */
+  readonly clientTools?: ClientToolRule;
+}
+
+/** Which tools of clients an agent takes. */
+export interface ClientToolRule {
+  /** Whether the agent has a tool of this name, so that the client's must have another one. */
+  owns(name: string): boolean;
 }
 
 /** Where tools come from that are known only while the process runs, for example an MCP server. */

@@ -1,7 +1,8 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { CallMode, Hops, Caller } from "../../protocol/actors.ts";
-import type { Approval, EventBody, Questions } from "../../protocol/events/event-body.ts";
+import type { Approval, ClientToolCall, EventBody, Questions } from "../../protocol/events/event-body.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Artifact, Memory } from "./turn-api.ts";
@@ -43,6 +44,8 @@ export interface RemoteRequest {
   readonly metadata: JsonObject;
   /** The files of the request; none if another agent calls. */
   readonly attachments: readonly RemoteFile[];
+  /** Tools that the client runs; none if another agent calls. */
+  readonly tools: readonly ClientTool[];
   /** The turns that led to the request; the last one is the caller. */
   readonly caller: readonly Caller[];
   /** The depth of the called agent, counted across all servers. */
@@ -100,6 +103,8 @@ export interface RemoteWait {
   readonly schema?: JsonObject;
   /** The call that is to be approved. */
   readonly approval?: Approval;
+  /** The call of a tool that the client is to run. */
+  readonly tool?: ClientToolCall;
   /** The roles that may answer. */
   readonly approvers?: readonly string[];
   /** What is asked, if the server there does not take an answer from this one. */

@@ -1,7 +1,8 @@
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { LanguageModel, Model } from "../../ports/model.ts";
-import type { Approval } from "../../protocol/events/event-body.ts";
+import type { Approval, ClientToolCall } from "../../protocol/events/event-body.ts";
+import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -355,6 +356,8 @@ export interface AnswerLinkOptions {
 export interface WaitOptions {
   /** The call that a human is asked to approve, for clients that show it. Only the required values are then asked for. */
   readonly approval?: Approval;
+  /** The call of a tool that the client runs, whose result is asked. Only the required values are then asked for. */
+  readonly tool?: ClientToolCall;
   /**
    * The roles that may answer, 1 to 20 of them; an admin may too. Other principals of the owner see the question, but not its
    * form. Default: everyone who sees it.
@@ -444,6 +447,8 @@ export interface TurnRequestInfo {
   readonly operation: string;
   readonly input: Json;
   readonly attachments: readonly ArtifactId[];
+  /** Tools that the client runs itself; absent if it has brought none. */
+  readonly tools?: readonly ClientTool[];
 }
 
 /** A JSON value of at most 1 MiB that an agent keeps in a run; written when a turn succeeds. */

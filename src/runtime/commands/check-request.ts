@@ -20,10 +20,19 @@ export async function checkTurnRequest(
   await agent.remote?.ready();
   const asked = toAsked(agent, request);
   checkInput(request.input, "the input");
+  checkClientTools(agent, request);
   if (asked && request.type === "OperationRequest") {
     const what = `the input of ${agent.name}.${asked.name}`;
     await checkWith(environment, asked.operation.input, asked.input, what);
   }
+}
+
+function checkClientTools({ name: agent, clientTools }: Agent, { tools = [] }: TurnRequest): void {
+  const taken = clientTools && tools.find(({ name }) => clientTools.owns(name));
+  if (taken)
+    throw new AgentError("unprocessable", `agent ${agent} has a tool ${taken.name} of its own`, {
+      hint: "give the client's tool another name",
+    });
 }
 
 /** Checks a message before it is accepted; throws an error of the client. */

@@ -34,6 +34,7 @@ const VALUES: readonly (readonly [string, number])[] = [
   ["args", Infinity],
   ["request_metadata", Infinity],
   ["attachments", Infinity],
+  ["tools", INPUT_LIMIT_BYTES],
   ["caller", Infinity],
   ["hops", Infinity],
 ];

@@ -46,7 +46,7 @@ export async function toStatus(log: EventLog, entry: RequestEntry, show?: Show):
       };
       const lastTurn = entry.phase === "waiting" ? undefined : (await log.run(entry.runId))?.lastTurn;
       const { held, canceling } = lastTurn?.request_id === entry.requestId ? lastTurn : {};
-      const waitingFor = wait ? toInput(wait) : entry.waitingFor;
+      const waitingFor = wait ? toWaitingFor(wait) : entry.waitingFor;
       const rest = {
         ...(waitingFor && { waiting_for: waitingFor }),
         ...(entry.wakeAt !== undefined && { wake_at: new Date(entry.wakeAt).toISOString() }),
@@ -89,13 +89,10 @@ function toMessageStatus(
 
 type WaitEvent = Event & { readonly type: "WaitForInput" };
 
-function toInput({ wait_id, expires_at, approvers }: WaitEvent): WaitingFor {
-  return {
-    kind: "input",
-    wait_id,
-    ...(approvers && { approvers }),
-    ...(expires_at !== undefined && { expires_at }),
-  };
+function toWaitingFor({ wait_id, expires_at, approvers, tool }: WaitEvent): WaitingFor {
+  const end = expires_at !== undefined && { expires_at };
+  if (tool) return { kind: "tool", wait_id, ...tool, ...end };
+  return { kind: "input", wait_id, ...(approvers && { approvers }), ...end };
 }
 
 /** The id of the newest event of a request. Uploads can be newer in its run, but belong to no request. */

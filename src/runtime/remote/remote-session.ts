@@ -34,7 +34,7 @@ export async function performRemotely(
   remote: RemoteHandler,
   { name: operation, input }: Pick<Invocation, "name" | "input">,
 ): Promise<RemoteResult> {
-  const { request_metadata: metadata = {}, hops } = actor.turn.accepted.request;
+  const { request_metadata: metadata = {}, tools = [], hops } = actor.turn.accepted.request;
   const { remoteActor } = actor;
   if (remoteActor) await checkKeys(actor, remote);
   const isTell = remoteActor?.mode === "tell";
@@ -44,6 +44,7 @@ export async function performRemotely(
     input,
     metadata,
     attachments: filesOf(actor),
+    tools: actor.depth === 0 && !remoteActor ? tools : [],
     caller: callersOf(actor, !isTell),
     depth: isTell ? 0 : depth,
     ...(remoteActor && { actor: remoteActor, ...hopsOf(actor, isTell) }),

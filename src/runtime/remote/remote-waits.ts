@@ -30,12 +30,13 @@ export class RemoteWaits {
 
   /** Asks the caller of the turn. Resolves when the answer is in the log. */
   ask(speaker: Speaker, wait: RemoteWait): Promise<void> {
-    const { callId, questions, schema, approval, approvers, question, expiresAt } = wait;
+    const { callId, questions, schema, approval, tool, approvers, question, expiresAt } = wait;
     const waitId = recordWait(this.#actor.turn, speaker, {
       type: "WaitForInput",
       request_keys: questions,
       ...(schema && { schema }),
       ...(approval && { approval }),
+      ...(tool && { tool }),
       ...(approvers && { approvers }),
       ...(question !== undefined && { question }),
       ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),

@@ -27,6 +27,7 @@ export function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor
       ),
     ],
     keys: true,
+    ...(agent.clientTools && { client_tools: true }),
     ...(agent.machine && { statechart: agent.machine.statechart }),
     ...(config && { config_schema: config }),
   };
