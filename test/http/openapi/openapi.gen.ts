@@ -538,6 +538,16 @@ export interface components {
             /** @enum {string} */
             on_busy?: "enqueue" | "reject" | "interrupt";
             attachments?: string[];
+            tools?: {
+                name: string;
+                description?: string;
+                input_schema?: {
+                    [key: string]: unknown;
+                };
+                output_schema?: {
+                    [key: string]: unknown;
+                };
+            }[];
             caller?: {
                 server?: string;
                 run_id: string;
@@ -572,6 +582,16 @@ export interface components {
             /** @enum {string} */
             on_busy?: "enqueue" | "reject" | "interrupt";
             attachments?: string[];
+            tools?: {
+                name: string;
+                description?: string;
+                input_schema?: {
+                    [key: string]: unknown;
+                };
+                output_schema?: {
+                    [key: string]: unknown;
+                };
+            }[];
             caller?: {
                 server?: string;
                 run_id: string;
@@ -715,6 +735,10 @@ export interface components {
             };
             approval?: {
                 tool: string;
+                args: unknown;
+            };
+            tool?: {
+                name: string;
                 args: unknown;
             };
             approvers?: string[];
@@ -1507,6 +1531,7 @@ export interface components {
             }[];
             tools: string[];
             keys?: boolean;
+            client_tools?: boolean;
             statechart?: {
                 hash: string;
                 root: {
@@ -1583,6 +1608,14 @@ export interface components {
                 kind: "input";
                 wait_id: number;
                 approvers?: string[];
+                /** Format: date-time */
+                expires_at?: string;
+            } | {
+                /** @constant */
+                kind: "tool";
+                wait_id: number;
+                name: string;
+                args: unknown;
                 /** Format: date-time */
                 expires_at?: string;
             } | {
