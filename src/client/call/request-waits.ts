@@ -1,4 +1,4 @@
-import type { Event } from "../../protocol/events/events.ts";
+import type { Event, EventOf } from "../../protocol/events/events.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { OpenWait } from "../call-api.ts";
@@ -34,29 +34,21 @@ export class RequestWaits {
         return;
       }
       case "ResumeWithInput":
-      case "WaitExpired": {
-        const { wait_id: waitId = this.#open.keys().next().value } = event as { readonly wait_id?: number };
-        this.#open.delete(waitId ?? 0);
+      case "WaitExpired":
+        this.#open.delete((event as Asked).wait_id ?? this.#open.keys().next().value ?? 0);
         return;
-      }
       case "ToolResult":
-      case "ToolError": {
-        const { tool_call_id: callId } = event as { readonly tool_call_id?: string };
-        if (callId !== undefined) this.#close(callId);
+      case "ToolError":
+        // A call that has ended no longer waits, for example because it was canceled.
+        for (const { waitId, callId } of this.all)
+          if (isUnder(callId, (event as EventOf<"ToolResult">).tool_call_id)) this.#open.delete(waitId);
         return;
-      }
       case "RequestCompleted":
         if (!(event.depth > 0)) this.#open.clear();
         return;
       default:
         return;
     }
-  }
-
-  /** A call that has ended no longer waits, for example because it was canceled. */
-  #close(callId: string): void {
-    for (const { waitId, callId: id } of this.#open.values())
-      if (isUnder(id, callId)) this.#open.delete(waitId);
   }
 }
 
