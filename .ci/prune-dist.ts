@@ -3,7 +3,8 @@ import { join, relative } from "node:path";
 
 /**
  * Removes from dist/ what the compiler made of files that are no longer in src/: it only writes files, and a module that is
- * gone would still be found there. Declarations that no entry of the package leads to go too, because nobody can import them.
+ * gone would still be found there. Declarations that no entry of the package leads to go too, because nobody can import them,
+ * and source maps, which the package does not have.
  * Vite empties the folder of the console itself.
  */
 const declared = findDeclared();
@@ -12,7 +13,7 @@ for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true }
   const [, source, end] = /^(?!console\b)(.*?)(\.d\.ts|\.js)(?:\.map)?$/.exec(path) ?? [];
   if (source === undefined) continue;
   const isUsed = end === ".js" || declared.has(join("dist", `${source}.d.ts`));
-  if (isUsed && existsSync(join("src", `${source}.ts`))) continue;
+  if (isUsed && !path.endsWith(".map") && existsSync(join("src", `${source}.ts`))) continue;
   rmSync(join("dist", path));
 }
 

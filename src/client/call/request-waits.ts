@@ -14,7 +14,8 @@ type Asked = Partial<Extract<Event, { readonly type: "WaitForInput" }>> & {
 
 /** The open waits of a request, as far as its events were read. */
 export class RequestWaits {
-  readonly #open: Map<number, OpenWait> = new Map();
+  /** By id. That of the oldest wait is undefined when there is none. */
+  readonly #open: Map<number | undefined, OpenWait> = new Map();
   readonly #answer: AnswerSender;
 
   constructor(answer: AnswerSender) {
@@ -35,7 +36,7 @@ export class RequestWaits {
       }
       case "ResumeWithInput":
       case "WaitExpired":
-        this.#open.delete((event as Asked).wait_id ?? this.#open.keys().next().value ?? 0);
+        this.#open.delete((event as Asked).wait_id ?? this.all[0]?.waitId);
         return;
       case "ToolResult":
       case "ToolError":
