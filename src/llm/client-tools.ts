@@ -38,14 +38,14 @@ const SHOWN_BYTES = 1_024;
 function toCallable(tool: ClientTool, approve: ApprovalRules): Callable {
   const { name, description = "", input_schema = ANY_OBJECT, output_schema } = tool;
   const { $schema: _, ...input } = input_schema;
-  const arguments_ = clientSchema(input_schema);
+  const inputSchema = clientSchema(input_schema);
   const output = output_schema && clientSchema(output_schema);
   return {
     description: { name, description, input },
-    input: arguments_,
+    input: inputSchema,
     approve: approve.get(name),
     async call(turn: Turn, args: Json): Promise<CallableResult> {
-      await parseWith(arguments_, args, `the input of ${name}`);
+      await parseWith(inputSchema, args, `the input of ${name}`);
       const question = `The result of ${name} with ${cut(JSON.stringify(args), SHOWN_BYTES)}`;
       const asked = resultSchema(question, output_schema, output);
       const { result, is_error: isError = false } = await turn.waitForInput(asked, { tool: { name, args } });

@@ -7,7 +7,7 @@ import { clientSchema } from "../../src/llm/prompt/client-schema.ts";
 function issuesOf(schema: JsonObject, value: Json): readonly string[] {
   const result = clientSchema(schema)["~standard"].validate(value);
   if (result instanceof Promise) throw new Error("the check is not synchronous");
-  return (result.issues ?? []).map(({ path = [], message }) => `${path.join(".")}: ${message}`);
+  return (result.issues ?? []).map(({ path = [], message }) => `${path.map(String).join(".")}: ${message}`);
 }
 
 const person = {
@@ -87,8 +87,8 @@ describe("a JSON Schema of a client", () => {
     let allowed = 0;
     fc.assert(
       fc.property(schema, schema, value, (given, shared, drawn) => {
-        if (typeof given !== "object") return;
-        const one = structuredClone({ ...given, $defs: { shared } }) as JsonObject;
+        if (typeof given !== "object") return true;
+        const one = structuredClone({ ...(given as JsonObject), $defs: { shared } }) as JsonObject;
         const checked = structuredClone(drawn);
         let isAllowed: boolean;
         try {
@@ -96,10 +96,11 @@ describe("a JSON Schema of a client", () => {
         } catch {
           // A reference that never ends. It must still be checked without an error.
           issuesOf(one, checked);
-          return;
+          return true;
         }
         if (isAllowed) allowed += 1;
-        if (isAllowed) expect(issuesOf(one, checked)).toEqual([]);
+        const issues = issuesOf(one, checked);
+        return !isAllowed || issues.length === 0;
       }),
       { numRuns: 1_000 },
     );

@@ -57,11 +57,10 @@ function toCheckable(root: JsonObject): Checkable {
   const visit = (part: Json | undefined): Checkable | boolean => {
     if (part === false) return false;
     left -= 1;
-    if (!isObject(part) || left < 0 || open.has(part as JsonObject)) return true;
-    open.add(part as JsonObject);
-    const found =
-      (part as JsonObject)["$ref"] === undefined ? toTree(part as JsonObject) : follow(part as JsonObject);
-    open.delete(part as JsonObject);
+    if (!isObject(part) || left < 0 || open.has(part)) return true;
+    open.add(part);
+    const found = part["$ref"] === undefined ? toTree(part) : follow(part);
+    open.delete(part);
     return found;
   };
   const follow = ({ $ref: ref }: JsonObject): Checkable | boolean => visit(targetOf(root, ref));
@@ -70,7 +69,7 @@ function toCheckable(root: JsonObject): Checkable {
   const toTree = (part: JsonObject): Checkable => {
     const { type, properties, required, patternProperties, additionalProperties, items, prefixItems } = part;
     const types = (Array.isArray(type) ? (type as readonly Json[]) : [type]).filter((one) => TYPES.has(one));
-    const named = Object.entries(isObject(properties) ? (properties as JsonObject) : {});
+    const named = Object.entries(isObject(properties) ? properties : {});
     const keys = (Array.isArray(required) ? (required as readonly Json[]) : []).filter(isText);
     const tree: { [keyword: string]: unknown } = {
       ...(types.length > 0 && { type: types.length === 1 ? types[0] : types }),
@@ -93,7 +92,7 @@ function toCheckable(root: JsonObject): Checkable {
     if (anyOf) tree["anyOf"] = anyOf;
     const allOf = visitAll(part["allOf"]);
     if (allOf) tree["allOf"] = allOf;
-    return tree as Checkable;
+    return tree;
   };
   const found = visit(root);
   return typeof found === "boolean" ? {} : found;
@@ -106,7 +105,7 @@ function targetOf(root: JsonObject, ref: Json | undefined): Json | undefined {
   for (const step of ref.split("/").slice(1)) {
     const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
     if (!isObject(place) || !Object.hasOwn(place, name)) return undefined;
-    place = (place as JsonObject)[name];
+    place = place[name];
   }
   return place;
 }
