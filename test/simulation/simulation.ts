@@ -158,7 +158,7 @@ export class Simulation {
 
   /** Advances the time until retention has removed every ended run. */
   async #outlive(retainMs: number): Promise<void> {
-    // An unattached file is kept for a day, in which retention looks 11,000 times at runs that it must spare.
+    // An unattached file is kept for a day, in which retention looks 11,000 times for runs to remove or to shorten.
     await this.scheduler.pass(retainMs + 5 * LOOK_MS, 4 * this.#mostSteps);
     verifyRetention(this);
     await verifyStorage(this);
@@ -226,4 +226,4 @@ const NODES_MS = 12_000;
 const MOST_LATE = 60;
 
 /** The maximum number of steps of a simulation. */
-const MOST_STEPS = 100_000;
+const MOST_STEPS = 200_000;
