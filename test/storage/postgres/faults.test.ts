@@ -372,9 +372,9 @@ test("nodes that open an empty database at once create its tables once", async (
   const schema = newSchema();
   const logs = await Promise.all(Array.from({ length: 4 }, () => openSchema(schema)));
   onTestFinished(() => Promise.all(logs.map((log) => log.close())).then(() => {}));
-  expect(await query(`SELECT version FROM ${schema}.migration`)).toEqual(
-    [1, 2, 3, 4, 5, 6, 7].map((version) => ({ version })),
-  );
+  const made = await query(`SELECT version FROM ${schema}.migration`);
+  expect(made.length).toBeGreaterThanOrEqual(8);
+  expect(made).toEqual(made.map((_, index) => ({ version: index + 1 })));
   for (const [index, log] of logs.entries()) await startRun(log, `run-${index}`, 1);
   expect((await logs[0]?.list({ limit: 9, byCreation: true }))?.runs).toHaveLength(4);
 });
