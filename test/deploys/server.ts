@@ -92,7 +92,7 @@ export async function startServer(
         headers: { "content-type": "application/json" },
         body: JSON.stringify(body),
       });
-      if (!response.ok) throw new Error(`${response.status}: ${await response.text()}\n${faults}`);
+      if (!response.ok) throw new Error(`${response.status}: ${await response.text()}\n${output}${faults}`);
       await response.arrayBuffer();
     },
     status,
