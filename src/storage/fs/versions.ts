@@ -16,9 +16,7 @@ export function fsVersions(directory: string): VersionStore {
 
   async function list(): Promise<readonly KeptVersion[]> {
     const names = await namesIn(lists);
-    const read = names
-      .filter((name) => name.endsWith(LIST))
-      .map(async (name) => parseKeptVersion(await readFile(join(lists, name), "utf8")));
+    const read = names.filter((name) => name.endsWith(LIST)).map((name) => readVersion(join(lists, name)));
     return (await Promise.all(read))
       .filter((version) => version !== undefined)
       .toSorted((a, b) => b.keptAt - a.keptAt);
@@ -65,6 +63,16 @@ async function namesIn(directory: string): Promise<readonly string[]> {
     if (fieldOf(error, "code") === "ENOENT") return [];
     throw error;
   });
+}
+
+/** `undefined` for a version that was removed after its name was read, and for one that cannot be understood. */
+async function readVersion(path: string): Promise<KeptVersion | undefined> {
+  try {
+    return parseKeptVersion(await readFile(path, "utf8"));
+  } catch (error) {
+    if (fieldOf(error, "code") === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 /** Writes a file whole, or not at all. */

@@ -62,6 +62,28 @@ export function testVersionStore(subject: VersionStoreSubject): void {
       });
       for (const digest of Object.values(two.version.files)) await store.read(digest);
     });
+
+    test("are listed while others are removed", async () => {
+      const store = await subject.open();
+      const kept = await versionOf("kept", 5_000, { "agents/order.ts": "kept" });
+      await store.keep(kept.version, kept.read);
+      for (let round = 0; round < 5; round += 1) {
+        const ids: string[] = [];
+        for (let index = 0; index < 20; index += 1) {
+          const { version, read } = await versionOf(`${round} ${index}`, 1_000, {
+            "agents/order.ts": "gone",
+          });
+          await store.keep(version, read);
+          ids.push(version.id);
+        }
+        let isRemoving = true;
+        const removing = store.remove(ids).finally(() => (isRemoving = false));
+        // It is asked again and again, so that some of it comes between the removal of two of them.
+        while (isRemoving) expect(await store.list()).toContainEqual(kept.version);
+        await removing;
+        expect(await store.list()).toEqual([kept.version]);
+      }
+    });
   });
 }
 
