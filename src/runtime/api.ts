@@ -8,14 +8,13 @@ import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { AnswerLinks } from "./answer-links.ts";
 import type { Audit } from "./access/audit.ts";
 import type { Inspection } from "./inspection.ts";
-import type { Seals } from "./seals.ts";
 import type { LiveActors } from "./system/actor-system.ts";
 import type { Topic } from "./agent/topic.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { HoldCode } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
+import type { Fields, Json, JsonObject } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunRequest } from "../protocol/answers/status.ts";
 import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, AnswersOptions } from "./feeds.ts";
@@ -404,4 +403,15 @@ export interface RuntimeHealth {
   readonly activeRuns: number;
   /** Running turns, without waiting ones. */
   readonly activeTurns: number;
+}
+
+/**
+ * Signs what a client keeps for the server and gives back later, perhaps on another connection, to another node or after a restart.
+ * The keys are in the secret store.
+ */
+export interface Seals {
+  /** A text with the fields, at most 6 KiB of JSON, which the client can read. It is valid for the owner of this runtime alone. */
+  seal(purpose: string, fields: JsonObject): Promise<string>;
+  /** The fields of a text that was sealed for the purpose; `undefined` for any other text, and for that of another owner. */
+  open(purpose: string, text: string): Promise<Fields | undefined>;
 }

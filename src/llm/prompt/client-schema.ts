@@ -6,7 +6,7 @@ import { handwrittenSchema } from "../../runtime/agent/definition/handwritten-sc
 
 /**
  * A schema from a JSON Schema that a client gave. Checking a value takes time in proportion to the schema and the value,
- * whatever the client writes: patterns and formats are not run, and a schema above 2,000 parts, with its references resolved, accepts
+ * for any schema: patterns and formats are not run, and a schema above 2,000 parts, with its references resolved, accepts
  * anything beyond them. Neither `not`, conditions, the places of a tuple nor what depends on other keywords is checked. Everything
  * else is.
  */

@@ -41,7 +41,7 @@ class BeginningFold implements Visitor {
   /** Events that are needed until something ends, by their ids. */
   readonly #open = new Map<number, OpenEvent>();
   readonly #messages = new Map<number, string>();
-  /** Events that are needed whatever ends. */
+  /** Events that stay needed: of messages to other actors. */
   readonly #sent = new Map<number, string>();
   readonly #accepted = new Map<RequestId, PlacedRecord>();
   /** The newest states of the machines of the open turn, by the scopes of their actors. */

@@ -341,7 +341,7 @@ export class ActiveTurn implements QuiescenceListener {
   /** Adds the usage of a completion. */
   addUsage(usage: Usage): void {
     this.#usage = addUsage(this.#usage, usage);
-    // Without limits nobody asks what was spent.
+    // What was spent matters only where there are limits.
     if (this.context.owners === undefined) return;
     const { input_tokens: input = 0, output_tokens: output = 0, cost = 0 } = usage;
     if (input + output > 0 || cost > 0) this.recorder.spend({ tokens: input + output, cost });
