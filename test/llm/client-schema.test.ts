@@ -123,11 +123,9 @@ describe("a JSON Schema of a client", () => {
       anyOf: [{ items: { $ref: "#" } }, { items: { $ref: "#" } }],
     };
     const deep = Array.from({ length: 30 }).reduce<Json>((inner) => [inner, inner].slice(1), "x");
-    const from = performance.now();
-    issuesOf(double(60), "x");
-    issuesOf(nested, deep);
-    issuesOf({ type: "string", pattern: "^(a+)+$" }, `${"a".repeat(40)}!`);
-    // The patterns and references alone would take years.
-    expect(performance.now() - from).toBeLessThan(5_000);
+    // Each would take years if the parts, or the pattern, were followed to their end.
+    expect(issuesOf(double(60), "x")).toEqual([]);
+    expect(issuesOf(nested, deep)).toEqual([]);
+    expect(issuesOf({ type: "string", pattern: "^(a+)+$" }, `${"a".repeat(40)}!`)).toEqual([]);
   });
 });
