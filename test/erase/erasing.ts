@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -113,12 +114,23 @@ export function directoryPlace(directory: string): Place {
 /** The files of a directory that have a text in their name or their bytes. */
 async function findIn(directory: string, text: string): Promise<readonly string[]> {
   const found: string[] = [];
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  for (const entry of entries) {
+  for (const entry of await entriesIn(directory)) {
     const path = join(entry.parentPath, entry.name);
     if (entry.name.includes(text) || (entry.isFile() && (await hasText(path, text)))) found.push(path);
   }
   return found;
+}
+
+/** All that a directory has. The server may remove a folder while it is listed; then all is listed again. */
+async function entriesIn(directory: string): Promise<readonly Dirent[]> {
+  for (;;) {
+    try {
+      return await readdir(directory, { recursive: true, withFileTypes: true });
+    } catch (thrown) {
+      const { code, path } = thrown as NodeJS.ErrnoException;
+      if (code !== "ENOENT" || path === directory) throw thrown;
+    }
+  }
 }
 
 async function hasText(path: string, text: string): Promise<boolean> {
