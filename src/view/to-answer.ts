@@ -27,7 +27,7 @@ export function toAnswer(wait: AskedQuestion, text: string): JsonObject {
 
 /** The parts of a question that decide how it is asked and answered. */
 export type AskedQuestion = Pick<WaitView, "questions" | "schema"> &
-  Partial<Pick<WaitView, "question" | "approvers" | "waitId">>;
+  Partial<Pick<WaitView, "question" | "approvers" | "waitId" | "tool">>;
 
 /** The key of a question that is answered by yes or no, apart from an optional reason. */
 export function approvalKeyOf({ questions, schema }: AskedQuestion): string | undefined {

@@ -19,6 +19,7 @@ import type { AnswerPlace } from "./place.ts";
 import { toServerError } from "./refusal.ts";
 import { startTurn } from "./start-turn.ts";
 import type { ModelRequest } from "./start-turn.ts";
+import { readResults, readTools } from "./tools.ts";
 
 /** The header that names the run of a request and of its answer. */
 export const RUN_HEADER = "x-run-id";
@@ -92,20 +93,27 @@ interface Chat {
 function readChat(c: Context<AppEnv>, host: Host, body: unknown): Chat {
   const { known, others } = readParameters(body, FIELDS);
   const { stream = false, stream_options: options, metadata = {}, messages } = known;
-  const { response_format: format, ...parameters } = others;
-  checkSupported(parameters);
+  const { response_format: format, ...given } = others;
+  checkSupported(given);
   const model = findModel(host.runtime, known.model);
+  const { tools, others: parameters } = readTools(host.runtime, model, given);
+  const answers = readResults(messages);
   checkFormat(host.runtime, model, { format, parameter: "response_format" });
   const newest = messages.length - 1;
   const { role, content } = messages[newest] ?? {};
-  if (role !== "user")
-    throw wrongField(`messages.${newest}.role`, "must be user: the newest message is the one to answer");
+  if (role !== "user" && answers.length === 0)
+    throw wrongField(
+      `messages.${newest}.role`,
+      "must be user or tool: the newest message is the one to answer",
+    );
   const field = `messages.${newest}.content`;
   return {
     turn: {
       model,
       field,
-      said: readSaid(content, field),
+      said: readSaid(answers.length === 0 ? content : "", field),
+      answers,
+      tools,
       earlier: toEarlier(messages.slice(0, newest), "messages"),
       metadata: { ...metadata, ...(Object.keys(parameters).length > 0 && { parameters }) },
       runId:
@@ -123,6 +131,7 @@ const FIELDS = {
       z.object({
         role: z.enum(["user", "assistant", "system", "developer", "tool", "function"]),
         content: z.unknown(),
+        tool_call_id: z.string().optional(),
       }),
     )
     .min(1),

@@ -1,4 +1,8 @@
-import type { ChatCompletion, ChatCompletionChunk } from "openai/resources/chat/completions";
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionMessageFunctionToolCall,
+} from "openai/resources/chat/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
@@ -10,14 +14,21 @@ import { toModelName } from "./models.ts";
 import { toAnswerId } from "./place.ts";
 import type { AnswerPlace } from "./place.ts";
 import { toTurnFailure } from "./refusal.ts";
+import { toToolCall } from "./tools.ts";
 
-/** A piece of an answer. */
-interface ChatPiece {
-  readonly kind: "content" | "reasoning_content";
-  readonly text: string;
-  /** The completion that it comes from, if a model says it. */
-  readonly completion: CallId | undefined;
-}
+/** A piece of an answer: a text, or the call of a tool that the client runs. */
+type ChatPiece =
+  | {
+      readonly kind: "content" | "reasoning_content";
+      readonly text: string;
+      /** The completion that it comes from, if a model says it. */
+      readonly completion: CallId | undefined;
+    }
+  | {
+      readonly kind: "tool_call";
+      readonly call: ChatCompletionMessageFunctionToolCall;
+      readonly completion?: undefined;
+    };
 
 /** What the run and the request of an answer are, as its `metadata`. */
 type ChatMetadata = { readonly metadata: { readonly run_id: string; readonly request_id: string } };
@@ -68,6 +79,7 @@ class ChatPieces {
 
   #ask(wait: WaitView): ChatPiece {
     this.#asked.add(wait.waitId);
+    if (wait.tool !== undefined) return { kind: "tool_call", call: toToolCall(wait, wait.tool) };
     return this.#paragraph(toQuestion(wait));
   }
 
@@ -132,20 +144,24 @@ export class ChatCollector {
     }
   }
 
-  #toResult({ turn, usage }: SegmentEnd): ChatResult | undefined {
+  #toResult(end: SegmentEnd): ChatResult | undefined {
+    const { turn, usage } = end;
     if (this.#head === undefined) return undefined;
     if (turn !== undefined && turn.outcome !== "success") {
       const { status, error } = toTurnFailure(turn.error);
       return { type: "failure", status, body: { error } };
     }
     const { place, id, created, model } = this.#head;
-    const join = (kind: ChatPiece["kind"]): string =>
+    const join = (kind: "content" | "reasoning_content"): string =>
       this.#said.map((piece) => (piece.kind === kind ? piece.text : "")).join("");
+    const calls = this.#said.flatMap((piece) => (piece.kind === "tool_call" ? piece.call : []));
+    const content = join("content");
     const reasoning = join("reasoning_content");
     const message = {
       role: "assistant",
-      content: join("content"),
+      content: content === "" && calls.length > 0 ? null : content,
       refusal: null,
+      ...(calls.length > 0 && { tool_calls: calls }),
       ...(reasoning !== "" && { reasoning_content: reasoning }),
     } as const;
     const body: ChatCompletion & ChatMetadata = {
@@ -153,7 +169,7 @@ export class ChatCollector {
       object: "chat.completion",
       created,
       model,
-      choices: [{ index: 0, message, logprobs: null, finish_reason: "stop" }],
+      choices: [{ index: 0, message, logprobs: null, finish_reason: toFinishReason(end) }],
       usage: toCompletionUsage(usage),
       ...toMetadata(place),
     };
@@ -167,6 +183,8 @@ export class ChatFrames {
   readonly #withUsage: boolean;
   readonly #fold: SegmentFold;
   readonly #pieces = new ChatPieces();
+  /** How many calls of tools the client got. */
+  #calls = 0;
   #head: ChatHead | undefined;
 
   constructor(place: AnswerPlace, withUsage: boolean) {
@@ -204,7 +222,14 @@ export class ChatFrames {
   }
 
   #say(pieces: readonly ChatPiece[]): string {
-    return pieces.map(({ kind, text }) => this.#chunk({ [kind]: text }, null)).join("");
+    return pieces.map((piece) => this.#chunk(this.#toDelta(piece), null)).join("");
+  }
+
+  #toDelta(piece: ChatPiece): ChatCompletionChunk.Choice.Delta {
+    if (piece.kind !== "tool_call") return { [piece.kind]: piece.text };
+    const index = this.#calls;
+    this.#calls += 1;
+    return { tool_calls: [{ index, ...piece.call }] };
   }
 
   #end(end: SegmentEnd): string {
@@ -213,12 +238,12 @@ export class ChatFrames {
     if (turn !== undefined && turn.outcome !== "success")
       return rest + toFrame({ error: toTurnFailure(turn.error).error });
     const total: ChatCompletionChunk = { ...this.#base(), choices: [], usage: toCompletionUsage(usage) };
-    return `${rest}${this.#chunk({}, "stop")}${this.#withUsage ? toFrame(total) : ""}${DONE}`;
+    return `${rest}${this.#chunk({}, toFinishReason(end))}${this.#withUsage ? toFrame(total) : ""}${DONE}`;
   }
 
   #chunk(
     delta: ChatCompletionChunk.Choice.Delta,
-    finishReason: "stop" | null,
+    finishReason: "stop" | "tool_calls" | null,
     more: Partial<ChatMetadata> = {},
   ): string {
     const chunk: ChatCompletionChunk = {
@@ -252,6 +277,11 @@ function toHead(
     model: toModelName(turn),
     place,
   };
+}
+
+/** Why an answer has ended: the client is to run tools, or all is said. */
+function toFinishReason({ turn, waits }: SegmentEnd): "stop" | "tool_calls" {
+  return turn === undefined && waits.some(({ tool }) => tool !== undefined) ? "tool_calls" : "stop";
 }
 
 function toMetadata({ runId, requestId }: AnswerPlace): ChatMetadata {

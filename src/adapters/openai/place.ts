@@ -22,7 +22,11 @@ export function toAnswerId(
 }
 
 /** The id of an item of an answer, by the event that began the item. */
-export function toItemId(kind: "msg" | "rs" | "mcp" | "mcpr", requestId: RequestId, event: number): string {
+export function toItemId(
+  kind: "msg" | "rs" | "mcp" | "mcpr" | "fc" | "call",
+  requestId: RequestId,
+  event: number,
+): string {
   return `${kind}_${requestId}~${event}`;
 }
 
@@ -33,7 +37,7 @@ export function parseAnswerId(id: string): Pick<AnswerPlace, "requestId" | "bega
   return { requestId, ...(began !== undefined && { began: Number(began) }) };
 }
 
-const ID = /^(?:chatcmpl|resp|msg|mcpr)_([^~]+)(?:~(\d{1,15}))?$/;
+const ID = /^(?:chatcmpl|resp|msg|mcpr|fc|call)_([^~]+)(?:~(\d{1,15}))?$/;
 
 /** The error for an id that names nothing. */
 export function unknownAnswer(id: string): AgentError {

@@ -8,7 +8,6 @@ import { isObject } from "../../protocol/json.ts";
 import type { Fields } from "../../protocol/json.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { conversationKey } from "../../view/conversation-key.ts";
-import type { GivenAnswer } from "../../view/wait-answers.ts";
 import { readSaid, toEarlier } from "./content.ts";
 import { findModel } from "./models.ts";
 import { checkFormat, checkSupported, readParameters } from "./parameters.ts";
@@ -16,6 +15,8 @@ import { parseAnswerId } from "./place.ts";
 import type { AnswerPlace } from "./place.ts";
 import { unsupported } from "./refusal.ts";
 import type { ModelRequest } from "./start-turn.ts";
+import { readTools } from "./tools.ts";
+import type { ItemAnswer } from "./tools.ts";
 
 /** What the body that creates a response says. */
 export interface ResponseBody {
@@ -42,23 +43,24 @@ export async function readResponseBody(
   if (name === undefined) throw wrongField("model", "is required");
   const model = findModel(runtime, name);
   checkFormat(runtime, model, { format: text?.format, parameter: "text.format" });
-  const parameters = { ...others, ...(instructions !== undefined && { instructions }) };
+  const { tools, others: rest } = readTools(runtime, model, others);
+  const parameters = { ...rest, ...(instructions !== undefined && { instructions }) };
   const place =
     conversation === undefined
       ? { runId: before?.runId }
       : await findConversation(runtime, model.agent, conversation);
-  const { newest, field, earlier } = readItems(known.input);
-  const answer = readItemAnswer(newest, field);
+  const { newest, field, earlier, answers } = readItems(known.input);
   const told = instructions === undefined ? [] : [{ role: "system", content: instructions }];
   return {
     request: {
       model,
       field,
-      said: answer === undefined ? readSaid(newest["content"], field) : readSaid("", field),
+      said: readSaid(answers.length === 0 ? newest["content"] : "", field),
       earlier: toEarlier([...told, ...earlier], "input"),
       metadata: { ...metadata, ...(Object.keys(parameters).length > 0 && { parameters }) },
       ...place,
-      answer,
+      answers,
+      tools,
     },
     stream,
     background,
@@ -106,46 +108,50 @@ interface Items {
   readonly newest: Fields;
   readonly field: string;
   readonly earlier: readonly Fields[];
+  /** What the last items answer, if they are answers. */
+  readonly answers: readonly ItemAnswer[];
 }
 
 function readItems(input: string | readonly unknown[]): Items {
-  if (typeof input === "string") return { newest: { content: input }, field: "input", earlier: [] };
+  if (typeof input === "string")
+    return { newest: { content: input }, field: "input", earlier: [], answers: [] };
   const items = input.map((item, index) => {
     if (isObject(item)) return item;
     throw wrongField(`input.${index}`, "must be an object");
   });
   const index = items.length - 1;
   const newest = items[index] ?? {};
+  const first = items.findLastIndex((item) => !isAnswer(item)) + 1;
+  const answers = items.slice(first).map((item, at) => readItemAnswer(item, `input.${first + at}`));
   const { type = "message", role } = newest;
-  const isAnswer = type === "mcp_approval_response" || type === "function_call_output";
-  if (!isAnswer && (type !== "message" || role !== "user"))
+  if (answers.length === 0 && (type !== "message" || role !== "user"))
     throw wrongField(
       `input.${index}`,
       "must be a message of the user or an answer: the newest item is the one to answer",
     );
-  return {
-    newest,
-    field: isAnswer ? `input.${index}` : `input.${index}.content`,
-    earlier: items.slice(0, index),
-  };
+  return { newest, field: `input.${index}.content`, earlier: items.slice(0, index), answers };
 }
 
-/** The answer that an item is, if it names a question. */
-function readItemAnswer(item: Fields, path: string): GivenAnswer | undefined {
+function isAnswer({ type }: Fields): boolean {
+  return type === "mcp_approval_response" || type === "function_call_output";
+}
+
+/** What an item answers, by the id of the wait or of the item that asked. */
+function readItemAnswer(item: Fields, path: string): ItemAnswer {
   if (item["type"] === "mcp_approval_response") {
-    const { approve, reason } = item;
+    const { approve, reason, approval_request_id: asked } = item;
     if (typeof approve !== "boolean") throw wrongField(`${path}.approve`, "must be true or false");
-    const waitId = readWaitId(item["approval_request_id"]);
-    return { type: "approval", waitId, approve, ...(typeof reason === "string" && { reason }) };
+    const { requestId, began: waitId } = readQuestionId(asked);
+    const why = typeof reason === "string" ? { reason } : {};
+    return { requestId, given: { type: "approval", waitId, approve, ...why } };
   }
-  if (item["type"] !== "function_call_output") return undefined;
-  const waitId = readWaitId(item["call_id"]);
+  const { requestId, began: waitId } = readQuestionId(item["call_id"]);
   if (waitId === undefined) throw new AgentError("not_found", "the run has no question with this id");
-  return { type: "text", waitId, text: readSaid(item["output"], `${path}.output`).text };
+  const { text } = readSaid(item["output"], `${path}.output`);
+  return { requestId, given: { type: "result", waitId, result: text } };
 }
 
-/** The wait that an item names: by its id, or by that of the item that asked. */
-function readWaitId(id: unknown): number | undefined {
-  if (typeof id !== "string") return undefined;
-  return /^\d{1,15}$/.test(id) ? Number(id) : parseAnswerId(id)?.began;
+function readQuestionId(id: unknown): Partial<Pick<AnswerPlace, "requestId" | "began">> {
+  if (typeof id !== "string") return {};
+  return /^\d{1,15}$/.test(id) ? { began: Number(id) } : (parseAnswerId(id) ?? {});
 }

@@ -72,14 +72,15 @@ export async function deleteResponse(c: Context<AppEnv>, { runtime }: Host): Pro
 export async function listInputItems(c: Context<AppEnv>, { runtime }: Host): Promise<Response> {
   const place = await findAnswer(runtime, c.req.param("id") ?? "");
   const event = await eventAt(runtime, place, place.began);
-  const data = event === undefined ? [] : toInputItems(place, event);
+  const asked = event?.type === "ResumeWithInput" ? await eventAt(runtime, place, event.wait_id) : undefined;
+  const data = event === undefined ? [] : toInputItems(place, event, asked);
   const [item] = data;
   const id = item !== undefined && "id" in item ? (item.id ?? "") : "";
   const list: ResponseItemList = { object: "list", data, first_id: id, last_id: id, has_more: false };
   return reply(c, JSON.stringify(list));
 }
 
-function toInputItems({ requestId }: AnswerPlace, event: Event): ResponseItem[] {
+function toInputItems({ requestId }: AnswerPlace, event: Event, asked: Event | undefined): ResponseItem[] {
   const id = toItemId("msg", requestId, event.id);
   if (event.type === "RequestStarted") {
     const { input, attachments = [] } = event;
@@ -88,6 +89,12 @@ function toInputItems({ requestId }: AnswerPlace, event: Event): ResponseItem[] 
     return [{ id, type: "message", role: "user", content: [{ type: "input_text", text }, ...files] }];
   }
   if (event.type !== "ResumeWithInput") return [];
+  if (asked?.type === "WaitForInput" && asked.tool !== undefined) {
+    const { result = null } = event.request_keys;
+    const output = typeof result === "string" ? result : JSON.stringify(result);
+    const callId = toItemId("call", requestId, event.wait_id);
+    return [{ id, type: "function_call_output", call_id: callId, output, status: "completed" }];
+  }
   const { reason, ...values } = event.request_keys;
   const [approve, ...others] = Object.values(values);
   if (typeof approve === "boolean" && others.length === 0) {

@@ -17,6 +17,7 @@ import { toLink } from "./chat.ts";
 import { toModelName } from "./models.ts";
 import { toAnswerId, toItemId } from "./place.ts";
 import type { AnswerPlace } from "./place.ts";
+import { toToolCall } from "./tools.ts";
 
 /** A response as it is sent; its client makes `output_text` itself. */
 export type WireResponse = Omit<ResponseObject, "output_text">;
@@ -80,7 +81,7 @@ export class ResponseFold {
   /** The response as of the newest event. */
   response(): WireResponse {
     const { status = "in_progress", turn, at, waits = [], usage } = this.#end ?? {};
-    const asked = waits.find((wait) => !isApproval(wait));
+    const asked = waits.find((wait) => wait.tool === undefined && !isApproval(wait));
     const error = turn?.outcome === "error" ? turn.error : undefined;
     return {
       id: toAnswerId("resp", this.#place),
@@ -247,6 +248,7 @@ export class ResponseFold {
 
   #ask(wait: WaitView): readonly Unnumbered[] {
     this.#asked.add(wait.waitId);
+    if (wait.tool !== undefined) return this.#callClient(wait, wait.tool);
     if (!isApproval(wait)) return this.#sayWhole(toQuestion(wait), wait.waitId);
     const { approval, questions } = wait;
     const { tool, args } = isObject(approval) ? approval : {};
@@ -260,6 +262,22 @@ export class ResponseFold {
     const index = this.#output.push(item) - 1;
     return [
       { type: "response.output_item.added", output_index: index, item },
+      { type: "response.output_item.done", output_index: index, item },
+    ];
+  }
+
+  /** The call of a tool that the client runs. */
+  #callClient(wait: WaitView, tool: NonNullable<WaitView["tool"]>): readonly Unnumbered[] {
+    const { id: call_id, function: called } = toToolCall(wait, tool);
+    const id = toItemId("fc", this.#place.requestId, wait.waitId);
+    const item = { id, type: "function_call", call_id, ...called, status: "completed" } as const;
+    const index = this.#output.push(item) - 1;
+    const place = { item_id: id, output_index: index };
+    const begun = { ...item, arguments: "", status: "in_progress" } as const;
+    return [
+      { type: "response.output_item.added", output_index: index, item: begun },
+      { type: "response.function_call_arguments.delta", ...place, delta: item.arguments },
+      { type: "response.function_call_arguments.done", ...place, arguments: item.arguments },
       { type: "response.output_item.done", output_index: index, item },
     ];
   }

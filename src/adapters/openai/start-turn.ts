@@ -1,20 +1,22 @@
 import { AgentError } from "../../errors.ts";
 import { storeFiles } from "../../http/messages/inline-file.ts";
-import { checkNative } from "../../http/messages/native-request.ts";
+import { checkNative, findRequest } from "../../http/messages/native-request.ts";
 import type { EarlierMessage } from "../../http/messages/native-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { Host } from "../../http/routes/host.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import type { ClientTool, TurnRequest } from "../../protocol/requests/requests.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
-import { alreadyAnswered, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
-import type { AskingRun, GivenAnswer } from "../../view/wait-answers.ts";
+import { alreadyAnswered, findAnsweredWait, findTypedWait, toWaitValues } from "../../view/wait-answers.ts";
+import type { AskingRun, GivenAnswer, PlacedQuestion } from "../../view/wait-answers.ts";
 import type { Said } from "./content.ts";
 import { isChat } from "./models.ts";
 import type { ModelRef } from "./models.ts";
 import type { AnswerPlace } from "./place.ts";
+import type { ItemAnswer } from "./tools.ts";
 
 /** What a client says to a model. */
 export interface ModelRequest {
@@ -28,31 +30,62 @@ export interface ModelRequest {
   readonly runId?: RunId | undefined;
   /** The key of the run, which is created if there is none. */
   readonly key?: string | undefined;
-  /** An answer to a question that it names. */
-  readonly answer?: GivenAnswer | undefined;
+  /** Answers to questions that they name. */
+  readonly answers: readonly ItemAnswer[];
+  /** The tools that the client runs. */
+  readonly tools?: readonly ClientTool[] | undefined;
   /** The name of the field with the text, for refusals. */
   readonly field: string;
 }
 
-/** Starts a turn, or answers the question that the run asks. */
+/** Starts a turn, or answers what the run asks. */
 export async function startTurn(host: Host, turn: ModelRequest): Promise<AnswerPlace> {
   const { runtime } = host;
-  const { model, key, answer } = turn;
-  const runId = turn.runId ?? (key === undefined ? undefined : await runtime.find(model.agent, key));
+  const { model, key, answers } = turn;
+  const given = turn.runId ?? (key === undefined ? undefined : await runtime.find(model.agent, key));
+  const runId = await findAskingRun(runtime, answers, given);
   if (runId === undefined) {
-    if (answer !== undefined) throw new AgentError("not_found", "a new run has no question");
+    if (answers.length > 0) throw new AgentError("not_found", "a new run has no question");
     return process(host, turn, undefined);
   }
   const { agent } = await runtime.run(runId);
   if (agent !== model.agent) throw wrongField("model", `must be ${agent}, whose run ${runId} is`);
   const { waits } = await readRunActivity(runtime, agent, runId);
-  if (answer === undefined && waits.length === 0) return process(host, turn, runId);
-  return answerWait(host, { agent, runId, waits }, answer ?? { type: "text", text: turn.said.text });
+  const run = { agent, runId, waits };
+  if (answers.length > 0) {
+    const named = answers.map(async ({ given }) => ({
+      given,
+      wait: await findAnsweredWait(runtime, run, given),
+    }));
+    return answerWaits(host, run, await Promise.all(named));
+  }
+  const wait = findTypedWait(waits);
+  if (wait === undefined) return process(host, turn, runId);
+  return answerWaits(host, run, [{ wait, given: { type: "text", text: turn.said.text } }]);
+}
+
+/** The run whose questions are answered: that of the requests which the answers name, else the given one. */
+async function findAskingRun(
+  runtime: Runtime,
+  answers: readonly ItemAnswer[],
+  given: RunId | undefined,
+): Promise<RunId | undefined> {
+  const requests = new Set(answers.flatMap(({ requestId }) => requestId ?? []));
+  let runId = given;
+  for (const requestId of requests) {
+    const named = await findRequest(runtime, requestId);
+    if (named === undefined)
+      throw new AgentError("not_found", `there is no call of the request ${requestId}`);
+    if (runId !== undefined && named.runId !== runId)
+      throw new AgentError("unprocessable", `the call is one of the run ${named.runId}, not of ${runId}`);
+    runId = named.runId;
+  }
+  return runId;
 }
 
 async function process(host: Host, turn: ModelRequest, runId: RunId | undefined): Promise<AnswerPlace> {
   const { runtime, fileLimitBytes } = host;
-  const { model, said, earlier, metadata, key } = turn;
+  const { model, said, earlier, metadata, key, tools } = turn;
   const { agent, operation } = model;
   const fields = {
     request_metadata: {
@@ -62,6 +95,7 @@ async function process(host: Host, turn: ModelRequest, runId: RunId | undefined)
     },
     // A client of this protocol waits for the answer to each request.
     on_busy: "enqueue",
+    ...(tools !== undefined && { tools }),
     ...(runId !== undefined && { run_id: runId }),
     ...(runId === undefined && key !== undefined && { key }),
   } as const;
@@ -83,21 +117,31 @@ async function process(host: Host, turn: ModelRequest, runId: RunId | undefined)
 /** The most files that a request can attach. */
 const FILES_LIMIT = 100;
 
-/** Answers a question. The answer to it begins with the event that has it. */
-async function answerWait({ runtime }: Host, run: AskingRun, answer: GivenAnswer): Promise<AnswerPlace> {
-  const wait = await findAnsweredWait(runtime, run, answer);
-  const { requestId, replayed, after } = await runtime.process(
-    run.agent,
+/** Answers questions. What is said then begins with the event of the newest answer. */
+async function answerWaits(
+  { runtime }: Host,
+  { agent, runId }: AskingRun,
+  answers: readonly { readonly wait: PlacedQuestion; readonly given: GivenAnswer }[],
+): Promise<AnswerPlace> {
+  const resumes = answers.map(({ wait, given }) =>
     checkNative({
       type: "ResumeWithInput",
       request_id: wait.requestId,
       wait_id: wait.waitId,
-      request_keys: toWaitValues(wait, answer),
+      request_keys: toWaitValues(wait, given),
     }),
   );
-  // The runtime accepts an equal answer twice, for clients that repeat a request.
-  if (replayed) throw alreadyAnswered(wait.waitId);
-  return { agent: run.agent, runId: run.runId, requestId, began: after + 1 };
+  let newest: AnswerPlace | undefined;
+  for (const [index, resume] of resumes.entries()) {
+    const { requestId, replayed, after } = await runtime.process(agent, resume);
+    const { wait: { tool, waitId } = {} } = answers[index] ?? {};
+    // The runtime accepts an equal answer twice. Only the result of a tool is one that a client repeats.
+    if (replayed && tool === undefined) throw alreadyAnswered(waitId ?? 0);
+    const began = Math.max(after + 1, newest?.began ?? 0);
+    newest = { agent, runId, requestId, began };
+  }
+  if (newest === undefined) throw new AgentError("conflict", "the run has no open question");
+  return newest;
 }
 
 /** The input of an operation, which the text is as JSON. */

@@ -12,12 +12,13 @@ import { answerIdOf, messageIdOf, waitToolId } from "../../view/ui/names.ts";
 import type { AnswerKind } from "../../view/ui/names.ts";
 import { earlierTexts, readToolAnswers, toGivenAnswer } from "../../view/ui/tool-answers.ts";
 import type { ToolAnswer } from "../../view/ui/tool-answers.ts";
-import { toWaitValues } from "../../view/wait-answers.ts";
+import { findTypedWait, toWaitValues } from "../../view/wait-answers.ts";
+import type { PlacedQuestion } from "../../view/wait-answers.ts";
 import { findAgain, leaveTurn, repeatTurn } from "./again.ts";
 import { readUserMessage } from "./body.ts";
 import type { UiRequest } from "./body.ts";
 import { findChat, openQuestions, readQuestions } from "./chat.ts";
-import type { ChatRun, ChatService, MessagePlace, OpenQuestion } from "./chat.ts";
+import type { ChatRun, ChatService, MessagePlace } from "./chat.ts";
 
 /** Takes what is new in the messages of a page: a text begins a turn or answers a question, a tool part answers its question. */
 export async function acceptMessage(
@@ -48,7 +49,7 @@ export async function acceptMessage(
 async function startTurn(
   { host, agent }: ChatService,
   chat: ChatRun,
-  { last, messages, metadata }: UiRequest,
+  { last, messages, tools, metadata }: UiRequest,
   artifacts: string,
 ): Promise<MessagePlace> {
   const { runtime, fileLimitBytes } = host;
@@ -65,6 +66,7 @@ async function startTurn(
       ...(earlier.length > 0 && { messages: earlier }),
     },
     ...(chat.key === undefined ? { run_id: chat.runId } : { key: chat.key }),
+    ...(tools !== undefined && { tools }),
     // A message that is sent twice is one request.
     ...(last.id !== "" && { request_id: `ui-${await sha256(JSON.stringify([agent, chat.id, last.id]))}` }),
   } as ChatRequest) as ChatRequest;
@@ -90,9 +92,10 @@ async function answerText(
   { last }: UiRequest,
 ): Promise<MessagePlace | undefined> {
   const id = await answerId("text", service, chat, last.id);
-  const [wait] = await openQuestions(service, chat);
+  const waits = await openQuestions(service, chat);
   const given = await findAnswered(service, chat, id);
   if (given !== undefined) return given;
+  const wait = findTypedWait(waits);
   if (wait === undefined) return undefined;
   const { text, files, attachments, rest } = readUserMessage(last, "");
   if (files.length + attachments.length + rest.length > 0)
@@ -130,7 +133,7 @@ async function answerTools(service: ChatService, chat: ChatRun, { last }: UiRequ
     const wait = waits.find(({ waitId }) => waitToolId(waitId) === given.toolCallId);
     return wait === undefined
       ? []
-      : [{ wait, values: toWaitValues(wait, toGivenAnswer(wait.questions, given)), given }];
+      : [{ wait, values: toWaitValues(wait, toGivenAnswer(wait.waitId, given)), given }];
   });
   const { runId = "" } = chat;
   let first: Receipt | undefined;
@@ -184,7 +187,7 @@ const REQUESTS = 3;
 
 async function answer(
   { host, agent }: ChatService,
-  { requestId, waitId }: OpenQuestion,
+  { requestId, waitId }: PlacedQuestion,
   values: JsonObject,
   id: string | undefined,
 ): Promise<Receipt> {

@@ -39,7 +39,7 @@ export async function repeatTurn(
   service: ChatService,
   chat: ChatRun,
   turn: PastTurn,
-  { metadata }: UiRequest,
+  { tools, metadata }: UiRequest,
 ): Promise<MessagePlace> {
   const { operation, input, attachments = [] } = turn.started;
   const next = await leaveTurn(service, chat, turn);
@@ -48,6 +48,7 @@ export async function repeatTurn(
     ...(isChat ? { type: "ChatRequest", input } : { type: "OperationRequest", operation, input }),
     run_id: next.runId,
     request_metadata: metadata,
+    ...(tools !== undefined && { tools }),
     ...(attachments.length > 0 && { attachments }),
   } as TurnRequest);
   const { requestId, runId } = await service.host.runtime.process(service.agent, request);

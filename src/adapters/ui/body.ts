@@ -6,6 +6,7 @@ import { optional } from "../../protocol/fields.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import type { ClientTool } from "../../protocol/requests/requests.ts";
 import { describeIssue, toIssues } from "../../protocol/schema/schema-issues.ts";
 import type { UiPart } from "../../view/ui/tool-answers.ts";
 
@@ -25,6 +26,8 @@ export interface UiRequest {
   readonly last: UiMessage;
   readonly trigger: "submit-message" | "regenerate-message";
   readonly messageId?: string | undefined;
+  /** The tools that the page runs, as the native protocol describes them, which also checks them. */
+  readonly tools?: readonly ClientTool[] | undefined;
   /** The other fields of the body, which the page adds itself. */
   readonly metadata: JsonObject;
 }
@@ -33,7 +36,14 @@ export interface UiRequest {
 export function parseUiRequest(body: unknown): UiRequest {
   const parsed = requestSchema.safeParse(body, { error: describeIssue });
   if (!parsed.success) throw unprocessable(toIssues(parsed.error));
-  const { id: chatId, messages: given, trigger = "submit-message", messageId, ...metadata } = parsed.data;
+  const {
+    id: chatId,
+    messages: given,
+    trigger = "submit-message",
+    messageId,
+    tools,
+    ...metadata
+  } = parsed.data;
   const messages = given.map((message): UiMessage => ({ ...message, id: message.id ?? "" }));
   const last = messages.at(-1);
   if (last === undefined) throw wrongField("messages", "must have a message");
@@ -43,6 +53,7 @@ export function parseUiRequest(body: unknown): UiRequest {
     last,
     trigger,
     messageId: messageId ?? undefined,
+    tools: tools as readonly ClientTool[] | undefined,
     metadata: metadata as JsonObject,
   };
 }
@@ -60,6 +71,7 @@ const requestSchema = z.looseObject({
   ),
   trigger: optional(z.enum(["submit-message", "regenerate-message"])),
   messageId: z.string().max(NAME_LIMIT).nullish(),
+  tools: optional(z.array(z.unknown())),
 });
 
 /** What a message of the user says to an agent. */

@@ -7,7 +7,8 @@ import { isId } from "../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import { conversationKey } from "../../view/conversation-key.ts";
-import type { AskedQuestion } from "../../view/to-answer.ts";
+import { toPlacedQuestion } from "../../view/wait-answers.ts";
+import type { PlacedQuestion } from "../../view/wait-answers.ts";
 import { newestMessage } from "../../view/ui/message-reader.ts";
 import type { MessagePart, QuestionEvent } from "../../view/ui/message-reader.ts";
 
@@ -30,12 +31,6 @@ export interface ChatRun {
 export interface MessagePlace extends MessagePart {
   readonly runId: RunId;
   readonly requestId: RequestId;
-}
-
-/** A question that is open. */
-export interface OpenQuestion extends AskedQuestion {
-  readonly requestId: RequestId;
-  readonly waitId: number;
 }
 
 /** Finds the run of a chat. Creates nothing. */
@@ -63,22 +58,10 @@ async function findRun(runtime: Runtime, runId: RunId): Promise<string | undefin
 export async function openQuestions(
   { host }: ChatService,
   { runId }: ChatRun,
-): Promise<readonly OpenQuestion[]> {
+): Promise<readonly PlacedQuestion[]> {
   if (runId === undefined) return [];
   const { events } = await host.runtime.waits({ runId, limit: QUESTIONS });
-  return events.map((text): OpenQuestion => {
-    const event = JSON.parse(text) as EventOf<"WaitForInput">;
-    const { wait_id: waitId, request_id: requestId, request_keys: questions } = event;
-    const { schema, approvers, question } = event;
-    return {
-      requestId,
-      waitId,
-      questions,
-      ...(schema && { schema }),
-      ...(approvers && { approvers }),
-      ...(question !== undefined && { question }),
-    };
-  });
+  return events.map((text) => toPlacedQuestion(JSON.parse(text) as EventOf<"WaitForInput">));
 }
 
 /** How many questions of a run are read. */

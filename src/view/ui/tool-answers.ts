@@ -1,7 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import { isObject } from "../../protocol/json.ts";
-import type { Json, JsonObject } from "../../protocol/json.ts";
-import type { Questions } from "../../protocol/events/event-body.ts";
+import type { Json } from "../../protocol/json.ts";
 import type { GivenAnswer } from "../wait-answers.ts";
 
 /** A part of a message of the page; what it has depends on its type. */
@@ -13,13 +12,13 @@ export interface ToolAnswer {
   readonly says:
     | { readonly type: "approval"; readonly approved: boolean; readonly reason?: string }
     | { readonly type: "output"; readonly output: unknown }
-    | { readonly type: "error" };
+    | { readonly type: "error"; readonly errorText: string };
 }
 
 /** The answers in a message of the assistant, also those to questions that are closed by now. */
 export function readToolAnswers(parts: readonly UiPart[]): readonly ToolAnswer[] {
   return parts.flatMap((part): ToolAnswer[] => {
-    const { toolCallId, state, approval, output, providerExecuted } = part;
+    const { toolCallId, state, approval, output, errorText, providerExecuted } = part;
     if (typeof toolCallId !== "string" || providerExecuted === true) return [];
     switch (state) {
       case "approval-responded": {
@@ -31,7 +30,12 @@ export function readToolAnswers(parts: readonly UiPart[]): readonly ToolAnswer[]
       case "output-available":
         return [{ toolCallId, says: { type: "output", output } }];
       case "output-error":
-        return [{ toolCallId, says: { type: "error" } }];
+        return [
+          {
+            toolCallId,
+            says: { type: "error", errorText: typeof errorText === "string" ? errorText : "failed" },
+          },
+        ];
       default:
         return [];
     }
@@ -39,22 +43,16 @@ export function readToolAnswers(parts: readonly UiPart[]): readonly ToolAnswer[]
 }
 
 /** What a tool part says to its question, as all wires have it. */
-export function toGivenAnswer(questions: Questions, { says }: ToolAnswer): GivenAnswer {
+export function toGivenAnswer(waitId: number, { says }: ToolAnswer): GivenAnswer {
   switch (says.type) {
     case "approval": {
       const { approved: approve, reason } = says;
-      return { type: "approval", waitId: undefined, approve, ...(reason !== undefined && { reason }) };
+      return { type: "approval", waitId, approve, ...(reason !== undefined && { reason }) };
     }
-    case "output": {
-      const { output } = says;
-      if (typeof output === "string") return { type: "text", text: output };
-      if (isObject(output)) return { type: "values", values: output as JsonObject };
-      const [only, ...others] = Object.keys(questions);
-      if (only === undefined || others.length > 0) return { type: "values", values: {} };
-      return { type: "values", values: { [only]: (output ?? null) as Json } };
-    }
+    case "output":
+      return { type: "result", waitId, result: (says.output ?? null) as Json };
     case "error":
-      throw wrongAnswer("errorText", "is no answer to a question");
+      return { type: "result", waitId, result: says.errorText, isError: true };
     default: {
       const never: never = says;
       return never;

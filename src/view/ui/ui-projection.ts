@@ -1,6 +1,7 @@
 import type { Event } from "../../protocol/events/events.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
 import { RunFold } from "../fold.ts";
 import { rootCall } from "../run-view.ts";
 import type { CallView, Change, PartView, TextPart, TurnView, WaitView } from "../run-view.ts";
@@ -295,9 +296,9 @@ export class UiProjection {
   }
 
   #ask(wait: WaitView, out: UiMessageChunk[]): void {
-    const { waitId, requestId, questions, approval, approvers } = wait;
+    const { waitId, requestId, questions, approval, approvers, tool } = wait;
     const toolCallId = waitToolId(waitId);
-    const input = {
+    const input = tool?.args ?? {
       question: toQuestion(wait),
       ...(Object.keys(questions).length > 1 && { questions }),
       ...(approval !== undefined && { approval }),
@@ -309,14 +310,19 @@ export class UiProjection {
     // A page sends its answers when the last step has nothing open, and the call that asks may be.
     if (!message.isStepEmpty && !message.asks) this.#nextStep(out);
     const asks = message.isStepEmpty || message.asks;
-    this.#send(out, { type: "tool-input-available", toolCallId, toolName: WAIT_TOOL, input, dynamic: true });
+    const call = { type: "tool-input-available", toolCallId, input } as const;
+    // The part of a tool that the page has is typed, all others are dynamic.
+    this.#send(
+      out,
+      tool ? { ...call, toolName: tool.name } : { ...call, toolName: WAIT_TOOL, dynamic: true },
+    );
     if (isApproval(wait))
       this.#send(out, {
         type: "tool-approval-request",
         approvalId: approvalIdOf(requestId, waitId),
         toolCallId,
       });
-    else this.#send(out, { type: "data-wait", id: toolCallId, data: toWaitData(wait) });
+    else if (hasData(wait)) this.#send(out, toDataChunk(wait));
     message.asks = asks;
   }
 
@@ -335,13 +341,24 @@ export class UiProjection {
   #endWait(wait: WaitView, out: UiMessageChunk[]): void {
     const message = this.#shownIn.get(wait.waitId);
     if (message === undefined) return;
-    const { waitId, requestId, state, answer = {} } = wait;
+    const { waitId, requestId, state, answer = {}, tool } = wait;
     const toolCallId = waitToolId(waitId);
-    const key = approvalKeyOf(wait);
-    const isApproved = key === undefined ? undefined : answer[key] === true;
-    if (!isApproval(wait))
-      this.#send(out, { type: "data-wait", id: toolCallId, data: toWaitData(wait) }, message);
-    else if (state === "answered" && isApproved !== undefined) {
+    if (state !== "answered") {
+      if (hasData(wait)) this.#send(out, toDataChunk(wait), message);
+      this.#send(out, { type: "tool-output-error", toolCallId, errorText: ENDED[state] ?? "" }, message);
+      return;
+    }
+    if (tool !== undefined) {
+      const { result = null, is_error: isError } = answer;
+      const end: UiChunk =
+        isError === true
+          ? { type: "tool-output-error", toolCallId, errorText: toText(result) }
+          : { type: "tool-output-available", toolCallId, output: result };
+      this.#send(out, end, message);
+      return;
+    }
+    const isApproved = answer[approvalKeyOf(wait) ?? ""] === true;
+    if (isApproval(wait)) {
       const { reason } = answer;
       this.#send(
         out,
@@ -353,13 +370,9 @@ export class UiProjection {
         },
         message,
       );
-    }
-    if (state !== "answered")
-      this.#send(out, { type: "tool-output-error", toolCallId, errorText: ENDED[state] ?? "" }, message);
-    else if (isApproved === false && isApproval(wait))
-      this.#send(out, { type: "tool-output-denied", toolCallId }, message);
-    else
-      this.#send(out, { type: "tool-output-available", toolCallId, output: answer, dynamic: true }, message);
+      if (!isApproved) return this.#send(out, { type: "tool-output-denied", toolCallId }, message);
+    } else this.#send(out, toDataChunk(wait), message);
+    this.#send(out, { type: "tool-output-available", toolCallId, output: answer, dynamic: true }, message);
   }
 
   #end(turn: TurnView, out: UiMessageChunk[]): void {
@@ -438,7 +451,20 @@ const ENDED: { readonly [State in WaitView["state"]]?: string } = {
 
 /** Whether a question is shown as a request for approval. Who may not answer it is not asked. */
 function isApproval(wait: WaitView): boolean {
-  return wait.question === undefined && approvalKeyOf(wait) !== undefined;
+  return wait.question === undefined && wait.tool === undefined && approvalKeyOf(wait) !== undefined;
+}
+
+/** Whether a page needs the schema of a question to ask it. */
+function hasData(wait: WaitView): boolean {
+  return wait.tool === undefined && !isApproval(wait);
+}
+
+function toText(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function toDataChunk(wait: WaitView): UiChunk {
+  return { type: "data-wait", id: waitToolId(wait.waitId), data: toWaitData(wait) };
 }
 
 function toWaitData(wait: WaitView): UiWaitData {

@@ -15,8 +15,8 @@ export class UiServer extends RestartableServer {
   }
 
   /** A chat with an agent, as `useChat` has it. */
-  chat(agent: string, id = "chat-1", headers: Record<string, string> = {}): UiChat {
-    return new UiChat(() => `${this.url}/ui/${agent}`, id, headers);
+  chat(agent: string, id = "chat-1", headers: Record<string, string> = {}, body: object = {}): UiChat {
+    return new UiChat(() => `${this.url}/ui/${agent}`, id, headers, body);
   }
 
   post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -33,15 +33,17 @@ export class UiChat {
   readonly id: string;
   readonly #api: () => string;
   readonly #headers: Record<string, string>;
+  readonly #body: object;
   messages: UIMessage[] = [];
   /** The bytes of the newest answer. */
   text = "";
   #next = 1;
 
-  constructor(api: () => string, id: string, headers: Record<string, string> = {}) {
+  constructor(api: () => string, id: string, headers: Record<string, string> = {}, body: object = {}) {
     this.#api = api;
     this.id = id;
     this.#headers = headers;
+    this.#body = body;
   }
 
   /** The newest message of the assistant. */
@@ -148,6 +150,7 @@ export class UiChat {
     return new DefaultChatTransport<UIMessage>({
       api: this.#api(),
       headers: this.#headers,
+      body: this.#body,
       fetch: async (url, init) => {
         const response = await fetch(url, init);
         if (!response.ok || response.body === null) return response;
