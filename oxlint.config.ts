@@ -355,6 +355,15 @@ export default defineConfig({
       },
     },
     {
+      files: ["src/adapters/ag-ui/*"],
+      rules: {
+        "no-restricted-imports": only(
+          [...deeper([...RUNTIME, "../view/**", "../http/**"]), "hono", "zod", "@ag-ui/core"],
+          ["!./**"],
+        ),
+      },
+    },
+    {
       files: ["src/cli/vendor/*"],
       rules: { "no-restricted-imports": only(["commander", "@clack/prompts"]) },
     },

@@ -116,6 +116,12 @@ export interface Runtime {
   /** The row of a run, with the metadata that it was created with; `not_found`, or `gone` for a removed run. */
   run(runId: RunId): Promise<RunDetails>;
 
+  /**
+   * What the agent of a run remembers, by default now, else as of an event; undefined for nothing. Values whose names are those of
+   * secrets are replaced by `[secret]`.
+   */
+  memory(runId: RunId, at?: number): Promise<Json | undefined>;
+
   /** The newest 100 requests of a run, the newest first; `not_found`, or `gone` for a removed run. */
   requests(runId: RunId): Promise<readonly RunRequest[]>;
 

@@ -443,6 +443,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return undefined;
       },
       run: (runId) => queries.details(runId, scope),
+      async memory(runId, at) {
+        const { agent, memory } = await inspection.run(runId, at);
+        return memory[agent];
+      },
       requests: (runId) => queries.requests(runId, scope),
       answerLinks,
       seals: {

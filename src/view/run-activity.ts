@@ -15,6 +15,8 @@ export interface RunActivity {
   readonly cursor: number;
   /** The open questions, oldest first. */
   readonly waits: readonly WaitView[];
+  /** The questions of the newest requests that are closed, oldest first. */
+  readonly closed: readonly WaitView[];
   /** The requests that have begun and not ended. */
   readonly open: readonly RequestId[];
   /** The newest response: of the request that is open, else of the last one. */
@@ -35,7 +37,7 @@ export async function readRunActivity(runtime: Runtime, agent: string, runId: Ru
   const { status, last_event_id: head } = await runtime.run(runId);
   const requestId = head === 0 ? undefined : await newestRequest(runtime, run);
   if (requestId === undefined)
-    return { cursor: head, waits: [], open: [], newest: undefined, answers: new Map() };
+    return { cursor: head, waits: [], closed: [], open: [], newest: undefined, answers: new Map() };
   const state = await readState(runtime, { kind: "request", runId, requestId, agent });
   // A request that was canceled in the queue can be newer than the one that is open.
   return status === "idle" || state.open.length > 0 ? state : readState(runtime, run);
@@ -77,6 +79,7 @@ async function readState(runtime: Runtime, address: Address): Promise<RunActivit
   return {
     cursor,
     waits: open.flatMap(({ waits }) => waits),
+    closed: view.waits.filter(({ state }) => state !== "open"),
     open: open.map(({ turn }) => turn.requestId),
     newest: newest && toBegan(newest),
     answers: new Map(answers),

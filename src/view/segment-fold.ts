@@ -129,7 +129,7 @@ export class SegmentFold {
 }
 
 /** The result of a turn that has ended in its newest segment, unless it says what the agent has said before. */
-function unsaidOf(
+export function unsaidOf(
   view: RunView,
   { requestId, outcome, result = null, isResultCut = false }: TurnView,
 ): string {

@@ -18,6 +18,7 @@ export const documents: readonly string[] = [
   "docs/llms.txt",
   "docs/scale-out.md",
   ...readdirSync(join(root, "docs/guide")).map((file) => `docs/guide/${file}`),
+  "docs/protocols/ag-ui.md",
   "docs/protocols/agentscope.md",
   "docs/protocols/aip.md",
   "docs/protocols/openai.md",

@@ -35,6 +35,7 @@ test("every TypeScript block of the documentation compiles in a project made by 
   await mkdir(join(project, "documentation/node_modules"), { recursive: true });
   await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
   await symlink(join(root, "node_modules/openai"), join(project, "documentation/node_modules/openai"));
+  await symlink(join(root, "node_modules/@ag-ui"), join(project, "documentation/node_modules/@ag-ui"));
   await symlink(join(root, "node_modules/ai"), join(project, "documentation/node_modules/ai"));
   await symlink(
     join(root, "node_modules/@statelyai"),

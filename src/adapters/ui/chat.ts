@@ -1,12 +1,9 @@
-import { toAgentError } from "../../errors.ts";
 import type { Host } from "../../http/routes/host.ts";
 import { typeOf } from "../../protocol/events/encode.ts";
 import type { EventType } from "../../protocol/events/event-body.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
-import { isId } from "../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { Runtime } from "../../runtime/api.ts";
-import { conversationKey } from "../../view/conversation-key.ts";
+import { findConversation } from "../../view/conversation.ts";
 import { toPlacedQuestion } from "../../view/wait-answers.ts";
 import type { PlacedQuestion } from "../../view/wait-answers.ts";
 import { newestMessage } from "../../view/ui/message-reader.ts";
@@ -35,23 +32,8 @@ export interface MessagePlace extends MessagePart {
 
 /** Finds the run of a chat. Creates nothing. */
 export async function findChat({ host, agent }: ChatService, id: string): Promise<ChatRun> {
-  const { runtime } = host;
-  const key = await conversationKey("ui", id);
-  const keyed = await runtime.find(agent, key);
-  if (keyed !== undefined) return { id, key, runId: keyed };
-  const run = isId(id) ? await findRun(runtime, id) : undefined;
-  return run === agent ? { id, runId: id } : { id, key };
-}
-
-/** The agent of a run; undefined if there is none, or it was removed. */
-async function findRun(runtime: Runtime, runId: RunId): Promise<string | undefined> {
-  try {
-    return (await runtime.run(runId)).agent;
-  } catch (thrown) {
-    const { code } = toAgentError(thrown);
-    if (code === "not_found" || code === "gone") return undefined;
-    throw thrown;
-  }
+  const { name, ...found } = await findConversation(host.runtime, { wire: "ui", agent, name: id });
+  return { id: name, ...found };
 }
 
 /** The open questions of a chat, oldest first. */

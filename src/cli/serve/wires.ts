@@ -8,6 +8,7 @@ import { toThrownText } from "../thrown-text.ts";
 
 /** Each adapter of the package is loaded only if it is served. */
 const LOADERS = {
+  "ag-ui": async () => (await import("../../adapters/ag-ui/index.ts")).agUi(),
   agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
   mcp: async () => (await import("../../adapters/mcp/index.ts")).mcp(),

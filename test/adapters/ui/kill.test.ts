@@ -1,12 +1,9 @@
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { ServerProcess } from "../../flows/server.ts";
 import { textIn, toolsIn, UiChat } from "./harness/server.ts";
 
-const PROGRAM = fileURLToPath(new URL("harness/killed-server.ts", import.meta.url));
-
 test("a server that is killed in the middle of an answer goes on with the same bytes", async () => {
-  await using server = await ServerProcess.create(PROGRAM);
+  await using server = await ServerProcess.create();
   let url = await server.start();
   const chat = new UiChat(() => `${url}/ui/ticker`, "chat-1");
   chat.begin("3 1000");
@@ -22,7 +19,7 @@ test("a server that is killed in the middle of an answer goes on with the same b
 });
 
 test("a server that is killed while an agent asks shows the same question, takes its answer once, and shows that the same", async () => {
-  await using server = await ServerProcess.create(PROGRAM);
+  await using server = await ServerProcess.create();
   let url = await server.start();
   const chat = new UiChat(() => `${url}/ui/payments`, "chat-1");
   const asked = await chat.say("pay 30 to bob");

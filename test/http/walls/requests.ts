@@ -93,6 +93,9 @@ export const REQUESTS: readonly NamingRequest[] = [
   ["POST", "/agentscope/payments/stop", (id) => ({ session_id: id })],
   ["GET", "/ui/payments/ID/stream"],
   ["POST", "/ui/payments/ID/stop"],
+  ["GET", "/ag-ui/payments/ID"],
+  ["GET", "/ag-ui/payments/ID?runId=ID"],
+  ["POST", "/ag-ui/payments/ID/stop"],
 ];
 
 /** Requests that make what they name, as the caller's own. */
@@ -106,6 +109,11 @@ export const MAKING: readonly NamingRequest[] = [
   ],
   ["POST", "/agentscope/payments/process", (id) => ({ session_id: id, input: [] })],
   ["POST", "/ui/payments", (id) => ({ id, messages: [{ role: "user", parts: [] }] })],
+  [
+    "POST",
+    "/ag-ui/payments",
+    (id) => ({ threadId: id, runId: id, messages: [{ role: "user", content: "hi" }] }),
+  ],
   ["POST", "/agentscope/payments/process/task", (id) => ({ session_id: id, input: [] })],
   ["POST", "/process/task", (id) => ({ session_id: id, input: [] })],
 ];
@@ -137,6 +145,7 @@ export const LISTS: readonly string[] = [
   "/agentic/payments/threads",
   "/agentscope/payments",
   "/ui",
+  "/ag-ui",
 ];
 
 /** Routes that read and change nothing of an owner, or make what is the caller's own. */

@@ -1,5 +1,6 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";
+import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
 import { ui } from "troupe/adapters/ui";
@@ -53,7 +54,7 @@ export async function openScene(nodes: readonly NodeParts[]): Promise<Scene> {
     const runtime: Runtime = createRuntime({ agents: [payments, board], ...parts });
     onTestFinished(() => runtime.close());
     await runtime.ready();
-    const adapters = [tasks(), agentic(), agentscope(), ui()];
+    const adapters = [tasks(), agentic(), agentscope(), ui(), agUi()];
     const console = { page: "<html></html>", files: new Map(), version: "1" };
     apps.push(createApp(runtime, { authenticate, adapters, console, trustProxy: true }));
   }

@@ -1,6 +1,7 @@
 import { AgentError, createRuntime, defineAgent } from "troupe";
 import type { Action, Authorize, Principal, ActionResource, Runtime } from "troupe";
 import { createApp } from "troupe/http";
+import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
 import { ui } from "troupe/adapters/ui";
@@ -76,14 +77,14 @@ test("every wire lists and describes only the agents that a principal sees", asy
   const runtime = await start(hides);
   const people: Readonly<Record<string, Principal>> = { ann: ANN, eve: EVE };
   const app = createApp(runtime, {
-    adapters: [agentic(), agentscope(), ui()],
+    adapters: [agentic(), agentscope(), ui(), agUi()],
     authenticate: (request) => people[request.headers.get("authorization")?.slice("Bearer ".length) ?? ""],
   });
   const read = async (path: string, who: string): Promise<string> => {
     const answer = await app.request(path, { headers: { authorization: `Bearer ${who}` } });
     return `${answer.status} ${await answer.text()}`;
   };
-  for (const path of ["/", "/openapi.json", "/agentic/_discovery", "/agentscope", "/ui"]) {
+  for (const path of ["/", "/openapi.json", "/agentic/_discovery", "/agentscope", "/ui", "/ag-ui"]) {
     expect(await read(path, "eve")).toContain("salaries");
     expect(await read(path, "ann")).toContain("notes");
     expect(await read(path, "ann")).not.toContain("salaries");
