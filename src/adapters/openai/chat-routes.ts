@@ -17,7 +17,7 @@ import { checkFormat, checkSupported, readParameters } from "./parameters.ts";
 import { followAnswer } from "./place.ts";
 import type { AnswerPlace } from "./place.ts";
 import { toServerError } from "./refusal.ts";
-import { startTurn } from "./start-turn.ts";
+import { IDEMPOTENCY_HEADER, readIdempotencyKey, startTurn } from "./start-turn.ts";
 import type { ModelRequest } from "./start-turn.ts";
 import { readResults, readTools } from "./tools.ts";
 
@@ -114,6 +114,7 @@ function readChat(c: Context<AppEnv>, host: Host, body: unknown): Chat {
       said: readSaid(answers.length === 0 ? content : "", field),
       answers,
       tools,
+      idempotencyKey: readIdempotencyKey(c.req.header(IDEMPOTENCY_HEADER)),
       earlier: toEarlier(messages.slice(0, newest), "messages"),
       metadata: { ...metadata, ...(Object.keys(parameters).length > 0 && { parameters }) },
       runId:

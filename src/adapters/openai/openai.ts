@@ -4,6 +4,7 @@ import { completeChat, RUN_HEADER } from "./chat-routes.ts";
 import { findModel, modelsOf, toModelObject } from "./models.ts";
 import { cancelResponse, respond, deleteResponse, getResponse, listInputItems } from "./response-routes.ts";
 import { toRefusal } from "./refusal.ts";
+import { IDEMPOTENCY_HEADER } from "./start-turn.ts";
 
 const BASE = "/v1";
 
@@ -14,7 +15,7 @@ export function openai(): Adapter {
     roots: [BASE.slice(1)],
     owns: (path) => path === BASE || path.startsWith(`${BASE}/`),
     toRefusal,
-    headers: { request: [RUN_HEADER, ...CLIENT_HEADERS], response: [RUN_HEADER] },
+    headers: { request: [RUN_HEADER, IDEMPOTENCY_HEADER, ...CLIENT_HEADERS], response: [RUN_HEADER] },
     addRoutes(app, shared, { agent }) {
       if (agent !== undefined) return;
       app.get(`${BASE}/models`, (c) => {

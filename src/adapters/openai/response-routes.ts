@@ -16,15 +16,18 @@ import type { AnswerPlace } from "./place.ts";
 import { readResponseBody } from "./response-body.ts";
 import { ResponseFold } from "./responses.ts";
 import type { WireResponse } from "./responses.ts";
-import { startTurn } from "./start-turn.ts";
+import { IDEMPOTENCY_HEADER, readIdempotencyKey, startTurn } from "./start-turn.ts";
 
 /** Creates a response: at once in the background, as it happens, or when it has ended. */
 export async function respond(c: Context<AppEnv>, host: Host): Promise<Response> {
-  const { request, stream, background } = await readResponseBody(
-    host,
-    await readJson(c, host.bodyLimitBytes),
-    (id) => findAnswer(host.runtime, id),
+  const {
+    request: said,
+    stream,
+    background,
+  } = await readResponseBody(host, await readJson(c, host.bodyLimitBytes), (id) =>
+    findAnswer(host.runtime, id),
   );
+  const request = { ...said, idempotencyKey: readIdempotencyKey(c.req.header(IDEMPOTENCY_HEADER)) };
   if (stream) return streamAnswer(c, host, { find: () => startTurn(host, request) });
   const place = await startTurn(host, request);
   if (background) return reply(c, JSON.stringify(await readAnswer(c, host, place)));

@@ -139,7 +139,7 @@ test("no body causes an error of the server", async () => {
       expect(await answer.text()).not.toMatch(/unexpected error|internal server error|node_modules/i);
     },
   );
-  await fc.assert(check, { numRuns: Number(process.env["MCP_BODIES"] ?? 300) });
+  await fc.assert(check, { numRuns: Number(process.env["WIRE_BODIES"] ?? 300) });
 });
 
 test("an agent of one server has the agents of another as its tools", async () => {

@@ -1,6 +1,7 @@
 import { defineAgent } from "troupe";
 import { mcp } from "troupe/adapters/mcp";
 import { expect, onTestFinished, test } from "vitest";
+import { ServerProcess } from "../../flows/server.ts";
 import { RestartableServer } from "../restartable-server.ts";
 import { connectNew, connectOld, idsOf, textOf } from "./clients.ts";
 
@@ -50,4 +51,29 @@ test("a client of 2026 whose server stops in the middle of a call goes on with t
   const { requestState } = (await call) as unknown as { readonly requestState: string };
   const next = await connectNew(server.url);
   expect(textOf(await next.client.callTool({ ...params, requestState } as never))).toBe("done");
+});
+
+test("a call whose server is killed in the middle is answered by the tool answer and by the same call, once", async () => {
+  await using server = await ServerProcess.create();
+  const args = { input: "3 1000" };
+  const { promise: began, resolve } = Promise.withResolvers<void>();
+  const { client } = await connectNew(await server.start());
+  const call = client
+    .callTool(
+      { name: "ticker", arguments: args, _meta: { request_id: "call-1" } },
+      { onprogress: () => resolve() },
+    )
+    .catch((thrown: unknown) => thrown);
+  await began;
+  const url = await server.restart();
+  // The client itself would wait for its time limit.
+  await client.close();
+  expect(await call).toBeInstanceOf(Error);
+  const next = await connectOld(url);
+  expect(textOf(await next.call("answer", { request_id: "call-1" }))).toBe("1\n2\n3\n");
+  expect(textOf(await next.call("ticker", args, { requestId: "call-1" }))).toBe("1\n2\n3\n");
+  const events = (await (await fetch(`${url}/events/call-1?since=0`)).json()) as readonly {
+    readonly type: string;
+  }[];
+  expect(events.filter(({ type }) => type === "RequestStarted")).toHaveLength(1);
 });

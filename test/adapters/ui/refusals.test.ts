@@ -118,7 +118,7 @@ const bodies = fc.oneof(
     .map((value) => JSON.stringify(value)),
 );
 
-const CASES = Number(process.env["UI_CASES"] ?? 1_000);
+const CASES = Number(process.env["WIRE_BODIES"] ?? 1_000);
 
 test(`of ${CASES} requests with random bodies, none is answered with 500`, async () => {
   const runtime = createRuntime({ agents: [payments, echo] });
