@@ -5,6 +5,7 @@ import type { AuditTrail } from "./audit.ts";
 import type {
   ClaimOptions,
   OutboxQuery,
+  ScheduleQuery,
   OwnerQuery,
   ReadOptions,
   RequestQuery,
@@ -23,6 +24,8 @@ import type {
   RequestEntry,
   WaitEntryPage,
   OutboxEntry,
+  ScheduleEntry,
+  ScheduleEntryPage,
   RunEntryPage,
   Snapshot,
 } from "./log-entries.ts";
@@ -155,6 +158,12 @@ export interface EventLog {
 
   /** Lists the entries of outboxes that are not done; those of a run in the order of their events, unless the query says another. */
   outbox(query: OutboxQuery): Promise<readonly OutboxEntry[]>;
+
+  /** Lists the schedules of runs in a fixed order: those of a run by their ids. */
+  schedules(query: ScheduleQuery): Promise<ScheduleEntryPage>;
+
+  /** Lists the schedules with a time, by that time. */
+  due(query: WakeQuery): Promise<readonly ScheduleEntry[]>;
 
   /** Finds the newest snapshot of a run; `undefined` when it has none. */
   snapshot(runId: RunId): Promise<Snapshot | undefined>;

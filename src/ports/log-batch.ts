@@ -36,6 +36,8 @@ export interface Batch {
   readonly waits?: readonly WaitMark[];
   /** New entries of the run's outbox, and those that are done, oldest first. */
   readonly outbox?: readonly OutboxMark[];
+  /** Schedules of the run that are made, changed or removed, oldest first. */
+  readonly schedules?: readonly ScheduleMark[];
   /** What principals have done to the run, oldest first: new entries of the audit trail. */
   readonly audit?: readonly AuditMark[];
   /** What completions have used, and by how much a budget was raised. */
@@ -151,6 +153,16 @@ export interface OutboxMark {
 
 export type OutboxKind = "reply" | "cancel" | "notice" | "dead";
 
+/** Makes a schedule of a run, replaces it, or removes it. */
+export interface ScheduleMark {
+  /** Unique in the run. */
+  readonly id: string;
+  /** When it is to be looked at next, in milliseconds since 1970; absent if there is no such time. */
+  readonly due?: number;
+  /** What it is; absent if the schedule is removed. */
+  readonly data?: JsonObject;
+}
+
 /** A name that a client gives to a run. Each agent of each owner has its own aliases. */
 export interface RunAlias {
   /** Absent for the owner `default`. */
@@ -161,7 +173,10 @@ export interface RunAlias {
 
 /** A name that an append gives to its run. */
 export interface NewAlias extends RunAlias {
-  /** The run that loses the name to this one. The append fails with `conflict` if neither of them has it. */
+  /**
+   * The run that loses the name to this one, with all of its schedules. The append fails with `conflict` if neither of them has
+   * the name.
+   */
   readonly from?: RunId;
 }
 

@@ -1,5 +1,5 @@
 import type { RequestId, RunId } from "../protocol/ids.ts";
-import type { Json } from "../protocol/json.ts";
+import type { Json, JsonObject } from "../protocol/json.ts";
 import type { RequestPhase, WaitingFor } from "../protocol/answers/status.ts";
 import type { RunRow, WaitMark, OutboxMark, RecordPosition } from "./log-batch.ts";
 
@@ -44,6 +44,26 @@ export interface WaitEntryPage {
 export interface OutboxEntry extends Omit<OutboxMark, "done"> {
   /** The run that sends the message. */
   readonly runId: RunId;
+}
+
+/** A schedule of a run. */
+export interface ScheduleEntry {
+  readonly runId: RunId;
+  /** The owner of the run; absent for `default`. */
+  readonly owner?: string;
+  readonly id: string;
+  /** When it is to be looked at next, in milliseconds since 1970; absent if there is no such time. */
+  readonly due?: number;
+  readonly data: JsonObject;
+}
+
+/** A part of a list of schedules. */
+export interface ScheduleEntryPage {
+  readonly schedules: readonly ScheduleEntry[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+  /** The number of selected schedules, if it was asked for. */
+  readonly total?: number;
 }
 
 /** The entry of a request in the index. */

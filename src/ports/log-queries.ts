@@ -34,11 +34,11 @@ export interface RunIdQuery {
   readonly limit: number;
 }
 
-/** Selects sleeping requests. */
+/** Selects sleeping requests, or schedules that are due. */
 export interface WakeQuery extends OwnerQuery {
-  /** Only those with a wake time later than this, in milliseconds since 1970. */
+  /** Only those with a time later than this, in milliseconds since 1970. */
   readonly after?: number;
-  /** Only those with a wake time up to this. */
+  /** Only those with a time up to this. */
   readonly notAfter?: number;
   /** Maximum number; unlimited by default. */
   readonly limit?: number;
@@ -75,6 +75,22 @@ export interface OutboxQuery extends OwnerQuery {
    * and of a run those of the first events first.
    */
   readonly newest?: number;
+}
+
+/** Selects schedules. */
+export interface ScheduleQuery {
+  /** Only those of this owner. */
+  readonly owner?: string;
+  /** Only those in runs of this agent. */
+  readonly agent?: string;
+  readonly runId?: RunId;
+  /** Only the one of the run with this id. */
+  readonly id?: string;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+  /** Also counts all schedules that the query selects. Default false. */
+  readonly total?: boolean;
 }
 
 /** Selects a part of a run's log. */

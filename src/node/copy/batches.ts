@@ -1,6 +1,6 @@
 import { Unavailable } from "../../ports/event-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
+import type { OutboxEntry, RequestEntry, RunEntry, ScheduleEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId, RequestId } from "../../protocol/ids.ts";
@@ -48,6 +48,7 @@ async function* partsOf(log: EventLog, run: RunEntry, from: Position): AsyncGene
   yield {
     waits: await readOpenWaits(log, runId),
     outbox: await readOutbox(log, runId),
+    schedules: await readSchedules(log, runId),
     references: references.map((thing) => ({ thing })),
     run: toRow(run),
   };
@@ -144,6 +145,17 @@ export async function readOpenWaits(log: EventLog, runId: RunId): Promise<readon
 /** The outbox of a run: what is to be sent, and the dead letters. */
 export async function readOutbox(log: EventLog, runId: RunId): Promise<readonly OutboxEntry[]> {
   return [...(await log.outbox({ runId })), ...(await log.outbox({ runId, kind: "dead" }))];
+}
+
+/** The schedules of a run. */
+export async function readSchedules(log: EventLog, runId: RunId): Promise<readonly ScheduleEntry[]> {
+  const found: ScheduleEntry[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await log.schedules({ runId, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.schedules);
+    cursor = page.next;
+    if (cursor === undefined) return found;
+  }
 }
 
 const PAGE = 500;

@@ -3,7 +3,14 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { RunRow } from "../../ports/log-batch.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import { batchesOf, removedBatchesOf, requestsOf, readOpenWaits, readOutbox } from "./batches.ts";
+import {
+  batchesOf,
+  removedBatchesOf,
+  requestsOf,
+  readOpenWaits,
+  readOutbox,
+  readSchedules,
+} from "./batches.ts";
 import type { CopiedItem } from "./copy-log.ts";
 import { createHash } from "node:crypto";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
@@ -129,6 +136,7 @@ async function digestRun(log: EventLog, runId: RunId): Promise<RunDigest> {
   for (const thing of references) add("reference", { thing });
   for (const wait of await readOpenWaits(log, runId)) add("wait", wait);
   for (const message of await readOutbox(log, runId)) add("outbox", message);
+  for (const schedule of await readSchedules(log, runId)) add("schedule", schedule);
   add("snapshot", await log.snapshot(runId));
   return { hash: facts.digest("hex"), events, bytes };
 }

@@ -7,6 +7,7 @@ import type {
   ReferenceMark,
   RequestMark,
   RunRow,
+  ScheduleMark,
   SpentMark,
   WaitMark,
 } from "../../ports/log-batch.ts";
@@ -24,6 +25,7 @@ export interface OpenBatch extends Batch {
   references?: ReferenceMark[];
   waits?: WaitMark[];
   outbox?: OutboxMark[];
+  schedules?: ScheduleMark[];
   audit?: AuditMark[];
   spent?: SpentMark[];
   run?: RunRow;

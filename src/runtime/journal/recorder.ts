@@ -5,6 +5,7 @@ import type {
   LogRecord,
   NewAlias,
   OutboxMark,
+  ScheduleMark,
   ReferenceMark,
   RequestMark,
   RunRow,
@@ -278,6 +279,12 @@ export class Recorder {
   /** Adds an entry to the run's outbox with the next commit, or removes one that is done. */
   outbox(mark: OutboxMark): void {
     (this.#batch.outbox ??= []).push(mark);
+    this.#schedule(true);
+  }
+
+  /** Makes, changes or removes a schedule of the run with the next commit. */
+  scheduleMark(mark: ScheduleMark): void {
+    (this.#batch.schedules ??= []).push(mark);
     this.#schedule(true);
   }
 

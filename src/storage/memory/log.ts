@@ -19,6 +19,7 @@ import { fromOwnedKey, toOwnedKey } from "../shared/owned-keys.ts";
 import { toRemovedEntry } from "../shared/entries.ts";
 import type { OutboxQuery, RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
+import { ScheduleTable } from "./schedules.ts";
 import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns, moveBase, newRun, readPage, recordCount, textLengthOf, toEntry } from "./memory-run.ts";
@@ -66,6 +67,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   const waits = new WaitTable(runs);
   // The runs whose outboxes have entries.
   const senders = new Set<RunId>();
+  const schedules = new ScheduleTable();
   const tails = new Tails();
   // What owners have spent, by owner and day.
   const spending = new Map<string, Spent>();
@@ -121,6 +123,8 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     for (const mark of batch.spent ?? []) spend(ownerOf(row), mark);
     if (batch.audit) audit.note(cursor.runId, ownerOf(row), batch.audit);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
+    if (batch.alias?.from !== undefined) schedules.move(batch.alias.from, cursor.runId);
+    if (batch.schedules) schedules.apply(cursor.runId, ownerOf(row), batch.schedules);
     tails.wake(cursor.runId);
     return { runId: cursor.runId, epoch: cursor.epoch, head, records };
   }
@@ -235,6 +239,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
     waits.remove(cursor.runId);
+    schedules.remove(cursor.runId);
     if (run.row !== undefined) removed.set(cursor.runId, ownerOf(run.row));
     for (const alias of run.aliases ?? []) aliases.delete(alias);
     if (erases) audit.erase(cursor.runId);
@@ -339,6 +344,8 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       },
       waits: async (query) => waits.list(query),
       outbox: async (query) => outboxes(query),
+      schedules: async (query) => schedules.list(query, find),
+      due: async (query) => schedules.due(query, isOwnedBy),
       snapshot: async (runId) => runs.get(runId)?.snapshot,
       unreferenced: async (things) => things.filter((thing) => !referrers.has(thing)),
       async remove(cursor, removeOptions) {

@@ -59,6 +59,16 @@ export const POSTGRES: SqlDialect = {
     order: "run",
     newestFirst: "(SELECT updated_at FROM troupe.run WHERE run.id = outbox.run) DESC, run",
   },
+  schedule: {
+    from: "troupe.schedule",
+    run: "run",
+    id: "id",
+    owner: "owner",
+    agent: "(SELECT agent FROM troupe.run WHERE run.id = schedule.run)",
+    ofRun: "run = ?",
+    order: "run, id",
+    follows: "(run, id) > (?, ?)",
+  },
   alias: { from: "troupe.alias", run: "run", agent: "agent", name: "name" },
   reference: { things: "troupe.reference", from: "troupe.reference", run: "run" },
   audit: {

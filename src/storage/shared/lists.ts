@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
-import type { WaitEntry, WaitEntryPage } from "../../ports/log-entries.ts";
-import type { RunEntryQuery, WaitEntryQuery } from "../../ports/log-queries.ts";
+import type { ScheduleEntry, ScheduleEntryPage, WaitEntry, WaitEntryPage } from "../../ports/log-entries.ts";
+import type { RunEntryQuery, ScheduleQuery, WaitEntryQuery } from "../../ports/log-queries.ts";
 
 /** A position in the list of runs: after this run. */
 export interface ListPosition {
@@ -68,4 +68,26 @@ export function waitPositionOf({ cursor }: WaitEntryQuery): WaitPosition | undef
     throw new AgentError("invalid_request", "the cursor is not one that the list of waits returned");
   }
   return { openedAt: Number(openedAt), waitId: Number(waitId), runId };
+}
+
+/** Makes a page of schedules of which one more than the limit was read. */
+export function toSchedulePage(
+  found: readonly ScheduleEntry[],
+  { limit }: Pick<ScheduleQuery, "limit">,
+): ScheduleEntryPage {
+  const schedules = found.slice(0, limit);
+  const last = schedules.at(-1);
+  if (found.length <= limit || last === undefined) return { schedules };
+  return { schedules, next: `${last.runId}/${last.id}` };
+}
+
+/** The schedule behind which a page begins; `undefined` for the start of the list. */
+export function schedulePositionOf({
+  cursor,
+}: Pick<ScheduleQuery, "cursor">): { readonly runId: string; readonly id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [, runId, id] = /^([A-Za-z0-9_-]+)\/([A-Za-z0-9_.:@-]+)$/.exec(cursor) ?? [];
+  if (runId === undefined || id === undefined)
+    throw new AgentError("invalid_request", "the cursor is not one that the list of schedules returned");
+  return { runId, id };
 }

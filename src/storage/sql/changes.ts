@@ -18,6 +18,7 @@ export interface Changes {
   readonly references?: readonly (readonly [thing: string, dropped: boolean])[];
   readonly waits?: readonly (readonly [waitId: number, request: string, openedAt: number, closed: boolean])[];
   readonly outbox?: readonly (readonly [requestId: RequestId, kind: number, event: number, done: boolean])[];
+  readonly schedules?: readonly (readonly [id: string, due: number | null, data: string | null])[];
   readonly alias?: readonly [agent: string, name: string, from: RunId | null];
   readonly audit?: { readonly owner: string; readonly entries: readonly AuditChange[] };
   readonly spent?: readonly SpentChange[];
@@ -95,7 +96,7 @@ export type RequestChange = readonly [
 /** Encodes the changes of an append; `null` if it has none. */
 export function encodeChanges(
   known: OwnedRun,
-  { run, requests, references, waits, outbox, alias, audit, spent, snapshot, base }: Batch,
+  { run, requests, references, waits, outbox, schedules, alias, audit, spent, snapshot, base }: Batch,
 ): Changes | null {
   if (
     run === undefined &&
@@ -103,6 +104,7 @@ export function encodeChanges(
     references === undefined &&
     waits === undefined &&
     outbox === undefined &&
+    schedules === undefined &&
     alias === undefined &&
     audit === undefined &&
     spent === undefined &&
@@ -127,6 +129,16 @@ export function encodeChanges(
       outbox: outbox.map(
         ({ requestId, kind, event, done = false }) =>
           [requestId, OUTBOX_KINDS.indexOf(kind), event, done] as const,
+      ),
+    }),
+    ...(schedules && {
+      schedules: schedules.map(
+        ({ id, due, data }) =>
+          [
+            id,
+            due === undefined ? null : Math.ceil(due),
+            data === undefined ? null : JSON.stringify(data),
+          ] as const,
       ),
     }),
     ...(alias && { alias: [toOwnedKey(alias.agent, alias.owner), alias.name, alias.from ?? null] as const }),

@@ -8,6 +8,7 @@ export interface SqlDialect {
   readonly request: RequestTable;
   readonly wait: WaitTable;
   readonly outbox: OutboxTable;
+  readonly schedule: ScheduleTable;
   readonly alias: AliasTable;
   readonly reference: ReferenceTable;
   readonly audit: AuditTable;
@@ -100,6 +101,21 @@ interface OutboxTable {
   /** A fixed order of the runs, and the one in which the run that was changed last is the first. */
   readonly order: string;
   readonly newestFirst: string;
+}
+
+/** The schedules of runs. */
+interface ScheduleTable {
+  readonly from: string;
+  readonly run: string;
+  readonly id: string;
+  readonly owner: string;
+  /** The agent of its run. */
+  readonly agent: string;
+  /** The condition that it is of a run, which is a value. */
+  readonly ofRun: string;
+  /** A fixed order, and the condition that one follows that of a run, which is a value, with an id, which is another. */
+  readonly order: string;
+  readonly follows: string;
 }
 
 /** The aliases of runs. */

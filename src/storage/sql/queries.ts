@@ -2,6 +2,8 @@ import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import type { AuditPage, AuditQuery } from "../../ports/audit.ts";
 import type {
   OutboxEntry,
+  ScheduleEntry,
+  ScheduleEntryPage,
   RequestEntry,
   RunEntry,
   RunEntryPage,
@@ -10,6 +12,7 @@ import type {
 import type { RunAlias, Spent } from "../../ports/log-batch.ts";
 import type {
   OutboxQuery,
+  ScheduleQuery,
   OwnerQuery,
   RequestQuery,
   ParkedQuery,
@@ -22,11 +25,19 @@ import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
 import { auditPlaceOf, toAuditPage } from "../shared/audit.ts";
 import { fromOwnedKey, otherOwners, toOwnedKey } from "../shared/owned-keys.ts";
-import { checkNoCursor, positionOf, toListCursor, toWaitPage, waitPositionOf } from "../shared/lists.ts";
+import {
+  checkNoCursor,
+  positionOf,
+  schedulePositionOf,
+  toListCursor,
+  toSchedulePage,
+  toWaitPage,
+  waitPositionOf,
+} from "../shared/lists.ts";
 import { OUTBOX_KINDS, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
-import { toAuditEntry, toOutbox, toRequest, toRun, toWait } from "./rows.ts";
-import type { AuditColumns, RunColumns, WaitColumns } from "./rows.ts";
+import { toAuditEntry, toOutbox, toRequest, toRun, toSchedule, toWait } from "./rows.ts";
+import type { AuditColumns, RunColumns, ScheduleColumns, WaitColumns } from "./rows.ts";
 
 const NOTHING_SPENT: Spent = { tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
 
@@ -59,6 +70,10 @@ export interface IndexQueries {
   parked(query: ParkedQuery): SqlQuery<readonly RequestEntry[]>;
   waits(query: WaitEntryQuery): SqlQuery<WaitEntryPage>;
   outbox(query: OutboxQuery): SqlQuery<readonly OutboxEntry[]>;
+  schedules(query: ScheduleQuery): SqlQuery<ScheduleEntryPage>;
+  /** The number of schedules of a list from its start. */
+  countSchedules(query: ScheduleQuery): SqlQuery<number>;
+  due(query: WakeQuery): SqlQuery<readonly ScheduleEntry[]>;
   audit(query: AuditQuery): SqlQuery<AuditPage>;
   spent(owner: string, day: number): SqlQuery<Spent>;
   unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
@@ -70,7 +85,7 @@ export interface IndexQueries {
 
 /** Writes the statements in a dialect. The texts that never change are written once. */
 export function createIndexQueries(dialect: SqlDialect): IndexQueries {
-  const { run, request, wait, outbox, alias, reference, audit, finish } = dialect;
+  const { run, request, wait, outbox, schedule, alias, reference, audit, finish } = dialect;
 
   const runs = `SELECT ${run.id} AS id, ${run.node} AS node, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
     ${run.updatedAt} AS updated_at, turns, metadata, initial_input, run.started AS started, last_turn, usage,
@@ -82,6 +97,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     waiting_for FROM ${request.from}`;
   const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
   const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
+
+  const schedules = `SELECT ${schedule.run} AS run, ${schedule.owner} AS owner, ${schedule.id} AS id, due, data FROM ${schedule.from}`;
 
   const spentOn = finish(
     `SELECT tokens, cost, raised_tokens AS "raisedTokens", raised_cost AS "raisedCost" FROM ${dialect.spent} WHERE owner = ? AND day = ?`,
@@ -145,6 +162,21 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         runId,
       );
     }
+    return where;
+  }
+
+  /** The conditions of a list of schedules. */
+  function selectedSchedules({ owner, agent, runId, id, ...query }: ScheduleQuery): Conditions {
+    const after = schedulePositionOf(query);
+    const where = new Conditions("true");
+    // As in the index of the schedules of owners.
+    if (owner === DEFAULT_OWNER) where.add(`${schedule.owner} = '${DEFAULT_OWNER}'`);
+    else if (owner !== undefined)
+      where.add(`${schedule.owner} <> '${DEFAULT_OWNER}' AND ${schedule.owner} = ?`, owner);
+    if (agent !== undefined) where.add(`${schedule.agent} = ?`, agent);
+    if (runId !== undefined) where.add(schedule.ofRun, runId);
+    if (id !== undefined) where.add(`${schedule.id} = ?`, id);
+    if (after !== undefined) where.add(schedule.follows, after.runId, after.id);
     return where;
   }
 
@@ -247,6 +279,27 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
           : `${outbox.newestFirst}, event DESC, ${outbox.request} LIMIT ?`;
       const text = finish(`${messages} WHERE ${where.text} ORDER BY ${order}`);
       return all(text, newest === undefined ? where.values : [...where.values, newest], toOutbox);
+    },
+    schedules(query) {
+      const where = selectedSchedules(query);
+      const text = finish(`${schedules} WHERE ${where.text} ORDER BY ${schedule.order} LIMIT ?`);
+      // One row more than requested shows whether there is a next page.
+      return toQuery(text, [...where.values, query.limit + 1], (rows: readonly ScheduleColumns[]) =>
+        toSchedulePage(rows.map(toSchedule), query),
+      );
+    },
+    countSchedules({ cursor: _cursor, ...query }) {
+      const where = selectedSchedules(query);
+      const text = finish(`SELECT count(*) AS n FROM ${schedule.from} WHERE ${where.text}`);
+      return toQuery(text, where.values, ([row]: readonly { readonly n: number }[]) => row?.n ?? 0);
+    },
+    due({ after = 0, notAfter = Number.MAX_SAFE_INTEGER, limit, ...query }) {
+      const where = new Conditions("due > ? AND due <= ?", after, notAfter);
+      leaveOut(where, schedule.run, query);
+      const text = `${schedules} WHERE ${where.text} ORDER BY due, ${schedule.order}`;
+      return limit === undefined
+        ? all(finish(text), where.values, toSchedule)
+        : all(finish(`${text} LIMIT ?`), [...where.values, limit], toSchedule);
     },
     spent: (owner, day) =>
       toQuery(spentOn, [owner, day], ([row]: readonly Spent[]) =>

@@ -1,5 +1,5 @@
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
-import type { OutboxEntry, RequestEntry, RunEntry, WaitEntry } from "../../ports/log-entries.ts";
+import type { OutboxEntry, RequestEntry, RunEntry, ScheduleEntry, WaitEntry } from "../../ports/log-entries.ts";
 import type { LastTurn, WaitingFor } from "../../protocol/answers/status.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -121,6 +121,25 @@ export interface OutboxColumns {
 
 export function toOutbox({ run, event, request, kind }: OutboxColumns): OutboxEntry {
   return { runId: run, requestId: request, kind: OUTBOX_KINDS[kind] ?? "reply", event };
+}
+
+/** A schedule as a statement returns it. */
+export interface ScheduleColumns {
+  readonly run: RunId;
+  readonly owner: string;
+  readonly id: string;
+  readonly due: number | null;
+  readonly data: string;
+}
+
+export function toSchedule({ run, owner, id, due, data }: ScheduleColumns): ScheduleEntry {
+  return {
+    runId: run,
+    ...toOwned(owner),
+    id,
+    ...(due !== null && { due }),
+    data: JSON.parse(data) as JsonObject,
+  };
 }
 
 /** An entry of the audit trail as a statement returns it. */

@@ -17,6 +17,8 @@ export type RunIndex = Pick<
   | "outbox"
   | "requests"
   | "parked"
+  | "schedules"
+  | "due"
   | "run"
   | "runIds"
   | "unreferenced"
@@ -98,6 +100,12 @@ export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions):
       await settled(query.runId);
       return ask(queries.outbox(query));
     },
+    async schedules(query) {
+      await settled(query.runId);
+      const page = await ask(queries.schedules(query));
+      return query.total === true ? { ...page, total: await ask(queries.countSchedules(query)) } : page;
+    },
+    due: async (query) => ask(queries.due(query)),
     unreferenced: async (things) => (things.length === 0 ? [] : ask(queries.unreferenced(things))),
   };
 }

@@ -6,6 +6,7 @@ import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
 import { OWNERS } from "./owners.ts";
+import { SCHEDULES } from "./schedules.ts";
 import { SPENT } from "./spent.ts";
 import { QUEUED, TABLES } from "./tables.ts";
 
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly string[] = [
   AUDIT,
   BASES,
   SPENT,
+  SCHEDULES,
 ];
 
 /** The number of the schema that this version needs. */

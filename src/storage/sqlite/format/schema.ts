@@ -38,7 +38,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 21;
+export const VERSION = 22;
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
@@ -130,6 +130,14 @@ const SPENT = `
     raised_tokens INTEGER NOT NULL, raised_cost REAL NOT NULL, PRIMARY KEY (owner, day))
     WITHOUT ROWID`;
 
+// The schedules of runs.
+const SCHEDULES = `
+  CREATE TABLE schedule (rid INTEGER NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, due INTEGER, data TEXT NOT NULL,
+    PRIMARY KEY (rid, id))
+    WITHOUT ROWID;
+  CREATE INDEX schedule_due ON schedule (due) WHERE due IS NOT NULL;
+  CREATE INDEX schedule_owner ON schedule (owner) WHERE owner <> 'default'`;
+
 // A batch is a commit. It has the small appends of all its runs until the events of each run become a chunk: `parts` has the run,
 // the first and the last event, the number of records and the bytes of each append, and `body` a line break after each line.
 // A chunk contains successive events of a run as lines (see body.ts): one row for many events costs much less than
@@ -219,7 +227,8 @@ const SCHEMA = `
   );
 
   ${BASES};
-  ${SPENT}`;
+  ${SPENT};
+  ${SCHEDULES}`;
 
 /** The upgrade from each format to the next. */
 const FROM = [
@@ -292,4 +301,6 @@ const FROM = [
   `${BASES}; ${DEAD_LETTERS}`,
   // Format 20 did not count what owners spend; it is counted from now on.
   SPENT,
+  // Format 21 had only the schedules of definitions, which are found when the agents are served.
+  SCHEDULES,
 ] as const;

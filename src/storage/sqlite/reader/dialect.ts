@@ -57,6 +57,16 @@ export const SQLITE: SqlDialect = {
     order: "outbox.rid",
     newestFirst: "updated DESC, run_id",
   },
+  schedule: {
+    from: "schedule JOIN run ON run.rid = schedule.rid",
+    run: "run_id",
+    id: "schedule.id",
+    owner: "schedule.owner",
+    agent: "agent",
+    ofRun: "schedule.rid = (SELECT rid FROM run WHERE run_id = ?)",
+    order: "schedule.rid, schedule.id",
+    follows: "(schedule.rid, schedule.id) > ((SELECT rid FROM run WHERE run_id = ?), ?)",
+  },
   alias: {
     from: "alias JOIN run ON run.rid = alias.rid",
     run: "run_id",

@@ -89,6 +89,7 @@ export class DiskWriter {
       removeReferences,
       removeWaits,
       removeOutbox,
+      removeSchedules,
       removeSnapshot,
       removeBase,
     } = this.#statements;
@@ -100,6 +101,7 @@ export class DiskWriter {
       removeReferences.run(rid);
       removeWaits.run(rid);
       removeOutbox.run(rid);
+      removeSchedules.run(rid);
       removeSnapshot.run(rid);
       removeBase.run(rid);
       if (erases) removeAuditOf.run(rid);

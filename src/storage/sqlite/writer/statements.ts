@@ -66,6 +66,11 @@ const SQL = {
   addOutbox: "INSERT OR REPLACE INTO outbox (rid, event, request_id, kind) VALUES (?, ?, ?, ?)",
   dropOutbox: "DELETE FROM outbox WHERE rid = ? AND request_id = ? AND kind = ?",
 
+  setSchedule: `INSERT OR REPLACE INTO schedule (rid, id, owner, due, data)
+    VALUES (?1, ?2, (SELECT owner FROM run WHERE rid = ?1), ?3, ?4)`,
+  dropSchedule: "DELETE FROM schedule WHERE rid = ? AND id = ?",
+  moveSchedules: "UPDATE schedule SET rid = ? WHERE rid = (SELECT rid FROM run WHERE run_id = ?)",
+
   addAudit: `INSERT INTO audit (at, action, by_id, by_name, request, event, detail, owner, rid)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   addAuditEntry: `INSERT INTO audit (at, action, by_id, by_name, request, event, detail, owner, rid, times)
@@ -100,6 +105,7 @@ const SQL = {
   removeReferences: "DELETE FROM reference WHERE rid = ?",
   removeWaits: "DELETE FROM wait WHERE rid = ?",
   removeOutbox: "DELETE FROM outbox WHERE rid = ?",
+  removeSchedules: "DELETE FROM schedule WHERE rid = ?",
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
   removeBase: "DELETE FROM base WHERE rid = ?",
 
@@ -128,6 +134,9 @@ export function applyChanges(
     dropWaits,
     addOutbox,
     dropOutbox,
+    setSchedule,
+    dropSchedule,
+    moveSchedules,
     addAudit,
     addSpent,
     dropSpent,
@@ -145,6 +154,7 @@ export function applyChanges(
     references = [],
     waits = [],
     outbox = [],
+    schedules = [],
     alias,
     audit,
     spent = [],
@@ -195,7 +205,15 @@ export function applyChanges(
     if (isDone) dropOutbox.run(rid, requestId, kind);
     else addOutbox.run(rid, event, requestId, kind);
   }
-  if (alias !== undefined) addAlias.run(alias[0], alias[1], rid);
+  if (alias !== undefined) {
+    const [agent, name, from] = alias;
+    addAlias.run(agent, name, rid);
+    if (from !== null) moveSchedules.run(rid, from);
+  }
+  for (const [id, due, data] of schedules) {
+    if (data === null) dropSchedule.run(rid, id);
+    else setSchedule.run(rid, id, due, data);
+  }
   for (const entry of audit?.entries ?? []) addAudit.run(...entry, audit?.owner ?? "", rid);
   for (const mark of spent) {
     const [owner, day] = mark;
