@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = [
   "sign_out",
   "refuse",
   "resume",
+  "schedule",
 ] as const;
 
 /** What a principal did. */

@@ -37,6 +37,8 @@ export interface Limits {
   readonly openAsks: number;
   /** Steps of one actor in a second that it tells itself, or that its own timers send; further ones wait. Default 100. */
   readonly ownSteps: number;
+  /** Schedules of one run, those of the definition included. Default 1,000. */
+  readonly schedules: number;
   /** Replies and cancels of one run that have not arrived; a run with more starts no turn. Default 10,000. */
   readonly outbox: number;
   /** Events in one run; a full run accepts no more turns. Default 1,000,000. */
@@ -104,6 +106,7 @@ export const defaultLimits: Limits = {
   openSleeps: 10_000,
   openAsks: 1_000,
   ownSteps: 100,
+  schedules: 1_000,
   outbox: 10_000,
   runEvents: 1_000_000,
   keyedRunEvents: 100_000,

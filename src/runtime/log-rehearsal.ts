@@ -217,6 +217,8 @@ function toEventLog(log: LogReader): EventLog {
     list: (query) => log.list(query),
     lookup: (requestId, owner) => log.lookup(requestId, owner),
     spent: unsettled,
+    schedules: unsettled,
+    due: unsettled,
     read: (runId, options) => log.read(runId, options),
     requests: (query) => log.requests(query),
     run: (runId) => log.run(runId),

@@ -48,7 +48,7 @@ import { showFeed, shownTo } from "./queries/shown-events.ts";
 import { createAnswerLinks } from "./queries/answer-links.ts";
 import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
-import { startSchedules } from "./supervision/schedules.ts";
+import { ScheduleTimer } from "./supervision/schedules.ts";
 import { countHeld, retryHeld } from "./supervision/held-turns.ts";
 import { startPruning } from "./supervision/kept-versions.ts";
 import { Erasures } from "./supervision/erasures.ts";
@@ -122,7 +122,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const audit = new AuditKeeper({ log, environment, router, telemetry, retainMs: retainAuditMs });
   const recovery = new Recovery(context, runs);
   const erasures = new Erasures(context, runs, { secrets, artifacts });
-  const runHost = new RunHost(context, recovery);
+  const schedules = new ScheduleTimer(context, keyed);
+  const runHost = new RunHost(context, recovery, schedules);
   system.runs = runHost;
   let ready = false;
   let closing = false;
@@ -131,7 +132,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let held = 0;
   let heldCountedMs = -Infinity;
   let closed: Promise<void> | undefined;
-  let stopSchedules = (): void => {};
   let stopServing = async (): Promise<void> => {};
   const closeSources: (() => Promise<void>)[] = [];
   let stopPruning = (): void => {};
@@ -161,7 +161,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }
     ready = true;
     if (closing) return;
-    stopSchedules = startSchedules(context, keyed);
+    schedules.start();
     stopPruning = startPruning(context);
     void erasures.resume();
   }
@@ -241,7 +241,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     closing = true;
     recovery.stop();
     engines.breakers.stop();
-    stopSchedules();
+    schedules.stop();
     stopPruning();
     stopRetention();
     erasures.stop();

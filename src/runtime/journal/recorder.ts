@@ -283,7 +283,7 @@ export class Recorder {
   }
 
   /** Makes, changes or removes a schedule of the run with the next commit. */
-  scheduleMark(mark: ScheduleMark): void {
+  scheduleRow(mark: ScheduleMark): void {
     (this.#batch.schedules ??= []).push(mark);
     this.#schedule(true);
   }

@@ -11,6 +11,8 @@ export interface OwnerLimits {
   readonly openTurns?: number;
   /** Bytes of all runs and files. They are counted every minute. */
   readonly storedBytes?: number;
+  /** Schedules of all actors. Of several that are made at once, some may exceed it. */
+  readonly schedules?: number;
   /** Bytes of files that clients have uploaded and no request has attached yet. */
   readonly uploadBytes?: number;
   /**
@@ -35,6 +37,7 @@ const NUMBERS = [
   "openTurns",
   "storedBytes",
   "uploadBytes",
+  "schedules",
   "tokensPerDay",
   "costPerDay",
 ] as const satisfies readonly (keyof OwnerLimits)[];

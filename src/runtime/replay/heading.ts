@@ -18,6 +18,7 @@ import type {
   UnreadMessage,
   WatchMessage,
 } from "./run-state.ts";
+import { SCHEDULE } from "../agent/stored-schedule.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { Newest } from "../agent/watchers.ts";
 import type { PlacedRecord } from "./entries.ts";
@@ -74,15 +75,17 @@ export interface MessageFields extends UnreadMessage {
 }
 
 /** A message that changes the run and is not read by a turn. */
-export type NoticedMessage = WatchMessage | ({ readonly type: "Published" } & Newest);
+export type NoticedMessage =
+  WatchMessage | ({ readonly type: "Published" } & Newest) | { readonly type: "ScheduleReceived" };
 
-/** Whether no turn reads a message: it begins or ends a watch, or is published to a topic. */
+/** Whether no turn reads a message: it begins or ends a watch, makes or removes a schedule, or is published to a topic. */
 export function isNoticed({ agent, name }: Pick<MessageFields, "agent" | "name">): boolean {
-  return name === WATCH || agent === TOPIC_AGENT;
+  return name === WATCH || name === SCHEDULE || agent === TOPIC_AGENT;
 }
 
 /** The change by a message that no turn reads. */
 export function toNotice({ id, name, body, sender }: MessageFields): NoticedMessage {
+  if (name === SCHEDULE) return { type: "ScheduleReceived" };
   return name === WATCH ? { type: "WatchReceived", id, sender, body } : { type: "Published", name, id };
 }
 

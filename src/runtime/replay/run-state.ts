@@ -25,7 +25,7 @@ export interface RunState {
   readonly unread?: readonly UnreadMessage[];
   /** The newest prompt of each requested agent, which the next one continues; absent if there was none. */
   readonly prompts?: { readonly [agent: string]: PromptMark };
-  /** The schedule of the run, and its start in milliseconds since 1970; absent if it has none. */
+  /** The schedule of its definition, and its start in milliseconds since 1970, as an earlier version has recorded it. */
   readonly scheduled?: { readonly text: string; readonly since: number };
   /** The actors that are told what happens in the run; absent if there was never one. */
   readonly watchers?: readonly WatchingActor[];
@@ -123,6 +123,8 @@ export type RunStateChange =
   | ({ readonly type: "MessageReceived" } & UnreadMessage)
   | WatchMessage
   | ({ readonly type: "Published" } & Newest)
+  /** The schedules of a run are in the index of the log. */
+  | { readonly type: "ScheduleReceived" }
   /** A completion was asked something, which is recorded. */
   | { readonly type: "Prompted"; readonly prompt: PromptMark }
   | { readonly type: "RequestStarted"; readonly requestId: RequestId }
@@ -243,6 +245,7 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       if (!isRoot(actor)) return state;
       return { ...state, prompts: { ...state.prompts, [agent]: change.prompt } };
     }
+    case "ScheduleReceived":
     case "Checkpoint":
     case "Cleanup":
     case "CleanedUp":

@@ -50,7 +50,7 @@ export async function findEffect(
     case "redeliver":
     case "cancel":
     case "continue":
-    case "schedule":
+    case "schedules":
     case "recover":
     case "end":
     case "unstop":

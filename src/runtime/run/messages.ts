@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import type { LastTime, NewSchedule } from "../agent/stored-schedule.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
@@ -104,18 +105,34 @@ export interface PostMessage {
   readonly skipsIfBusy?: boolean;
 }
 
-/**
- * Tells a run that it gets the requests of a schedule. The run records when the schedule began, unless it has done so
- * before.
- */
+/** Changes the schedules of a run, which is created for it. */
 export interface ScheduleMessage {
-  readonly kind: "schedule";
+  readonly kind: "schedules";
   readonly agent: string;
-  readonly key: string;
-  /** The times of the schedule in words. */
-  readonly text: string;
-  /** The time, in milliseconds since 1970. */
+  /** The key of the run, if it was sent by its key. */
+  readonly key?: string;
+  /** The owner of the run; absent for `default`. */
+  readonly owner?: string;
+  readonly by?: By;
+  readonly change: ScheduleChange;
+}
+
+/**
+ * `define`: the definition of the agent has it now. `set`: a client makes or replaces it. `look`: its time may have come by the clock of the
+ * sender.
+ */
+export type ScheduleChange =
+  | { readonly type: "define"; readonly name: string; readonly now: number }
+  | { readonly type: "set"; readonly id: string; readonly schedule: NewSchedule }
+  | { readonly type: "pause" | "resume" | "remove"; readonly id: string }
+  | LookChange;
+
+export interface LookChange {
+  readonly type: "look";
+  readonly id: string;
   readonly now: number;
+  /** Why its request would not be taken, if so. */
+  readonly error?: LastTime["error"];
 }
 
 /** Continue the open requests of the run. */
@@ -200,8 +217,6 @@ export interface RunReceipt {
   readonly after: number;
   /** What became of each of several requests, as far as they were tried: `null` if it was accepted, or its refusal. */
   readonly results?: readonly (PostRefusal | null)[];
-  /** When the schedule of the run began, in milliseconds since 1970. */
-  readonly scheduledSince?: number;
 }
 
 /** The error for a message of a kind that only another version has; its sender may send it again after the update. */

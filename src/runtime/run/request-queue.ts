@@ -18,6 +18,8 @@ import type { Agent } from "../agent/agent.ts";
 import { isTakenLater } from "../agent/overloaded.ts";
 import { isLoggedRead, isMessageName } from "../agent/resolve-operation.ts";
 import { TOPIC_AGENT } from "../agent/topic.ts";
+import { SCHEDULE } from "../agent/stored-schedule.ts";
+import type { ScheduleBody } from "../agent/stored-schedule.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { LoadedActor, LoadedCall } from "../api.ts";
 import { byteLength } from "../journal/json-limits.ts";
@@ -45,12 +47,15 @@ import type {
 } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Renewal } from "./renewal.ts";
+import { Schedules } from "./schedules.ts";
 
 /** What the requests of a run need from the run. */
 export interface QueueParts {
   readonly outbox: Outbox;
   readonly renewal: Renewal;
   readonly listener: SlotListener;
+  /** Called when a schedule is in the log that is due at a time. */
+  due(at: number): void;
 }
 
 /** The requests of one run. Their turns run one after the other; answers and cancels are processed at once. */
@@ -59,6 +64,7 @@ export class RequestQueue {
   readonly slot: TurnSlot;
   readonly input: TurnInput;
   readonly reads: Reads;
+  readonly schedules: Schedules;
   readonly #context: RunContext;
   readonly #ledger: RunLedger;
   readonly #mailbox: Mailbox;
@@ -73,7 +79,7 @@ export class RequestQueue {
     ledger: RunLedger,
     { state, bodies, passivated }: LoadedRun,
     code: TurnCode | undefined,
-    { outbox, renewal, listener }: QueueParts,
+    { outbox, renewal, listener, due }: QueueParts,
   ) {
     this.#context = context;
     this.#ledger = ledger;
@@ -86,6 +92,7 @@ export class RequestQueue {
     this.slot = new TurnSlot(context, ledger, this.#mailbox, this.#inbox, { passivated, code }, listener);
     this.input = new TurnInput(ledger, this.slot);
     this.reads = new Reads(context, ledger, this.slot);
+    this.schedules = new Schedules(context, ledger, { due, post: (message) => this.post(message) });
   }
 
   /**
@@ -205,9 +212,12 @@ export class RequestQueue {
 
   /** Takes a message. It starts no turn; the running turn or a later one reads it. */
   async receive(message: Omit<IncomingMessage, "kind">): Promise<RunReceipt> {
+    const body = message.body as unknown as ScheduleBody;
+    const then = message.name === SCHEDULE ? await this.schedules.planTold(body, ownerOf(message), message) : undefined;
     const hasKey = message.key !== undefined;
     if (this.#renewal.concerns(hasKey)) await this.#renewal.check(hasKey);
-    return this.#take(message);
+    this.#ledger.checkThere();
+    return this.#take(message, then);
   }
 
   #take({
@@ -220,7 +230,7 @@ export class RequestQueue {
     hops,
     owner,
     by,
-  }: Omit<IncomingMessage, "kind">): RunReceipt {
+  }: Omit<IncomingMessage, "kind">, then?: () => void): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;
@@ -242,6 +252,7 @@ export class RequestQueue {
       ...(hops && agent === TOPIC_AGENT && { hops }),
       ...(by && { by }),
     });
+    then?.();
     if (!isForRun) {
       this.#inbox.add(message);
       this.input.messageArrived(name);
@@ -250,17 +261,20 @@ export class RequestQueue {
     return toRunReceipt(runId, after, { requestId: messageId, event });
   }
 
-  /** Records that the run belongs to a schedule. Times before that are not made up for. */
-  async schedule({ agent, key, text, now }: ScheduleMessage): Promise<RunReceipt> {
+  /** Changes the schedules of the run, which begins with that. */
+  async changeSchedules({ agent, key, owner, by, change }: ScheduleMessage): Promise<RunReceipt> {
     const ledger = this.#ledger;
+    const isLook = change.type === "look";
+    const make = isLook ? undefined : await this.schedules.plan(change, ownerOf({ owner }), by);
     if (this.#renewal.concerns()) await this.#renewal.check();
-    this.#begin({ agent }, key, null, {});
-    if (ledger.state.scheduled?.text !== text) {
-      ledger.change({ type: "Scheduled", text, since: now });
-      ledger.save();
+    ledger.checkThere();
+    if (isLook) await this.schedules.look(change);
+    else if (make) {
+      this.#begin({ agent, owner }, key, null, {});
+      make();
     }
-    const { since = now } = ledger.state.scheduled ?? {};
-    return { ...toRunReceipt(ledger.runId, ledger.recorder.head), scheduledSince: since };
+    ledger.save();
+    return toRunReceipt(ledger.runId, ledger.recorder.head);
   }
 
   /** Accepts a request of another actor, or cancels it, unless that was done before. */
@@ -582,7 +596,7 @@ function toToldMessage(
   // Only a tell can be a message: an ask waits for the output of a turn.
   if (agent === undefined || callId !== undefined || request.type !== "OperationRequest") return undefined;
   const { operation: name, input: body, key, hops } = request;
-  if (name !== WATCH && !isMessageName(agent, name)) return undefined;
+  if (name !== WATCH && name !== SCHEDULE && !isMessageName(agent, name)) return undefined;
   return {
     messageId,
     agent: agent.name,

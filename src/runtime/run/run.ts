@@ -30,6 +30,7 @@ import { Outbox } from "./outbox.ts";
 import { Renewal, takeOver } from "./renewal.ts";
 import { RequestQueue } from "./request-queue.ts";
 import { RunBeginning } from "./run-beginning.ts";
+import type { Schedules } from "./schedules.ts";
 import { recordNote } from "./run-updates.ts";
 import type { Note } from "./run-updates.ts";
 
@@ -41,6 +42,10 @@ export interface RunListener {
   flushed(run: Run): void;
   /** A commit or a removal failed, or another process owns the run: it must be dropped and loaded again. */
   failed(run: Run, error: unknown): void;
+  /** A schedule of the run is due at a time, in milliseconds since 1970. */
+  due(at: number): void;
+  /** It was removed with its schedules, of which the definition of its agent may have some. */
+  removed(): void;
   /** The code of its turn does not fit the log: it must be dropped, and loaded again to try the next code. */
   unfit(run: Run, tried: TriedCode): void;
 }
@@ -83,7 +88,8 @@ export class Run implements RecorderListener {
       this.#isUnfit = true;
       this.#listener.unfit(this, tried);
     };
-    const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit, rested } };
+    const due = (at: number): void => this.#listener.due(at);
+    const parts = { outbox: this.#outbox, renewal: this.#renewal, listener: { unfit, rested }, due };
     this.#requests = new RequestQueue(context, this.#ledger, loaded, loaded.code, parts);
   }
 
@@ -304,8 +310,8 @@ export class Run implements RecorderListener {
         return this.#requests.unstop(message.by);
       case "message":
         return this.#requests.receive(message);
-      case "schedule":
-        return this.#requests.schedule(message);
+      case "schedules":
+        return this.#requests.changeSchedules(message);
       case "uploaded":
         return this.#takeUpload(message);
       case "configure":
@@ -319,6 +325,7 @@ export class Run implements RecorderListener {
         return this.#copy(message);
       case "unnamed":
         this.#ledger.unname();
+        this.#requests.schedules.forget();
         return toRunReceipt(this.runId, this.#ledger.recorder.head);
       case "recover":
         this.#ledger.recorder.audit("retry", message.by);
@@ -382,7 +389,7 @@ export class Run implements RecorderListener {
     do {
       if (reason === "remains" && this.#ledger.agent !== undefined && this.#ledger.agent !== NO_AGENT)
         throw new AgentError("conflict", `the copy of run ${this.runId} has ended`);
-      if (reason === "expired") checkRemovable(this.#context, this.#ledger);
+      if (reason === "expired") await checkRemovable(this.#ledger, this.#requests.schedules);
       if (reason === "retention") await this.#leaveHistory();
       if (this.#copying) throw new AgentError("conflict", `run ${this.runId} is being copied`);
       if (this.#ledger.phase !== "idle") {
@@ -399,12 +406,14 @@ export class Run implements RecorderListener {
       // A request may have been accepted during the commit.
     } while (!recorder.isFlushed || this.#ledger.phase !== "idle");
     this.#ledger.checkThere();
+    const { areDefined } = this.#requests.schedules;
     try {
       // From here on the removal is final: an interrupted one is finished when the log can be written again.
       const erases = reason === "erasure" || this.#ledger.isErasing;
       this.#ledger.hide({ by, erases });
       await this.#ledger.committed();
       await this.#removeContent(recorder.cursor, { erases });
+      if (areDefined) this.#listener.removed();
     } finally {
       this.#isRemoved = true;
     }
@@ -415,7 +424,7 @@ export class Run implements RecorderListener {
   async #leaveHistory(): Promise<void> {
     const { key, phase, state } = this.#ledger;
     if (phase !== "idle") return;
-    if (key === undefined && state.renewedTo === undefined) checkRemovable(this.#context, this.#ledger);
+    if (key === undefined && state.renewedTo === undefined) await checkRemovable(this.#ledger, this.#requests.schedules);
     else if (!(await this.#renewal.leaveHistory()) && this.#ledger.key !== undefined)
       throw new AgentError("conflict", `run ${this.runId} has nothing but its actor, or is stopped`);
   }
@@ -478,11 +487,7 @@ type LetterMessage = RunMessage & { readonly kind: "letter" };
 type RemoveMessage = RunMessage & { readonly kind: "remove" };
 
 /** Throws `conflict` for an idle run that retention keeps, because its agent still needs what only this run has. */
-function checkRemovable({ agents }: RunContext, { runId, agent, key, state }: RunLedger): void {
+async function checkRemovable({ runId, state }: RunLedger, schedules: Schedules): Promise<void> {
   if ((state.unread ?? []).length > 0) throw new AgentError("conflict", `run ${runId} has unread messages`);
-  const { text } = state.scheduled ?? {};
-  const schedules = Object.values((agent && agents.find(agent)?.schedules) || {});
-  // A new run would begin the schedule again, and the times that no server has seen would be left out.
-  if (schedules.some((schedule) => schedule.key === key && schedule.text === text))
-    throw new AgentError("conflict", `run ${runId} has the start of a schedule of agent ${agent ?? ""}`);
+  await schedules.checkNone();
 }

@@ -17,11 +17,13 @@ import type { LoadedRuns } from "../system/actor-system.ts";
 import type { RunActor } from "../system/run-actor.ts";
 import { livingOthers } from "./own-runs.ts";
 import type { Recovery } from "./recovery.ts";
+import type { ScheduleTimer } from "./schedules.ts";
 
 /** Loaded runs. The least recently used idle run is passivated first. */
 export class RunHost implements RouterHandler, RunListener, LoadedRuns {
   readonly #context: HostContext;
   readonly #recovery: Recovery;
+  readonly #schedules: ScheduleTimer;
   readonly #entries = new Map<RunId, Entry>();
   /** The runs that can be passivated, the longest idle first. */
   readonly #passivatable = new Set<Entry>();
@@ -29,13 +31,22 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
   #checkDrained: (() => void) | undefined;
   #closed = false;
 
-  constructor(context: HostContext, recovery: Recovery) {
+  constructor(context: HostContext, recovery: Recovery, schedules: ScheduleTimer) {
     this.#context = context;
     this.#recovery = recovery;
+    this.#schedules = schedules;
   }
 
   get agents(): Readonly<Record<string, NodeAgent>> {
     return this.#context.agents.served;
+  }
+
+  due(at: number): void {
+    this.#schedules.due(at);
+  }
+
+  removed(): void {
+    this.#schedules.define();
   }
 
   get size(): number {

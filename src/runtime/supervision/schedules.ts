@@ -1,185 +1,214 @@
-import { toAgentError } from "../../errors.ts";
-import type { ErrorCode } from "../../errors.ts";
+import { AgentError, isInstance, toAgentError } from "../../errors.ts";
+import type { ScheduleEntry } from "../../ports/log-entries.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { OperationRequest } from "../../protocol/requests/requests.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { backoffMs } from "../../shared/backoff.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { Schedule } from "../agent/definition/schedule.ts";
-import { checkTurnRequest } from "../commands/check-request.ts";
+import { isMessageName } from "../agent/resolve-operation.ts";
+import { fromEntry, isOnce, timesOf } from "../agent/stored-schedule.ts";
+import { checkMessage, checkTurnRequest } from "../commands/check-request.ts";
 import type { KeyedRuns } from "../commands/keyed-runs.ts";
 import { newRunId } from "../journal/system-runs.ts";
-import { digest } from "../journal/digest.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
-import type { RunReceipt } from "../run/messages.ts";
+import type { LookChange, ScheduleChange } from "../run/messages.ts";
+import { isRenewed } from "../run/renewal.ts";
+import { toRequest } from "../run/schedules.ts";
+import { RUNS_AT_ONCE, notOwnedByOthers, ownRuns } from "./own-runs.ts";
 
 /** The longest timer, in milliseconds: after it the clock is read again, so that a change of the clock is noticed. */
 const LONGEST_MS = 60_000;
 
-/**
- * How often a node that leaves the schedule to another node looks whether that node is still there, in milliseconds.
- */
+/** How often one of several nodes looks for what is due in the runs of a node that is gone, in milliseconds. */
 const STANDBY_MS = 3_000;
+
+/** By how much the clock must be set back to be noticed, in milliseconds. */
+const STEP_MS = 1_000;
 
 /** The pause after a failure, in milliseconds. */
 const RETRY = { firstMs: 1_000, mostMs: LONGEST_MS };
 
-/** Sends the requests of the schedules of all served agents at their times, until the returned function is called. */
-export function startSchedules(context: HostContext, keyed: KeyedRuns): () => void {
-  const timers: ScheduleTimer[] = [];
-  for (const name of context.agents.names) {
-    const agent = context.agents.get(name);
-    for (const [scheduleName, schedule] of Object.entries(agent.schedules ?? {}))
-      timers.push(new ScheduleTimer(context, keyed, agent, { ...schedule, name: scheduleName }));
-  }
-  for (const timer of timers) timer.look();
-  return () => {
-    for (const timer of timers) timer.stop();
-  };
-}
-
 /**
- * Sends the requests of one schedule. The id of a request is a digest of its time, so each node can send it, also after
- * a step of the clock: the log takes it once.
+ * Has each run look at its schedules when they are due: all of them share one timer, which is set to the first time in the log's
+ * index. The schedules of definitions are rows there like all others; each node writes them at its start.
  */
-class ScheduleTimer {
+export class ScheduleTimer {
   readonly #context: HostContext;
   readonly #keyed: KeyedRuns;
-  readonly #agent: Agent;
-  readonly #schedule: Schedule & { readonly name: string };
-  /** When the schedule began, in milliseconds since 1970; `undefined` until the log was asked. */
-  #since: number | undefined;
-  /** The newest time of the schedule whose request was sent or left out. */
-  #done: number | undefined;
+  /** The schedules of definitions that are to be written, by agent and name. */
+  readonly #undefined = new Map<string, { readonly agent: string; readonly name: string; readonly key: string }>();
   #failures = 0;
+  /** The clock minus the time since the start of the process, when they were last read. */
+  #offsetMs: number | undefined;
+  /** When the timer fires. */
+  #setMs = Infinity;
   #stopTimer = (): void => {};
-  #isStopped = false;
+  #looking: Promise<void> = Promise.resolve();
+  /** Whether another look begins when the one under way is over. */
+  #isWanted = false;
+  #state: "new" | "started" | "stopped" = "new";
 
-  constructor(
-    context: HostContext,
-    keyed: KeyedRuns,
-    agent: Agent,
-    schedule: Schedule & { readonly name: string },
-  ) {
+  constructor(context: HostContext, keyed: KeyedRuns) {
     this.#context = context;
     this.#keyed = keyed;
-    this.#agent = agent;
-    this.#schedule = schedule;
   }
 
-  /** Sends what is due, and waits for the next time. */
-  look(): void {
-    this.#send().then(
-      (until) => {
-        this.#failures = 0;
-        const mostMs = this.#context.router.leads(this.#task) ? LONGEST_MS : STANDBY_MS;
-        // A time that has passed during the sending is sent at once.
-        const untilNextMs = this.#schedule.next(until) - this.#context.environment.now();
-        this.#wait(Math.min(Math.max(untilNextMs, 0), mostMs));
-      },
-      (error: unknown) => {
-        if (!this.#isStopped) this.#report(error);
-        this.#wait(backoffMs(RETRY, this.#failures));
-        this.#failures += 1;
-      },
-    );
-  }
-
-  /**
-   * The name of the task that placement gives to one node. If two nodes send the request, it has the same id and is
-   * accepted once.
-   */
-  get #task(): string {
-    return `schedule ${this.#agent.name} ${this.#schedule.name}`;
+  start(): void {
+    if (this.#state !== "new") return;
+    this.#state = "started";
+    this.define();
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#state = "stopped";
     this.#stopTimer();
   }
 
-  #wait(ms: number): void {
-    if (!this.#isStopped) this.#stopTimer = this.#context.environment.timer(ms, () => this.look());
+  /** Writes the schedules of the definitions of all served agents: for the first time, or because a run was removed. */
+  define(): void {
+    const { agents } = this.#context;
+    for (const agent of agents.names)
+      for (const [name, { key }] of Object.entries(agents.get(agent).schedules ?? {}))
+        this.#undefined.set(`${agent} ${name}`, { agent, name, key });
+    this.#look();
   }
 
-  /**
-   * Sends the request of the newest time that has passed; those before it are left out. Returns the time up to which all
-   * are sent or left out.
-   */
-  async #send(): Promise<number> {
-    const { agents, environment, log, router } = this.#context;
-    const now = environment.now();
-    if (!router.leads(this.#task)) return now;
-    this.#since ??= await this.#begin(now);
-    const at = this.#schedule.newest(now);
-    if (at === undefined || at <= this.#since || at === this.#done) return now;
-    const { key, name, operation, input, overlap } = this.#schedule;
-    const agent = this.#agent.name;
-    const requestId = toRequestId(agent, this.#schedule, at);
-    if ((await log.lookup(requestId, DEFAULT_OWNER)) === undefined) {
-      const request: OperationRequest = {
-        type: "OperationRequest",
-        operation,
-        input,
-        key,
-        request_id: requestId,
-        on_busy: "enqueue",
-        request_metadata: { schedule: name, scheduled_at: new Date(at).toISOString() },
-      };
+  /** A schedule of a run of this process is due at a time, in milliseconds since 1970. */
+  due(at: number): void {
+    if (this.#state === "started" && at < this.#setMs) this.#set(at - this.#context.environment.now());
+  }
+
+  /** Looks for what is due, now or after the look that is under way, and waits for the next time. */
+  #look(): void {
+    if (this.#state !== "started") return;
+    if (this.#isWanted) return;
+    this.#isWanted = true;
+    this.#looking = this.#looking.then(async () => {
+      this.#isWanted = false;
+      if (this.#state !== "started") return;
       try {
-        await checkTurnRequest(this.#context, agents.get(agent), request);
-        // The run may have been removed since.
-        await this.#begin(now);
-        const accepted = { requestId, agent, request, acceptedAt: now };
-        const skipsIfBusy = overlap === "skip";
-        await this.#toRun((runId) => sendMessage(router, runId, { kind: "post", accepted, skipsIfBusy }));
-      } catch (thrown) {
-        if (AGAIN.has(toAgentError(thrown).code)) throw thrown;
-        this.#report(thrown);
+        this.#set(await this.#lookOnce(), true);
+      } catch (error) {
+        if (this.#hasStopped()) return;
+        this.#context.telemetry.fault("schedules that are due could not be read", error);
+        this.#set(this.#pauseMs(), true);
       }
-    }
-    this.#done = at;
-    return now;
+    });
   }
 
-  /** Records the start of the schedule, unless it is recorded. Returns its time. */
-  async #begin(now: number): Promise<number> {
-    const { key, text } = this.#schedule;
-    const message = { kind: "schedule", agent: this.#agent.name, key, text, now } as const;
-    const { scheduledSince = now } = await this.#toRun((runId) =>
-      sendMessage(this.#context.router, runId, message),
+  #hasStopped(): boolean {
+    return this.#state === "stopped";
+  }
+
+  /** Returns when to look again, in milliseconds from now. */
+  async #lookOnce(): Promise<number> {
+    const { environment, log, router, telemetry } = this.#context;
+    // What becomes due from now on sets the timer.
+    this.#setMs = Infinity;
+    await this.#defineAll();
+    const now = environment.now();
+    const due = [
+      ...(await log.due({ notAfter: now, ...notOwnedByOthers(router) })),
+      ...(await this.#afterStep(now)),
+    ];
+    const own = new Set(await ownRuns(router, due));
+    let hasFailed = false;
+    await forEachConcurrent(
+      due.filter(({ runId }) => own.has(runId)),
+      RUNS_AT_ONCE,
+      async (entry) => {
+        try {
+          await this.#send(entry, now);
+        } catch (error) {
+          // The actor has its schedules in a new run, or nowhere any more.
+          if (isRenewed(error) || isGone(error)) return;
+          hasFailed = true;
+          if (!this.#hasStopped()) telemetry.fault(`the request of schedule ${entry.id} could not be sent`, error);
+        }
+      },
     );
-    return scheduledSince;
+    if (!hasFailed) this.#failures = 0;
+    const [next] = await log.due({ after: now, limit: 1 });
+    const mostMs = router.members().length === 0 ? LONGEST_MS : STANDBY_MS;
+    const againMs = hasFailed ? this.#pauseMs() : mostMs;
+    return Math.min((next?.due ?? Infinity) - environment.now(), againMs, mostMs);
   }
 
-  #toRun(send: (runId: RunId) => Promise<RunReceipt>): Promise<RunReceipt> {
+  /** The pause after one more failure, in milliseconds. */
+  #pauseMs(): number {
+    this.#failures += 1;
+    return backoffMs(RETRY, this.#failures - 1);
+  }
+
+  /** Has a run look at a schedule. What its agent would not take is left out; the run notes why. */
+  async #send({ runId, id, ...entry }: ScheduleEntry, now: number): Promise<void> {
+    const { agents, log, router } = this.#context;
+    const run = await log.run(runId);
+    const agent = run && agents.find(run.agent);
+    // Another node may serve it, or none does for a while.
+    if (agent === undefined) return;
+    const stored = fromEntry(entry);
+    const defined = stored.isDefined === true ? agent.schedules?.[id] : undefined;
+    const error = await this.#refusalOf(agent, toRequest(stored, defined));
+    const change: LookChange = { type: "look", id, now, ...(error && { error }) };
+    await sendMessage(router, runId, { kind: "schedules", agent: agent.name, change });
+  }
+
+  async #refusalOf(agent: Agent, request: ReturnType<typeof toRequest>): Promise<LookChange["error"]> {
+    const { operation: name, input: body } = request;
+    try {
+      if (isMessageName(agent, name)) await checkMessage(this.#context, agent, { type: "Message", name, body });
+      else await checkTurnRequest(this.#context, agent, request);
+      return undefined;
+    } catch (thrown) {
+      const { code, message } = toAgentError(thrown);
+      if (code === "unavailable" || code === "internal") throw thrown;
+      return { code, message };
+    }
+  }
+
+  /** The schedules that are due sooner than the index has it, because the clock was set back. */
+  async #afterStep(now: number): Promise<readonly ScheduleEntry[]> {
+    const { environment, log } = this.#context;
+    const offsetMs = now - environment.monotonic();
+    const before = this.#offsetMs ?? offsetMs;
+    this.#offsetMs = offsetMs;
+    if (before - offsetMs < STEP_MS) return [];
+    const later = await log.due({ after: now });
+    return later.filter((entry) => {
+      const schedule = fromEntry(entry);
+      return !isOnce(schedule) && timesOf(schedule, entry.id).next(now) < (entry.due ?? Infinity);
+    });
+  }
+
+  async #defineAll(): Promise<void> {
     const { environment } = this.#context;
     const newId = (): RunId => newRunId(environment);
-    const actor = { owner: DEFAULT_OWNER, agent: this.#agent.name, key: this.#schedule.key };
-    return this.#keyed.send(actor, newId, send);
+    for (const [place, { agent, name, key }] of this.#undefined) {
+      const change: ScheduleChange = { type: "define", name, now: environment.now() };
+      const message = { kind: "schedules", agent, key, change } as const;
+      // oxlint-disable-next-line no-await-in-loop -- there are few, and a start has other work
+      await this.#keyed.send({ owner: DEFAULT_OWNER, agent, key }, newId, (runId) =>
+        sendMessage(this.#context.router, runId, message),
+      );
+      this.#undefined.delete(place);
+    }
   }
 
-  #report(error: unknown): void {
-    const { telemetry } = this.#context;
-    const what = `schedule ${this.#schedule.name} of agent ${this.#agent.name}`;
-    telemetry.fault(`the request of ${what} could not be sent`, error, { agent: this.#agent.name });
+  /** Sets the timer, unless it fires sooner. */
+  #set(ms: number, isAfterLook: boolean = false): void {
+    if (this.#state !== "started") return;
+    const { environment } = this.#context;
+    const waitMs = Math.min(Math.max(ms, 0), LONGEST_MS);
+    const at = environment.now() + waitMs;
+    if (isAfterLook && at >= this.#setMs) return;
+    this.#stopTimer();
+    this.#setMs = at;
+    this.#stopTimer = environment.timer(waitMs, () => this.#look());
   }
 }
 
-/** Failures that may be over later. After any other one the time is left out. */
-const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "unavailable",
-  "internal",
-  "overloaded",
-  "timeout",
-]);
-
-/** The id of the request for a time, equal on each node. */
-function toRequestId(
-  agent: string,
-  { name, text }: { readonly name: string; readonly text: string },
-  at: number,
-): RequestId {
-  return `sch_${digest(JSON.stringify([agent, name, text, at]))}` as RequestId;
+function isGone(error: unknown): boolean {
+  return isInstance(error, AgentError) && (error.code === "gone" || error.code === "not_found");
 }

@@ -1,10 +1,10 @@
-import { Cron } from "croner";
 import { AgentError } from "../../../errors.ts";
 import { isKey } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { ChatInput, ChatOperations, Operations } from "../agent.ts";
 import type { OperationInput } from "../turn-api.ts";
-import { errorMessage } from "../error-message.ts";
+import { toTimes } from "../schedule-times.ts";
+import type { ScheduleTimes, Times } from "../schedule-times.ts";
 
 /** Calls an operation of an agent at fixed times. */
 export interface ScheduleOptions {
@@ -51,7 +51,7 @@ type FittingInput<Input> =
   Record<never, never> extends Input ? { readonly input?: Input } : { readonly input: Input };
 
 /** A schedule of an agent. */
-export interface Schedule {
+export interface Schedule extends Times {
   readonly operation: string;
   readonly input: Json;
   readonly overlap: "skip" | "queue";
@@ -59,10 +59,7 @@ export interface Schedule {
   readonly key: string;
   /** Its times in words: if they change, the schedule starts again. */
   readonly text: string;
-  /** The first time after a time, in milliseconds since 1970. */
-  next(after: number): number;
-  /** The newest time up to a time, in milliseconds since 1970; `undefined` if there is none. */
-  newest(until: number): number | undefined;
+  readonly times: ScheduleTimes;
 }
 
 /** The schedules of an agent by name; throws an error that names the agent and the schedule. */
@@ -87,7 +84,8 @@ function toSchedule(
 ): Schedule {
   const key = `schedule-${name}`;
   if (!isKey(key)) throw refuse("has a wrong name: use letters, digits and signs of _ - . : @");
-  const cron = toCron(fields, timezone, refuse);
+  const times = { cron: fields, timezone };
+  const found = toTimes(times, 0, refuse);
   const called = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
   if (called === undefined) {
     const names = Object.keys(operations).join(", ");
@@ -107,52 +105,7 @@ function toSchedule(
     overlap,
     key,
     text: `${fields} ${timezone}`,
-    ...toTimes(cron),
+    times,
+    ...found,
   };
 }
-
-/**
- * The times of a schedule. The times before and after the newest query are kept, because timers ask more often than
- * times pass.
- */
-function toTimes(cron: Cron): Pick<Schedule, "next" | "newest"> {
-  let newest: number | undefined;
-  let next = -Infinity;
-  let from = Infinity;
-  const find = (time: number): void => {
-    if (time >= from && time < next) return;
-    // croner takes the times before the given one.
-    newest = cron.previousRuns(1, new Date(time + 1))[0]?.getTime();
-    next = cron.nextRun(new Date(time))?.getTime() ?? Infinity;
-    from = newest ?? time;
-  };
-  return {
-    next: (after) => {
-      find(after);
-      return next;
-    },
-    newest: (until) => {
-      find(until);
-      return newest;
-    },
-  };
-}
-
-/** croner finds a wrong time zone, and a day that no month has, only when it computes a time. */
-function toCron(fields: string, timezone: string, refuse: (fact: string) => AgentError): Cron {
-  if (typeof fields !== "string" || !/^\s*\S+(?:\s+\S+){4}\s*$/.test(fields))
-    throw refuse(`has the cron text ${JSON.stringify(fields)}, which does not have five fields`);
-  let first: Date | null;
-  let cron: Cron;
-  try {
-    cron = new Cron(fields, { mode: "5-part", timezone });
-    first = cron.nextRun(START);
-  } catch (thrown) {
-    throw refuse(`cannot run at "${fields}" in the time zone ${timezone}: ${errorMessage(thrown)}`);
-  }
-  if (first === null) throw refuse(`never runs: no time fits "${fields}"`);
-  return cron;
-}
-
-/** The times repeat in a cycle of 28 years, so any start finds one. */
-const START = new Date(0);

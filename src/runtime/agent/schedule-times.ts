@@ -1,0 +1,96 @@
+import { Cron } from "croner";
+import { AgentError } from "../../errors.ts";
+import { errorMessage } from "./error-message.ts";
+
+/** When a schedule is due: at the times of a cron text, again and again, or once. */
+export type ScheduleTimes =
+  | { readonly cron: string; readonly timezone: string }
+  /** Milliseconds. */
+  | { readonly everyMs: number }
+  /** Milliseconds since 1970. */
+  | { readonly at: number };
+
+/** The times of a schedule, in milliseconds since 1970. */
+export interface Times {
+  /** The first time after a time; `Infinity` if there is none. */
+  next(after: number): number;
+  /** The newest time up to a time; `undefined` if there is none. */
+  newest(until: number): number | undefined;
+}
+
+/** The shortest time between two times of a schedule, in milliseconds. */
+const SHORTEST_MS = 100;
+
+/** The longest one: the engines of JavaScript know no later date. */
+const LATEST_MS = 8.64e15;
+
+/** Makes what is checked here: `refuse` makes the error from a fact. */
+export type Refuse = (fact: string) => AgentError;
+
+/** The times; `since` is when the schedule was made, from which on `everyMs` counts. */
+export function toTimes(times: ScheduleTimes, since: number, refuse: Refuse): Times {
+  if ("cron" in times) return cronTimes(times.cron, times.timezone, refuse);
+  if ("everyMs" in times) {
+    const { everyMs } = times;
+    if (!(Number.isFinite(everyMs) && everyMs >= SHORTEST_MS))
+      throw refuse(`is due every ${String(everyMs)} ms; use ${SHORTEST_MS} or more`);
+    const stepsUntil = (time: number): number => Math.floor((time - since) / everyMs);
+    return {
+      next: (after) => since + Math.max(stepsUntil(after) + 1, 1) * everyMs,
+      newest: (until) => (stepsUntil(until) < 1 ? undefined : since + stepsUntil(until) * everyMs),
+    };
+  }
+  const { at } = times;
+  if (!(Number.isFinite(at) && Math.abs(at) <= LATEST_MS)) throw refuse(`is due at ${String(at)}, which is no time`);
+  return {
+    next: (after) => (after < at ? at : Infinity),
+    newest: (until) => (until < at ? undefined : at),
+  };
+}
+
+/**
+ * The times of a cron text. Those before and after the newest query are kept, because timers ask more often than times
+ * pass.
+ */
+function cronTimes(fields: string, timezone: string, refuse: Refuse): Times {
+  const cron = toCron(fields, timezone, refuse);
+  let newest: number | undefined;
+  let next = -Infinity;
+  let from = Infinity;
+  const find = (time: number): void => {
+    if (time >= from && time < next) return;
+    // croner takes the times before the given one.
+    newest = cron.previousRuns(1, new Date(time + 1))[0]?.getTime();
+    next = cron.nextRun(new Date(time))?.getTime() ?? Infinity;
+    from = newest ?? time;
+  };
+  return {
+    next: (after) => {
+      find(after);
+      return next;
+    },
+    newest: (until) => {
+      find(until);
+      return newest;
+    },
+  };
+}
+
+/** croner finds a wrong time zone, and a day that no month has, only when it computes a time. */
+function toCron(fields: string, timezone: string, refuse: Refuse): Cron {
+  if (typeof fields !== "string" || !/^\s*\S+(?:\s+\S+){4}\s*$/.test(fields))
+    throw refuse(`has the cron text ${JSON.stringify(fields)}, which does not have five fields`);
+  let first: Date | null;
+  let cron: Cron;
+  try {
+    cron = new Cron(fields, { mode: "5-part", timezone });
+    first = cron.nextRun(START);
+  } catch (thrown) {
+    throw refuse(`cannot run at "${fields}" in the time zone ${timezone}: ${errorMessage(thrown)}`);
+  }
+  if (first === null) throw refuse(`never runs: no time fits "${fields}"`);
+  return cron;
+}
+
+/** The times repeat in a cycle of 28 years, so any start finds one. */
+const START = new Date(0);

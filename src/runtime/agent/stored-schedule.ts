@@ -1,0 +1,122 @@
+import type { ScheduleEntry } from "../../ports/log-entries.ts";
+import type { ScheduleMark } from "../../ports/log-batch.ts";
+import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
+import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import { isKey } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { AgentError } from "../../errors.ts";
+import { digest } from "../journal/digest.ts";
+import { toTimes } from "./schedule-times.ts";
+import type { ScheduleTimes, Times } from "./schedule-times.ts";
+
+/** The message by which an actor makes or removes a schedule of another one. No agent can declare it. */
+export const SCHEDULE = "$schedule";
+
+/** What is sent at the times of a schedule, as whoever makes it says. */
+export interface NewSchedule {
+  /** The name of an operation or a message. */
+  readonly operation: string;
+  readonly input: Json;
+  readonly times: ScheduleTimes;
+  readonly overlap: "skip" | "queue";
+  /** What the ids of its requests are made from, with their times: another schedule has another one. */
+  readonly seed: readonly string[];
+}
+
+/** The body of a message that makes or removes a schedule. */
+export type ScheduleBody =
+  | { readonly on: false; readonly id: string }
+  | ({ readonly on: true; readonly id: string } & NewSchedule);
+
+/** A schedule of a run, as the log has it. */
+export interface StoredSchedule extends NewSchedule {
+  /** When it was made or resumed, in milliseconds since 1970: only times after that count. */
+  readonly since: number;
+  /** Whether the definition of the agent has it. */
+  readonly isDefined?: true;
+  readonly isPaused?: true;
+  /** The actor that made it, and how many requests led to that. */
+  readonly sender?: SenderRef;
+  readonly hops?: Hops;
+  /** Who made it. */
+  readonly by?: By;
+  /** The newest time whose request was sent or refused. */
+  readonly last?: LastTime;
+}
+
+/** What became of a time of a schedule. */
+export interface LastTime {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly requestId: RequestId;
+  /** Why the request was not taken, if so. */
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** The id of the request for a time, equal on each node. */
+export function toScheduledId({ seed }: Pick<NewSchedule, "seed">, at: number): RequestId {
+  return `sch_${digest(JSON.stringify([...seed, at]))}` as RequestId;
+}
+
+/** Its times. Throws `invalid_request` for such as cannot be. */
+export function timesOf({ times, since }: Pick<StoredSchedule, "times" | "since">, id: string): Times {
+  return toTimes(times, since, (fact) => new AgentError("invalid_request", `schedule ${id} ${fact}`));
+}
+
+/** Whether it is due once. */
+export function isOnce({ times }: Pick<NewSchedule, "times">): boolean {
+  return "at" in times;
+}
+
+export function checkScheduleId(id: unknown): asserts id is string {
+  if (typeof id === "string" && isKey(id)) return;
+  throw new AgentError(
+    "invalid_request",
+    `${JSON.stringify(id)} is no id of a schedule: use 1 to 128 letters, digits and signs of _ - . : @`,
+  );
+}
+
+/** The row of a schedule; `due` is when it is to be looked at. */
+export function toMark(id: string, schedule: StoredSchedule, due: number): ScheduleMark {
+  const isDue = schedule.isPaused !== true && due !== Infinity;
+  return { id, data: schedule as unknown as JsonObject, ...(isDue && { due: Math.max(due, 1) }) };
+}
+
+export function fromEntry({ data }: Pick<ScheduleEntry, "data">): StoredSchedule {
+  return data as unknown as StoredSchedule;
+}
+
+/** A schedule as callers see it. */
+export function toSummary(
+  entry: ScheduleEntry,
+  { agent, alias: key }: { readonly agent: string; readonly alias?: string | undefined },
+): ScheduleSummary {
+  const { id, runId, owner, due } = entry;
+  const { operation, input, times, overlap, isDefined, isPaused, sender, by, last } = fromEntry(entry);
+  return {
+    id,
+    agent,
+    ...(key !== undefined && { key }),
+    run_id: runId,
+    ...(owner !== undefined && { owner }),
+    operation,
+    input,
+    ...("cron" in times && { cron: times.cron, timezone: times.timezone }),
+    ...("everyMs" in times && { every_ms: times.everyMs }),
+    ...("at" in times && { at: toText(times.at) }),
+    overlap,
+    defined: isDefined === true,
+    paused: isPaused === true,
+    ...(due !== undefined && { next_at: toText(due) }),
+    ...(last && {
+      last: { at: toText(last.at), request_id: last.requestId, ...(last.error && { error: last.error }) },
+    }),
+    ...(sender && { sender }),
+    ...(by && { by }),
+  };
+}
+
+function toText(at: number): string {
+  return new Date(at).toISOString();
+}
