@@ -165,6 +165,7 @@ export type {
   SelectEntries,
   TimedWaitOptions,
   WatchOptions,
+  MadeSchedule,
   ScheduledTime,
   WaitOptions,
   ToldBody,
@@ -193,6 +194,8 @@ export type {
 } from "./runtime/api.ts";
 export type { Audit } from "./runtime/access/audit.ts";
 export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
+export type { ScheduleRequest, ScheduleSummary } from "./protocol/answers/schedule.ts";
+export type { RuntimeSchedules, SchedulesPage, SchedulesQuery } from "./runtime/schedules.ts";
 export type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
 export type {
   Address,

@@ -44,6 +44,7 @@ export type {
 } from "./answers/status.ts";
 export type { Accepted, AgentEntry, UploadedArtifact } from "./answers/answers.ts";
 export type { DeadLetter } from "./answers/dead-letter.ts";
+export type { ScheduleRequest, ScheduleSummary } from "./answers/schedule.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
 export type { Issue, RefusalKind } from "./schema/check-json.ts";
 export { parseRequest } from "./requests/parse.ts";

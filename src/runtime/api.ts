@@ -9,6 +9,7 @@ import type { AnswerLinks } from "./answer-links.ts";
 import type { Audit } from "./access/audit.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
+import type { RuntimeSchedules } from "./schedules.ts";
 import type { Topic } from "./agent/topic.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
@@ -154,6 +155,9 @@ export interface Runtime {
 
   /** Who did what, for operators. */
   readonly audit: Audit;
+
+  /** Times at which actors get requests and messages. */
+  readonly schedules: RuntimeSchedules;
 
   /**
    * Lists what actors were told without effect: tells that were refused, and those whose turns have failed. At most 1,000, those

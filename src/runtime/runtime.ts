@@ -56,6 +56,7 @@ import { startRetention } from "./supervision/retention.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
 import type { LogHealth } from "../ports/event-log.ts";
+import { ScheduleCommands } from "./commands/schedules.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { ActorSystem } from "./system/actor-system.ts";
 import { refuseEvenly, seesFile, Uploads } from "./commands/uploads.ts";
@@ -484,6 +485,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         },
         refused: (principal, error) => audit.refused(principal, error),
       },
+      schedules: new ScheduleCommands({
+        context,
+        keyed,
+        queries,
+        permissions,
+        scope,
+        open,
+        process,
+        redact: (agent, request) =>
+          redaction.request(copyRequest(agent, request), { agent, owner: scope.owner }) as typeof request,
+      }),
       async deadLetters() {
         rights.operate("see the dead letters of all owners");
         const entries = await log.outbox({ kind: "dead", newest: SHOWN_LETTERS });

@@ -7,9 +7,8 @@ import type { ActorAddress } from "../agent/actor-address.ts";
 import { CHAT } from "../agent/agent.ts";
 import type { Agent } from "../agent/agent.ts";
 import { checkCallOptions, toRetryPolicy } from "../agent/call-options.ts";
-import type { TimedRequest } from "../agent/definition/timer-agent.ts";
 import { isMessageName, operationNames } from "../agent/resolve-operation.ts";
-import type { AskOptions, ScheduledTime, ToldRequest } from "../agent/turn-api.ts";
+import type { AskOptions, ToldRequest } from "../agent/turn-api.ts";
 import { digest } from "../journal/digest.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { actorCallName } from "../replay/actor-request.ts";
@@ -43,29 +42,6 @@ export function tell(
   return told;
 }
 
-/** Has the timer agent tell an actor something at a time. */
-export async function schedule(
-  sequence: Sequence,
-  address: ActorAddress,
-  operation: string,
-  input: unknown,
-  when: ScheduledTime,
-): Promise<{ readonly requestId: RequestId }> {
-  checkAddress(address, "turn.schedule");
-  const { context, runId } = sequence.actor.turn;
-  const request = toTimedRequest(
-    address,
-    operation,
-    input,
-    toTime(when, () => sequence.now()),
-  );
-  // The key is unique in the run, because this call takes the next position of its scope.
-  const key = `timer-${digest(`${runId} ${sequence.scope.callId}`)}`;
-  const timer: ActorAddress = toActorAddress(context.agents.timer as Agent, key);
-  const { requestId } = await tell(sequence, timer, "send", request, {});
-  return { requestId };
-}
-
 async function send(
   sequence: Sequence,
   mode: CallMode,
@@ -92,33 +68,6 @@ async function send(
   const { result } = attempted(sequence, toRetryPolicy(retry, "unsafe"), make);
   return mode === "ask" ? supervised(sequence.actor, result) : result;
 }
-
-/** Makes the request that the timer agent sends at a time. */
-function toTimedRequest(
-  { agent, key, runId }: ActorAddress,
-  operation: string,
-  input: unknown,
-  at: number,
-): TimedRequest {
-  checkTold(agent, operation);
-  const body = toJson(input, `the input of ${agent.name}`, INPUT_LIMIT_BYTES - PLACE_BYTES);
-  const place = key === undefined ? { run_id: runId ?? "" } : { key };
-  return { at, agent: agent.name, ...place, operation, input: body };
-}
-
-/** The time of a scheduled request, in milliseconds since 1970. */
-function toTime({ at, afterMs }: ScheduledTime, now: () => number): number {
-  if (afterMs !== undefined) {
-    if (Number.isFinite(afterMs) && afterMs >= 0) return now() + afterMs;
-    throw new TypeError("the afterMs of turn.schedule must be milliseconds, 0 or more");
-  }
-  const time = Number(at);
-  if (Number.isFinite(time)) return time;
-  throw new TypeError("turn.schedule needs a time: `at` or `afterMs`");
-}
-
-/** The size of a timed request without its input. */
-const PLACE_BYTES = 1_024;
 
 /**
  * Throws `not_found` unless an agent has an operation or a message with this name. Without this check, it would be found out

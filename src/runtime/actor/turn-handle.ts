@@ -1,6 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { ActorRef, SenderRef } from "../../protocol/actors.ts";
-import type { RequestId } from "../../protocol/ids.ts";
+import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import { copyJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { unsettled } from "../../shared/deferred.ts";
@@ -26,6 +26,7 @@ import type {
   OperationOutput,
   Receive,
   ReceiveOptions,
+  MadeSchedule,
   ScheduledTime,
   TimedWaitOptions,
   ToldRequest,
@@ -49,7 +50,8 @@ import { completeWith } from "./completion.ts";
 import { parsedConfig } from "./own-values.ts";
 import { Sequence } from "./sequence.ts";
 import { call, effect, usedAs } from "./calls.ts";
-import { ask, schedule, tell } from "./requests.ts";
+import { ask, tell } from "./requests.ts";
+import { schedule, schedules, unschedule } from "./schedules.ts";
 import { toStrategy } from "../agent/definition/supervision.ts";
 import { publish, subscribe, unsubscribe, watch } from "./watches.ts";
 import { SelectedMessages, receiveMessage, receivedMessages, select } from "./receive.ts";
@@ -197,8 +199,22 @@ export class TurnHandle implements ToolTurn {
     operation: string,
     input: unknown,
     when: ScheduledTime,
-  ): Promise<{ readonly requestId: RequestId }> {
+  ): Promise<MadeSchedule> {
     return handled(schedule(this.#sequence, address, operation, input, when));
+  }
+
+  unschedule(id: string, address?: ActorAddress): Promise<void> {
+    return handled(unschedule(this.#sequence, address ?? this.#own(), id));
+  }
+
+  schedules(address?: ActorAddress): Promise<readonly ScheduleSummary[]> {
+    return handled(schedules(this.#sequence, address ?? this.#own())) as Promise<never>;
+  }
+
+  /** The address of the actor that the turn is one of. */
+  #own(): ActorAddress {
+    const { self, context } = this.#actor.turn;
+    return toActorAddress(context.agents.get(self.agent), self);
   }
 
   watch(address: ActorAddress, { failed = false }: WatchOptions = {}): Promise<void> {

@@ -54,6 +54,54 @@ export interface LastTime {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
+/** What a caller says about when something is sent, which may not be type-checked. */
+export interface GivenTime {
+  readonly id?: string | undefined;
+  readonly at?: number | Date | undefined;
+  readonly afterMs?: number | undefined;
+  readonly everyMs?: number | undefined;
+  readonly cron?: string | undefined;
+  readonly timezone?: string | undefined;
+  readonly overlap?: "skip" | "queue" | undefined;
+}
+
+/**
+ * A schedule as a caller wants it; `what` is what it has called. Throws a TypeError for a time that is none, and `invalid_request` for an
+ * id or times that cannot be.
+ */
+export function toNewSchedule(
+  { operation, input, seed }: Pick<NewSchedule, "operation" | "input" | "seed">,
+  { id = `sch_${digest(seed.join(" "))}`, overlap, ...when }: GivenTime,
+  what: string,
+  now: () => number,
+): NewSchedule & { readonly id: string } {
+  checkScheduleId(id);
+  const times = toScheduleTimes(when, what, now);
+  const made = { operation, input, times, seed };
+  if (overlap !== undefined && overlap !== "skip" && overlap !== "queue")
+    throw new TypeError(`the overlap of ${what} must be "skip" or "queue"`);
+  timesOf({ times, since: 0 }, id);
+  return { id, ...made, overlap: overlap ?? (isOnce(made) ? "queue" : "skip") };
+}
+
+function toScheduleTimes(
+  { at, afterMs, everyMs, cron, timezone = "UTC" }: GivenTime,
+  what: string,
+  now: () => number,
+): ScheduleTimes {
+  if ([at, afterMs, everyMs, cron].filter((each) => each !== undefined).length > 1)
+    throw new TypeError(`${what} needs one time: \`at\`, \`afterMs\`, \`everyMs\` or \`cron\``);
+  if (cron !== undefined) return { cron, timezone };
+  if (everyMs !== undefined) return { everyMs };
+  if (afterMs !== undefined) {
+    if (Number.isFinite(afterMs) && afterMs >= 0) return { at: now() + afterMs };
+    throw new TypeError(`the afterMs of ${what} must be milliseconds, 0 or more`);
+  }
+  const time = Number(at);
+  if (Number.isFinite(time)) return { at: time };
+  throw new TypeError(`${what} needs a time: \`at\`, \`afterMs\`, \`everyMs\` or \`cron\``);
+}
+
 /** The id of the request for a time, equal on each node. */
 export function toScheduledId({ seed }: Pick<NewSchedule, "seed">, at: number): RequestId {
   return `sch_${digest(JSON.stringify([...seed, at]))}` as RequestId;

@@ -5,6 +5,7 @@ import type { Approval, ClientToolCall } from "../../protocol/events/event-body.
 import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { ModelErrorCode } from "../../protocol/events/outcome-codes.ts";
+import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { ActorAddress, ActorPlace } from "./actor-address.ts";
@@ -110,15 +111,23 @@ export interface Turn<
   ): Promise<ToldRequest>;
 
   /**
-   * Tells another actor something at a time, also if this turn has ended by then: an operation or a message. Resolves when that
-   * is in the log. A CancelRequest with the `requestId` cancels it.
+   * Tells an actor something at a time or again and again, also if this turn has ended by then: an operation or a message. The schedule
+   * is one of the actor that is told, and lasts over restarts and renewals; one with the same `id` is replaced. Resolves when it is in
+   * the log. A time that comes again is left out while the request of an earlier one is open, unless `overlap` is `queue`; of
+   * times that pass while no server runs, the newest is made up.
    */
   schedule<Ops extends Operations, Theirs extends Messages, Name extends ToldName<Ops, Theirs>>(
     actor: ActorAddress<Ops, Theirs>,
     name: Name,
     body: ToldBody<Ops, Theirs, Name>,
     when: ScheduledTime,
-  ): Promise<{ readonly requestId: RequestId }>;
+  ): Promise<MadeSchedule>;
+
+  /** Removes a schedule of this actor, or of another one. One that is not there was removed before. */
+  unschedule(id: string, actor?: ActorAddress): Promise<void>;
+
+  /** The schedules of this actor, or of another one, also those of its definition. Equal on replay. */
+  schedules(actor?: ActorAddress): Promise<readonly ScheduleSummary[]>;
 
   /**
    * An address, below that of the server, at which its holder can answer a question of this turn without an account:
@@ -374,10 +383,37 @@ export interface TimedWaitOptions extends WaitOptions {
 /** The body of a message as its sender gives it. */
 export type GivenBody<Message> = Message extends StandardSchemaV1<infer Given, infer _> ? Given : never;
 
-/** A time: milliseconds since 1970 or a Date, or milliseconds from now. */
-export type ScheduledTime =
-  | { readonly at: number | Date; readonly afterMs?: undefined }
-  | { readonly at?: undefined; readonly afterMs: number };
+/**
+ * When something is sent. Once: `at`, in milliseconds since 1970 or as a Date, or `afterMs` milliseconds from now. Again and again:
+ * `everyMs` milliseconds, 100 or more, or at the times of a `cron` text of five fields in a time zone, by default `UTC`.
+ */
+export type ScheduledTime = OneTime & {
+  /** Names the schedule, and replaces the one of the actor that has the name. Default: a new one. */
+  readonly id?: string;
+  /** What happens at a time when the request of an earlier one is open. Default `skip`, and `queue` for a time that comes once. */
+  readonly overlap?: "skip" | "queue";
+};
+
+type OneTime =
+  | (Omit<NoTime, "at"> & { readonly at: number | Date })
+  | (Omit<NoTime, "afterMs"> & { readonly afterMs: number })
+  | (Omit<NoTime, "everyMs"> & { readonly everyMs: number })
+  | (Omit<NoTime, "cron" | "timezone"> & { readonly cron: string; readonly timezone?: string });
+
+interface NoTime {
+  readonly at?: undefined;
+  readonly afterMs?: undefined;
+  readonly everyMs?: undefined;
+  readonly cron?: undefined;
+  readonly timezone?: undefined;
+}
+
+/** A schedule that was made. */
+export interface MadeSchedule {
+  readonly id: string;
+  /** The id of the request that is sent, if the time comes once. */
+  readonly requestId?: RequestId;
+}
 
 /** `turn.receive`, for the messages of an agent. */
 export type Receive<Accepted extends Messages> = ReceiveMethods<Accepted>["receive"] & {

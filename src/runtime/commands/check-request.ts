@@ -1,12 +1,12 @@
 import { AgentError } from "../../errors.ts";
 import type { RunId } from "../../protocol/ids.ts";
-import type { MessageRequest, TurnRequest } from "../../protocol/requests/requests.ts";
+import type { MessageRequest, OperationRequest, TurnRequest } from "../../protocol/requests/requests.ts";
 import { ownerIn } from "../access/scope.ts";
 import type { Scope } from "../access/scope.ts";
 import type { Agent } from "../agent/agent.ts";
 import { HOPS_LIMIT, waitingCallers } from "../replay/actor-request.ts";
 import { TOPIC_AGENT, checkPublishable } from "../agent/topic.ts";
-import { toAsked } from "../agent/resolve-operation.ts";
+import { isMessageName, toAsked } from "../agent/resolve-operation.ts";
 import { checkWith } from "../agent/definition/schema.ts";
 import { checkInput } from "../journal/json-limits.ts";
 import type { RunContext } from "../run-context.ts";
@@ -56,6 +56,16 @@ export async function checkMessage(
   }
   checkInput(body, "the body");
   await checkWith(environment, schema, body, `message ${name} of ${agent}`);
+}
+
+/** Checks what an actor is told, before it is accepted: a request or a message. Throws an error of the sender. */
+export async function checkToldRequest(
+  context: Pick<RunContext, "environment">,
+  agent: Agent,
+  { operation: name, input, ...request }: Omit<OperationRequest, "type">,
+): Promise<void> {
+  if (isMessageName(agent, name)) await checkMessage(context, agent, { type: "Message", name, body: input });
+  else await checkTurnRequest(context, agent, { ...request, type: "OperationRequest", operation: name, input });
 }
 
 /**

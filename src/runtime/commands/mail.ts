@@ -11,9 +11,11 @@ import { waitingCallers } from "../replay/actor-request.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { PostMessage } from "../run/messages.ts";
-import { checkMessage, checkTurnRequest } from "./check-request.ts";
+import { checkToldRequest, checkTurnRequest } from "./check-request.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isTakenLater } from "../agent/overloaded.ts";
+import { SCHEDULE } from "../agent/stored-schedule.ts";
+import type { ScheduleBody } from "../agent/stored-schedule.ts";
 import { WATCH } from "../agent/watchers.ts";
 import { isMessageName, isRead } from "../agent/resolve-operation.ts";
 import { readNew } from "../run/reads.ts";
@@ -301,11 +303,16 @@ export class ActorMail implements Mail {
   /** Throws unless the actor can take what it is sent: a request, or for a tell also a message. */
   #check(agent: Agent, { callId, request }: AcceptedRequest): Promise<void> {
     const { operation: name, input: body } = request as OperationRequest;
-    // Only the runtime makes such a request.
+    // Only the runtime makes such requests.
     if (name === WATCH) return Promise.resolve();
-    if (callId !== undefined || !isMessageName(agent, name))
-      return checkTurnRequest(this.#context, agent, request);
-    return checkMessage(this.#context, agent, { type: "Message", name, body });
+    if (name === SCHEDULE) return this.#checkSchedule(agent, body as unknown as ScheduleBody);
+    if (callId !== undefined) return checkTurnRequest(this.#context, agent, request);
+    return checkToldRequest(this.#context, agent, request as OperationRequest);
+  }
+
+  /** Throws unless the actor can take what a schedule sends. */
+  async #checkSchedule(agent: Agent, body: ScheduleBody): Promise<void> {
+    if (body.on) await checkToldRequest(this.#context, agent, body);
   }
 
   async #deliver(runId: RunId, message: PostMessage, options: SendOptions): Promise<PostReceipt> {

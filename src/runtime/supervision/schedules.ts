@@ -5,9 +5,8 @@ import type { RunId } from "../../protocol/ids.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { Agent } from "../agent/agent.ts";
-import { isMessageName } from "../agent/resolve-operation.ts";
 import { fromEntry, isOnce, timesOf } from "../agent/stored-schedule.ts";
-import { checkMessage, checkTurnRequest } from "../commands/check-request.ts";
+import { checkToldRequest } from "../commands/check-request.ts";
 import type { KeyedRuns } from "../commands/keyed-runs.ts";
 import { newRunId } from "../journal/system-runs.ts";
 import type { HostContext } from "../run-context.ts";
@@ -156,10 +155,8 @@ export class ScheduleTimer {
   }
 
   async #refusalOf(agent: Agent, request: ReturnType<typeof toRequest>): Promise<LookChange["error"]> {
-    const { operation: name, input: body } = request;
     try {
-      if (isMessageName(agent, name)) await checkMessage(this.#context, agent, { type: "Message", name, body });
-      else await checkTurnRequest(this.#context, agent, request);
+      await checkToldRequest(this.#context, agent, request);
       return undefined;
     } catch (thrown) {
       const { code, message } = toAgentError(thrown);

@@ -9,6 +9,7 @@ import { testInventory } from "./cases/inventory.ts";
 import { testLifecycle } from "./cases/lifecycle.ts";
 import { testOpenRequests } from "./cases/requests/open-requests.ts";
 import { testOutbox } from "./cases/requests/outbox.ts";
+import { testSchedules } from "./cases/requests/schedules.ts";
 import { testReading } from "./cases/reading.ts";
 import { testRemoval } from "./cases/runs/removal.ts";
 import { testRequests } from "./cases/requests/requests.ts";
@@ -34,6 +35,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testOpenRequests(subject);
     testWaits(subject);
     testOutbox(subject);
+    testSchedules(subject);
     testAliases(subject);
     testAudit(subject);
     testRunOwners(subject);

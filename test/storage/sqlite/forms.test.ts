@@ -396,6 +396,23 @@ test("what a log of format 16 has belongs to the owner default", async () => {
   expect(await log.run("run", "other")).toBeUndefined();
 });
 
+test("a log of format 21 is opened, and its runs can have schedules", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  await startRun(before, "run", 3);
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwentyFirstForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  onTestFinished(() => log.close());
+  const { cursor } = await log.claim("run");
+  await log.append(cursor, { ...nextEvents(cursor, 1), schedules: [{ id: "a", due: 5, data: {} }] });
+  expect(await log.due({})).toEqual([{ runId: "run", id: "a", due: 5, data: {} }]);
+  expect(toEncoded((await log.read("run", { after: 0 })).events)).toHaveLength(4);
+});
+
 test("a log of format 20 is opened, and counts what its owners spend from then on", async () => {
   const directory = temporaryDirectory();
   const before = sqliteLog(directory);
@@ -455,8 +472,14 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 21. */
+function toTwentyFirstForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE schedule; PRAGMA user_version = 21");
+}
+
 /** Converts a database to format 20. */
 function toTwentiethForm(database: DatabaseSync): void {
+  toTwentyFirstForm(database);
   database.exec("DROP TABLE spent; PRAGMA user_version = 20");
 }
 

@@ -1,0 +1,77 @@
+import { AgentError } from "../../errors.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
+import type { RequestId } from "../../protocol/ids.ts";
+import type { Json } from "../../protocol/json.ts";
+import { checkAddress } from "../agent/actor-address.ts";
+import type { ActorAddress } from "../agent/actor-address.ts";
+import { SCHEDULE, checkScheduleId, isOnce, toNewSchedule, toScheduledId, toSummary } from "../agent/stored-schedule.ts";
+import type { ScheduleBody } from "../agent/stored-schedule.ts";
+import type { MadeSchedule, ScheduledTime } from "../agent/turn-api.ts";
+import { digest } from "../journal/digest.ts";
+import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
+import { effect } from "./calls.ts";
+import { checkTold, tell } from "./requests.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** Has an actor told something at times. */
+export async function schedule(
+  sequence: Sequence,
+  address: ActorAddress,
+  operation: string,
+  input: unknown,
+  when: ScheduledTime,
+): Promise<MadeSchedule> {
+  checkPlace(address, "turn.schedule");
+  const { agent } = address;
+  checkTold(agent, operation);
+  // It is unique in the run, because this call takes the next position of its scope.
+  const seed = [digest(`${sequence.actor.turn.runId} ${sequence.scope.callId}`)];
+  const given = {
+    operation,
+    input: toJson(input, `the input of ${agent.name}`, INPUT_LIMIT_BYTES - TIMES_BYTES),
+    seed,
+  };
+  const { id, ...made } = toNewSchedule(given, when, "turn.schedule", () => sequence.now());
+  const body: ScheduleBody = { on: true, id, ...made };
+  await tell(sequence, address, SCHEDULE, body, {});
+  const { times } = made;
+  return { id, ...("at" in times && { requestId: toScheduledId(made, times.at) }) };
+}
+
+/** Removes a schedule of an actor. */
+export async function unschedule(sequence: Sequence, address: ActorAddress, id: string): Promise<void> {
+  checkPlace(address, "turn.unschedule");
+  checkScheduleId(id);
+  const body: ScheduleBody = { on: false, id };
+  await tell(sequence, address, SCHEDULE, body, {});
+}
+
+/** The schedules of an actor; equal on replay. */
+export function schedules(sequence: Sequence, address: ActorAddress): Promise<Json> {
+  checkPlace(address, "turn.schedules");
+  const { turn } = sequence.actor;
+  const { log, limits } = turn.context;
+  const { agent, key } = address;
+  const owner = ownerOf(turn.accepted);
+  const read = async (): Promise<readonly ScheduleSummary[]> => {
+    const runId =
+      address.runId ?? (key === undefined ? undefined : await log.find({ owner, agent: agent.name, name: key }));
+    if (runId === undefined) return [];
+    const page = await log.schedules({ runId, owner, agent: agent.name, limit: limits.schedules });
+    return page.schedules.map((entry) => toSummary(entry, { agent: agent.name, alias: key }));
+  };
+  return effect(sequence, "schedules", async () => (await read()) as unknown as Json, { effect: "idempotent" });
+}
+
+/** The size of a schedule without its input. */
+const TIMES_BYTES = 1_024;
+
+function checkPlace(address: ActorAddress, what: string): void {
+  checkAddress(address, what);
+  if (address.agent.remote === undefined) return;
+  throw new AgentError(
+    "invalid_request",
+    `${what} cannot reach ${address.agent.name}, which is on another server`,
+  );
+}
