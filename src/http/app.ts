@@ -32,6 +32,7 @@ import type { Host, Place, SharedHost } from "./routes/host.ts";
 import { PendingReplies } from "./routes/pending-replies.ts";
 import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
+import { oneScheduleHandlers, schedulesHandlers } from "./routes/schedule-routes.ts";
 import { describingHandlers, serverHandlers } from "./routes/server-routes.ts";
 import { TOPIC_AGENT } from "../runtime/agent/topic.ts";
 import type { ServerState } from "./routes/server-routes.ts";
@@ -178,20 +179,36 @@ function addPlace(app: Hono<AppEnv>, shared: SharedHost, place: Place): void {
     ...agentHandlers(host, place),
     ...eventHandlers(host, place, cursorsOf(host)),
     ...runHandlers(host, place),
+    ...schedulesHandlers(host, place),
     ...artifactHandlers(host),
   }));
   addRoutes(app, place.path, agentRoutes, handlersOf);
 }
 
 function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): void {
-  const { agents, health, metrics, openApi, readiness, schema, createAnswerLink, audit, ...ofCaller } =
-    serverRoutes;
+  const {
+    agents,
+    health,
+    metrics,
+    openApi,
+    readiness,
+    schema,
+    createAnswerLink,
+    audit,
+    pauseSchedule,
+    resumeSchedule,
+    runSchedule,
+    removeSchedule,
+    ...ofCaller
+  } = serverRoutes;
   // Health checks have no principal.
   const handlers = serverHandlers(shared, state);
   const describing = describingHandlers(shared);
   addRoutes(app, "", { agents, openApi }, () => describing);
   addRoutes(app, "", { health, metrics, readiness, schema }, () => handlers);
   addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));
+  const ofSchedule = { pauseSchedule, resumeSchedule, runSchedule, removeSchedule };
+  addRoutes(app, "", ofSchedule, perHost(shared, oneScheduleHandlers));
   addRoutes(app, "", { audit }, perHost(shared, auditHandlers));
   addRoutes(app, "", { createAnswerLink }, perHost(shared, answerLinkHandlers));
 }

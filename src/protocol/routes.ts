@@ -23,6 +23,10 @@ export const serverRoutes = {
   deadLetters: ["GET", "/dead-letters"],
   sendAgain: ["POST", "/runs/{run_id}/dead-letters/{request_id}"],
   dismiss: ["DELETE", "/runs/{run_id}/dead-letters/{request_id}"],
+  pauseSchedule: ["POST", "/runs/{run_id}/schedules/{schedule_id}/pause"],
+  resumeSchedule: ["POST", "/runs/{run_id}/schedules/{schedule_id}/resume"],
+  runSchedule: ["POST", "/runs/{run_id}/schedules/{schedule_id}/run"],
+  removeSchedule: ["DELETE", "/runs/{run_id}/schedules/{schedule_id}"],
   createAnswerLink: ["POST", "/answer-links"],
 } as const;
 
@@ -39,6 +43,8 @@ export const agentRoutes = {
   request: ["GET", "/request/{request_id}"],
   runs: ["GET", "/runs"],
   waits: ["GET", "/waits"],
+  schedules: ["GET", "/schedules"],
+  makeSchedule: ["POST", "/schedules"],
   upload: ["POST", "/artifacts"],
   artifact: ["GET", "/artifacts/{artifact_id}"],
 } as const;

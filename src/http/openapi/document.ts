@@ -91,6 +91,33 @@ const parts: JsonObject = listOf(
 
 const forkedFrom = object({ run_id: text, id: whole }, ["run_id", "id"]);
 
+const schedule = object(
+  {
+    id: text,
+    agent: text,
+    key: text,
+    run_id: text,
+    owner: text,
+    operation: { ...text, description: "The operation or the message." },
+    input: {},
+    cron: text,
+    timezone: text,
+    every_ms: { type: "number" },
+    at: text,
+    overlap: { type: "string", enum: ["skip", "queue"] },
+    defined: { ...flag, description: "Whether the definition of the agent has it." },
+    paused: flag,
+    next_at: text,
+    last: object({ at: text, request_id: text, error: object({ code: text, message: text }, ["code", "message"]) }, [
+      "at",
+      "request_id",
+    ]),
+    sender: { type: "object" },
+    by: { type: "object" },
+  },
+  ["id", "agent", "run_id", "operation", "input", "overlap", "defined", "paused"],
+);
+
 const deadLetter = object(
   {
     run_id: { ...text, description: "The run that holds it." },
@@ -232,6 +259,23 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   }),
   dismiss: routeOperation({
     summary: "Removes a dead letter.",
+    responses: { "204": empty("It is removed.") },
+  }),
+  pauseSchedule: routeOperation({
+    summary: "Leaves out the times of a schedule until it is resumed.",
+    responses: { "200": jsonResponse(schedule, "The schedule.") },
+  }),
+  resumeSchedule: routeOperation({
+    summary: "Goes on with a schedule, with its times from now on.",
+    responses: { "200": jsonResponse(schedule, "The schedule.") },
+  }),
+  runSchedule: routeOperation({
+    summary: "Sends the request of a schedule now, besides its times.",
+    parameters: [inQuery("request_id", text, "The id of the request, so that a repeated one has no effect.")],
+    responses: { "202": jsonResponse(object({ request_id: text }, ["request_id"]), "It is accepted.") },
+  }),
+  removeSchedule: routeOperation({
+    summary: "Removes a schedule. One that the definition of an agent has can only be paused.",
     responses: { "204": empty("It is removed.") },
   }),
   createAnswerLink: routeOperation({
@@ -444,6 +488,43 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery("cursor", text, "Start of the page, from the Link header."),
     ],
     responses: { "200": { ...jsonResponse(listOf(ref("WaitForInput")), "A page of waits."), headers: more } },
+  }),
+  schedules: routeOperation({
+    summary: "Lists the times at which actors get requests and messages, in a fixed order.",
+    parameters: [
+      inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of schedules."),
+      inQuery("agent", text, "Only those of actors of this agent."),
+      inQuery("key", text, "Only those of the actor of the agent with this key."),
+      inQuery("run_id", text, "Only those of this run."),
+      inQuery("owner", text, "Only those of this owner; for who sees those of all."),
+      inQuery("cursor", text, "Start of the page, from the Link header."),
+    ],
+    responses: { "200": { ...jsonResponse(listOf(schedule), "A page of schedules."), headers: more } },
+  }),
+  makeSchedule: routeOperation({
+    summary:
+      "Makes a schedule of an actor, or replaces the one with its id. One of cron, every_ms, at and after_ms says when.",
+    content: {
+      "application/json": {
+        schema: object(
+          {
+            key: { ...text, description: "The key of the actor, which is created if there is none." },
+            run_id: { ...text, description: "The run of the actor, in place of a key." },
+            id: text,
+            operation: { ...text, description: "The operation or the message." },
+            input: {},
+            cron: { ...text, description: "Five fields." },
+            timezone: text,
+            every_ms: { type: "number", minimum: 100 },
+            at: { ...text, format: "date-time" },
+            after_ms: { type: "number", minimum: 0 },
+            overlap: { type: "string", enum: ["skip", "queue"] },
+          },
+          ["operation"],
+        ),
+      },
+    },
+    responses: { "200": jsonResponse(schedule, "The schedule.") },
   }),
   upload: routeOperation({
     summary: "Stores the body as a file. Its type is the Content-Type.",

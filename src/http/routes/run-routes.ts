@@ -193,8 +193,8 @@ function isEventId(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-const PAGE_DEFAULT = 100;
-const PAGE_LIMIT = 1_000;
+export const PAGE_DEFAULT: number = 100;
+export const PAGE_LIMIT: number = 1_000;
 
 function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): RunsQuery {
   const agent = servedAgent ?? read(query, "agent", parseName);

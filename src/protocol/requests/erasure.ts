@@ -3,8 +3,7 @@ import { jsonObject, key, optional, runId } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 import type { RunId } from "../ids.ts";
 import type { JsonObject } from "../json.ts";
-import { checkJson } from "../schema/check-json.ts";
-import { describeIssue, toIssues } from "../schema/schema-issues.ts";
+import { parseStrictly } from "./parse.ts";
 import type { Parsed } from "./parse.ts";
 
 /** The body of an erasure: the runs that have all that is given. */
@@ -26,10 +25,5 @@ const erasure = z.strictObject({
 
 /** Parses an erasure. Unknown fields are refused: without one that is misspelled, more would be erased. Never throws. */
 export function parseErasure(body: unknown): Parsed<ErasureRequest> {
-  const unsafe = checkJson(body);
-  const { success, data, error } = erasure.safeParse(body, { error: describeIssue });
-  if (success && unsafe.length === 0) return { ok: true, value: data };
-  const issues = [...unsafe.map(({ path, message }) => ({ path, message })), ...toIssues(error)];
-  const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);
-  return { ok: false, message: faults.join("; "), issues };
+  return parseStrictly(erasure, body);
 }

@@ -24,6 +24,16 @@ export interface IncomingRequest {
   readonly delivery: Delivery;
 }
 
+/** Parses a body of a route of its own. Never throws. */
+export function parseStrictly<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
+  const unsafe = checkJson(body);
+  const { success, data, error } = schema.safeParse(body, { error: describeIssue });
+  if (success && unsafe.length === 0) return { ok: true, value: data };
+  const issues = [...unsafe.map(({ path, message }) => ({ path, message })), ...toIssues(error)];
+  const faults = issues.map(({ path, message }) => `${path === "" ? "the body" : path} ${message}`);
+  return { ok: false, message: faults.join("; "), issues };
+}
+
 /**
  * Parses the body of a request together with its query. Never throws.
  *
