@@ -1,6 +1,8 @@
 import { InvalidArgumentError } from "./vendor/commander.ts";
 import type { Command } from "./vendor/commander.ts";
 import { createClient } from "../client/client.ts";
+import { createScheduleClient } from "../client/lists/schedules.ts";
+import type { ScheduleClient } from "../client/lists/schedules.ts";
 import type { Client } from "../client/client-api.ts";
 import { Wire } from "../client/wire/wire.ts";
 import type { WireOptions } from "../client/wire/wire.ts";
@@ -32,6 +34,12 @@ export function connectToServer(
 ): Client {
   const { url, ...wire } = toConnection(options, note);
   return createClient(url, wire);
+}
+
+/** The client of the schedules of the server of a command. */
+export function connectToSchedules(options: ConnectionOptions): ScheduleClient & { readonly url: string } {
+  const { url, ...wire } = toConnection(options, (text) => stderr.line(text));
+  return { url, ...createScheduleClient(url, wire) };
 }
 
 /** The connection to the server of a command, for routes that no client needs. */

@@ -61,3 +61,5 @@ export type {
   TurnView,
   WaitView,
 } from "../view/run-view.ts";
+export { createScheduleClient } from "./lists/schedules.ts";
+export type { ScheduleClient, SchedulesPage, SchedulesQuery } from "./lists/schedules.ts";

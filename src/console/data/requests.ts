@@ -103,6 +103,20 @@ function letterPath(runId: string, requestId: RequestId): string {
   return `/runs/${encodeURIComponent(runId)}/dead-letters/${encodeURIComponent(requestId)}`;
 }
 
+/** What can be done with a schedule. */
+export type ScheduleAct = "run" | "pause" | "resume" | "remove";
+
+/** Sends the request of a schedule now, or changes it. */
+export async function changeSchedule(
+  server: PageServer,
+  { run_id: runId, id }: { readonly run_id: string; readonly id: string },
+  act: ScheduleAct,
+): Promise<void> {
+  const path = `/runs/${encodeURIComponent(runId)}/schedules/${encodeURIComponent(id)}`;
+  if (act === "remove") await server.ask("DELETE", path);
+  else await server.ask("POST", `${path}/${act}`);
+}
+
 /** Has the actor of a run take requests again that its supervisor has stopped. */
 export async function sendResume(server: PageServer, runId: string): Promise<void> {
   await server.ask("POST", `/runs/${encodeURIComponent(runId)}/resume`);
