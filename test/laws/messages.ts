@@ -1,4 +1,5 @@
 import type { LogRecord } from "../../src/ports/log-batch.ts";
+import { SCHEDULE } from "../../src/runtime/agent/stored-schedule.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
 import { toEntries } from "./history.ts";
 
@@ -9,7 +10,12 @@ export const MESSAGES = ["red", "blue"] as const;
 export function unreadOf(entries: readonly (Event | LogRecord)[]): readonly string[] {
   const unread = new Map<number, string>();
   for (const entry of entries) {
-    if (!("n" in entry) && entry.type === "MessageReceived" && entry.forked_from === undefined)
+    if (
+      !("n" in entry) &&
+      entry.type === "MessageReceived" &&
+      entry.forked_from === undefined &&
+      entry.name !== SCHEDULE
+    )
       unread.set(entry.id, entry.message_id);
     if ("n" in entry && entry.type === "Received")
       for (const id of entry["ids"] as readonly number[]) unread.delete(id);

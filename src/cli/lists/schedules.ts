@@ -144,10 +144,17 @@ async function find(client: ScheduleClient, id: string, options: PlaceOptions): 
   if (only === undefined) throw new Exit(EXIT.unknown, `there is no schedule ${id}`, "troupe schedules");
   if (second === undefined) return only;
   const actors = found.map(actorOf).join(", ");
-  throw new Exit(EXIT.usage, `several actors have a schedule ${id}: ${actors}`, "add --run, or --agent and --key");
+  throw new Exit(
+    EXIT.usage,
+    `several actors have a schedule ${id}: ${actors}`,
+    "add --run, or --agent and --key",
+  );
 }
 
-async function readAll(client: ScheduleClient, { agent, key, run }: PlaceOptions): Promise<readonly ScheduleSummary[]> {
+async function readAll(
+  client: ScheduleClient,
+  { agent, key, run }: PlaceOptions,
+): Promise<readonly ScheduleSummary[]> {
   const all: ScheduleSummary[] = [];
   for (let cursor: string | undefined; ;) {
     const { schedules, next } = await client.list({
@@ -193,7 +200,11 @@ function toInput(text: string | undefined): Json | undefined {
   try {
     return JSON.parse(text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text) as Json;
   } catch (cause) {
-    throw new Exit(EXIT.usage, `the --input is no JSON: ${(cause as Error).message}`, `--input '{"amount": 1}'`);
+    throw new Exit(
+      EXIT.usage,
+      `the --input is no JSON: ${(cause as Error).message}`,
+      `--input '{"amount": 1}'`,
+    );
   }
 }
 

@@ -108,10 +108,10 @@ const schedule = object(
     defined: { ...flag, description: "Whether the definition of the agent has it." },
     paused: flag,
     next_at: text,
-    last: object({ at: text, request_id: text, error: object({ code: text, message: text }, ["code", "message"]) }, [
-      "at",
-      "request_id",
-    ]),
+    last: object(
+      { at: text, request_id: text, error: object({ code: text, message: text }, ["code", "message"]) },
+      ["at", "request_id"],
+    ),
     sender: { type: "object" },
     by: { type: "object" },
   },

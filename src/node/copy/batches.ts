@@ -1,6 +1,12 @@
 import { Unavailable } from "../../ports/event-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { OutboxEntry, RequestEntry, RunEntry, ScheduleEntry, WaitEntry } from "../../ports/log-entries.ts";
+import type {
+  OutboxEntry,
+  RequestEntry,
+  RunEntry,
+  ScheduleEntry,
+  WaitEntry,
+} from "../../ports/log-entries.ts";
 import type { Batch, RequestMark, RunRow } from "../../ports/log-batch.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId, RequestId } from "../../protocol/ids.ts";

@@ -5,7 +5,14 @@ import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { checkAddress } from "../agent/actor-address.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
-import { SCHEDULE, checkScheduleId, isOnce, toNewSchedule, toScheduledId, toSummary } from "../agent/stored-schedule.ts";
+import {
+  SCHEDULE,
+  checkScheduleId,
+  isOnce,
+  toNewSchedule,
+  toScheduledId,
+  toSummary,
+} from "../agent/stored-schedule.ts";
 import type { ScheduleBody } from "../agent/stored-schedule.ts";
 import type { MadeSchedule, ScheduledTime } from "../agent/turn-api.ts";
 import { digest } from "../journal/digest.ts";
@@ -56,12 +63,15 @@ export function schedules(sequence: Sequence, address: ActorAddress): Promise<Js
   const owner = ownerOf(turn.accepted);
   const read = async (): Promise<readonly ScheduleSummary[]> => {
     const runId =
-      address.runId ?? (key === undefined ? undefined : await log.find({ owner, agent: agent.name, name: key }));
+      address.runId ??
+      (key === undefined ? undefined : await log.find({ owner, agent: agent.name, name: key }));
     if (runId === undefined) return [];
     const page = await log.schedules({ runId, owner, agent: agent.name, limit: limits.schedules });
     return page.schedules.map((entry) => toSummary(entry, { agent: agent.name, alias: key }));
   };
-  return effect(sequence, "schedules", async () => (await read()) as unknown as Json, { effect: "idempotent" });
+  return effect(sequence, "schedules", async () => (await read()) as unknown as Json, {
+    effect: "idempotent",
+  });
 }
 
 /** The size of a schedule without its input. */

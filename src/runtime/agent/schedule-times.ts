@@ -41,7 +41,8 @@ export function toTimes(times: ScheduleTimes, since: number, refuse: Refuse): Ti
     };
   }
   const { at } = times;
-  if (!(Number.isFinite(at) && Math.abs(at) <= LATEST_MS)) throw refuse(`is due at ${String(at)}, which is no time`);
+  if (!(Number.isFinite(at) && Math.abs(at) <= LATEST_MS))
+    throw refuse(`is due at ${String(at)}, which is no time`);
   return {
     next: (after) => (after < at ? at : Infinity),
     newest: (until) => (until < at ? undefined : at),

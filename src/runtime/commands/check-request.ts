@@ -65,7 +65,8 @@ export async function checkToldRequest(
   { operation: name, input, ...request }: Omit<OperationRequest, "type">,
 ): Promise<void> {
   if (isMessageName(agent, name)) await checkMessage(context, agent, { type: "Message", name, body: input });
-  else await checkTurnRequest(context, agent, { ...request, type: "OperationRequest", operation: name, input });
+  else
+    await checkTurnRequest(context, agent, { ...request, type: "OperationRequest", operation: name, input });
 }
 
 /**

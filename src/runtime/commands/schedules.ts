@@ -45,7 +45,14 @@ export class ScheduleCommands implements RuntimeSchedules {
     this.#parts = parts;
   }
 
-  async list({ owner, agent, key, runId: givenRunId, limit, cursor }: SchedulesQuery): Promise<SchedulesPage> {
+  async list({
+    owner,
+    agent,
+    key,
+    runId: givenRunId,
+    limit,
+    cursor,
+  }: SchedulesQuery): Promise<SchedulesPage> {
     const { context, keyed, scope } = this.#parts;
     if (key !== undefined && agent === undefined)
       throw new AgentError("invalid_request", "a key is one of an agent: name the agent too");
@@ -109,7 +116,9 @@ export class ScheduleCommands implements RuntimeSchedules {
     };
     const newId = (): RunId => newRunId(environment);
     const runId =
-      key === undefined ? await send(givenRunId as RunId) : await keyed.send({ owner, agent: agentName, key }, newId, send);
+      key === undefined
+        ? await send(givenRunId as RunId)
+        : await keyed.send({ owner, agent: agentName, key }, newId, send);
     return this.#get(runId, id);
   }
 
@@ -140,7 +149,10 @@ export class ScheduleCommands implements RuntimeSchedules {
     if (entry === undefined) throw noSchedule(runId, id);
     const stored = fromEntry(entry);
     const agent = context.agents.get(name);
-    const { operation, input } = toRequest(stored, stored.isDefined === true ? agent.schedules?.[id] : undefined);
+    const { operation, input } = toRequest(
+      stored,
+      stored.isDefined === true ? agent.schedules?.[id] : undefined,
+    );
     const named = requestId === undefined ? {} : { request_id: requestId };
     if (isMessageName(agent, operation))
       return process(name, { type: "Message", name: operation, body: input, run_id: runId, ...named });
@@ -210,7 +222,15 @@ function noSchedule(runId: RunId, id: string): AgentError {
 }
 
 /** When a schedule of a client is due, and its id. */
-function toGivenTime({ id, every_ms: everyMs, at, after_ms: afterMs, cron, timezone, overlap }: ScheduleRequest): GivenTime {
+function toGivenTime({
+  id,
+  every_ms: everyMs,
+  at,
+  after_ms: afterMs,
+  cron,
+  timezone,
+  overlap,
+}: ScheduleRequest): GivenTime {
   return { id, everyMs, at: at === undefined ? undefined : new Date(at), afterMs, cron, timezone, overlap };
 }
 

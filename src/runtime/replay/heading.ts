@@ -76,7 +76,9 @@ export interface MessageFields extends UnreadMessage {
 
 /** A message that changes the run and is not read by a turn. */
 export type NoticedMessage =
-  WatchMessage | ({ readonly type: "Published" } & Newest) | { readonly type: "ScheduleReceived" };
+  | WatchMessage
+  | ({ readonly type: "Published" } & Newest)
+  | { readonly type: "ScheduleReceived" };
 
 /** Whether no turn reads a message: it begins or ends a watch, makes or removes a schedule, or is published to a topic. */
 export function isNoticed({ agent, name }: Pick<MessageFields, "agent" | "name">): boolean {

@@ -25,7 +25,7 @@ export interface RunState {
   readonly unread?: readonly UnreadMessage[];
   /** The newest prompt of each requested agent, which the next one continues; absent if there was none. */
   readonly prompts?: { readonly [agent: string]: PromptMark };
-  /** The schedule of its definition, and its start in milliseconds since 1970, as an earlier version has recorded it. */
+  /** The schedule that the definition of its agent has for it, and its start in milliseconds since 1970; absent if it has none. */
   readonly scheduled?: { readonly text: string; readonly since: number };
   /** The actors that are told what happens in the run; absent if there was never one. */
   readonly watchers?: readonly WatchingActor[];

@@ -213,24 +213,18 @@ export class RequestQueue {
   /** Takes a message. It starts no turn; the running turn or a later one reads it. */
   async receive(message: Omit<IncomingMessage, "kind">): Promise<RunReceipt> {
     const body = message.body as unknown as ScheduleBody;
-    const then = message.name === SCHEDULE ? await this.schedules.planTold(body, ownerOf(message), message) : undefined;
+    const then =
+      message.name === SCHEDULE ? await this.schedules.planTold(body, ownerOf(message), message) : undefined;
     const hasKey = message.key !== undefined;
     if (this.#renewal.concerns(hasKey)) await this.#renewal.check(hasKey);
     this.#ledger.checkThere();
     return this.#take(message, then);
   }
 
-  #take({
-    messageId,
-    agent,
-    name,
-    body,
-    key,
-    sender,
-    hops,
-    owner,
-    by,
-  }: Omit<IncomingMessage, "kind">, then?: () => void): RunReceipt {
+  #take(
+    { messageId, agent, name, body, key, sender, hops, owner, by }: Omit<IncomingMessage, "kind">,
+    then?: () => void,
+  ): RunReceipt {
     const ledger = this.#ledger;
     const { runId, recorder } = ledger;
     const after = recorder.head;

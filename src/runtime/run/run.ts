@@ -424,7 +424,8 @@ export class Run implements RecorderListener {
   async #leaveHistory(): Promise<void> {
     const { key, phase, state } = this.#ledger;
     if (phase !== "idle") return;
-    if (key === undefined && state.renewedTo === undefined) await checkRemovable(this.#ledger, this.#requests.schedules);
+    if (key === undefined && state.renewedTo === undefined)
+      await checkRemovable(this.#ledger, this.#requests.schedules);
     else if (!(await this.#renewal.leaveHistory()) && this.#ledger.key !== undefined)
       throw new AgentError("conflict", `run ${this.runId} has nothing but its actor, or is stopped`);
   }

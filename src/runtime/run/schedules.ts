@@ -6,7 +6,14 @@ import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Schedule } from "../agent/definition/schedule.ts";
-import { checkScheduleId, fromEntry, isOnce, timesOf, toMark, toScheduledId } from "../agent/stored-schedule.ts";
+import {
+  checkScheduleId,
+  fromEntry,
+  isOnce,
+  timesOf,
+  toMark,
+  toScheduledId,
+} from "../agent/stored-schedule.ts";
 import type { LastTime, NewSchedule, ScheduleBody, StoredSchedule } from "../agent/stored-schedule.ts";
 import type { RunContext } from "../run-context.ts";
 import type { LookChange, PostMessage, ScheduleChange } from "./messages.ts";
@@ -137,8 +144,9 @@ export class Schedules {
     const { agent = "", state } = this.#ledger;
     const before = all.get(name);
     const seed = [agent, name, text];
-    // An earlier version has recorded the start of a schedule in the state of its run.
-    const legacy = state.scheduled?.text === text ? state.scheduled.since : now;
+    // The start is in the log of the run, because a row is not. An earlier version has no rows.
+    const since = state.scheduled?.text === text ? state.scheduled.since : now;
+    if (state.scheduled?.text !== text) this.#ledger.change({ type: "Scheduled", text, since });
     const isSame = before !== undefined && seed.join() === before.seed.join();
     const next: StoredSchedule = {
       operation,
@@ -146,7 +154,7 @@ export class Schedules {
       times,
       overlap,
       seed,
-      since: isSame ? before.since : legacy,
+      since: isSame ? before.since : since,
       isDefined: true,
       ...(before?.isPaused && { isPaused: true }),
       ...(isSame && before.last && { last: before.last }),
@@ -284,7 +292,12 @@ export class Schedules {
 const PAGE = 1_000;
 
 /** Failures that may be over later. After any other one the time is left out. */
-const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "internal", "overloaded", "timeout"]);
+const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "unavailable",
+  "internal",
+  "overloaded",
+  "timeout",
+]);
 
 /** What a schedule sends; of a defined one, what the code has now. */
 export function toRequest(

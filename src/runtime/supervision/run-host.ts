@@ -144,6 +144,8 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     // A node that has joined gets its share of the runs that are idle.
     if (options.hasChanged)
       for (const { run } of this.#passivatable) if (run?.canPassivate === true) this.drop(run);
+    // What was due in the runs of a node that is gone is due here.
+    this.#schedules.look();
     return this.#recovery.takeOver(options);
   }
 

@@ -19,9 +19,6 @@ import { RUNS_AT_ONCE, notOwnedByOthers, ownRuns } from "./own-runs.ts";
 /** The longest timer, in milliseconds: after it the clock is read again, so that a change of the clock is noticed. */
 const LONGEST_MS = 60_000;
 
-/** How often one of several nodes looks for what is due in the runs of a node that is gone, in milliseconds. */
-const STANDBY_MS = 3_000;
-
 /** By how much the clock must be set back to be noticed, in milliseconds. */
 const STEP_MS = 1_000;
 
@@ -36,7 +33,10 @@ export class ScheduleTimer {
   readonly #context: HostContext;
   readonly #keyed: KeyedRuns;
   /** The schedules of definitions that are to be written, by agent and name. */
-  readonly #undefined = new Map<string, { readonly agent: string; readonly name: string; readonly key: string }>();
+  readonly #unwritten = new Map<
+    string,
+    { readonly agent: string; readonly name: string; readonly key: string }
+  >();
   #failures = 0;
   /** The clock minus the time since the start of the process, when they were last read. */
   #offsetMs: number | undefined;
@@ -69,8 +69,8 @@ export class ScheduleTimer {
     const { agents } = this.#context;
     for (const agent of agents.names)
       for (const [name, { key }] of Object.entries(agents.get(agent).schedules ?? {}))
-        this.#undefined.set(`${agent} ${name}`, { agent, name, key });
-    this.#look();
+        this.#unwritten.set(`${agent} ${name}`, { agent, name, key });
+    this.look();
   }
 
   /** A schedule of a run of this process is due at a time, in milliseconds since 1970. */
@@ -78,8 +78,8 @@ export class ScheduleTimer {
     if (this.#state === "started" && at < this.#setMs) this.#set(at - this.#context.environment.now());
   }
 
-  /** Looks for what is due, now or after the look that is under way, and waits for the next time. */
-  #look(): void {
+  /** Looks for what is due, now or after the look that is under way, and waits for the next time: a node may be gone, whose runs had it. */
+  look(): void {
     if (this.#state !== "started") return;
     if (this.#isWanted) return;
     this.#isWanted = true;
@@ -121,17 +121,18 @@ export class ScheduleTimer {
           await this.#send(entry, now);
         } catch (error) {
           // The actor has its schedules in a new run, or nowhere any more.
-          if (isRenewed(error) || isGone(error)) return;
+          if (isGone(error)) return;
           hasFailed = true;
-          if (!this.#hasStopped()) telemetry.fault(`the request of schedule ${entry.id} could not be sent`, error);
+          // The actor has its schedules in a new run now.
+          if (!isRenewed(error) && !this.#hasStopped())
+            telemetry.fault(`the request of schedule ${entry.id} could not be sent`, error);
         }
       },
     );
     if (!hasFailed) this.#failures = 0;
     const [next] = await log.due({ after: now, limit: 1 });
-    const mostMs = router.members().length === 0 ? LONGEST_MS : STANDBY_MS;
-    const againMs = hasFailed ? this.#pauseMs() : mostMs;
-    return Math.min((next?.due ?? Infinity) - environment.now(), againMs, mostMs);
+    const againMs = hasFailed ? this.#pauseMs() : Infinity;
+    return Math.min((next?.due ?? Infinity) - environment.now(), againMs);
   }
 
   /** The pause after one more failure, in milliseconds. */
@@ -182,27 +183,28 @@ export class ScheduleTimer {
   async #defineAll(): Promise<void> {
     const { environment } = this.#context;
     const newId = (): RunId => newRunId(environment);
-    for (const [place, { agent, name, key }] of this.#undefined) {
+    for (const [place, { agent, name, key }] of this.#unwritten) {
       const change: ScheduleChange = { type: "define", name, now: environment.now() };
       const message = { kind: "schedules", agent, key, change } as const;
       // oxlint-disable-next-line no-await-in-loop -- there are few, and a start has other work
       await this.#keyed.send({ owner: DEFAULT_OWNER, agent, key }, newId, (runId) =>
         sendMessage(this.#context.router, runId, message),
       );
-      this.#undefined.delete(place);
+      this.#unwritten.delete(place);
     }
   }
 
   /** Sets the timer, unless it fires sooner. */
   #set(ms: number, isAfterLook: boolean = false): void {
-    if (this.#state !== "started") return;
+    // Without any schedule that is due, there is nothing to wait for.
+    if (this.#state !== "started" || ms === Infinity) return;
     const { environment } = this.#context;
     const waitMs = Math.min(Math.max(ms, 0), LONGEST_MS);
     const at = environment.now() + waitMs;
     if (isAfterLook && at >= this.#setMs) return;
     this.#stopTimer();
     this.#setMs = at;
-    this.#stopTimer = environment.timer(waitMs, () => this.#look());
+    this.#stopTimer = environment.timer(waitMs, () => this.look());
   }
 }
 

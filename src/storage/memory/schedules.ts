@@ -14,7 +14,14 @@ export class ScheduleTable {
     this.#ofRuns.set(runId, own);
     for (const { id, due, data } of marks) {
       if (data === undefined) own.delete(id);
-      else own.set(id, { runId, ...toOwned(owner), id, ...(due !== undefined && { due: Math.ceil(due) }), data });
+      else
+        own.set(id, {
+          runId,
+          ...toOwned(owner),
+          id,
+          ...(due !== undefined && { due: Math.ceil(due) }),
+          data,
+        });
     }
     if (own.size === 0) this.#ofRuns.delete(runId);
   }
@@ -24,20 +31,14 @@ export class ScheduleTable {
     const moved = this.#ofRuns.get(from);
     if (moved === undefined) return;
     this.#ofRuns.delete(from);
-    this.#ofRuns.set(
-      to,
-      new Map([...moved].map(([id, entry]) => [id, { ...entry, runId: to }])),
-    );
+    this.#ofRuns.set(to, new Map([...moved].map(([id, entry]) => [id, { ...entry, runId: to }])));
   }
 
   remove(runId: RunId): void {
     this.#ofRuns.delete(runId);
   }
 
-  list(
-    query: ScheduleQuery,
-    findRun: (runId: RunId) => RunEntry | undefined,
-  ): ScheduleEntryPage {
+  list(query: ScheduleQuery, findRun: (runId: RunId) => RunEntry | undefined): ScheduleEntryPage {
     const { owner, agent, runId, id, limit, total = false } = query;
     const after = schedulePositionOf(query);
     const selected = this.#all(runId).filter(

@@ -1,5 +1,11 @@
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
-import type { OutboxEntry, RequestEntry, RunEntry, ScheduleEntry, WaitEntry } from "../../ports/log-entries.ts";
+import type {
+  OutboxEntry,
+  RequestEntry,
+  RunEntry,
+  ScheduleEntry,
+  WaitEntry,
+} from "../../ports/log-entries.ts";
 import type { LastTurn, WaitingFor } from "../../protocol/answers/status.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";

@@ -2,7 +2,6 @@ import type { Event } from "../../../src/protocol/events/events.ts";
 import { checkActors } from "../../laws/checks/actors.ts";
 import type { ActorLog } from "../../laws/checks/actors.ts";
 import { findMistimed } from "../../laws/checks/schedules.ts";
-import type { ScheduleLogs } from "../../laws/checks/schedules.ts";
 import { findWrongMessages } from "./verify-messages.ts";
 import type { Evidence, Violation } from "./verify-log.ts";
 
@@ -15,21 +14,9 @@ export function verifyActors({ history, heard, finished }: Evidence): readonly V
   }
   const sent = heard.flatMap((entry) => (entry.kind === "sent" ? [entry.messageId] : []));
   const asked = checkActors(runs, { isAtRest: finished });
-  const timed = findMistimed({ runs, requests: findRequests(runs) });
+  const timed = findMistimed({ runs });
   return [
     ...[...asked, ...timed].map((what) => ({ invariant: "I8", what }) as const),
     ...findWrongMessages(runs, sent).map((what) => ({ invariant: "I9", what }) as const),
   ];
-}
-
-function findRequests(runs: ReadonlyMap<string, ActorLog>): ScheduleLogs["requests"] {
-  const requests = new Map<string, ReturnType<ScheduleLogs["requests"]["get"]> & object>();
-  for (const [runId, { events }] of runs) {
-    for (const event of events) {
-      if (event.request_id === null || event.depth > 0) continue;
-      if (event.type === "RequestStarted") requests.set(event.request_id, { runId });
-      if (event.type === "RequestCompleted") requests.set(event.request_id, { runId, end: event });
-    }
-  }
-  return requests;
 }

@@ -21,13 +21,13 @@ const planner = defineAgent({
     const shop = turn.actor(list, "shop");
     switch (input) {
       case "at": {
-        const { requestId } = await turn.schedule(
+        const { id } = await turn.schedule(
           shop,
           "add",
           { item: "later" },
           { at: new Date(turn.now() + HOUR_MS) },
         );
-        return requestId;
+        return id;
       }
       case "twice":
         for (const item of ["a", "b"]) await turn.schedule(shop, "add", { item }, { afterMs: HOUR_MS });
@@ -39,6 +39,10 @@ const planner = defineAgent({
         await turn.schedule(shop, "add", { item: "now" }, { at: 0 });
         return undefined;
       default: {
+        if (typeof input === "string" && input.startsWith("back ")) {
+          await turn.unschedule(input.slice(5), shop);
+          return undefined;
+        }
         const errors: readonly unknown[] = await Promise.all([
           turn.schedule(shop, "other" as "add", { item: "x" }, { afterMs: 1 }).catch(String),
           turn.schedule(shop, "add", { item: "x" }, { afterMs: -1 }).catch(String),
@@ -101,14 +105,14 @@ test("a message can be scheduled, and a time in the past is now", async () => {
   expect(await itemsOf(host)).toEqual(["now"]);
 });
 
-test("a cancel of its request takes it back", async () => {
+test("it can be taken back", async () => {
   const host = new TestHost({ agents });
   await host.ask("planner", chat("at"));
   const { result } = await host.runtime.status(asked);
-  await host.ask("planner", { type: "CancelRequest", request_id: result ?? "" });
+  await host.ask("planner", { type: "ChatRequest", input: `back ${result ?? ""}`, request_id: "back" });
   await host.environment.advance(2 * HOUR_MS);
   expect(await itemsOf(host)).toEqual([]);
-  expect(await host.runtime.status(result ?? "")).toMatchObject({ finish_reason: "canceled" });
+  expect(await host.log.due({})).toEqual([]);
 });
 
 test("an unknown name and a wrong time are errors at once; the timer is no listed agent", async () => {
@@ -117,7 +121,7 @@ test("an unknown name and a wrong time are errors at once; the timer is no liste
   expect((await host.runtime.status(asked)).result).toBe(
     "AgentError: agent list has no operation or message other; " +
       "TypeError: the afterMs of turn.schedule must be milliseconds, 0 or more; " +
-      "TypeError: turn.schedule needs a time: `at` or `afterMs`",
+      "TypeError: turn.schedule needs a time: `at`, `afterMs`, `everyMs` or `cron`",
   );
   expect(host.runtime.agents).toEqual(["list", "board", "planner"]);
   const timer = defineAgent({ name: "troupe-timer", purpose: "", chat: () => "" });

@@ -2,7 +2,6 @@ import { idOf } from "../../../src/protocol/events/encode.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { toBeginning } from "../../../src/runtime/replay/beginning.ts";
-import { TIMER_AGENT } from "../../../src/runtime/agent/definition/timer-agent.ts";
 import { checkActors, checkOutboxes } from "../../laws/checks/actors.ts";
 import { findMistimed } from "../../laws/checks/schedules.ts";
 import { isParked, toEntries } from "../../laws/history.ts";
@@ -144,7 +143,7 @@ function verifyRun(rest: Quiescence, runId: string, keptAfter: Map<string, Kept>
 }
 
 /** The agents whose turns have a check of their own. */
-const UNPROGRAMMED: ReadonlySet<string> = new Set(["talker", "clerk", "chart", "noter", GUIDE, TIMER_AGENT]);
+const UNPROGRAMMED: ReadonlySet<string> = new Set(["talker", "clerk", "chart", "noter", GUIDE]);
 
 function verifyTurn(
   { observer, shared }: Quiescence,

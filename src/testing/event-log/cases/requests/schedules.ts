@@ -45,7 +45,11 @@ export function testSchedules(subject: EventLogSubject): void {
         ["six", "ada", "other"],
       ] as const) {
         const { cursor } = await log.claim(asRunId(runId));
-        await log.append(cursor, { ...NOTHING, run: row({ owner, agent }), schedules: [of("a", 1), of("b", 2)] });
+        await log.append(cursor, {
+          ...NOTHING,
+          run: row({ owner, agent }),
+          schedules: [of("a", 1), of("b", 2)],
+        });
       }
       const idsOf = async (query: object): Promise<readonly string[]> => {
         const found: string[] = [];
@@ -69,7 +73,10 @@ export function testSchedules(subject: EventLogSubject): void {
 
     test("that are due are listed by their times", async () => {
       const log = await openFor(subject);
-      await log.append(await startRun(log, "one", 1), { ...NOTHING, schedules: [of("a", 30), of("b"), of("c", 10)] });
+      await log.append(await startRun(log, "one", 1), {
+        ...NOTHING,
+        schedules: [of("a", 30), of("b"), of("c", 10)],
+      });
       await log.append(await startRun(log, "two", 1), { ...NOTHING, schedules: [of("a", 20)] });
       const dueOf = async (query: object): Promise<readonly (number | undefined)[]> =>
         (await log.due(query)).map(({ due }) => due);
