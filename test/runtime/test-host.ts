@@ -1,5 +1,5 @@
 import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
-import type { Agent, Limits, Receipt, Runtime } from "troupe";
+import type { Agent, Authorize, Limits, LimitsOfOwner, Receipt, Runtime } from "troupe";
 import type { Event, Request, RequestId } from "troupe/protocol";
 import { manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
@@ -27,6 +27,9 @@ export interface TestHostOptions {
   readonly limits?: Partial<Limits>;
   /** How long the history of a run is kept. Default: for ever. */
   readonly retainMs?: number;
+  /** The rules of an application, and the limits of its owners. Default: none. */
+  readonly authorize?: Authorize;
+  readonly owners?: LimitsOfOwner;
   /** How long texts gather at most. Default: that of the runtime. */
   readonly textWindowMs?: number;
   /** Determines the order of steps that are ready at the same time. Default 0: in order of creation. */
@@ -184,7 +187,7 @@ export class TestHost {
   }
 
   #start(): Runtime {
-    const { agents, limits, textWindowMs, retainMs } = this.#options;
+    const { agents, limits, textWindowMs, retainMs, authorize, owners } = this.#options;
     return createRuntime({
       agents,
       log: this.#logOf(this.#life),
@@ -193,6 +196,8 @@ export class TestHost {
       environment: this.#environmentOf(this.#life),
       telemetry: this.#telemetry(),
       ...(limits && { limits }),
+      ...(authorize && { authorize }),
+      ...(owners && { owners }),
       ...(textWindowMs !== undefined && { textWindowMs }),
       ...(retainMs !== undefined && { retainMs }),
     });

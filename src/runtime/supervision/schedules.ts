@@ -113,6 +113,7 @@ export class ScheduleTimer {
     ];
     const own = new Set(await ownRuns(router, due));
     let hasFailed = false;
+    let hasMoved = false;
     await forEachConcurrent(
       due.filter(({ runId }) => own.has(runId)),
       RUNS_AT_ONCE,
@@ -122,16 +123,19 @@ export class ScheduleTimer {
         } catch (error) {
           // The actor has its schedules in a new run, or nowhere any more.
           if (isGone(error)) return;
-          hasFailed = true;
           // The actor has its schedules in a new run now.
+          if (isRenewed(error)) hasMoved = true;
+          else hasFailed = true;
           if (!isRenewed(error) && !this.#hasStopped())
             telemetry.fault(`the request of schedule ${entry.id} could not be sent`, error);
         }
       },
     );
-    if (!hasFailed) this.#failures = 0;
+    if (!hasFailed && !hasMoved) this.#failures = 0;
     const [next] = await log.due({ after: now, limit: 1 });
-    const againMs = hasFailed ? this.#pauseMs() : Infinity;
+    const isFirst = !hasFailed && this.#failures === 0;
+    const pauseMs = hasFailed || hasMoved ? this.#pauseMs() : Infinity;
+    const againMs = hasMoved && isFirst ? 0 : pauseMs;
     return Math.min((next?.due ?? Infinity) - environment.now(), againMs);
   }
 
