@@ -23,6 +23,8 @@ const SHARED: Readonly<Record<string, string>> = {
   readPage: "how each engine reads a page of the port",
   RunsPage: CLIENT,
   RunsQuery: CLIENT,
+  SchedulesPage: CLIENT,
+  SchedulesQuery: CLIENT,
   WaitsPage: CLIENT,
   WaitsQuery: CLIENT,
   Upload: CLIENT,

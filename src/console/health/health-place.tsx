@@ -10,7 +10,7 @@ import { RefusalNote } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import { duration, exactTime } from "../parts/time.ts";
 import { DeadLetters } from "./dead-letters.tsx";
-import { Schedules } from "./schedules.tsx";
+import { ScheduleList } from "./schedules.tsx";
 
 /** The answer of `GET /healthz`. */
 interface Health {
@@ -53,7 +53,7 @@ export function HealthPlace(): VNode {
       {error !== undefined && value === undefined && <RefusalNote error={error} />}
       {value?.health.log.reason !== undefined && <p class="note failed">{value.health.log.reason}</p>}
       {value !== undefined && <Facts now={value} before={before} />}
-      <Schedules />
+      <ScheduleList />
       <DeadLetters />
     </div>
   );

@@ -12,7 +12,7 @@ import { State } from "../parts/state.tsx";
 import { exactTime, momentTime } from "../parts/time.ts";
 
 /** The times at which actors get requests, with what can be done about them. */
-export function Schedules(): VNode {
+export function ScheduleList(): VNode {
   const { server } = useConsole();
   const { value, error, reload } = useResource(`${server.url} schedules`, async (signal) => {
     const { json } = await server.ask("GET", `/schedules?limit=${SHOWN}`, { signal });

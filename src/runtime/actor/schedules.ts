@@ -11,7 +11,7 @@ import {
   isOnce,
   toNewSchedule,
   toScheduledId,
-  toSummary,
+  toScheduleSummary,
 } from "../agent/stored-schedule.ts";
 import type { ScheduleBody } from "../agent/stored-schedule.ts";
 import type { MadeSchedule, ScheduledTime } from "../agent/turn-api.ts";
@@ -67,7 +67,7 @@ export function schedules(sequence: Sequence, address: ActorAddress): Promise<Js
       (key === undefined ? undefined : await log.find({ owner, agent: agent.name, name: key }));
     if (runId === undefined) return [];
     const page = await log.schedules({ runId, owner, agent: agent.name, limit: limits.schedules });
-    return page.schedules.map((entry) => toSummary(entry, { agent: agent.name, alias: key }));
+    return page.schedules.map((entry) => toScheduleSummary(entry, { agent: agent.name, alias: key }));
   };
   return effect(sequence, "schedules", async () => (await read()) as unknown as Json, {
     effect: "idempotent",

@@ -11,7 +11,7 @@ export type ScheduleTimes =
   | { readonly at: number };
 
 /** The times of a schedule, in milliseconds since 1970. */
-export interface Times {
+export interface DueTimes {
   /** The first time after a time; `Infinity` if there is none. */
   next(after: number): number;
   /** The newest time up to a time; `undefined` if there is none. */
@@ -25,10 +25,10 @@ const SHORTEST_MS = 100;
 const LATEST_MS = 8.64e15;
 
 /** Makes what is checked here: `refuse` makes the error from a fact. */
-export type Refuse = (fact: string) => AgentError;
+type Refuse = (fact: string) => AgentError;
 
 /** The times; `since` is when the schedule was made, from which on `everyMs` counts. */
-export function toTimes(times: ScheduleTimes, since: number, refuse: Refuse): Times {
+export function toDueTimes(times: ScheduleTimes, since: number, refuse: Refuse): DueTimes {
   if ("cron" in times) return cronTimes(times.cron, times.timezone, refuse);
   if ("everyMs" in times) {
     const { everyMs } = times;
@@ -53,7 +53,7 @@ export function toTimes(times: ScheduleTimes, since: number, refuse: Refuse): Ti
  * The times of a cron text. Those before and after the newest query are kept, because timers ask more often than times
  * pass.
  */
-function cronTimes(fields: string, timezone: string, refuse: Refuse): Times {
+function cronTimes(fields: string, timezone: string, refuse: Refuse): DueTimes {
   const cron = toCron(fields, timezone, refuse);
   let newest: number | undefined;
   let next = -Infinity;

@@ -7,8 +7,8 @@ import { isKey } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { AgentError } from "../../errors.ts";
 import { digest } from "../journal/digest.ts";
-import { toTimes } from "./schedule-times.ts";
-import type { ScheduleTimes, Times } from "./schedule-times.ts";
+import { toDueTimes } from "./schedule-times.ts";
+import type { ScheduleTimes, DueTimes } from "./schedule-times.ts";
 
 /** The message by which an actor makes or removes a schedule of another one. No agent can declare it. */
 export const SCHEDULE = "$schedule";
@@ -108,8 +108,8 @@ export function toScheduledId({ seed }: Pick<NewSchedule, "seed">, at: number): 
 }
 
 /** Its times. Throws `invalid_request` for such as cannot be. */
-export function timesOf({ times, since }: Pick<StoredSchedule, "times" | "since">, id: string): Times {
-  return toTimes(times, since, (fact) => new AgentError("invalid_request", `schedule ${id} ${fact}`));
+export function timesOf({ times, since }: Pick<StoredSchedule, "times" | "since">, id: string): DueTimes {
+  return toDueTimes(times, since, (fact) => new AgentError("invalid_request", `schedule ${id} ${fact}`));
 }
 
 /** Whether it is due once. */
@@ -136,7 +136,7 @@ export function fromEntry({ data }: Pick<ScheduleEntry, "data">): StoredSchedule
 }
 
 /** A schedule as callers see it. */
-export function toSummary(
+export function toScheduleSummary(
   entry: ScheduleEntry,
   { agent, alias: key }: { readonly agent: string; readonly alias?: string | undefined },
 ): ScheduleSummary {

@@ -9,7 +9,7 @@ import type { Scope } from "../access/scope.ts";
 import { checkTold } from "../actor/requests.ts";
 import type { Agent } from "../agent/agent.ts";
 import { isMessageName } from "../agent/resolve-operation.ts";
-import { checkScheduleId, fromEntry, toNewSchedule, toSummary } from "../agent/stored-schedule.ts";
+import { checkScheduleId, fromEntry, toNewSchedule, toScheduleSummary } from "../agent/stored-schedule.ts";
 import type { GivenTime } from "../agent/stored-schedule.ts";
 import type { Receipt } from "../api.ts";
 import { newRunId } from "../journal/system-runs.ts";
@@ -18,7 +18,7 @@ import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { ScheduleChange } from "../run/messages.ts";
 import type { RuntimeSchedules, SchedulesPage, SchedulesQuery } from "../schedules.ts";
-import { toRequest } from "../run/schedules.ts";
+import { toScheduledRequest } from "../run/schedules.ts";
 import { checkToldRequest } from "./check-request.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Permissions } from "./permissions.ts";
@@ -149,7 +149,7 @@ export class ScheduleCommands implements RuntimeSchedules {
     if (entry === undefined) throw noSchedule(runId, id);
     const stored = fromEntry(entry);
     const agent = context.agents.get(name);
-    const { operation, input } = toRequest(
+    const { operation, input } = toScheduledRequest(
       stored,
       stored.isDefined === true ? agent.schedules?.[id] : undefined,
     );
@@ -213,7 +213,7 @@ export class ScheduleCommands implements RuntimeSchedules {
     const { context, scope } = this.#parts;
     const run = await context.log.run(entry.runId);
     const isSeen = run !== undefined && run.removed !== true && run.agent !== "" && seesRun(scope, run);
-    return isSeen ? toSummary(entry, run) : undefined;
+    return isSeen ? toScheduleSummary(entry, run) : undefined;
   }
 }
 

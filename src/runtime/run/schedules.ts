@@ -214,7 +214,7 @@ export class Schedules {
     const { key, runId, owner } = this.#ledger;
     const { sender, hops, by, overlap } = schedule;
     const request: OperationRequest = {
-      ...toRequest(schedule, this.#defined()[id]),
+      ...toScheduledRequest(schedule, this.#defined()[id]),
       ...(key === undefined ? { run_id: runId } : { key }),
       request_id: requestId,
       on_busy: "enqueue",
@@ -300,7 +300,7 @@ const AGAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** What a schedule sends; of a defined one, what the code has now. */
-export function toRequest(
+export function toScheduledRequest(
   stored: Pick<StoredSchedule, "operation" | "input">,
   defined?: Pick<Schedule, "operation" | "input">,
 ): OperationRequest {

@@ -13,7 +13,7 @@ import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { LookChange, ScheduleChange } from "../run/messages.ts";
 import { isRenewed } from "../run/renewal.ts";
-import { toRequest } from "../run/schedules.ts";
+import { toScheduledRequest } from "../run/schedules.ts";
 import { RUNS_AT_ONCE, notOwnedByOthers, ownRuns } from "./own-runs.ts";
 
 /** The longest timer, in milliseconds: after it the clock is read again, so that a change of the clock is noticed. */
@@ -154,12 +154,15 @@ export class ScheduleTimer {
     if (agent === undefined) return;
     const stored = fromEntry(entry);
     const defined = stored.isDefined === true ? agent.schedules?.[id] : undefined;
-    const error = await this.#refusalOf(agent, toRequest(stored, defined));
+    const error = await this.#refusalOf(agent, toScheduledRequest(stored, defined));
     const change: LookChange = { type: "look", id, now, ...(error && { error }) };
     await sendMessage(router, runId, { kind: "schedules", agent: agent.name, change });
   }
 
-  async #refusalOf(agent: Agent, request: ReturnType<typeof toRequest>): Promise<LookChange["error"]> {
+  async #refusalOf(
+    agent: Agent,
+    request: ReturnType<typeof toScheduledRequest>,
+  ): Promise<LookChange["error"]> {
     try {
       await checkToldRequest(this.#context, agent, request);
       return undefined;

@@ -153,6 +153,24 @@ test("every route is called by the generated client, and every answer fits the d
   expect(ended.error?.code).toBe("conflict");
   const resumed = await server.POST("/runs/{run_id}/resume", { params: { path: fork } });
   expect(resumed.error?.code).toBe("conflict");
+  const daily = await server.POST("/schedules", {
+    body: { key: "daily", id: "daily", operation: "chat", input: { input: "" }, cron: "0 8 * * *" },
+  });
+  expect(daily.error).toBeUndefined();
+  expect(daily.data).toMatchObject({ id: "daily", defined: false, paused: false, timezone: "UTC" });
+  const listed = await server.GET("/schedules", {
+    params: { query: { key: "daily", agent: "echo", limit: 5 } },
+  });
+  expect(listed.data).toEqual([daily.data]);
+  const place = { params: { path: { run_id: daily.data?.run_id ?? "", schedule_id: "daily" } } };
+  const paused = await server.POST("/runs/{run_id}/schedules/{schedule_id}/pause", place);
+  expect(paused.data?.paused).toBe(true);
+  const goesOn = await server.POST("/runs/{run_id}/schedules/{schedule_id}/resume", place);
+  expect(goesOn.data?.paused).toBe(false);
+  const removed = await server.DELETE("/runs/{run_id}/schedules/{schedule_id}", place);
+  expect(removed.response.status).toBe(204);
+  const never = await server.POST("/runs/{run_id}/schedules/{schedule_id}/run", place);
+  expect(never.error?.code).toBe("not_found");
   expect((await server.GET("/dead-letters")).data).toEqual([]);
   const letter = { ...fork, request_id: "never-told" };
   const again = await server.POST("/runs/{run_id}/dead-letters/{request_id}", { params: { path: letter } });

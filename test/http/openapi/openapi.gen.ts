@@ -271,6 +271,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/runs/{run_id}/schedules/{schedule_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Leaves out the times of a schedule until it is resumed. */
+        post: operations["postRunsByRunIdSchedulesByScheduleIdPause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runs/{run_id}/schedules/{schedule_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Goes on with a schedule, with its times from now on. */
+        post: operations["postRunsByRunIdSchedulesByScheduleIdResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runs/{run_id}/schedules/{schedule_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends the request of a schedule now, besides its times. */
+        post: operations["postRunsByRunIdSchedulesByScheduleIdRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/runs/{run_id}/schedules/{schedule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes a schedule. One that the definition of an agent has can only be paused. */
+        delete: operations["deleteRunsByRunIdSchedulesByScheduleId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/answer-links": {
         parameters: {
             query?: never;
@@ -475,6 +555,24 @@ export interface paths {
         get: operations["getWaits"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the times at which actors get requests and messages, in a fixed order. */
+        get: operations["getSchedules"];
+        put?: never;
+        /** Makes a schedule of an actor, or replaces the one with its id. One of cron, every_ms, at and after_ms says when. */
+        post: operations["postSchedules"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2178,7 +2276,7 @@ export interface operations {
             query?: {
                 owner?: string;
                 by?: string;
-                action?: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse" | "resume";
+                action?: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse" | "resume" | "schedule";
                 run_id?: string;
                 from?: string;
                 before?: string;
@@ -2205,7 +2303,7 @@ export interface operations {
                             name?: string;
                         };
                         /** @enum {string} */
-                        action: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse" | "resume";
+                        action: "process" | "message" | "answer" | "cancel" | "create" | "configure" | "fork" | "remove" | "end" | "retry" | "resend" | "dismiss" | "link" | "erase" | "create_key" | "revoke_key" | "sign_in" | "sign_out" | "refuse" | "resume" | "schedule";
                         agent?: string;
                         run_id?: string;
                         request_id?: string;
@@ -2289,6 +2387,158 @@ export interface operations {
             path: {
                 run_id: string;
                 request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postRunsByRunIdSchedulesByScheduleIdPause: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        agent: string;
+                        key?: string;
+                        run_id: string;
+                        owner?: string;
+                        operation: string;
+                        input: unknown;
+                        cron?: string;
+                        timezone?: string;
+                        every_ms?: number;
+                        at?: string;
+                        /** @enum {string} */
+                        overlap: "skip" | "queue";
+                        defined: boolean;
+                        paused: boolean;
+                        next_at?: string;
+                        last?: {
+                            at: string;
+                            request_id: string;
+                            error?: {
+                                code: string;
+                                message: string;
+                            };
+                        };
+                        sender?: Record<string, never>;
+                        by?: Record<string, never>;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postRunsByRunIdSchedulesByScheduleIdResume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        agent: string;
+                        key?: string;
+                        run_id: string;
+                        owner?: string;
+                        operation: string;
+                        input: unknown;
+                        cron?: string;
+                        timezone?: string;
+                        every_ms?: number;
+                        at?: string;
+                        /** @enum {string} */
+                        overlap: "skip" | "queue";
+                        defined: boolean;
+                        paused: boolean;
+                        next_at?: string;
+                        last?: {
+                            at: string;
+                            request_id: string;
+                            error?: {
+                                code: string;
+                                message: string;
+                            };
+                        };
+                        sender?: Record<string, never>;
+                        by?: Record<string, never>;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postRunsByRunIdSchedulesByScheduleIdRun: {
+        parameters: {
+            query?: {
+                request_id?: string;
+            };
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: string;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    deleteRunsByRunIdSchedulesByScheduleId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                schedule_id: string;
             };
             cookie?: never;
         };
@@ -2725,6 +2975,128 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WaitForInput"][];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getSchedules: {
+        parameters: {
+            query?: {
+                limit?: number;
+                agent?: string;
+                key?: string;
+                run_id?: string;
+                owner?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        agent: string;
+                        key?: string;
+                        run_id: string;
+                        owner?: string;
+                        operation: string;
+                        input: unknown;
+                        cron?: string;
+                        timezone?: string;
+                        every_ms?: number;
+                        at?: string;
+                        /** @enum {string} */
+                        overlap: "skip" | "queue";
+                        defined: boolean;
+                        paused: boolean;
+                        next_at?: string;
+                        last?: {
+                            at: string;
+                            request_id: string;
+                            error?: {
+                                code: string;
+                                message: string;
+                            };
+                        };
+                        sender?: Record<string, never>;
+                        by?: Record<string, never>;
+                    }[];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postSchedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    key?: string;
+                    run_id?: string;
+                    id?: string;
+                    operation: string;
+                    input?: unknown;
+                    cron?: string;
+                    timezone?: string;
+                    every_ms?: number;
+                    /** Format: date-time */
+                    at?: string;
+                    after_ms?: number;
+                    /** @enum {string} */
+                    overlap?: "skip" | "queue";
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        agent: string;
+                        key?: string;
+                        run_id: string;
+                        owner?: string;
+                        operation: string;
+                        input: unknown;
+                        cron?: string;
+                        timezone?: string;
+                        every_ms?: number;
+                        at?: string;
+                        /** @enum {string} */
+                        overlap: "skip" | "queue";
+                        defined: boolean;
+                        paused: boolean;
+                        next_at?: string;
+                        last?: {
+                            at: string;
+                            request_id: string;
+                            error?: {
+                                code: string;
+                                message: string;
+                            };
+                        };
+                        sender?: Record<string, never>;
+                        by?: Record<string, never>;
+                    };
                 };
             };
             "4XX": components["responses"]["Refusal"];

@@ -1,5 +1,13 @@
 import { AgentError, defineAgent } from "troupe";
-import type { Agent, Authorize, Operation, Principal, Runtime, ScheduleRequest, ScheduleSummary } from "troupe";
+import type {
+  Agent,
+  Authorize,
+  Operation,
+  Principal,
+  Runtime,
+  ScheduleRequest,
+  ScheduleSummary,
+} from "troupe";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
@@ -153,7 +161,13 @@ describe("a client", () => {
   test("makes, pauses, resumes, runs and removes a schedule of an actor that there was not", async () => {
     const host = await startHost();
     const made = await make(host, { id: "daily", input: { text: "hello" } });
-    expect(made).toMatchObject({ id: "daily", agent: "diary", key: "a", every_ms: MINUTE_MS, defined: false });
+    expect(made).toMatchObject({
+      id: "daily",
+      agent: "diary",
+      key: "a",
+      every_ms: MINUTE_MS,
+      defined: false,
+    });
     expect(Date.parse(made.next_at ?? "")).toBe(host.environment.now() + MINUTE_MS);
     const { schedules } = host.runtime;
     const { requestId } = await schedules.run(made.run_id, "daily");
@@ -188,9 +202,9 @@ describe("a client", () => {
     await host.environment.advance(3 * MINUTE_MS);
     expect(await notesOf(host.runtime)).toEqual(["late"]);
     const runId = (await host.runtime.find("diary", "a")) ?? "";
-    expect(ofType(await host.events(runId), "MessageReceived").map(({ name, body }) => [name, body])).toEqual([
-      ["hint", "look"],
-    ]);
+    expect(ofType(await host.events(runId), "MessageReceived").map(({ name, body }) => [name, body])).toEqual(
+      [["hint", "look"]],
+    );
     const waiting = (await host.runtime.find("diary", "waits")) ?? "";
     const ends = ofType(await host.events(waiting), "RequestCompleted");
     expect(ends.map(({ finish_reason: reason }) => reason)).toEqual(["canceled", "canceled"]);
@@ -248,7 +262,11 @@ const ROOT: Principal = { id: "root", owner: "default", roles: ["admin"] };
 describe("of several owners", () => {
   test("each sees and changes its own, and an erasure takes them", async () => {
     const host = await startHost();
-    const [ann, bob, root] = [ANN, BOB, ROOT].map((who) => host.runtime.as(who)) as [Runtime, Runtime, Runtime];
+    const [ann, bob, root] = [ANN, BOB, ROOT].map((who) => host.runtime.as(who)) as [
+      Runtime,
+      Runtime,
+      Runtime,
+    ];
     const given = { key: "a", id: "daily", operation: "note", input: { text: "x" }, every_ms: MINUTE_MS };
     const of = await ann.schedules.make("diary", given);
     await bob.schedules.make("diary", given);

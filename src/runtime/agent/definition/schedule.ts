@@ -3,8 +3,8 @@ import { isKey } from "../../../protocol/ids.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { ChatInput, ChatOperations, Operations } from "../agent.ts";
 import type { OperationInput } from "../turn-api.ts";
-import { toTimes } from "../schedule-times.ts";
-import type { ScheduleTimes, Times } from "../schedule-times.ts";
+import { toDueTimes } from "../schedule-times.ts";
+import type { ScheduleTimes, DueTimes } from "../schedule-times.ts";
 
 /** Calls an operation of an agent at fixed times. */
 export interface ScheduleOptions {
@@ -51,7 +51,7 @@ type FittingInput<Input> =
   Record<never, never> extends Input ? { readonly input?: Input } : { readonly input: Input };
 
 /** A schedule of an agent. */
-export interface Schedule extends Times {
+export interface Schedule extends DueTimes {
   readonly operation: string;
   readonly input: Json;
   readonly overlap: "skip" | "queue";
@@ -85,7 +85,7 @@ function toSchedule(
   const key = `schedule-${name}`;
   if (!isKey(key)) throw refuse("has a wrong name: use letters, digits and signs of _ - . : @");
   const times = { cron: fields, timezone };
-  const found = toTimes(times, 0, refuse);
+  const found = toDueTimes(times, 0, refuse);
   const called = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
   if (called === undefined) {
     const names = Object.keys(operations).join(", ");
