@@ -53,9 +53,15 @@ export class Schedules {
 
   /** Throws `conflict` if the run has a schedule: it is needed. */
   async checkNone(): Promise<void> {
-    const [first] = (await this.#read()).keys();
-    if (first === undefined) return;
-    throw new AgentError("conflict", `run ${this.#ledger.runId} has the schedule ${first}`);
+    const all = await this.#read();
+    const { runId, agent = "" } = this.#ledger;
+    // One that the definition of its agent no longer has is not needed.
+    const isServed = this.#context.agents.find(agent) !== undefined;
+    const defined = this.#defined();
+    const needed = [...all].find(
+      ([id, { isDefined = false }]) => !isDefined || !isServed || Object.hasOwn(defined, id),
+    );
+    if (needed !== undefined) throw new AgentError("conflict", `run ${runId} has the schedule ${needed[0]}`);
   }
 
   /** Whether the definition of the agent has schedules for the run. */
