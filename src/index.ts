@@ -189,14 +189,22 @@ export type {
   Receipt,
   Runtime,
   RuntimeAskOptions,
+  RuntimeSchedules,
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";
 export type { Audit } from "./runtime/access/audit.ts";
 export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
 export type { ScheduleRequest, ScheduleSummary } from "./protocol/answers/schedule.ts";
-export type { RuntimeSchedules, SchedulesPage, SchedulesQuery } from "./runtime/schedules.ts";
-export type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery } from "./runtime/lists.ts";
+export type {
+  SchedulesPage,
+  SchedulesQuery,
+  RunDetails,
+  RunsPage,
+  RunsQuery,
+  WaitsPage,
+  WaitsQuery,
+} from "./runtime/lists.ts";
 export type {
   Address,
   AnswersOptions,

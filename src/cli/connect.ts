@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from "./vendor/commander.ts";
 import type { Command } from "./vendor/commander.ts";
 import { createClient } from "../client/client.ts";
-import { createScheduleClient } from "../client/lists/schedules.ts";
-import type { ScheduleClient } from "../client/lists/schedules.ts";
+import { createScheduleClient } from "../client/schedule-client.ts";
+import type { ScheduleClient } from "../client/schedule-client.ts";
 import type { Client } from "../client/client-api.ts";
 import { Wire } from "../client/wire/wire.ts";
 import type { WireOptions } from "../client/wire/wire.ts";

@@ -61,5 +61,5 @@ export type {
   TurnView,
   WaitView,
 } from "../view/run-view.ts";
-export { createScheduleClient } from "./lists/schedules.ts";
-export type { ScheduleClient, SchedulesPage, SchedulesQuery } from "./lists/schedules.ts";
+export { createScheduleClient } from "./schedule-client.ts";
+export type { ScheduleClient, SchedulesPage, SchedulesQuery } from "./schedule-client.ts";

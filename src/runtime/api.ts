@@ -1,4 +1,5 @@
 import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
+import type { ScheduleRequest, ScheduleSummary } from "../protocol/answers/schedule.ts";
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogFigures, LogHealth } from "../ports/event-log.ts";
 import type { Principal } from "../ports/principal.ts";
@@ -9,7 +10,6 @@ import type { AnswerLinks } from "./answer-links.ts";
 import type { Audit } from "./access/audit.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
-import type { RuntimeSchedules } from "./schedules.ts";
 import type { Topic } from "./agent/topic.ts";
 import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
@@ -19,7 +19,16 @@ import type { Fields, Json, JsonObject } from "../protocol/json.ts";
 import type { Request } from "../protocol/requests/requests.ts";
 import type { RequestStatus, RunPhase, RunRequest } from "../protocol/answers/status.ts";
 import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, AnswersOptions } from "./feeds.ts";
-import type { RunDetails, RunsQuery, WatchRunsOptions, WaitsQuery, WaitsPage, RunsPage } from "./lists.ts";
+import type {
+  SchedulesPage,
+  SchedulesQuery,
+  RunDetails,
+  RunsQuery,
+  WatchRunsOptions,
+  WaitsQuery,
+  WaitsPage,
+  RunsPage,
+} from "./lists.ts";
 
 /** Where a run is forked. */
 export type ForkPlace =
@@ -250,6 +259,27 @@ export interface Runtime {
    * interrupted turns continue after the next start.
    */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/** Times at which actors get requests and messages: those of definitions, and those that actors and clients have made. */
+export interface RuntimeSchedules {
+  /** Lists them in a fixed order. */
+  list(query: SchedulesQuery): Promise<SchedulesPage>;
+
+  /** Makes a schedule of an actor, or replaces the one with the `id`; an actor that is named by its key is created if there is none. */
+  make(agent: string, schedule: ScheduleRequest): Promise<ScheduleSummary>;
+
+  /** Leaves its times out until it is resumed. */
+  pause(runId: RunId, id: string): Promise<ScheduleSummary>;
+
+  /** Goes on with the times from now on; a time that comes once and has passed meanwhile is made up for. */
+  resume(runId: RunId, id: string): Promise<ScheduleSummary>;
+
+  /** Removes a schedule; one that is not there was removed before. One of a definition can only be paused. */
+  remove(runId: RunId, id: string): Promise<void>;
+
+  /** Sends its request now, besides its times. */
+  run(runId: RunId, id: string, options?: { readonly requestId?: RequestId }): Promise<Receipt>;
 }
 
 /** The runs that are erased: those that have all that is given. At least an owner, a run, a key or metadata is needed. */

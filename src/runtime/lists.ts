@@ -1,3 +1,4 @@
+import type { ScheduleSummary } from "../protocol/answers/schedule.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
@@ -67,4 +68,25 @@ export interface RunsPage {
   readonly next?: string;
   /** The number of runs of the list, if it was asked for. */
   readonly total?: number;
+}
+
+/** Selects schedules. */
+export interface SchedulesQuery {
+  /** Only those of this owner; for a caller that sees those of all owners. */
+  readonly owner?: string;
+  /** Only those of actors of this agent. */
+  readonly agent?: string;
+  /** Only those of the actor of the agent with this key. */
+  readonly key?: string;
+  readonly runId?: RunId;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
+/** A part of a list of schedules. */
+export interface SchedulesPage {
+  readonly schedules: readonly ScheduleSummary[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
 }

@@ -1,5 +1,5 @@
 import type { LogRecord } from "../../src/ports/log-batch.ts";
-import { SCHEDULE } from "../../src/runtime/agent/stored-schedule.ts";
+import { SCHEDULE } from "../../src/runtime/journal/stored-schedule.ts";
 import type { Event } from "../../src/protocol/events/events.ts";
 import { toEntries } from "./history.ts";
 

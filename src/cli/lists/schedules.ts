@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "../vendor/commander.ts";
 import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import type { Json } from "../../protocol/json.ts";
-import type { ScheduleClient } from "../../client/lists/schedules.ts";
+import type { ScheduleClient } from "../../client/schedule-client.ts";
 import { addConnectionOptions, connectToSchedules, connectToServer, requireAgent, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";

@@ -3,7 +3,7 @@ import { AgentError } from "../../errors.ts";
 import { isKey } from "../../protocol/ids.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { parseScheduleRequest } from "../../protocol/requests/schedule.ts";
-import type { SchedulesQuery } from "../../runtime/schedules.ts";
+import type { SchedulesQuery } from "../../runtime/lists.ts";
 import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { nextPage, parseName, queryOf, read } from "../messages/event-query.ts";
@@ -60,7 +60,7 @@ export function oneScheduleHandlers({
 function placeOf(c: Context<AppEnv>): [runId: RunId, id: string] {
   const id = pathParameter(c, "schedule_id");
   if (!isKey(id)) throw new AgentError("invalid_request", `${JSON.stringify(id)} is no id of a schedule`);
-  return [checkId(pathParameter(c, "run_id")) as RunId, id];
+  return [checkId(pathParameter(c, "run_id")), id];
 }
 
 function toQuery(query: URLSearchParams, servedAgent: string | undefined): SchedulesQuery {

@@ -1,15 +1,8 @@
-import { AgentError } from "../../errors.ts";
 import type { CallMode } from "../../protocol/actors.ts";
-import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
-import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
-import type { ActorAddress } from "../agent/actor-address.ts";
-import { CHAT } from "../agent/agent.ts";
-import type { Agent } from "../agent/agent.ts";
+import { checkAddress } from "../agent/actor-address.ts";
 import { checkCallOptions, toRetryPolicy } from "../agent/call-options.ts";
-import { isMessageName, operationNames } from "../agent/resolve-operation.ts";
 import type { AskOptions, ToldRequest } from "../agent/turn-api.ts";
-import { digest } from "../journal/digest.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { actorCallName } from "../replay/actor-request.ts";
 import { actorSignature, callSignature } from "../replay/signature.ts";
@@ -67,23 +60,4 @@ async function send(
   const make = askAttempts(signature, { mode, callee, address, name, args, timeoutMs }, { agent, operation });
   const { result } = attempted(sequence, toRetryPolicy(retry, "unsafe"), make);
   return mode === "ask" ? supervised(sequence.actor, result) : result;
-}
-
-/**
- * Throws `not_found` unless an agent has an operation or a message with this name. Without this check, it would be found out
- * only when the request is sent: at a time, or when something is published.
- */
-export function checkTold(agent: Agent, name: string): void {
-  const operation = Object.hasOwn(agent.operations, name) ? agent.operations[name] : undefined;
-  const isKnown = name === CHAT || operation !== undefined || isMessageName(agent, name);
-  if (operation?.read === true && operation.logged !== true)
-    throw new AgentError(
-      "invalid_request",
-      `operation ${name} of agent ${agent.name} only reads, so it cannot be told or scheduled: its answer would be lost`,
-    );
-  if (isKnown || agent.remote) return;
-  const names = [...operationNames(agent), ...Object.keys(agent.messages ?? {})];
-  throw new AgentError("not_found", `agent ${agent.name} has no operation or message ${name}`, {
-    hint: `it has ${names.join(", ")}`,
-  });
 }

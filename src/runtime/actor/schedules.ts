@@ -1,24 +1,23 @@
 import { AgentError } from "../../errors.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
-import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import { checkAddress } from "../agent/actor-address.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
 import {
   SCHEDULE,
   checkScheduleId,
-  isOnce,
   toNewSchedule,
   toScheduledId,
   toScheduleSummary,
-} from "../agent/stored-schedule.ts";
-import type { ScheduleBody } from "../agent/stored-schedule.ts";
+} from "../journal/stored-schedule.ts";
+import type { ScheduleBody } from "../journal/stored-schedule.ts";
+import { checkTold } from "../agent/resolve-operation.ts";
 import type { MadeSchedule, ScheduledTime } from "../agent/turn-api.ts";
 import { digest } from "../journal/digest.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { effect } from "./calls.ts";
-import { checkTold, tell } from "./requests.ts";
+import { tell } from "./requests.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** Has an actor told something at times. */
@@ -69,9 +68,7 @@ export function schedules(sequence: Sequence, address: ActorAddress): Promise<Js
     const page = await log.schedules({ runId, owner, agent: agent.name, limit: limits.schedules });
     return page.schedules.map((entry) => toScheduleSummary(entry, { agent: agent.name, alias: key }));
   };
-  return effect(sequence, "schedules", async () => (await read()) as unknown as Json, {
-    effect: "idempotent",
-  });
+  return effect(sequence, "schedules", read, { effect: "idempotent" });
 }
 
 /** The size of a schedule without its input. */

@@ -3,12 +3,13 @@ import type { Json } from "../../protocol/json.ts";
 import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
 import { ENDED } from "../agent/ended.ts";
+import { checkTold } from "../agent/resolve-operation.ts";
 import { checkPublishable, topic } from "../agent/topic.ts";
 import type { Topic } from "../agent/topic.ts";
 import type { ToldRequest } from "../agent/turn-api.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { WatchBody } from "../agent/watchers.ts";
-import { checkTold, tell } from "./requests.ts";
+import { tell } from "./requests.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** Begins or ends to watch an actor. */

@@ -152,3 +152,22 @@ function onlyStringOf(schema: JsonObject | undefined): string | undefined {
   const key = String(required[0]);
   return properties?.[key]?.type === "string" ? key : undefined;
 }
+
+/**
+ * Throws `not_found` unless an agent has an operation or a message with this name. Without this check, it would be found out
+ * only when the request is sent: at a time, or when something is published.
+ */
+export function checkTold(agent: Agent, name: string): void {
+  const operation = Object.hasOwn(agent.operations, name) ? agent.operations[name] : undefined;
+  const isKnown = name === CHAT || operation !== undefined || isMessageName(agent, name);
+  if (operation?.read === true && operation.logged !== true)
+    throw new AgentError(
+      "invalid_request",
+      `operation ${name} of agent ${agent.name} only reads, so it cannot be told or scheduled: its answer would be lost`,
+    );
+  if (isKnown || agent.remote) return;
+  const names = [...operationNames(agent), ...Object.keys(agent.messages ?? {})];
+  throw new AgentError("not_found", `agent ${agent.name} has no operation or message ${name}`, {
+    hint: `it has ${names.join(", ")}`,
+  });
+}

@@ -1,5 +1,5 @@
 import { Cron } from "croner";
-import { AgentError } from "../../errors.ts";
+import type { AgentError } from "../../errors.ts";
 import { errorMessage } from "./error-message.ts";
 
 /** When a schedule is due: at the times of a cron text, again and again, or once. */

@@ -18,7 +18,7 @@ import type {
   UnreadMessage,
   WatchMessage,
 } from "./run-state.ts";
-import { SCHEDULE } from "../agent/stored-schedule.ts";
+import { SCHEDULE } from "../journal/stored-schedule.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { Newest } from "../agent/watchers.ts";
 import type { PlacedRecord } from "./entries.ts";

@@ -1,5 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import type { LastTime, NewSchedule } from "../agent/stored-schedule.ts";
+import type { LastTime, NewSchedule } from "../journal/stored-schedule.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";

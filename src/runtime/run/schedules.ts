@@ -13,8 +13,8 @@ import {
   timesOf,
   toMark,
   toScheduledId,
-} from "../agent/stored-schedule.ts";
-import type { LastTime, NewSchedule, ScheduleBody, StoredSchedule } from "../agent/stored-schedule.ts";
+} from "../journal/stored-schedule.ts";
+import type { LastTime, NewSchedule, ScheduleBody, StoredSchedule } from "../journal/stored-schedule.ts";
 import type { RunContext } from "../run-context.ts";
 import type { LookChange, PostMessage, ScheduleChange } from "./messages.ts";
 import { isRenewed } from "./renewal.ts";
@@ -177,7 +177,7 @@ export class Schedules {
   #pause(all: Map<string, StoredSchedule>, id: string, isPaused: boolean): void {
     const schedule = this.#find(all, id);
     if ((schedule.isPaused === true) === isPaused) return;
-    const { isPaused: _, last, ...rest } = schedule;
+    const { isPaused: _, last: _last, ...rest } = schedule;
     // The times of the pause are not made up for.
     const since = isOnce(schedule) ? schedule.since : this.#context.environment.now();
     this.#store(all, id, isPaused ? { ...schedule, isPaused } : { ...rest, since });

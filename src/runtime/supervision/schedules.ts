@@ -5,7 +5,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { Agent } from "../agent/agent.ts";
-import { fromEntry, isOnce, timesOf } from "../agent/stored-schedule.ts";
+import { fromEntry, isOnce, timesOf } from "../journal/stored-schedule.ts";
 import { checkToldRequest } from "../commands/check-request.ts";
 import type { KeyedRuns } from "../commands/keyed-runs.ts";
 import { newRunId } from "../journal/system-runs.ts";

@@ -1,7 +1,7 @@
 import type { LogRecord } from "../../../src/ports/log-batch.ts";
 import type { Event } from "../../../src/protocol/events/events.ts";
-import { SCHEDULE, toScheduledId } from "../../../src/runtime/agent/stored-schedule.ts";
-import type { ScheduleBody } from "../../../src/runtime/agent/stored-schedule.ts";
+import { SCHEDULE, toScheduledId } from "../../../src/runtime/journal/stored-schedule.ts";
+import type { ScheduleBody } from "../../../src/runtime/journal/stored-schedule.ts";
 
 import { carriedInto } from "../messages.ts";
 

@@ -6,9 +6,9 @@ import type { RequestId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { AgentError } from "../../errors.ts";
-import { digest } from "../journal/digest.ts";
-import { toDueTimes } from "./schedule-times.ts";
-import type { ScheduleTimes, DueTimes } from "./schedule-times.ts";
+import { digest } from "./digest.ts";
+import { toDueTimes } from "../agent/schedule-times.ts";
+import type { ScheduleTimes, DueTimes } from "../agent/schedule-times.ts";
 
 /** The message by which an actor makes or removes a schedule of another one. No agent can declare it. */
 export const SCHEDULE = "$schedule";

@@ -1,9 +1,9 @@
-import type { ScheduleRequest, ScheduleSummary } from "../../protocol/answers/schedule.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { Interruptible } from "../call-api.ts";
-import type { ClientOptions } from "../client-api.ts";
-import { Requests } from "../requests/requests.ts";
-import { randomId } from "../wire/random-id.ts";
+import type { ScheduleRequest, ScheduleSummary } from "../protocol/answers/schedule.ts";
+import type { RequestId, RunId } from "../protocol/ids.ts";
+import type { Interruptible } from "./call-api.ts";
+import type { ClientOptions } from "./client-api.ts";
+import { Requests } from "./requests/requests.ts";
+import { randomId } from "./wire/random-id.ts";
 
 /** The schedules of a server: those of definitions, and those that were made since. */
 export interface ScheduleClient {
