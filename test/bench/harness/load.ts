@@ -153,5 +153,5 @@ async function checkTurn(
   throw new Error(`a sample turn is not what it should be: ${status} ${text.slice(0, 500)}`);
 }
 
-/** The least bytes of a text's frame. */
-const LEAST_BYTES = 100;
+/** The least bytes of the frame of a text, over any protocol. */
+const LEAST_BYTES = 60;

@@ -22,7 +22,14 @@ export async function serveTurns(
   await runtime.ready();
   obeySignals(() => runtime.close());
   // Loaded only for its measurement: a commit to compare with may not have it.
-  const adapters = WIRES ? [(await import("troupe/adapters/agentscope")).agentscope()] : [];
+  const adapters = WIRES
+    ? [
+        (await import("troupe/adapters/ag-ui")).agUi(),
+        (await import("troupe/adapters/agentscope")).agentscope(),
+        (await import("troupe/adapters/openai")).openai(),
+        (await import("troupe/adapters/ui")).ui(),
+      ]
+    : [];
   await serve(runtime, { port: PORT, metrics, adapters });
   console.log("READY");
 }

@@ -15,9 +15,42 @@ const AGENTSCOPE: Wire = {
   texts: /"delta":true,"msg_id":"[^"]*","text":"hello world (\d+)"/g,
 };
 
+const message = { id: "1", role: "user", content: "hello world" };
+
+const AG_UI: Wire = {
+  request: () =>
+    toRequestText("POST", "/ag-ui/bench", {
+      threadId: crypto.randomUUID(),
+      runId: crypto.randomUUID(),
+      messages: [message],
+    }),
+  end: '"type":"RUN_FINISHED"',
+  texts: /"type":"TEXT_MESSAGE_CONTENT","messageId":"[^"]*","delta":"hello world (\d+)"/g,
+};
+
+const OPENAI: Wire = {
+  request: () =>
+    toRequestText("POST", "/v1/chat/completions", { model: "bench", messages: [message], stream: true }),
+  end: "data: [DONE]",
+  texts: /"delta":\{"content":"hello world (\d+)"/g,
+};
+
+const UI: Wire = {
+  request: () =>
+    toRequestText("POST", "/ui/bench", {
+      id: crypto.randomUUID(),
+      messages: [{ id: "1", role: "user", parts: [{ type: "text", text: "hello world" }] }],
+    }),
+  end: "data: [DONE]",
+  texts: /"type":"text-delta","id":"[^"]*","delta":"hello world (\d+)"/g,
+};
+
 const ROWS: readonly (readonly [label: string, wire: Wire | undefined])[] = [
   ["native", undefined],
+  ["AG-UI", AG_UI],
   ["AgentScope", AGENTSCOPE],
+  ["AI SDK UI", UI],
+  ["OpenAI", OPENAI],
 ];
 
 /** The cost of a turn of a hundred texts over each protocol, relative to the native one. */
@@ -33,7 +66,7 @@ export async function measureWires({ warmUpTurns, rounds, roundMs }: Setup): Pro
     });
     await Promise.all(loads.map((loaded) => warmUp(loaded, warmUpTurns)));
     const samples = await compare(loads, rounds);
-    const [native = [], agentscope = []] = samples;
+    const [native = [], ...others] = samples;
     const rows = samples.map((own, index) => {
       const { cpuMs, turnsPerS, firstP50Ms } = middle(own);
       const label = ROWS[index]?.[0] ?? "";
@@ -47,13 +80,13 @@ export async function measureWires({ warmUpTurns, rounds, roundMs }: Setup): Pro
     });
     const head = ["protocol", "CPU a turn", "× native", "turns/s", "first frame p50"];
     console.log(`\nA turn of 100 texts, 32 at a time, memory log\n\n${toTable([head, ...rows])}`);
-    return [
+    return others.map((own, index) =>
       atMost(
-        "CPU of a turn over AgentScope, relative to the native protocol",
-        ratio(agentscope, native, "cpuMs"),
+        `CPU of a turn over ${ROWS[index + 1]?.[0] ?? ""}, relative to the native protocol`,
+        ratio(own, native, "cpuMs"),
         3,
       ),
-    ];
+    );
   } finally {
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
   }
