@@ -47,6 +47,12 @@ export function actorNameOf({ agent, key, run_id: runId }: ActorRef): string {
   return key === undefined ? `${agent} /${runId}` : `${agent} ${key}`;
 }
 
+/** Whether two actors have the same name. It makes no texts: a topic with many subscribers asks for each of them. */
+export function isSameActor(one: ActorRef, other: ActorRef): boolean {
+  if (one.key !== other.key || one.agent !== other.agent) return false;
+  return one.key !== undefined || one.run_id === other.run_id;
+}
+
 /** The watchers of a run after a message of one of them. */
 export function watched(
   before: readonly WatchingActor[],
@@ -55,8 +61,7 @@ export function watched(
   if (sender?.agent === undefined || sender.server !== undefined || !isObject(body)) return before;
   const { agent, key, run_id } = sender;
   const ref: ActorRef = { agent, ...(key !== undefined && { key }), run_id };
-  const name = actorNameOf(ref);
-  const others = before.filter((watcher) => actorNameOf(watcher.ref) !== name);
+  const others = before.filter((watcher) => !isSameActor(watcher.ref, ref));
   const given = body as unknown as WatchBody;
   if (!given.on) return others;
   const { failed, names, retain, supervise } = given;

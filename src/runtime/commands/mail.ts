@@ -132,8 +132,8 @@ export class ActorMail implements Mail {
   }
 
   /** Tries to send requests in their order. The answers are those of the first of them, as far as they were tried. */
-  async #try(postings: readonly Posting[], areNew: boolean): Promise<readonly Answer[]> {
-    const together = areNew && postings.length > 1 ? await this.#tryTogether(postings) : undefined;
+  async #try(postings: readonly Posting[], isFirst: boolean): Promise<readonly Answer[]> {
+    const together = isFirst && postings.length > 1 ? await this.#tryTogether(postings) : undefined;
     if (together !== undefined) return together;
     const [{ letter, isRepeated } = never()] = postings;
     try {
@@ -151,8 +151,9 @@ export class ActorMail implements Mail {
     const agent = agents.find(name);
     // All are from one run.
     const owner = ownerOf(first.accepted);
-    const isPlain = ({ letter, isRepeated }: Posting): boolean =>
-      !isRepeated && agent !== undefined && !isRead(agent, letter.accepted.request);
+    // A tell that was accepted before is found by the receiver; an answer to an ask has to be sent again.
+    const isPlain = ({ letter: { accepted }, isRepeated }: Posting): boolean =>
+      !(isRepeated && accepted.callId !== undefined) && agent !== undefined && !isRead(agent, accepted.request);
     if (agent === undefined || !postings.every(isPlain)) return undefined;
     const answers = new Map<Posting, Answer>();
     const good: Posting[] = [];

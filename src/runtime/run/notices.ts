@@ -9,7 +9,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { ENDED } from "../agent/ended.ts";
 import { isFailure } from "../activation/strategy.ts";
-import { WATCH, actorNameOf, wantsEnd } from "../agent/watchers.ts";
+import { WATCH, actorNameOf, isSameActor, wantsEnd } from "../agent/watchers.ts";
 import type { Newest, WatchingActor } from "../agent/watchers.ts";
 import { digest } from "../journal/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
@@ -37,6 +37,8 @@ export class Notices {
   readonly #lanes = new Map<string, Lane>();
   /** The lanes with work that no worker has. */
   readonly #ready: Lane[] = [];
+  /** The names of those that watch, which change with the list of them. */
+  #named: { readonly of: readonly WatchingActor[]; readonly names: ReadonlySet<string> } | undefined;
   #workers = 0;
   #stopped = false;
   /** Notices are begun in the order of their events. */
@@ -112,14 +114,21 @@ export class Notices {
   /** Tells an actor what it is to be told, all at once. Never rejects. */
   async #tell(lane: Lane): Promise<void> {
     const notices = lane.notices.splice(0, TOGETHER);
-    const isWatching =
-      this.#ledger.state.watchers?.some(({ ref }) => actorNameOf(ref) === lane.name) === true;
+    const isWatching = this.#watching().has(lane.name);
     await Promise.all(
       notices.map(async (notice) => {
         if (isWatching && !(await this.#post(lane.ref, notice))) return;
         notice.done();
       }),
     );
+  }
+
+  /** The names of the actors that watch the run. */
+  #watching(): ReadonlySet<string> {
+    const { watchers = NONE } = this.#ledger.state;
+    if (this.#named?.of !== watchers)
+      this.#named = { of: watchers, names: new Set(watchers.map(({ ref }) => actorNameOf(ref))) };
+    return this.#named.names;
   }
 
   /** Returns false if the run has left memory: the notice is still to be sent. */
@@ -152,10 +161,12 @@ export class Notices {
 
   #othersThan(ref: ActorRef): readonly WatchingActor[] {
     return (this.#ledger.state.watchers ?? []).filter(
-      (watcher) => actorNameOf(watcher.ref) !== actorNameOf(ref),
+      (watcher) => !isSameActor(watcher.ref, ref),
     );
   }
 }
+
+const NONE: readonly WatchingActor[] = [];
 
 /** What an actor is told, as a request to it. */
 interface Told {

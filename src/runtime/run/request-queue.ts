@@ -292,7 +292,7 @@ export class RequestQueue {
     const ledger = this.#ledger;
     await ledger.committed();
     const entries = await Promise.all(
-      items.map(({ requestId }) => this.#context.log.lookup(requestId, this.#ledger.owner)),
+      items.map((accepted) => this.#context.log.lookup(accepted.requestId, ownerOf(accepted))),
     );
     const results: (PostRefusal | null)[] = [];
     for (const [index, accepted] of items.entries()) {
@@ -386,12 +386,14 @@ export class RequestQueue {
   async #find({
     requestId,
     sender,
+    owner,
   }: AcceptedRequest): Promise<{ readonly completed?: number | undefined } | undefined> {
     const { log } = this.#context;
     const open = this.#ledger.state.open.find(({ accepted }) => accepted.requestId === requestId);
     // A request that has just ended is found in the log once its end is committed.
     if (open === undefined) await this.#ledger.committed();
-    const entry = open ? undefined : await log.lookup(requestId, this.#ledger.owner);
+    // A new run has no owner yet.
+    const entry = open ? undefined : await log.lookup(requestId, ownerOf({ owner }));
     if (entry === undefined && open === undefined) return undefined;
     if (entry) checkKept(entry);
     const first = open ? open.accepted.sender : entry && (await readSender(log, entry));
