@@ -153,7 +153,9 @@ export class ActorMail implements Mail {
     const owner = ownerOf(first.accepted);
     // A tell that was accepted before is found by the receiver; an answer to an ask has to be sent again.
     const isPlain = ({ letter: { accepted }, isRepeated }: Posting): boolean =>
-      !(isRepeated && accepted.callId !== undefined) && agent !== undefined && !isRead(agent, accepted.request);
+      !(isRepeated && accepted.callId !== undefined) &&
+      agent !== undefined &&
+      !isRead(agent, accepted.request);
     if (agent === undefined || !postings.every(isPlain)) return undefined;
     const answers = new Map<Posting, Answer>();
     const good: Posting[] = [];

@@ -160,9 +160,7 @@ export class Notices {
   }
 
   #othersThan(ref: ActorRef): readonly WatchingActor[] {
-    return (this.#ledger.state.watchers ?? []).filter(
-      (watcher) => !isSameActor(watcher.ref, ref),
-    );
+    return (this.#ledger.state.watchers ?? []).filter((watcher) => !isSameActor(watcher.ref, ref));
   }
 }
 
