@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { payments } from "../../../agents/payments.ts";
+import { createClerk } from "../../agents/clerk.ts";
 import { gatedAgent, returning } from "../agentscope/harness/agents.ts";
 import { Gates } from "../gates.ts";
 import { AgUiServer, endOf, typesOf } from "./server.ts";
@@ -192,4 +193,27 @@ test("a thread is stopped, and a run of another wire is a thread", async () => {
   expect(interruptId).toContain(requestId);
   await other.run({ resume: [{ interruptId, status: "resolved", payload: true }] });
   expect(other.said).toBe("Paid 3 to bob.");
+});
+
+test("a turn that is held asks, takes answers, and goes on when its code is back", async () => {
+  const clerk = createClerk();
+  await using server = await AgUiServer.start([clerk.agent], { durable: true });
+  const thread = server.thread("clerk");
+  await thread.say("go");
+  const [name, colour] = thread.interrupts.map(({ id }) => id);
+  clerk.isChanged = true;
+  await server.restart();
+  thread.client.pendingInterrupts = [];
+  const rest = await thread.run({
+    resume: [{ interruptId: name ?? "", status: "resolved", payload: { name: "Ada" } }],
+  });
+  expect(endOf(rest)).toMatchObject({ type: "interrupt", interrupts: [{ id: colour }] });
+  expect(await server.runtime.status(name?.split("~")[0] ?? "")).toMatchObject({ status: "held" });
+  const said = thread.resume(["blue"]);
+  await expect.poll(() => thread.text).toContain("RUN_STARTED");
+  expect(thread.text).not.toContain("RUN_ERROR");
+  clerk.isChanged = false;
+  await server.runtime.retryHeld();
+  expect(endOf(await said)).toEqual({ type: "success" });
+  expect(thread.said).toBe("Ada likes blue.");
 });

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Principal } from "troupe";
 import { interviewer } from "../../../agents/interviewer.ts";
+import { notebook } from "../../../agents/notebook.ts";
 import { returning } from "../agentscope/harness/agents.ts";
 import { AgUiServer, parseFrames } from "./server.ts";
+import type { Thread } from "./server.ts";
 
 const input = { threadId: "t", runId: "r", messages: [{ id: "1", role: "user", content: "hi" }] };
 
@@ -54,6 +57,26 @@ test("everything under its paths is refused in its words", async () => {
   ).toMatchObject({
     status: 409,
   });
+});
+
+test("each owner has threads of its own, and a user gets the memory of its own agent", async () => {
+  const authenticate = ({ headers }: Request): Principal => {
+    const [, name = ""] = headers.get("authorization")?.split(" ") ?? [];
+    return { id: name, owner: name, roles: ["user"] };
+  };
+  await using server = await AgUiServer.start([notebook], {
+    options: { state: true },
+    serve: { authenticate },
+  });
+  const threadOf = (name: string): Thread =>
+    server.thread("notebook", "list", { authorization: `Bearer ${name}` });
+  const [ann, bob] = [threadOf("ann"), threadOf("bob")];
+  await ann.say("milk", { runId: "run-1" });
+  await bob.say("tea", { runId: "run-1" });
+  await ann.say("bread");
+  expect(ann.client.state).toEqual(["milk", "bread"]);
+  expect(bob.client.state).toEqual(["tea"]);
+  expect(await bob.reread("", { authorization: "Bearer bob" })).not.toContain("milk");
 });
 
 test("a wrong field is named", async () => {
