@@ -1,5 +1,6 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Principal } from "troupe";
+import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
 import { aipGateway } from "troupe/adapters/aip";
@@ -35,7 +36,7 @@ beforeAll(async () => {
     port: 0,
     drain: false,
     authenticate: () => who,
-    adapters: [agentscope(), tasks(), agentic()],
+    adapters: [agentscope(), tasks(), agentic(), agUi()],
     listeners: [aipGateway({ open: true })],
   });
   at = { url: server.url, aip: server.listeners[0]?.address ?? "" };

@@ -1,5 +1,6 @@
 import { createRuntime } from "troupe";
 import type { Agent } from "troupe";
+import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
 import { aipGateway } from "troupe/adapters/aip";
@@ -16,7 +17,7 @@ export interface Addresses {
   readonly aip: string;
 }
 
-/** Serves two agents that ask, and others, over all five wires, on free ports, with a durable log in a directory. */
+/** Serves two agents that ask, and others, over all wires of the package, on free ports, with a durable log in a directory. */
 export async function serveWires(
   directory: string,
   others: readonly Agent[] = [],
@@ -26,7 +27,7 @@ export async function serveWires(
   const { url, listeners, close } = await serve(runtime, {
     port: 0,
     drain: false,
-    adapters: [agentscope(), tasks(), agentic()],
+    adapters: [agentscope(), tasks(), agentic(), agUi()],
     listeners: [aipGateway()],
   });
   return {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ResponseObject } from "../../src/adapters/agentscope/index.ts";
+import { endOf, parseFrames, saidIn } from "../adapters/ag-ui/server.ts";
 import { textsOf } from "../adapters/agentscope/harness/objects.ts";
 import { Client, statusOf, textOf } from "../adapters/aip/peers/client.ts";
 import type { Addresses } from "./serve-wires.ts";
@@ -160,7 +161,40 @@ const aip: Wire = {
   },
 };
 
-export const wires: readonly Wire[] = [native, agentscope, classic, agentic, aip];
+/** A thread of AG-UI whose id is that of a run is the run. */
+const agUi: Wire = {
+  name: "AG-UI",
+  async begin({ url }, agent, content) {
+    const runId = randomUUID();
+    await postRun(`${url}/ag-ui/${agent}`, { threadId: runId, runId, messages: [{ role: "user", content }] });
+    return runId;
+  },
+  read: ({ url }, { agent, runId }) => getText(`${url}/ag-ui/${agent}/${runId}`),
+  async stand(at, run, isAsking) {
+    return isAsking ? endOf(parseFrames(String(await agUi.read(at, run))))?.type : undefined;
+  },
+  words: { asking: "interrupt", working: undefined },
+  async answer(at, run, payload) {
+    const end = endOf(parseFrames(String(await agUi.read(at, run))));
+    const asked = end?.type === "interrupt" ? end.interrupts : [];
+    // Who may not answer gets no schema.
+    const named =
+      asked.find(({ responseSchema = {} }) =>
+        Object.keys(payload).some((key) => JSON.stringify(responseSchema).includes(`"${key}":`)),
+      ) ?? asked[0];
+    const resume = [{ interruptId: named?.id ?? "", status: "resolved", payload }];
+    const body = { threadId: run.runId, runId: randomUUID(), messages: [], resume };
+    return saidIn(parseFrames(await postRun(`${at.url}/ag-ui/${run.agent}`, body)));
+  },
+};
+
+/** Sends an input, and resolves with the frames of the run at its end. */
+async function postRun(url: string, body: object): Promise<string> {
+  const headers = { "content-type": "application/json" };
+  return read(await fetch(url, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+export const wires: readonly Wire[] = [native, agentscope, classic, agentic, aip, agUi];
 
 /** One session with one quest. Without a text it asks how the newest turn of the run stands. */
 export async function quest(
