@@ -7,6 +7,7 @@ import { within } from "../shared/clock.ts";
 import {
   HEARTBEAT_MS,
   LEASE_MS,
+  forgettable,
   initialMembership,
   livenessOf,
   transition,
@@ -192,7 +193,7 @@ export class Heartbeat {
     const sentMs = this.#now;
     let rows: readonly NodeRow[];
     try {
-      rows = await this.#options.directory.heartbeat(this.self);
+      rows = await this.#options.directory.heartbeat(this.self, forgettable(this.#membership, sentMs));
     } catch {
       this.#learn({ type: "failed" });
       return false;

@@ -1,4 +1,4 @@
-import type { NodePresence, NodeRow } from "../ports/node-directory.ts";
+import type { ForgottenRow, NodePresence, NodeRow } from "../ports/node-directory.ts";
 
 /** The time between two heartbeats, in milliseconds. */
 export const HEARTBEAT_MS = 300;
@@ -18,7 +18,7 @@ const SELF_AWAY_MS = 10_000;
 /** How long after its return another node is away, in milliseconds: a transport delivers no older message. */
 const OTHER_AWAY_MS = 120_000;
 
-/** How long a row that is no longer in the table of nodes is kept, in milliseconds; as long as the table keeps one. */
+/** How long the row of a dead node is kept, in the table of nodes and here, in milliseconds. */
 const KEPT_MS = 3_600_000;
 
 /** The name of the newest heartbeat of a node whose row is missing. */
@@ -127,6 +127,13 @@ export function livenessOf({ self, nodes, sentMs }: Membership, node: string, no
   return now - known.lapsedMs > (isSelf ? SELF_AWAY_MS : OTHER_AWAY_MS) ? "alive" : "away";
 }
 
+/** The rows that the table of nodes need not keep: this node has known for an hour, by its own clock, that their nodes are dead. */
+export function forgettable({ nodes }: Membership, now: number): readonly ForgottenRow[] {
+  return [...nodes]
+    .filter(([, { isDead, heartbeat, seenMs }]) => isDead && heartbeat !== MISSING && now - seenMs >= KEPT_MS)
+    .map(([node, { heartbeat }]) => ({ node, heartbeat }));
+}
+
 /** The view of this node. */
 export function membershipView({ readMs, steadySinceMs }: Membership, now: number): View {
   if (steadySinceMs === undefined || now - readMs > LEASE_MS) return "none";
@@ -141,8 +148,8 @@ function read(
 ): Membership {
   const nodes = new Map<string, KnownNode>();
   for (const row of rows) nodes.set(row.node, toKnown(row, before, sentMs, now));
-  // A row can be missing although its node lives: the engine has forgotten it after a step of its clock, or has lost it in a
-  // crash. A living node writes its row again; until then this node cannot know when it last did.
+  // A row can be missing although its node lives: the engine has lost it in a crash. A living node writes its row again; until
+  // then this node cannot know when it last did.
   const elapsedMs = Math.max(0, sentMs - before.readMs);
   for (const [node, known] of before.nodes) {
     const ageMs = known.ageMs + elapsedMs;

@@ -3,10 +3,10 @@ import type { AgentVersion } from "./agent-version.ts";
 /** The table of the nodes that share a log. */
 export interface NodeDirectory {
   /**
-   * Writes the row of a node with the time of the engine's clock, and returns the rows of all nodes. The engine removes
-   * rows without a heartbeat for an hour.
+   * Writes the row of a node with the time of the engine's clock, and returns the rows of all nodes. Removes the forgotten rows,
+   * those whose heartbeat is still the newest of their node. The engine removes none by itself, because its clock may be set.
    */
-  heartbeat(self: NodePresence): Promise<readonly NodeRow[]>;
+  heartbeat(self: NodePresence, forgotten?: readonly ForgottenRow[]): Promise<readonly NodeRow[]>;
 }
 
 /** What a node says about itself. */
@@ -35,6 +35,9 @@ export interface NodeEntry extends NodePresence {
   /** The time since its newest heartbeat, in milliseconds. */
   readonly ageMs: number;
 }
+
+/** A row that is no longer needed. */
+export type ForgottenRow = Pick<NodeRow, "heartbeat" | "node">;
 
 /** The row of a node. Its age is by the engine's clock, and wrong for a while after a step of that clock. */
 export interface NodeRow extends NodeEntry {

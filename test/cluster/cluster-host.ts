@@ -233,7 +233,9 @@ function whileAlive(log: MemoryLog, life: Lifetime, line: Line): EventLog {
     waking: until(log.waking),
     outbox: until(log.outbox),
     remove: until(log.remove),
-    nodes: () => ({ heartbeat: until(async (self) => (await directory?.heartbeat(self)) ?? []) }),
+    nodes: () => ({
+      heartbeat: until(async (self, forgotten) => (await directory?.heartbeat(self, forgotten)) ?? []),
+    }),
     close: async () => {},
   };
 }

@@ -1,6 +1,6 @@
-import { HEARTBEAT_MS, initialMembership, transition } from "../../src/cluster/membership.ts";
+import { HEARTBEAT_MS, forgettable, initialMembership, transition } from "../../src/cluster/membership.ts";
 import type { Membership, MembershipAction } from "../../src/cluster/membership.ts";
-import type { NodeRow } from "../../src/ports/node-directory.ts";
+import type { ForgottenRow, NodeRow } from "../../src/ports/node-directory.ts";
 
 /** One heartbeat of a node, in milliseconds. */
 export interface Beat {
@@ -35,9 +35,6 @@ export type Check = (
   now: number,
   changed?: { readonly node: WorldNode; readonly actions: readonly MembershipAction[] },
 ) => void;
-
-/** When a row without a heartbeat is removed from the table. */
-const FORGET_MS = 3_600_000;
 
 /**
  * Several nodes and an engine in true time, which none of them can read: the engine tells ages by its own clock, and each
@@ -82,10 +79,11 @@ export class MembershipWorld {
     const sentAt = this.#now + HEARTBEAT_MS + beat.pauseMs;
     const storedAt = sentAt + beat.thereMs;
     let rows: readonly NodeRow[] | undefined;
+    const forgotten = forgettable(node.membership, this.clockOf(node, sentAt));
     this.#at(storedAt, () => {
       if (beat.outcome === "failed") return;
       node.storedMs.push(storedAt);
-      rows = this.#store(node.id);
+      rows = this.#store(node.id, forgotten);
     });
     this.#at(storedAt + beat.backMs, () => {
       const fact =
@@ -103,11 +101,12 @@ export class MembershipWorld {
     });
   }
 
-  #store(id: string): readonly NodeRow[] {
+  #store(id: string, forgotten: readonly ForgottenRow[]): readonly NodeRow[] {
     const engineMs = this.#engineMs;
     this.#count += 1;
     this.#rows.set(id, { name: String(this.#count), atMs: engineMs });
-    for (const [node, { atMs }] of this.#rows) if (engineMs - atMs > FORGET_MS) this.#rows.delete(node);
+    for (const { node, heartbeat } of forgotten)
+      if (this.#rows.get(node)?.name === heartbeat) this.#rows.delete(node);
     return [...this.#rows].map(([node, { name, atMs }]) => ({
       node,
       url: "",

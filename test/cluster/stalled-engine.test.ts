@@ -23,9 +23,9 @@ class HeldBeats {
     const directory = log.nodes?.();
     Object.assign(log, {
       nodes: () => ({
-        heartbeat: async (self) => {
+        heartbeat: async (self, forgotten) => {
           await this.#isHeld;
-          return (await directory?.heartbeat(self)) ?? [];
+          return (await directory?.heartbeat(self, forgotten)) ?? [];
         },
       }),
     } satisfies Partial<EventLog>);

@@ -393,9 +393,6 @@ async function rejected(error: unknown): Promise<never> {
   throw error;
 }
 
-/** A row without a heartbeat for this long is removed, in milliseconds. */
-const FORGET_MS = 3_600_000;
-
 /** The table of nodes in memory. */
 function memoryNodes(now: () => number): NodeDirectory {
   const rows = new Map<
@@ -404,16 +401,17 @@ function memoryNodes(now: () => number): NodeDirectory {
   >();
   let heartbeats = 0;
   return {
-    async heartbeat(self) {
+    async heartbeat(self, forgotten = []) {
       const nowMs = now();
       heartbeats += 1;
       rows.set(self.node, { self, heartbeat: String(heartbeats), atMs: nowMs });
-      const entries: NodeRow[] = [];
-      for (const [node, { self: row, heartbeat, atMs }] of rows) {
-        if (nowMs - atMs > FORGET_MS) rows.delete(node);
-        else entries.push({ ...row, heartbeat, ageMs: nowMs - atMs });
-      }
-      return entries;
+      for (const { node, heartbeat } of forgotten)
+        if (rows.get(node)?.heartbeat === heartbeat) rows.delete(node);
+      return [...rows.values()].map(({ self: row, heartbeat, atMs }): NodeRow => ({
+        ...row,
+        heartbeat,
+        ageMs: nowMs - atMs,
+      }));
     },
   };
 }

@@ -4,10 +4,11 @@ import type { Database } from "./connection/database.ts";
 /** The table of nodes, with the times of the server's clock. */
 export function postgresNodes(database: Database): NodeDirectory {
   return {
-    async heartbeat({ node, ...facts }) {
+    async heartbeat({ node, ...facts }, forgotten = []) {
       const rows = await database.heartbeat<NodeColumns & { readonly beat: string }>(BEAT, [
         node,
         JSON.stringify(facts),
+        JSON.stringify(forgotten.map((row) => [row.node, row.heartbeat])),
       ]);
       return rows.map(({ beat, ...row }): NodeRow => ({ ...toEntry(row), heartbeat: beat }));
     },
@@ -46,12 +47,13 @@ const BEAT = `
       ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, beat = excluded.beat
       RETURNING id, facts, beat
   ), forgotten AS (
-    DELETE FROM troupe.node WHERE beat < now() - interval '1 hour' AND id <> $1
+    DELETE FROM troupe.node USING jsonb_array_elements($3::jsonb) AS old
+      WHERE id = old->>0 AND beat::text = old->>1 AND id <> $1
   )
   SELECT id, facts, beat::text AS beat, 0::float8 AS age FROM own
   UNION ALL
   SELECT id, facts, beat::text, greatest(0, extract(epoch FROM clock_timestamp() - beat) * 1000)::float8
-    FROM troupe.node WHERE id <> $1 AND beat >= now() - interval '1 hour'`;
+    FROM troupe.node WHERE id <> $1`;
 
 interface NodeColumns {
   readonly id: string;

@@ -3,7 +3,7 @@ import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";
 import type { Claim, Cursor, EventLog } from "../../../src/ports/event-log.ts";
 import type { Batch } from "../../../src/ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../../src/ports/log-queries.ts";
-import type { NodeRow, NodePresence } from "../../../src/ports/node-directory.ts";
+import type { NodeRow, ForgottenRow, NodePresence } from "../../../src/ports/node-directory.ts";
 import type { MemoryLog } from "../../../src/storage/memory/log.ts";
 import type { RunId } from "../../../src/protocol/ids.ts";
 import type { Picker } from "../../laws/program.ts";
@@ -95,7 +95,7 @@ export class Disk {
       durability: "full",
       claim: later((runId, options) => this.#claim(doer, log, runId, options)),
       append: (cursor, batch) => this.#reach(doer, () => this.#append(doer, cursor, batch)),
-      nodes: () => ({ heartbeat: later((self) => this.#heartbeat(log, self)) }),
+      nodes: () => ({ heartbeat: later((self, forgotten) => this.#heartbeat(log, self, forgotten)) }),
       release: (cursor) => log.release(cursor),
       read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
       tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
@@ -183,9 +183,13 @@ export class Disk {
     return answer;
   }
 
-  async #heartbeat(log: EventLog, self: NodePresence): Promise<readonly NodeRow[]> {
+  async #heartbeat(
+    log: EventLog,
+    self: NodePresence,
+    forgotten?: readonly ForgottenRow[],
+  ): Promise<readonly NodeRow[]> {
     if (!this.#writable) throw new Unavailable("the disk is gone");
-    return (await log.nodes?.().heartbeat(self)) ?? [];
+    return (await log.nodes?.().heartbeat(self, forgotten)) ?? [];
   }
 
   async #claim(doer: Doer, log: EventLog, runId: RunId, options?: ClaimOptions): Promise<Claim> {

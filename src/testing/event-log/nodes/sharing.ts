@@ -179,6 +179,15 @@ export function testSharing(subject: EventLogSubject): void {
         read.find((row) => row.node === node)?.heartbeat;
       expect(heartbeatOf(a.node, again)).not.toBe(heartbeatOf(a.node, rows));
       expect(heartbeatOf(b.node, again)).toBe(heartbeatOf(b.node, rows));
+
+      const forget = async (heartbeat = ""): Promise<readonly string[]> => {
+        const directory = a.nodes?.();
+        await directory?.heartbeat(presence(a.node, "active"), [{ node: b.node, heartbeat }]);
+        return ((await directory?.heartbeat(presence(a.node, "active"))) ?? []).map(({ node }) => node);
+      };
+      // An earlier heartbeat, and the newest one.
+      expect(await forget("1")).toContain(b.node);
+      expect(await forget(again.find(({ node }) => node === b.node)?.heartbeat)).toEqual([a.node]);
     });
   });
 }
