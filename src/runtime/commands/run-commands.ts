@@ -1,18 +1,15 @@
 import { AgentError } from "../../errors.ts";
-import type { EventLog } from "../../ports/event-log.ts";
-import type { Base } from "../../ports/log-batch.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import { toOwned } from "../../ports/principal.ts";
 import type { By } from "../../protocol/actors.ts";
-import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Scope } from "../access/scope.ts";
 import type { CreateRunOptions, ForkOptions, ForkPlace } from "../api.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
-import { readBase, readOne } from "../replay/beginning.ts";
 import { checkForkPoint } from "../run/fork.ts";
 import { readForkedTurn } from "../run/forked-turn.ts";
+import { findRemovable } from "../run/run-beginning.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { RunMessage, RemovalReason } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
@@ -100,15 +97,14 @@ export class RunCommands {
 
   /** Removes what happened in a run with an open turn up to a time, as far as nothing that is open needs it. */
   async shorten(run: RunEntry, upTo: number): Promise<void> {
-    const { log, router } = this.#context;
-    const { runId } = run;
-    let before = await readBase(log, runId);
-    if ((await startOf(log, run, before)) > upTo) return;
+    const { log, router, limits } = this.#context;
+    let before: number | undefined;
     for (;;) {
-      await sendMessage(router, runId, { kind: "shorten", upTo });
-      const base = await readBase(log, runId);
-      if (base === undefined || base.head === before?.head) return;
-      before = base;
+      // A run is not loaded for nothing: its owner is asked only if there is something to remove.
+      const end = await findRemovable(log, run, upTo, limits.checkpointEvents);
+      if (end === undefined || end === before) return;
+      before = end;
+      await sendMessage(router, run.runId, { kind: "shorten", upTo });
     }
   }
 
@@ -120,14 +116,4 @@ export class RunCommands {
   #newId(): RunId {
     return newRunId(this.#context.environment);
   }
-}
-
-/** When the first event happened that the log has of a run. */
-async function startOf(
-  log: EventLog,
-  { runId, createdAt }: RunEntry,
-  base: Base | undefined,
-): Promise<number> {
-  const text = base && (await readOne(log, runId, base.head + 1));
-  return text === undefined ? createdAt : Date.parse((JSON.parse(text) as Event).ts);
 }

@@ -60,6 +60,16 @@ const loop = defineAgent({
   },
 });
 
+/** Says much, and asks. Its turn is read from its beginning. */
+const asker = defineAgent({
+  name: "asker",
+  purpose: "Asks after many lines.",
+  async chat(_input, turn) {
+    for (let line = 0; line < 100; line += 1) await turn.text(`${line}`);
+    await turn.waitForInput({ go: "Go on?" });
+  },
+});
+
 const KEY = { key: "one" } as const;
 
 interface World {
@@ -74,7 +84,7 @@ function start(retention: { readonly retainMs?: number; readonly retainBytes?: n
   let log = memoryLog();
   const create = (): Runtime =>
     createRuntime({
-      agents: [counter, loop],
+      agents: [counter, loop, asker],
       environment,
       log,
       limits: { checkpointEvents: 20 },
@@ -258,6 +268,24 @@ test("above the size limit the beginnings of open turns are removed when no hist
   await world.environment.advance(HOUR_MS);
   expect(await world.log.size(runId)).toBeLessThan(60_000);
   expect(ofType(await eventsOf(world, runId), "WaitForInput")).toHaveLength(1);
+});
+
+test("a run whose open turn needs all that it has is not loaded to look for what is old", async () => {
+  const world = start({ retainMs: HOUR_MS });
+  const { environment } = world;
+  await world.runtime.process("asker", { type: "ChatRequest", input: "", request_id: "asked", ...KEY });
+  await environment.idle();
+  await world.restart();
+  let claims = 0;
+  const { log } = world;
+  const claim = log.claim.bind(log);
+  log.claim = async (...given) => {
+    claims += 1;
+    return claim(...given);
+  };
+  await environment.advance(10 * HOUR_MS);
+  expect(await world.runtime.status("asked")).toMatchObject({ status: "waiting" });
+  expect(claims).toBe(0);
 });
 
 async function eventsOf({ runtime }: World, runId: string) {
