@@ -345,6 +345,20 @@ export default defineConfig({
     },
     ...ROOMS.flatMap(toRoomOverrides),
     {
+      // It is a client of the server that an editor talks to.
+      files: ["src/adapters/acp/*"],
+      rules: {
+        "no-restricted-imports": only(
+          [
+            ...deeper([...RUNTIME, "../view/**", "../http/**", "../client/**"]),
+            "zod",
+            "@agentclientprotocol/sdk",
+          ],
+          ["!./**"],
+        ),
+      },
+    },
+    {
       // The package of the protocol is there for its types alone.
       files: ["src/adapters/openai/*"],
       rules: {

@@ -135,6 +135,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     init: async () => (await import("./init/init.ts")).initCommand(),
     dev: async () => (await import("./dev/dev.ts")).devCommand(),
     serve: async () => (await import("./serve/serve.ts")).serveCommand(),
+    acp: async () => (await import("./serve/acp.ts")).acpCommand(),
   },
   "Talk to a server:": {
     agents: async () => (await import("./lists/agents.ts")).agentsCommand(),

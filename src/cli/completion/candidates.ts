@@ -50,6 +50,7 @@ const operations: Source = async (client, [agent = ""]) =>
 
 /** Where the candidates of an argument come from, by command and position. */
 const SOURCES: Readonly<Record<string, Source>> = {
+  "acp 0": agents,
   "call 0": agents,
   "call 1": operations,
   "chat 0": agents,

@@ -141,3 +141,20 @@ function toPart(part: Part): StyledPart {
   const { style, text } = typeof part === "string" ? { style: undefined, text: part } : part;
   return { style, text: toVisible(text).replaceAll("\n", " ") };
 }
+
+/** Takes standard output for bytes alone: what this process prints on it from now on goes to standard error. */
+export function takeStdout(): WritableStream<Uint8Array> {
+  const write = process.stdout.write.bind(process.stdout);
+  process.stdout.write = process.stderr.write.bind(process.stderr);
+  // A reader that has left reads nothing more.
+  process.stdout.on("error", () => {});
+  return new WritableStream<Uint8Array>({
+    write: (chunk) =>
+      new Promise((resolve, reject) => {
+        write(chunk, (error) => {
+          if (error) reject(error);
+          else resolve();
+        });
+      }),
+  });
+}
