@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { start } from "../client/servers.ts";
 import { createWorkshop } from "../agents/letters.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { clusterRouter, createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";
 import { httpTransport, nodeEnvironment } from "troupe/node";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 // What a chat costs, counted and not timed, so that it is the same on every machine and under every load. A change that makes a
 // turn dearer fails here; one that makes it cheaper lowers the limits.
 import { fork } from "node:child_process";

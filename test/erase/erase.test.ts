@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { needsPostgres } from "../machine/postgres.ts";
 import { temporaryDirectory } from "../storage/directories.ts";

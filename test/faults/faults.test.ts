@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { test } from "vitest";
 import { runSession } from "./cycles.ts";
 import { compileFailingFsync } from "./disk/failing-fsync.ts";

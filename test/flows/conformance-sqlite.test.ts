@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { afterAll, beforeAll } from "vitest";
 import { testProtocol } from "../../src/testing/protocol/register.ts";
 import { ServerProcess } from "./server.ts";

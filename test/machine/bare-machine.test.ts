@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import type { Socket } from "node:net";

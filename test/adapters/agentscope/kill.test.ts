@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { AgentScopeObject } from "../../../src/adapters/agentscope/index.ts";

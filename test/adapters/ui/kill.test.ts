@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { ServerProcess } from "../../flows/server.ts";
 import { textIn, toolsIn, UiChat } from "./harness/server.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 // `useChat` in a page, against a server.
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { chat, createProject, startCommand } from "../command.ts";
 import type { RunningCommand } from "../command.ts";

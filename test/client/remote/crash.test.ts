@@ -1,3 +1,4 @@
+/** @module-tag long */
 // A process that calls a remote agent can die at any moment: nothing is sent, done or lost twice.
 import { createRuntime, defineAgent, defineTool, memoryArtifacts, memoryLog } from "troupe";
 import type { Runtime } from "troupe";

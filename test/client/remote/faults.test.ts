@@ -1,3 +1,4 @@
+/** @module-tag long */
 // Faults of the connections between two servers cost only time.
 import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { test } from "vitest";
 import { killFromOutside } from "./outside-kills.ts";
 import { RestartedServer } from "./restarted-server.ts";

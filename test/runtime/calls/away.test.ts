@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { defineAgent, ModelError } from "troupe";
 import type { Agent, CompletionOptions, Model } from "troupe";
 import type { RequestId } from "troupe/protocol";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";

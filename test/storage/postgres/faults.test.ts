@@ -1,3 +1,4 @@
+/** @module-tag long */
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { Fenced, Unavailable } from "../../../src/ports/event-log.ts";

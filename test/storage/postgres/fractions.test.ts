@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { createRuntime, defineAgent } from "troupe";
 import type { Turn } from "troupe";
 import { nodeEnvironment } from "troupe/node";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { testEventLog } from "../../../src/testing/event-log/test-event-log.ts";
 import { needsPostgres, postgresUrl } from "../../machine/postgres.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { createRuntime, defineAgent } from "troupe";
 import { nodeEnvironment, serve } from "troupe/node";
 import { postgresLog } from "troupe/postgres";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, onTestFinished, test } from "vitest";
 import { asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { testArtifactStore } from "../../../src/testing/stores/artifact-store.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, onTestFinished, test } from "vitest";
 import { Fenced } from "../../../src/ports/event-log.ts";
 import type { Cursor, EventLog } from "../../../src/ports/event-log.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, statSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { createServer } from "node:http";
 import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";

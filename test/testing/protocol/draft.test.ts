@@ -1,3 +1,4 @@
+/** @module-tag long */
 // The client, remote agents and the command line against a server that is no more than the draft says.
 import { tmpdir } from "node:os";
 import { createRuntime, defineAgent } from "troupe";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { readFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
