@@ -190,6 +190,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#restoring = false;
     if (this.#ended) return;
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+    this.#events.known(snapshot);
     const { event, facts } = this.#run;
     try {
       if (snapshot.status === "active" && !startsSomething(snapshot)) checkTaken(facts, snapshot, event);
@@ -210,6 +211,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#machine.start();
     this.#timers.restore(timers);
     const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
+    this.#events.known(snapshot);
     this.#waits.restore(snapshot, waits);
     this.#restoring = false;
     if (snapshot.status !== "active") this.#finish(snapshot);
@@ -239,6 +241,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     const isRoot = seen === this.#first;
     if (event.type === "@xstate.event") {
       if (isRoot && event.event.type !== INIT) this.#transitions.sent();
+      if (isRoot && isValueOf(event.sourceRef, seen, event.event)) this.#events.given(event.event);
     } else if (event.type === "@xstate.microstep") {
       const { _transitions: transitions } = event;
       if (isRoot) {
@@ -349,6 +352,17 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.actor.node.ended(this.#tree);
     stopActor(this.#machine);
   }
+}
+
+/** Whether an event is a value that a callback or an observable of the machine gives, and not the end of an actor. */
+function isValueOf(
+  source: ActorRefLike | undefined,
+  machine: ActorRefLike,
+  { type }: EventObject,
+): source is ActorRefLike {
+  if (source === undefined || source === machine || /^xstate\.(?:done|error)\./.test(type)) return false;
+  const snapshot: unknown = source.getSnapshot();
+  return typeof snapshot === "object" && snapshot !== null && !("machine" in snapshot);
 }
 
 /**

@@ -27,6 +27,12 @@ export class MachineEvents {
   readonly #steps: StateSteps;
   /** The microsteps of machines inside the machine for the event that they process. */
   readonly #inside = new WeakMap<AnyActorRef, Microstep[]>();
+  /** The events that are values of callbacks and observables. */
+  readonly #values = new WeakSet<EventObject>();
+  /** Whether the machine processes such a value. */
+  #isValue = false;
+  /** The state after the event before. */
+  #before: AnyMachineSnapshot | undefined;
 
   constructor(turn: Turn, actor: Actor, charts: MachineCharts) {
     const [own] = charts.values();
@@ -38,8 +44,19 @@ export class MachineEvents {
     this.#steps = new StateSteps(names);
   }
 
+  /** The state from which the machine continues. */
+  known(snapshot: AnyMachineSnapshot): void {
+    this.#before = snapshot;
+  }
+
+  /** A callback or an observable has given a value, which is nothing new if the state stays equal. */
+  given(event: EventObject): void {
+    this.#values.add(event);
+  }
+
   /** The machine is about to process an event. */
   begin(event: EventObject): void {
+    this.#isValue = this.#values.has(event);
     this.#steps.begin(event);
   }
 
@@ -56,8 +73,11 @@ export class MachineEvents {
   }
 
   /** Logs the transitions that the machine took for its last event. */
-  changed({ value }: AnyMachineSnapshot, status: MachineStatus): void {
-    this.#log(this.#steps, value as Json, status, this.#chart);
+  changed(snapshot: AnyMachineSnapshot, status: MachineStatus): void {
+    const isNothingNew = this.#isValue && status === "active" && isEqual(this.#before, snapshot);
+    this.#before = snapshot;
+    if (isNothingNew) this.#steps.take(status);
+    else this.#log(this.#steps, snapshot.value as Json, status, this.#chart);
   }
 
   /** Logs the transitions that a machine inside the machine took for an event. */
@@ -98,6 +118,11 @@ export class MachineEvents {
     const body = toJson(fields, `the emitted event ${type}`);
     this.#actor.turn.recorder.event(this.#actor.speaker, { type: "Custom", name: type, body });
   }
+}
+
+/** Whether a machine is where it was, with the same context. */
+function isEqual(before: AnyMachineSnapshot | undefined, { value, context }: AnyMachineSnapshot): boolean {
+  return JSON.stringify([before?.value, before?.context]) === JSON.stringify([value, context]);
 }
 
 /** The transitions of one step. */
