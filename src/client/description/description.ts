@@ -46,12 +46,12 @@ export class RemoteDescription {
 
   /**
    * Resolves when the description is known, or could not be fetched in time. An old description is refreshed
-   * in the background. After a failure there is no immediate retry.
+   * in the background. One that was never known is fetched at each use: its server may have started since.
    */
   async ready(): Promise<void> {
     const { clock } = this.#wire;
-    const patienceMs = this.known && !this.#isAway ? this.#refreshMs : Math.min(this.#refreshMs, RETRY_MS);
-    const isDue = clock.monotonic() - this.#askedAt > patienceMs;
+    const patienceMs = this.#isAway ? Math.min(this.#refreshMs, RETRY_MS) : this.#refreshMs;
+    const isDue = !this.known || clock.monotonic() - this.#askedAt > patienceMs;
     if (isDue) void this.#asking.run();
     const { running } = this.#asking;
     if (this.known || running === undefined) return;

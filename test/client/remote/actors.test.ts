@@ -6,6 +6,7 @@ import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
+import { findFreePort } from "../../machine/free-port.ts";
 import { start } from "../servers.ts";
 
 const counter = defineAgent({
@@ -35,6 +36,17 @@ function asker(far: typeof counter): Agent {
     },
   });
 }
+
+test("an actor of a server that starts later is asked as soon as it has started", async () => {
+  const port = await findFreePort();
+  const remote = remoteAgent<typeof counter>(`http://127.0.0.1:${port}/counter`);
+  await using near = await start({ agents: [asker(remote)] });
+  const chat = { type: "ChatRequest", input: "go" } as const;
+  expect((await collect(near.runtime, "asker", chat)).at(-1)).toMatchObject({ finish_reason: "error" });
+  await using far = await start({ agents: [counter] }, { port });
+  expect((await collect(near.runtime, "asker", chat)).at(-1)).toMatchObject({ result: "2" });
+  expect((await far.runtime.runs({ limit: 10 })).runs).toHaveLength(1);
+});
 
 test("an actor of another server is asked and told by its key", async () => {
   await using far = await start({ agents: [counter] });
