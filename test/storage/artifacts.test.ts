@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { NewArtifact } from "../../src/ports/artifact-store.ts";
 import type { ArtifactId } from "../../src/protocol/ids.ts";
@@ -96,3 +96,14 @@ function file(artifactId: ArtifactId): NewArtifact {
     limitBytes: 10_000_000,
   };
 }
+
+test("a file is refused when the directory was removed, also one that was given as a relative path", async () => {
+  const directory = join(temporaryDirectory(), "artifacts");
+  const store = fsArtifacts(relative(process.cwd(), directory));
+  await store.put(file(id));
+  rmSync(directory, { recursive: true });
+  await expect(store.put(file("artifact-2"))).rejects.toMatchObject({
+    code: "unavailable",
+    message: `files cannot be kept: the directory ${directory} was removed`,
+  });
+});

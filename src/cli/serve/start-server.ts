@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { toAgentError, AgentError } from "../../errors.ts";
 import { anyOf } from "../../auth/any-of.ts";
 import { apiKeys } from "../../auth/api-keys.ts";
@@ -49,10 +49,13 @@ const DAY_MS = 86_400_000;
 
 /** Opens the event log and serves agents; resolves when open turns continue. */
 export async function startServer(
-  options: ServerOptions,
+  given: ServerOptions,
   { agents, files }: LoadedAgents,
   lines: Log,
 ): Promise<StartedServer> {
+  // The working directory may be removed while the server runs.
+  const data = openWithHints(given.data, HINTS, () => resolve(given.data));
+  const options: ServerOptions = { ...given, data };
   const { retainDays, retainMb } = options;
   const metrics = withRequests(
     createMetrics({ log: (message, thrown, facts) => lines.fault(message, thrown, { ...facts }) }),

@@ -81,7 +81,7 @@ export async function keepCode({
     // On a full disk for example: what was kept before still helps, and the server must start.
     warn(`the code of the agents is not kept: ${messageOf(thrown)}`);
   }
-  return new KeptCode(store, new VersionLoader(store, join(directory, LOADED), sources.project), {
+  return new KeptCode(store, new VersionLoader(store, resolve(directory, LOADED), sources.project), {
     versionOf,
     served: new Set(served.map(({ code }) => code.digest)),
   });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { isReservation, oldestReservation } from "../../ports/artifact-store.ts";
 import type {
@@ -47,7 +47,9 @@ export function readArtifacts(directory: string): ArtifactReader {
  * An artifact store in its own directory, which it creates if needed. File names consist only of ids; the
  * metadata of an artifact is in a second file beside its bytes.
  */
-export function fsArtifacts(directory: string, { minFreeBytes }: FsArtifactsOptions = {}): ArtifactStore {
+export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions = {}): ArtifactStore {
+  // The working directory of the process may be removed, below which Node's recursive mkdir never returns.
+  const directory = resolve(path);
   // Unfinished uploads; after a crash these files belong to no artifact.
   const incoming = join(directory, "incoming");
   // For each run, a folder of empty files with the names of its artifacts.
@@ -128,7 +130,15 @@ export function fsArtifacts(directory: string, { minFreeBytes }: FsArtifactsOpti
   /** Adds an artifact to the folder of its run, or of those without a run. */
   async function addTo(runId: RunId | undefined, artifactId: ArtifactId): Promise<void> {
     const folder = runId === undefined ? unattached : toPath(runs, runId);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    // Not with those above it: an artifact must not hide that the directory was removed.
+    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT")
+        throw new AgentError("unavailable", `files cannot be kept: the directory ${directory} was removed`, {
+          hint: "start the server again; what its data directory had is lost unless there is a copy",
+          cause: error,
+        });
+      if (error.code !== "EEXIST") throw error;
+    });
     await writeFile(join(folder, artifactId), "", { mode: 0o600 });
   }
 

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { AgentError } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import type { NewAuditEntry } from "../../ports/audit.ts";
@@ -54,7 +54,7 @@ type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets" | "v
  * another process has it open, and with `DamagedLog` if something is missing.
  */
 export function sqliteLog(
-  directory: string,
+  path: string,
   {
     durability = "full",
     acceptLoss = false,
@@ -62,6 +62,7 @@ export function sqliteLog(
     cacheBytes = 16 * 1024 * 1024,
   }: SqliteLogOptions = {},
 ): SqliteLog {
+  const directory = resolve(path);
   const { reader, head, file, unlock, ...opened } = openDirectory(directory, { acceptLoss });
   const claims = new Claims<ClaimedRun>();
   const index = createRunIndex({
