@@ -10,6 +10,7 @@ import type {
   Schema,
   ChatOperations,
 } from "../runtime/agent/agent.ts";
+import type { Supervision } from "../runtime/agent/definition/supervision.ts";
 import { checkCompletionOptions } from "../runtime/agent/call-options.ts";
 import { markAgent, checkAgent } from "../runtime/agent/definition/check-definition.ts";
 import { chatInput, defineAgent, operation } from "../runtime/agent/definition/define.ts";
@@ -85,6 +86,8 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
    * replaces older messages. Default 32,000. At most 256 KiB are kept.
    */
   readonly historyTokens?: number;
+  /** What it does about failures of the tools and agents that its model calls; default: the model reads their errors. */
+  readonly supervise?: Supervision;
   /** The schema of its configuration; without one any configuration is accepted. */
   readonly config?: Schema<Config>;
   /**
@@ -130,7 +133,7 @@ export function llmAgent(
 ): Agent<ChatOperations, LlmMessages> {
   const { instructions, agents = [], guards = [], maxSteps = 20, output } = options;
   const { parallelCalls = 32, historyTokens = 32_000 } = options;
-  const { name, purpose, version, compatible, config, memory } = options;
+  const { name, purpose, version, compatible, config, memory, supervise } = options;
   const { retry, fallback, firstTokenMs, idleMs, clientTools = false } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
   if (!(Number.isInteger(parallelCalls) && parallelCalls >= 1))
@@ -192,6 +195,7 @@ export function llmAgent(
     ...(compatible && { compatible }),
     ...(config && { config }),
     ...(memory && { memory }),
+    ...(supervise && { supervise }),
     messages: { [STEER]: z.string() },
     uses: Object.fromEntries([...own.tools, ...agents].map((agent) => [agent.name, agent])),
     async chat(input, turn) {

@@ -1,10 +1,11 @@
 import { defineAgent, ended, fromMachine, operation } from "troupe";
 import type { Agent, Ended, Supervision } from "troupe";
+import { llmAgent, scriptedModel } from "troupe/llm";
 import type { Event, EventOf } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
-import { TestHost } from "../test-host.ts";
+import { TestHost, asked, chat } from "../test-host.ts";
 import { send } from "./steps.ts";
 
 /** Fails as often as it is told, over all requests and restarts: what is outside of the log does not fail with its turn. */
@@ -472,5 +473,30 @@ describe("supervise", () => {
       supervise: { on: "error", then: "stop" },
     });
     expect(chart.supervise).toEqual({ on: "error", then: "stop" });
+  });
+});
+
+test("a model's agent that escalates fails with the agent that it calls", async () => {
+  const broken = defineAgent({
+    name: "broken",
+    purpose: "Fails.",
+    chat() {
+      throw new Error("broken for good");
+    },
+  });
+  const boss = llmAgent({
+    name: "boss",
+    purpose: "Has work done.",
+    model: scriptedModel([{ toolCalls: [{ name: "broken", input: { input: "go" } }] }, "It went wrong."]),
+    instructions: "Call it.",
+    agents: [broken],
+    supervise: { on: "error", then: "escalate" },
+  });
+  const host = new TestHost({ agents: [broken, boss] });
+  await host.ask("boss", chat);
+  expect((await host.events(asked)).at(-1)).toMatchObject({
+    type: "RequestCompleted",
+    finish_reason: "error",
+    error: { message: expect.stringContaining("broken for good") as string },
   });
 });
