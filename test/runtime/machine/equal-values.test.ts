@@ -1,6 +1,7 @@
 import { fromMachine } from "troupe";
 import { expect, test } from "vitest";
 import { assign, fromCallback, fromObservable, setup } from "xstate";
+import type { Subscribable } from "xstate";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
 
@@ -22,7 +23,7 @@ const listen = fromCallback(({ sendBack }) => {
   });
 });
 
-const follow = fromObservable(() => values(1, 1, 1, 2, 2) as never);
+const follow = fromObservable((): Subscribable<number> => values(1, 1, 1, 2, 2) as never);
 
 test("a value of a callback or an observable that changes nothing is no StateChanged", async () => {
   const types = {
@@ -49,7 +50,7 @@ test("a value of a callback or an observable that changes nothing is no StateCha
         invoke: {
           src: "follow",
           onSnapshot: {
-            actions: assign({ level: ({ event }) => event.snapshot.context as unknown as number }),
+            actions: assign({ level: ({ event }) => event.snapshot.context ?? 0 }),
           },
         },
         after: { 1_000: "off" },
