@@ -1,5 +1,5 @@
 import { realpathSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentError, messageOf } from "../../errors.ts";
 import { toDigestVersion } from "../../ports/agent-version.ts";
