@@ -72,7 +72,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "adapters",
     ours: [...RUNTIME, "../view/**", "../http/**"],
-    packages: ["hono", "hono/**", "zod", "@modelcontextprotocol/server"],
+    packages: ["hono", "hono/**", "zod", "@modelcontextprotocol/server", "@a2a-js/sdk", "@a2a-js/sdk/**"],
     apart: true,
   },
   {

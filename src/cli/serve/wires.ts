@@ -8,6 +8,7 @@ import { toThrownText } from "../thrown-text.ts";
 
 /** Each adapter of the package is loaded only if it is served. */
 const LOADERS = {
+  a2a: async () => (await import("../../adapters/a2a/index.ts")).a2a(),
   "ag-ui": async () => (await import("../../adapters/ag-ui/index.ts")).agUi(),
   agentic: async () => (await import("../../adapters/agentic/index.ts")).agentic(),
   agentscope: async () => (await import("../../adapters/agentscope/index.ts")).agentscope(),
@@ -18,7 +19,10 @@ const LOADERS = {
 } satisfies { readonly [name: string]: () => Promise<Adapter> };
 
 /** The packages of protocols that an installation need not have. */
-const PEERS: { readonly [wire: string]: string } = { mcp: "@modelcontextprotocol/server" };
+const PEERS: { readonly [wire: string]: string } = {
+  a2a: "@a2a-js/sdk",
+  mcp: "@modelcontextprotocol/server",
+};
 
 /** The HTTP protocols of the package besides the native one. */
 export const WIRES: readonly string[] = Object.keys(LOADERS);

@@ -1,0 +1,116 @@
+import { UnsupportedOperationError } from "@a2a-js/sdk/errors";
+import type { Message, SendMessageRequest } from "@a2a-js/sdk";
+import { checkFileCount, storeFiles } from "../../http/messages/inline-file.ts";
+import { checkNative } from "../../http/messages/native-request.ts";
+import { wrongField } from "../../http/messages/wrong-field.ts";
+import type { Host } from "../../http/routes/host.ts";
+import { parseJson } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import { findConversation } from "../../view/conversation.ts";
+import { readRunActivity } from "../../view/run-activity.ts";
+import { alreadyAnswered, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
+import { readTaskAnswer, readParts } from "./message.ts";
+import { contextOf, findTask, WIRE } from "./place.ts";
+import type { TaskPlace } from "./place.ts";
+
+/** A task that a message has begun, or goes on with. */
+export interface TaskMoment {
+  readonly place: TaskPlace;
+  /** The id of the event before those that answer the message; 0 for a new task. */
+  readonly after: number;
+}
+
+/** Starts a task, or answers the question of one. */
+export async function acceptTaskMessage(
+  host: Host,
+  agent: string,
+  { message, metadata }: SendMessageRequest,
+): Promise<TaskMoment> {
+  if (message === undefined) throw wrongField("message", "is missing");
+  if (message.messageId === "") throw wrongField("message.messageId", "is missing");
+  return message.taskId === ""
+    ? startTask(host, agent, message, metadata ?? {})
+    : answerTask(host, agent, message);
+}
+
+async function startTask(
+  host: Host,
+  agent: string,
+  message: Message,
+  given: JsonObject,
+): Promise<TaskMoment> {
+  const { runtime, fileLimitBytes } = host;
+  const said = readParts(message);
+  const metadata: JsonObject = { ...given, ...message.metadata };
+  const { operation = "chat", ...rest } = metadata;
+  const isChat = operation === "chat";
+  if (typeof operation !== "string") throw wrongField("metadata.operation", "must be the id of a skill");
+  const { contextId: name } = message;
+  const known = name === "" ? undefined : await findConversation(runtime, { wire: WIRE, agent, name });
+  const fields = {
+    request_metadata: { ...rest, ...(said.links.length > 0 && { content: said.links }) },
+    on_busy: "enqueue",
+    ...(known?.runId !== undefined && { run_id: known.runId }),
+    ...(known !== undefined && known.runId === undefined && { key: known.key }),
+  } as const;
+  const request = checkNative(
+    isChat
+      ? { type: "ChatRequest", input: chatInput(said.text, said.data), ...fields }
+      : {
+          type: "OperationRequest",
+          operation,
+          input: operationInput(said.text, said.data),
+          ...fields,
+        },
+  ) as TurnRequest;
+  checkFileCount(said.files.length, "message.parts");
+  const attachments = await storeFiles(runtime, said.files, fileLimitBytes);
+  const { requestId, runId } = await runtime.process(agent, {
+    ...request,
+    ...(attachments.length > 0 && { attachments }),
+  });
+  return { place: { agent, requestId, runId: runId ?? "" }, after: 0 };
+}
+
+/** What a chat hears: the texts, else the data as JSON. */
+function chatInput(text: string, data: readonly Json[]): string {
+  if (data.length === 0) return text;
+  return [text, ...data.map((value) => JSON.stringify(value))].filter((part) => part !== "").join("\n");
+}
+
+/** The input of an operation: the data part, else the text as JSON. */
+function operationInput(text: string, data: readonly Json[]): Json {
+  const [value = parseJson(text)] = data;
+  if (value !== undefined) return value;
+  throw wrongField("message.parts", "must have a data part, the input of the operation");
+}
+
+async function answerTask({ runtime }: Host, agent: string, message: Message): Promise<TaskMoment> {
+  const place = await findTask(runtime, agent, message.taskId);
+  const { runId, requestId } = place;
+  if (message.contextId !== "" && message.contextId !== runId) {
+    if (message.contextId !== (await contextOf(runtime, runId)))
+      throw wrongField("message.contextId", "is not the context of the task");
+  }
+  const { status } = await runtime.status(requestId);
+  if (status === "completed") throw new UnsupportedOperationError(`the task ${requestId} is over`);
+  const { waits: all } = await readRunActivity(runtime, agent, runId);
+  const waits = all.filter((wait) => wait.requestId === requestId);
+  if (waits.length === 0)
+    throw new UnsupportedOperationError(`the task ${requestId} does not wait for an answer`);
+  const answer = readTaskAnswer(message);
+  const wait = await findAnsweredWait(runtime, { agent, runId, waits }, answer);
+  const { replayed, after } = await runtime.process(
+    agent,
+    checkNative({
+      type: "ResumeWithInput",
+      request_id: requestId,
+      wait_id: wait.waitId,
+      request_keys: toWaitValues(wait, answer),
+    }),
+  );
+  // The runtime accepts an equal answer twice, for clients that repeat a request.
+  if (replayed) throw alreadyAnswered(wait.waitId);
+  return { place, after };
+}

@@ -1,0 +1,46 @@
+import type { AgentCard } from "@a2a-js/sdk";
+import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
+
+/** What an agent says about itself: its operations are skills. `address` is that of its JSON-RPC endpoint. */
+export function toCard(
+  { name, purpose, version, operations }: AgentDescriptor,
+  { address, isGuarded }: { readonly address: string; readonly isGuarded: boolean },
+): AgentCard {
+  const one = { tenant: "" };
+  return {
+    name,
+    description: purpose,
+    version: version ?? "1",
+    provider: undefined,
+    supportedInterfaces: [
+      { ...one, url: address, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      { ...one, url: `${address}/v1`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      { ...one, url: address, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+    ],
+    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    securitySchemes: isGuarded
+      ? {
+          bearer: {
+            scheme: {
+              $case: "httpAuthSecurityScheme",
+              value: { description: "", scheme: "bearer", bearerFormat: "" },
+            },
+          },
+        }
+      : {},
+    securityRequirements: isGuarded ? [{ schemes: { bearer: { list: [] } } }] : [],
+    defaultInputModes: ["text/plain", "application/json"],
+    defaultOutputModes: ["text/plain", "application/json"],
+    skills: operations.map((operation) => ({
+      id: operation.name,
+      name: operation.name,
+      description: operation.description === "" ? purpose : operation.description,
+      tags: [name],
+      examples: [],
+      inputModes: [operation.name === "chat" ? "text/plain" : "application/json"],
+      outputModes: [],
+      securityRequirements: [],
+    })),
+    signatures: [],
+  };
+}

@@ -1,0 +1,187 @@
+import type {
+  AgentCard,
+  StreamResponse,
+  Task,
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  ListTasksResponse,
+  SendMessageRequest,
+  SubscribeToTaskRequest,
+} from "@a2a-js/sdk";
+import {
+  A2AError,
+  ExtendedAgentCardNotConfiguredError,
+  PushNotificationNotSupportedError,
+  TaskNotCancelableError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors";
+import type { A2ARequestHandler } from "@a2a-js/sdk/server";
+import { AgentError } from "../../errors.ts";
+import { withPrefix } from "../../http/messages/mount.ts";
+import { wrongField } from "../../http/messages/wrong-field.ts";
+import type { Feed } from "../../runtime/feeds.ts";
+import { acceptTaskMessage } from "./accept.ts";
+import type { TaskMoment } from "./accept.ts";
+import { contextOf, findTask } from "./place.ts";
+import type { TaskPlace } from "./place.ts";
+import { toProtocolError, toRpcError } from "./refusal.ts";
+import { TaskFold } from "./task-fold.ts";
+import { listTasksOf, readFold } from "./tasks.ts";
+import type { TaskService } from "./tasks.ts";
+
+/** Finds the task that a stream shows. */
+export type FindStreamed = () => Promise<TaskMoment>;
+
+/**
+ * The operations of the protocol for one HTTP request. Of a stream it only finds out what is asked for: what the stream shows comes
+ * from the log as its reader takes it.
+ */
+export class TaskHandler implements A2ARequestHandler {
+  readonly #service: TaskService;
+  readonly #card: AgentCard;
+  /** What to stream, if the request asks for a stream. */
+  streamed: FindStreamed | undefined;
+
+  constructor(service: TaskService, card: AgentCard) {
+    this.#service = service;
+    this.#card = card;
+  }
+
+  async getAgentCard(): Promise<AgentCard> {
+    return this.#card;
+  }
+
+  async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
+    throw new ExtendedAgentCardNotConfiguredError();
+  }
+
+  async sendMessage(asked: SendMessageRequest): Promise<Task> {
+    const {
+      historyLength,
+      returnImmediately = false,
+      taskPushNotificationConfig,
+    } = asked.configuration ?? {};
+    checkLength(historyLength);
+    if (taskPushNotificationConfig !== undefined) throw new PushNotificationNotSupportedError();
+    const { place } = await acceptTaskMessage(this.#service.host, this.#service.agent, asked);
+    const fold = returnImmediately ? await readFold(this.#service, place) : await this.#awaitTask(place);
+    return fold.task({ historyLength });
+  }
+
+  sendMessageStream(asked: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    if (asked.configuration?.taskPushNotificationConfig !== undefined)
+      throw new PushNotificationNotSupportedError();
+    this.streamed = () => acceptTaskMessage(this.#service.host, this.#service.agent, asked);
+    return nothing();
+  }
+
+  resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    const { host, agent } = this.#service;
+    this.streamed = async () => {
+      const place = await findTask(host.runtime, agent, id);
+      const { status } = await host.runtime.status(place.requestId);
+      if (status === "completed") throw new UnsupportedOperationError(`the task ${id} is over`);
+      return { place, after: 0 };
+    };
+    return nothing();
+  }
+
+  async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
+    checkLength(historyLength);
+    const place = await findTask(this.#service.host.runtime, this.#service.agent, id);
+    return (await readFold(this.#service, place)).task({ historyLength });
+  }
+
+  async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
+    const { c, host, agent } = this.#service;
+    const { runtime, waits } = host;
+    const place = await findTask(runtime, agent, id);
+    if ((await runtime.status(place.requestId)).status === "completed")
+      throw new TaskNotCancelableError(`the task ${id} is over`);
+    const receipt = await runtime.process(agent, { type: "CancelRequest", request_id: place.requestId });
+    const options = { until: "completed", timeoutMs: CANCEL_MS } as const;
+    await waits.until(c, (signal) => runtime.acknowledgement(receipt, { ...options, signal }));
+    return (await readFold(this.#service, place)).task();
+  }
+
+  listTasks(asked: ListTasksRequest): Promise<ListTasksResponse> {
+    return listTasksOf(this.#service, asked);
+  }
+
+  async createTaskPushNotificationConfig(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  async getTaskPushNotificationConfig(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  async listTaskPushNotificationConfigs(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  async deleteTaskPushNotificationConfig(): Promise<never> {
+    throw new PushNotificationNotSupportedError();
+  }
+
+  /** A task when it has ended, or waits for an answer. */
+  #awaitTask(place: TaskPlace): Promise<TaskFold> {
+    const { c, host } = this.#service;
+    return host.waits.until(c, async (signal) => {
+      const { feed, fold } = await openTask(this.#service, place, signal);
+      const prefix = host.mount.addressOf(c, "");
+      for await (const { events } of feed.pages)
+        for (const event of events) fold.take(withPrefix(event, prefix));
+      if (signal.aborted && !fold.hasEnded)
+        throw new AgentError("unavailable", `the server is stopping; the task ${place.requestId} goes on`);
+      fold.endAtWait();
+      return fold;
+    });
+  }
+}
+
+/** How long a cancel waits for the cleanup steps of a turn. */
+const CANCEL_MS = 5_000;
+
+/** Opens the events of a task, from its start until it ends or waits for an answer. */
+export async function openTask(
+  { host: { runtime } }: TaskService,
+  { agent, runId, requestId }: TaskPlace,
+  signal: AbortSignal,
+): Promise<{ readonly feed: Feed; readonly fold: TaskFold }> {
+  const { created_at: createdAt } = await runtime.status(requestId);
+  const contextId = await contextOf(runtime, runId);
+  const address = { kind: "request", agent, runId, requestId } as const;
+  const feed = await runtime.follow(address, { after: 0, filter: { level: "all" }, signal });
+  return { feed, fold: new TaskFold({ agent, runId, requestId }, contextId, createdAt) };
+}
+
+/** The handler for a binding that only knows the errors of the protocol. `reached` is called with each operation. */
+export function withProtocolErrors(handler: TaskHandler, reached: () => void): A2ARequestHandler {
+  return new Proxy(handler, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      return (...given: unknown[]): unknown => {
+        if (name !== "getAgentCard") reached();
+        const made: unknown = Reflect.apply(member, target, given);
+        return made instanceof Promise ? made.catch(rethrow) : made;
+      };
+    },
+  });
+}
+
+function rethrow(thrown: unknown): never {
+  throw toProtocolError(thrown) ?? new A2AError(toRpcError(thrown).message);
+}
+
+/** The handler says what to stream, and streams nothing itself. */
+async function* nothing(): AsyncGenerator<StreamResponse, void, undefined> {
+  yield* [];
+}
+
+function checkLength(length: number | undefined): void {
+  if (length === undefined || (Number.isInteger(length) && length >= 0)) return;
+  throw wrongField("historyLength", "must be a number from 0");
+}

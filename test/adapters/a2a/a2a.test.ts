@@ -1,0 +1,158 @@
+import { TaskState } from "@a2a-js/sdk";
+import type { Task } from "@a2a-js/sdk";
+import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineAgent } from "troupe";
+import { calculator } from "../../../agents/calculator.ts";
+import { echo } from "../../../agents/echo.ts";
+import { interviewer } from "../../../agents/interviewer.ts";
+import { ticker } from "../../../agents/ticker.ts";
+import { ServerProcess } from "../../flows/server.ts";
+import { A2aServer, connect, gather, say, stateOf, textIn, textOf } from "./server.ts";
+
+const scribe = defineAgent({
+  name: "scribe",
+  purpose: "Writes a file.",
+  async chat(input, turn) {
+    await turn.artifact({ name: "note.txt", mimeType: "text/plain", data: input });
+  },
+});
+
+const stubborn = defineAgent({
+  name: "stubborn",
+  purpose: "Fails.",
+  chat() {
+    throw new Error("no");
+  },
+});
+
+let server: A2aServer;
+beforeAll(async () => {
+  server = await A2aServer.start([echo, interviewer, ticker, calculator, scribe, stubborn]);
+});
+afterAll(() => server.close());
+
+describe.each(["JSONRPC", "HTTP+JSON", "0.3"])("the client of the protocol over %s", (binding) => {
+  test("sends, streams, and reads a task again", async () => {
+    const client = await server.client("echo", binding);
+    const task = (await client.sendMessage(say("to be"))) as Task;
+    expect([stateOf(task), textOf(task)]).toEqual(["COMPLETED", "to be"]);
+    expect(task.history.map(({ parts }) => textIn(parts))).toEqual(["to be"]);
+    const streamed = await gather(client.sendMessageStream(say("or not", { contextId: task.contextId })));
+    expect(streamed).toMatchObject({ text: "or not", isLast: true });
+    expect(streamed.kinds[0]).toBe("task");
+    expect(streamed.states).toEqual(["SUBMITTED", "WORKING", "COMPLETED"]);
+    const read = await client.getTask({ tenant: "", id: streamed.id });
+    expect([read.contextId, textOf(read)]).toEqual([task.contextId, "or not"]);
+    await expect(client.getTask({ tenant: "", id: "nobody" })).rejects.toThrow(TaskNotFoundError);
+    await expect(client.sendMessage(say("more", { taskId: task.id }))).rejects.toThrow(
+      UnsupportedOperationError,
+    );
+  });
+
+  test("answers two questions, by data and by text, in streams that begin with the task", async () => {
+    const client = await server.client("interviewer", binding);
+    const asked = await gather(client.sendMessageStream(say("go")));
+    expect(asked.states.at(-1)).toBe("INPUT_REQUIRED");
+    const waiting = await client.getTask({ tenant: "", id: asked.id });
+    expect(textIn(waiting.status?.message?.parts ?? [])).toMatch(/name.*colour/s);
+    const half = (await client.sendMessage(say({ colour: "blue" }, { taskId: asked.id }))) as Task;
+    expect(stateOf(half)).toBe("INPUT_REQUIRED");
+    expect(textIn(half.status?.message?.parts ?? [])).not.toContain("colour");
+    const end = await gather(client.sendMessageStream(say("Ann", { taskId: asked.id })));
+    expect(end).toMatchObject({ text: "Ann likes blue.", id: asked.id });
+    expect([end.kinds[0], end.states.at(-1)]).toEqual(["task", "COMPLETED"]);
+  });
+
+  test("cancels a task, and goes on with its stream", async () => {
+    const client = await server.client("ticker", binding);
+    const task = (await client.sendMessage(say("2 60000", { returnImmediately: true }))) as Task;
+    const reading = gather(client.resubscribeTask({ tenant: "", id: task.id }));
+    const canceled = await client.cancelTask({ tenant: "", id: task.id, metadata: undefined });
+    expect(stateOf(canceled)).toBe("CANCELED");
+    expect((await reading).states.at(-1)).toBe("CANCELED");
+    await expect(client.cancelTask({ tenant: "", id: task.id, metadata: undefined })).rejects.toThrow(
+      TaskNotCancelableError,
+    );
+    await expect(gather(client.resubscribeTask({ tenant: "", id: task.id }))).rejects.toThrow(
+      UnsupportedOperationError,
+    );
+  });
+});
+
+test.each(["JSONRPC", "HTTP+JSON"])("lists tasks by pages and states over %s", async (binding) => {
+  const client = await server.client("echo", binding);
+  const contextId = `list-${binding.replace("+", "-")}`;
+  for (const text of ["1", "2", "3"]) await client.sendMessage(say(text, { contextId }));
+  const ask = {
+    tenant: "",
+    contextId,
+    status: TaskState.TASK_STATE_UNSPECIFIED,
+    statusTimestampAfter: undefined,
+  } as const;
+  const first = await client.listTasks({ ...ask, pageSize: 2, pageToken: "", includeArtifacts: true });
+  expect(first.tasks.map(textOf)).toEqual(["3", "2"]);
+  expect(first.tasks.map((task) => task.contextId)).toEqual([contextId, contextId]);
+  const second = await client.listTasks({
+    ...ask,
+    pageSize: 2,
+    pageToken: first.nextPageToken,
+    includeArtifacts: true,
+  });
+  expect([second.tasks.map(textOf), second.nextPageToken]).toEqual([["1"], ""]);
+  const none = await client.listTasks({ ...ask, status: TaskState.TASK_STATE_FAILED, pageToken: "" });
+  expect(none.tasks).toEqual([]);
+});
+
+test("operations are skills, failures are states, and files have addresses", async () => {
+  const client = await server.client("ticker");
+  const card = await client.getAgentCard();
+  expect(card.skills.map(({ id }) => id)).toEqual(["chat", "count"]);
+  const counted = (await client.sendMessage(
+    say({ to: 2, every_ms: 0 }, { metadata: { operation: "count" } }),
+  )) as Task;
+  expect(textOf(counted)).toBe("1\n2\n");
+  const failed = (await (await server.client("stubborn")).sendMessage(say("x"))) as Task;
+  expect([stateOf(failed), textIn(failed.status?.message?.parts ?? [])]).toEqual(["FAILED", "no"]);
+  const wrote = (await (await server.client("scribe")).sendMessage(say("hello"))) as Task;
+  const url = wrote.artifacts[0]?.parts[0]?.content;
+  expect(url?.$case).toBe("url");
+  expect(await (await fetch(url?.value as string)).text()).toBe("hello");
+});
+
+test("the card at the root is that of the default agent, and open", async () => {
+  const token = "a-token-of-enough-characters";
+  await using guarded = await A2aServer.start([echo], { serve: { token } });
+  for (const path of ["", "/a2a/echo"]) {
+    const answer = await fetch(`${guarded.url}${path}/.well-known/agent-card.json`);
+    expect(await answer.json()).toMatchObject({ name: "echo", url: `${guarded.url}/a2a/echo` });
+  }
+  const rpc = await guarded.post("/a2a/echo", {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "GetTask",
+    params: { id: "x" },
+  });
+  expect([rpc.status, await rpc.json()]).toMatchObject([401, { jsonrpc: "2.0", error: {} }]);
+  expect((await fetch(`${guarded.url}/a2a/echo/v1/tasks`)).status).toBe(401);
+});
+
+test("a server that is killed in the middle of a task goes on with the same bytes", async () => {
+  await using killed = await ServerProcess.create();
+  let url = await killed.start();
+  const client = await connect(url, "ticker");
+  const task = (await client.sendMessage(say("3 1000", { returnImmediately: true }))) as Task;
+  const before: unknown[] = [];
+  await (async () => {
+    for await (const update of client.resubscribeTask({ tenant: "", id: task.id })) {
+      before.push(update);
+      if (update.payload?.$case === "artifactUpdate") break;
+    }
+  })();
+  url = await killed.restart();
+  const after: unknown[] = [];
+  const again = await connect(url, "ticker");
+  for await (const update of again.resubscribeTask({ tenant: "", id: task.id })) after.push(update);
+  expect(after.slice(0, before.length)).toEqual(before);
+  expect(textOf(await again.getTask({ tenant: "", id: task.id }))).toBe("1\n2\n3\n");
+});
