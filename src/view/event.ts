@@ -91,6 +91,7 @@ export interface SentFields {
     readonly by?: By;
   };
   readonly WaitExpired: { readonly wait_id?: number };
+  readonly CancelRequest: { readonly by?: By };
   readonly ArtifactGenerated: SentFile;
   readonly ArtifactUploaded: SentFile;
   readonly RequestHeld: Partial<HoldReason>;
@@ -116,6 +117,7 @@ export interface SentFields {
     readonly name?: string;
     readonly body?: Json;
     readonly sender?: Json;
+    readonly by?: By;
   };
 }
 

@@ -80,8 +80,15 @@ export function addFile(
 }
 
 export function receive(draft: ViewDraft, event: SentEventOf<"MessageReceived">): void {
-  const { message_id: messageId = "", name = "", body = null, sender } = event;
-  const part = { ...baseOf(event), kind: "received", messageId, name, body, ...given({ sender }) } as const;
+  const { message_id: messageId = "", name = "", body = null, sender, by } = event;
+  const part = {
+    ...baseOf(event),
+    kind: "received",
+    messageId,
+    name,
+    body,
+    ...given({ sender, by }),
+  } as const;
   addPart(draft, part);
   draft.changes?.push({ type: "received", part });
 }

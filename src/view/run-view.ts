@@ -74,6 +74,8 @@ export interface TurnView {
   readonly held?: HeldTurn | undefined;
   /** Since when its cleanup steps run, because it was canceled or has failed; absent if none run. */
   readonly cancelingSince?: string | undefined;
+  /** Who canceled it, if the log says so. */
+  readonly canceledBy?: By;
   /** How often it was done again after a failure, and why and when the last time; absent for never. */
   readonly restarted?: RestartView;
   readonly outcome?: FinishReason;
@@ -195,6 +197,8 @@ export type PartView = PartBase &
         readonly name: string;
         readonly body: Json;
         readonly sender?: Json;
+        /** Who sent it, if a client did and the log says so. */
+        readonly by?: By;
       }
     | { readonly kind: "end"; readonly outcome: FinishReason }
   );

@@ -115,6 +115,13 @@ export function holdTurn(
   turn.held = code && { code, message, ...given({ scope, expected, found, at: place }), since };
 }
 
+/** Notes who canceled a turn; a cancel at a greater depth is that of an agent on another server. */
+export function noteCancel(draft: ViewDraft, event: SentEventOf<"CancelRequest">): void {
+  const { requestId, depth } = eventPlace(event);
+  const turn = depth > 0 || requestId === null ? undefined : draft.turn(requestId);
+  if (turn !== undefined) Object.assign(turn, given({ canceledBy: event.by }));
+}
+
 /** Notes that the cleanup steps of a turn run. */
 export function cleanTurn(draft: ViewDraft, event: SentEventOf<"RequestCanceling">): void {
   const { requestId, at, depth } = eventPlace(event);

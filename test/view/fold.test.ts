@@ -72,6 +72,18 @@ describe("the view of a log", () => {
     });
   });
 
+  test("names who canceled a turn and who sent a message", () => {
+    const by = { id: "key:1", name: "Ann" };
+    const ts = "2026-01-01T00:00:00.000Z";
+    const address = { run_id: "a", request_id: "r", agent: "desk", role: "user" as const, depth: 0, ts };
+    const started = { ...address, id: 1, type: "RequestStarted", operation: "chat", input: "go" };
+    const hinted = { ...address, id: 2, type: "MessageReceived", message_id: "m", name: "hint", body: 1, by };
+    const canceled = { ...address, id: 3, type: "CancelRequest", by };
+    const view = project([started, hinted, canceled] as unknown as readonly Event[]);
+    expect(view.turns).toMatchObject([{ requestId: "r", canceledBy: by }]);
+    expect(view.parts.at(-1)).toMatchObject({ kind: "received", by });
+  });
+
   test("is waiting if and only if nothing but waits is left to end", () => {
     fc.assert(
       fc.property(logs, ({ events, isWaiting }) => {

@@ -72,7 +72,7 @@ function draw(message: PartView, view: RunView, isPast: boolean): VNode {
       return <FileLine file={message.file} agent={message.agent} />;
     case "received":
       return (
-        <Said who={senderOf(message.sender)} message={message}>
+        <Said who={senderOf(message)} message={message}>
           <p class="mono second">{message.name}</p>
           <JsonTree value={message.body} />
         </Said>
@@ -115,7 +115,7 @@ function Plain({ text }: { readonly text: string }): VNode {
   );
 }
 
-function senderOf(sender: unknown): string {
+function senderOf({ sender, by }: Extract<PartView, { readonly kind: "received" }>): string {
   const { agent } = (sender ?? {}) as { readonly agent?: unknown };
-  return typeof agent === "string" ? agent : "a message";
+  return typeof agent === "string" ? agent : (by?.name ?? by?.id ?? "a message");
 }

@@ -43,6 +43,9 @@ function drawEnd(turn: TurnView, view: RunView): VNode {
           {timesText(turn)}
           {tokens !== "" && `, ${tokens}`}
         </span>
+        {turn.canceledBy !== undefined && (
+          <span class="second" dir="auto">{`by ${turn.canceledBy.name ?? turn.canceledBy.id}`}</span>
+        )}
       </p>
     </div>
   );

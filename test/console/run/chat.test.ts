@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { defineAgent } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import { press, settle, submit, useBrowser } from "../harness/browser.ts";
 import { startConsole } from "../harness/server.ts";
 import type { ConsoleServer } from "../harness/server.ts";
@@ -16,9 +17,18 @@ const writer = defineAgent({
   },
 });
 
+const buyer = defineAgent({
+  name: "buyer",
+  purpose: "Asks a question, and is told hints.",
+  messages: { hint: z.string() },
+  async chat(_, turn) {
+    await turn.waitForInput({ approved: "Buy it?" });
+  },
+});
+
 let server: ConsoleServer;
 beforeAll(async () => {
-  server = await startConsole([writer]);
+  server = await startConsole([buyer, writer]);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -78,6 +88,17 @@ test("a question has the focus, and an answer in one tab is seen in the other", 
     await log(page).getByText("Paid 3 to bob.").waitFor();
     await log(page).getByText("done").waitFor();
   }
+});
+
+test("a run says who sent a hint and who canceled", async ({ skip }) => {
+  const { run_id: runId, request_id: requestId } = await server.start("buyer", "a pen");
+  const ann = server.runtime.as({ id: "key:1", name: "Ann", owner: "default", roles: ["admin"] });
+  await ann.process("buyer", { type: "Message", name: "hint", body: "be careful", run_id: runId });
+  await ann.process("buyer", { type: "CancelRequest", request_id: requestId });
+  await using tab = await open(skip, `${server.url}/#/runs/${runId}`);
+  await log(tab.page).getByText("by Ann").waitFor();
+  await log(tab.page).getByText("Ann", { exact: true }).waitFor();
+  await log(tab.page).getByText("be careful").waitFor();
 });
 
 test(
