@@ -35,7 +35,7 @@ export type FormAnswer =
   | { readonly action: "none" };
 
 /** Reads a form that was filled in. */
-export function readAccepted(wait: WaitView, content: Fields | null | undefined): FormAnswer {
+export function readFilledForm(wait: WaitView, content: Fields | null | undefined): FormAnswer {
   const given = Object.entries(content ?? {}) as [string, Json][];
   const values = given.map(([key, value]): [string, Json] => [
     key,
@@ -45,7 +45,7 @@ export function readAccepted(wait: WaitView, content: Fields | null | undefined)
 }
 
 /** What a declined form says: one whose keys are all yes or no is answered with no. */
-export function readDeclined(wait: WaitView): FormAnswer {
+export function readDeclinedForm(wait: WaitView): FormAnswer {
   const asked = [...requiredOf(wait)];
   const isYesOrNo = asked.length > 0 && asked.every((key) => schemaOf(wait, key)["type"] === "boolean");
   return isYesOrNo

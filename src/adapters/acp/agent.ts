@@ -14,11 +14,11 @@ import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { readPrompt } from "./prompt.ts";
+import { readEditorPrompt } from "./prompt.ts";
 import type { AcpOptions } from "./acp.ts";
-import { Session } from "./session.ts";
+import { EditorSession } from "./session.ts";
 import type { AgentService } from "./session.ts";
-import { cwdOf, directoryOf, isSessionId, keyOf, newSessionId, sessionIdOf } from "./session-id.ts";
+import { cwdOf, directoryOf, isSessionId, runKeyOf, newSessionId, toSessionId } from "./session-id.ts";
 
 const { methods, RequestError } = acp;
 
@@ -40,7 +40,7 @@ const PAGE = 50;
 class Desk {
   readonly #client: Client;
   readonly #options: AcpOptions;
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, EditorSession>();
   #capabilities: ClientCapabilities = {};
   #descriptor: Promise<AgentDescriptor> | undefined;
 
@@ -97,7 +97,7 @@ class Desk {
           };
           signal.addEventListener("abort", cancel);
           try {
-            return { stopReason: await opened.prompt(readPrompt(prompt)) };
+            return { stopReason: await opened.prompt(readEditorPrompt(prompt)) };
           } finally {
             signal.removeEventListener("abort", cancel);
           }
@@ -136,7 +136,7 @@ class Desk {
     return this.#descriptor;
   }
 
-  async #open(context: acp.AgentContext, place: Place): Promise<Session> {
+  async #open(context: acp.AgentContext, place: Place): Promise<EditorSession> {
     const { id, cwd, runId, mcpServers } = place;
     const descriptor = await this.#describe();
     const service: AgentService = {
@@ -146,7 +146,7 @@ class Desk {
       editor: { context, capabilities: this.#capabilities },
     };
     const given = this.#options.mcpServers === true ? mcpServers : [];
-    const session = new Session(service, { id, cwd, runId, mcpServers: given });
+    const session = new EditorSession(service, { id, cwd, runId, mcpServers: given });
     this.#sessions.get(id)?.close();
     this.#sessions.delete(id);
     this.#sessions.set(id, session);
@@ -164,7 +164,7 @@ class Desk {
     context: acp.AgentContext,
     { id, cwd, mcpServers }: Omit<Place, "runId">,
     isShown: boolean,
-  ): Promise<Session> {
+  ): Promise<EditorSession> {
     const runId = await this.#findRun(id);
     if (runId === undefined && !isSessionId(id)) throw RequestError.sessionNotFound(id);
     const session = await this.#open(context, { id, cwd, runId, mcpServers });
@@ -177,7 +177,7 @@ class Desk {
   }
 
   /** The session of a request; one that this process does not know yet is opened without being shown. */
-  async #sessionOf(id: string, context: acp.AgentContext): Promise<Session> {
+  async #sessionOf(id: string, context: acp.AgentContext): Promise<EditorSession> {
     const known = this.#sessions.get(id);
     if (known !== undefined) return known;
     return this.#reopen(context, { id, cwd: cwdOf(id) ?? this.#options.cwd, mcpServers: [] }, false);
@@ -186,7 +186,7 @@ class Desk {
   async #findRun(id: string): Promise<RunId | undefined> {
     const { name } = await this.#describe();
     if (isSessionId(id)) {
-      const { runs } = await this.#client.runs({ agent: name, key: keyOf(id) });
+      const { runs } = await this.#client.runs({ agent: name, key: runKeyOf(id) });
       return runs[0]?.run_id;
     }
     if (!isId(id)) return undefined;
@@ -206,7 +206,7 @@ class Desk {
     const query = { agent: name, limit: PAGE, ...(typeof cursor === "string" && { cursor }) };
     const { runs, next } = await this.#client.runs(query);
     const sessions = runs
-      .map((run) => ({ run, id: sessionIdOf(run) }))
+      .map((run) => ({ run, id: toSessionId(run) }))
       .filter(({ id }) => directory === undefined || id.startsWith(`${directory}.`))
       .map(({ run, id }) => ({
         sessionId: id,
@@ -234,7 +234,7 @@ function titleOf({ initial_input: input }: RunSummary): string {
   return text.split("\n", 1).join("").slice(0, TITLE_LENGTH);
 }
 
-function modesOf({ modes }: Session): { readonly modes?: acp.SessionModeState } {
+function modesOf({ modes }: EditorSession): { readonly modes?: acp.SessionModeState } {
   return modes === undefined ? {} : { modes };
 }
 

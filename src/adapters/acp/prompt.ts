@@ -2,19 +2,20 @@ import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { AgentError } from "../../errors.ts";
 import { parseBase64 } from "../../http/messages/inline-file.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
+import { CHAT } from "../../runtime/agent/agent.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Upload } from "../../client/client-api.ts";
 
 /** What a prompt says. */
-export interface Prompt {
+export interface EditorPrompt {
   readonly text: string;
   /** Files inside the prompt. */
   readonly files: readonly Upload[];
 }
 
 /** Reads a prompt. Links and files that are texts are named in the text, as the person has put them. */
-export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
+export function readEditorPrompt(blocks: readonly ContentBlock[]): EditorPrompt {
   const texts: string[] = [];
   const files: Upload[] = [];
   for (const [index, block] of blocks.entries()) {
@@ -40,13 +41,13 @@ export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
 }
 
 /** What a prompt asks of an agent. */
-export type Command =
+export type PromptCommand =
   | { readonly type: "chat"; readonly text: string }
   | { readonly type: "operation"; readonly name: string; readonly input: Json; readonly read: boolean }
   | { readonly type: "message"; readonly name: string; readonly body: Json };
 
 /** Reads what a text asks: a command like `/refund {"id": 3}`, else the operation of the mode, else a chat. */
-export function readCommand(text: string, mode: string, agent: AgentDescriptor): Command {
+export function readCommand(text: string, mode: string, agent: AgentDescriptor): PromptCommand {
   const [, name = "", rest = ""] = /^\/([\w.-]+)\s*([\s\S]*)$/.exec(text.trim()) ?? [];
   if (agent.messages?.some((message) => message.name === name) === true)
     return { type: "message", name, body: toInput(rest, name) };
@@ -57,9 +58,6 @@ export function readCommand(text: string, mode: string, agent: AgentDescriptor):
   const input = toInput(isCommand ? rest : text, operation.name);
   return { type: "operation", name: operation.name, input, read: operation.read === true };
 }
-
-/** The operation that takes any text. */
-export const CHAT = "chat";
 
 function toInput(text: string, name: string): Json {
   if (text.trim() === "") return {};

@@ -6,13 +6,13 @@ import type {
 import type { JsonObject } from "../../protocol/json.ts";
 import type { WaitView } from "../../view/run-view.ts";
 import { toApproval } from "../../view/to-answer.ts";
-import { readAccepted, readDeclined, toWaitForm } from "../../view/wait-form.ts";
+import { readFilledForm, readDeclinedForm, toWaitForm } from "../../view/wait-form.ts";
 import type { FormAnswer } from "../../view/wait-form.ts";
 import type { Editor } from "./run-tool.ts";
 import { toWaitCall } from "./updates.ts";
 
 /** A question for the person at an editor. */
-export interface Question {
+export interface EditorQuestion {
   readonly editor: Editor;
   readonly sessionId: string;
   readonly toolCallId: string;
@@ -28,7 +28,7 @@ export interface Permission {
 }
 
 /** Asks for a permission; undefined if the person gives and refuses none. */
-export async function askPermission(question: Question): Promise<Permission | undefined> {
+export async function askPermission(question: EditorQuestion): Promise<Permission | undefined> {
   const { editor, sessionId, toolCallId, wait, signal } = question;
   const options = wait.approval === undefined ? ONCE : [...ONCE, ALWAYS];
   const asked = { sessionId, toolCall: { toolCallId, ...toWaitCall(wait) }, options };
@@ -59,12 +59,12 @@ const ONCE: PermissionOption[] = [
 const ALWAYS: PermissionOption = { optionId: "always", name: "Always allow", kind: "allow_always" };
 
 /** Whether an editor shows forms. */
-export function canElicit({ capabilities: { elicitation } }: Editor): boolean {
+export function canShowForms({ capabilities: { elicitation } }: Editor): boolean {
   return elicitation?.form !== undefined && elicitation.form !== null;
 }
 
 /** Asks a question with a form. */
-export async function askForm({ editor, sessionId, wait, signal }: Question): Promise<FormAnswer> {
+export async function askForm({ editor, sessionId, wait, signal }: EditorQuestion): Promise<FormAnswer> {
   const { message, requestedSchema } = toWaitForm(wait);
   const asked = { mode: "form", sessionId, message, requestedSchema };
   const response = await editor.context.request<CreateElicitationResponse>("elicitation/create", asked, {
@@ -72,6 +72,6 @@ export async function askForm({ editor, sessionId, wait, signal }: Question): Pr
     stopWaitingOnCancel: true,
   });
   if (response.action === "accept")
-    return readAccepted(wait, ("content" in response ? response.content : {}) as JsonObject | null);
-  return response.action === "decline" ? readDeclined(wait) : { action: "none" };
+    return readFilledForm(wait, ("content" in response ? response.content : {}) as JsonObject | null);
+  return response.action === "decline" ? readDeclinedForm(wait) : { action: "none" };
 }

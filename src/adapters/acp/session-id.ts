@@ -9,7 +9,7 @@ export async function newSessionId(cwd: string): Promise<string> {
 }
 
 /** The key of the run of a session. */
-export function keyOf(sessionId: string): string {
+export function runKeyOf(sessionId: string): string {
   return PREFIX + sessionId;
 }
 
@@ -19,7 +19,7 @@ export function isSessionId(id: string): boolean {
 }
 
 /** The id of the session of a run: that of its key, else its own. */
-export function sessionIdOf({
+export function toSessionId({
   run_id: runId,
   key,
 }: {

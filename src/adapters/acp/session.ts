@@ -10,12 +10,13 @@ import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { TurnView, WaitView } from "../../view/run-view.ts";
 import { toAnswer } from "../../view/to-answer.ts";
 import { isEditorTool, toClientTools } from "./editor-tools.ts";
-import { CHAT, readCommand } from "./prompt.ts";
-import type { Command, Prompt } from "./prompt.ts";
-import { askForm, askPermission, canElicit, permit } from "./questions.ts";
+import { CHAT } from "../../runtime/agent/agent.ts";
+import { readCommand } from "./prompt.ts";
+import type { PromptCommand, EditorPrompt } from "./prompt.ts";
+import { askForm, askPermission, canShowForms, permit } from "./questions.ts";
 import { runEditorTool } from "./run-tool.ts";
 import type { Editor } from "./run-tool.ts";
-import { keyOf } from "./session-id.ts";
+import { runKeyOf } from "./session-id.ts";
 import { kindOf, UpdateProjection } from "./updates.ts";
 
 /** The agent of a connection, and where it is. */
@@ -42,7 +43,7 @@ type StopReason = PromptResponse["stopReason"];
  * A session of an editor: a run, whose events it shows as they happen. It keeps what the log need not know: the mode, and which tools
  * are always allowed.
  */
-export class Session {
+export class EditorSession {
   readonly id: string;
   readonly #service: AgentService;
   readonly #place: SessionPlace;
@@ -128,7 +129,7 @@ export class Session {
   }
 
   /** Takes a prompt: it answers the oldest open question that is a text, else it is a request. Resolves with the end of its turn. */
-  async prompt(prompt: Prompt): Promise<StopReason> {
+  async prompt(prompt: EditorPrompt): Promise<StopReason> {
     const sent = this.#sending.catch(() => {}).then(() => this.#send(prompt));
     this.#sending = sent;
     const answer = await sent;
@@ -160,7 +161,7 @@ export class Session {
     if (this.modes?.availableModes.some(({ id }) => id === operation) === true) this.#mode = operation;
   }
 
-  async #send({ text, files }: Prompt): Promise<PromiseWithResolvers<StopReason>> {
+  async #send({ text, files }: EditorPrompt): Promise<PromiseWithResolvers<StopReason>> {
     const { client, agent, descriptor } = this.#service;
     const question = this.#projection.view.waits.find(
       (wait) => wait.state === "open" && !this.#asked.has(wait.waitId),
@@ -187,7 +188,7 @@ export class Session {
   }
 
   async #start(
-    command: Exclude<Command, { readonly type: "message" }>,
+    command: Exclude<PromptCommand, { readonly type: "message" }>,
     attachments: readonly string[],
   ): Promise<PromiseWithResolvers<StopReason>> {
     const { agent } = this.#service;
@@ -221,20 +222,20 @@ export class Session {
   async #read({
     name,
     input,
-  }: Extract<Command, { readonly type: "operation" }>): Promise<PromiseWithResolvers<StopReason>> {
+  }: Extract<PromptCommand, { readonly type: "operation" }>): Promise<PromiseWithResolvers<StopReason>> {
     const output: unknown = await this.#service.agent.call(name, input, this.#runOptions());
     const text = typeof output === "string" ? output : JSON.stringify(output ?? null);
     await this.#show({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
     return ended();
   }
 
-  async #tell({ name, body }: Extract<Command, { readonly type: "message" }>) {
+  async #tell({ name, body }: Extract<PromptCommand, { readonly type: "message" }>) {
     await this.#service.agent.tell(name, body, this.#runOptions());
     return ended();
   }
 
   #runOptions(): { readonly runId: RunId } | { readonly key: string } {
-    return this.#runId === undefined ? { key: keyOf(this.id) } : { runId: this.#runId };
+    return this.#runId === undefined ? { key: runKeyOf(this.id) } : { runId: this.#runId };
   }
 
   #metadata(): JsonObject {
@@ -327,7 +328,7 @@ export class Session {
   }
 
   #canAsk(wait: WaitView): boolean {
-    return kindOf(wait) !== "text" || (wait.question === undefined && canElicit(this.#service.editor));
+    return kindOf(wait) !== "text" || (wait.question === undefined && canShowForms(this.#service.editor));
   }
 
   async #ask(wait: WaitView, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@ import { CLIENT_CAPABILITIES_META_KEY, inputRequired, inputResponse } from "@mod
 import type { ClientCapabilities, InputRequests, ServerContext } from "@modelcontextprotocol/server";
 import type { Fields } from "../../protocol/json.ts";
 import type { WaitView } from "../../view/run-view.ts";
-import { readAccepted, readDeclined, toWaitForm } from "../../view/wait-form.ts";
+import { readFilledForm, readDeclinedForm, toWaitForm } from "../../view/wait-form.ts";
 import type { FormAnswer } from "../../view/wait-form.ts";
 
 /** Whether the client can be asked in the middle of a call. */
@@ -37,7 +37,7 @@ type FormSchema = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
 export function readElicited(wait: WaitView, responses: Fields | undefined): FormAnswer {
   const response = inputResponse(responses, nameOf(wait));
   if (response.kind !== "elicit" || response.action === "cancel") return { action: "none" };
-  return response.action === "decline" ? readDeclined(wait) : readAccepted(wait, response.content);
+  return response.action === "decline" ? readDeclinedForm(wait) : readFilledForm(wait, response.content);
 }
 
 function nameOf({ waitId }: WaitView): string {
