@@ -354,7 +354,7 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
     DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
-    DROP TABLE ${schema}.spent;
+    DROP TABLE ${schema}.spent, ${schema}.schedule;
     DROP FUNCTION ${schema}.read_2;
     ALTER TABLE ${schema}.run DROP COLUMN belongs_to, DROP COLUMN base, DROP COLUMN base_head, DROP COLUMN base_records`);
   const log = await openSchema(schema);
