@@ -115,6 +115,7 @@ const bodies = (run: string): { readonly [name: string]: object } => ({
   forkRun: { after: 1 },
   erase: { owner: "nobody" },
   createAnswerLink: { request_id: "known" },
+  makeSchedule: { run_id: run, operation: "chat", input: { input: "hi" }, after_ms: 1_000 },
 });
 
 /** Sends a valid request for a route. */
@@ -122,6 +123,7 @@ function send(url: string, { name, method, path, run }: Sent): Promise<Response>
   const filled = path
     .replace("{run_id}", run)
     .replace("{request_id}", "known")
+    .replace("{schedule_id}", `sch_${"a".repeat(32)}`)
     .replace("{id}", run)
     .replace("{artifact_id}", "a".repeat(64));
   const query =
