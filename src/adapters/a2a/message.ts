@@ -1,5 +1,6 @@
 import type { Message, Part } from "@a2a-js/sdk";
 import { wrongField } from "../../http/messages/wrong-field.ts";
+import { toMediaType } from "../../http/messages/inline-file.ts";
 import type { InlineFile } from "../../http/messages/inline-file.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -32,15 +33,13 @@ export function readParts({ parts }: Message): SaidParts {
       case "data":
         data.push((content.value ?? null) as Json);
         break;
-      case "raw": {
-        const mimeType = MEDIA_TYPE.test(mediaType) ? mediaType.toLowerCase() : "application/octet-stream";
+      case "raw":
         files.push({
           name: filename === "" ? "file" : filename,
-          mimeType,
+          mimeType: toMediaType(mediaType),
           bytes: new Uint8Array(content.value),
         });
         break;
-      }
       case "url":
         links.push({ url: content.value, filename, media_type: mediaType });
         break;
@@ -50,8 +49,6 @@ export function readParts({ parts }: Message): SaidParts {
   }
   return { text: texts.join("\n"), data, files, links };
 }
-
-const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/;
 
 /** What a message answers: the keys of its data part, else its text. It may name the question in `metadata.wait_id`. */
 export function readTaskAnswer(message: Message): GivenAnswer {

@@ -4,6 +4,7 @@ import { EventDecoder } from "../../protocol/events/encode.ts";
 import type { Json } from "../../protocol/json.ts";
 import { RunFold } from "../../view/fold.ts";
 import type { Change, TurnView, WaitView } from "../../view/run-view.ts";
+import { unsaidOf } from "../../view/segment-fold.ts";
 import { openWaitsOf } from "../../view/segments.ts";
 import { toQuestion } from "../../view/to-answer.ts";
 import { dataPart, filePart, textPart } from "./message.ts";
@@ -24,8 +25,6 @@ export class TaskFold {
   readonly #history: Message[] = [];
   readonly #files: Artifact[] = [];
   #text = "";
-  /** What it said since its caller has last said something. */
-  #newText = "";
   #output: Artifact | undefined;
   #status: TaskStatus;
   #at: string;
@@ -94,7 +93,6 @@ export class TaskFold {
         if (change.part.depth > 0 || change.part.kind !== "text") return [];
         const append = this.#text !== "";
         this.#text += change.text;
-        this.#newText += change.text;
         return [this.#update(this.#answer(change.text), { append })];
       }
       case "attempt":
@@ -132,22 +130,14 @@ export class TaskFold {
       .join("");
     if (said === this.#text) return [];
     this.#text = said;
-    this.#newText = "";
     return [this.#update(this.#answer(said))];
   }
 
   #end(turn: TurnView): readonly StreamResponse[] {
     this.#hasEnded = true;
     const updates: StreamResponse[] = [];
-    const { outcome, result = null, isResultCut = false, output, error } = turn;
-    const unsaid =
-      outcome === "success" &&
-      result !== null &&
-      !isResultCut &&
-      this.#newText === "" &&
-      this.#text !== result
-        ? result
-        : "";
+    const { output, error } = turn;
+    const unsaid = unsaidOf(this.#fold.view, turn);
     const append = this.#text !== "";
     this.#text += unsaid;
     if (this.#text !== "") updates.push(this.#update(this.#answer(unsaid), { append, lastChunk: true }));
@@ -177,7 +167,6 @@ export class TaskFold {
 
   /** Adds what the caller says to the history. */
   #hear(parts: Part[], metadata?: Record<string, Json>): void {
-    this.#newText = "";
     this.#history.push(this.#say(Role.ROLE_USER, this.#fold.view.head, parts, metadata));
   }
 

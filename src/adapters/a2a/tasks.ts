@@ -5,6 +5,7 @@ import type { AppEnv } from "../../http/messages/app-env.ts";
 import { withPrefix } from "../../http/messages/mount.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { Host } from "../../http/routes/host.ts";
+import { idOf } from "../../protocol/events/encode.ts";
 import type { RunRequest } from "../../protocol/answers/status.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { contextOf, WIRE } from "./place.ts";
@@ -35,7 +36,7 @@ export async function readFold(
     const limit = Math.min(1_000, until - after);
     const page = await runtime.read(address, { after, limit, filter: { level: "all" } });
     for (const event of page.events) {
-      if ((JSON.parse(event) as { readonly id: number }).id > until) return fold;
+      if (idOf(event) > until) return fold;
       fold.take(withPrefix(event, prefix));
     }
     after = page.cursor;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseBase64 } from "../../http/messages/inline-file.ts";
+import { parseBase64, toMediaType } from "../../http/messages/inline-file.ts";
 import type { InlineFile } from "../../http/messages/inline-file.ts";
 import type { EarlierMessage } from "../../http/messages/native-request.ts";
 import { unprocessable, wrongField } from "../../http/messages/wrong-field.ts";
@@ -175,10 +175,9 @@ function readContent(
     const { type, value, mimeType } = isObject(part["source"]) ? part["source"] : {};
     if (typeof value !== "string") throw wrongField(`${place}.source.value`, "must be a string");
     if (type === "data") {
-      const mime =
-        typeof mimeType === "string" && MEDIA_TYPE.test(mimeType) ? mimeType : "application/octet-stream";
+      const given = typeof mimeType === "string" ? mimeType : undefined;
       const bytes = parseBase64(value, `${place}.source.value`);
-      files.push({ name: nameOf(part, index), mimeType: mime.toLowerCase(), bytes });
+      files.push({ name: nameOf(part, index), mimeType: toMediaType(given), bytes });
     } else if (type === "url" && value.startsWith(artifacts)) {
       const id = value.slice(artifacts.length);
       if (!isId(id)) throw wrongField(`${place}.source.value`, "is no address of a file of this server");
@@ -187,8 +186,6 @@ function readContent(
   }
   return { text: texts.join("\n"), files, attachments, rest };
 }
-
-const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/;
 
 function nameOf(
   { type, metadata }: { readonly type?: unknown; readonly metadata?: unknown },

@@ -7,6 +7,7 @@ import { readJson } from "../../http/messages/body.ts";
 import { parseCount, queryOf, read } from "../../http/messages/event-query.ts";
 import { withPrefix } from "../../http/messages/mount.ts";
 import { reply } from "../../http/messages/reply.ts";
+import { cancelRequest } from "../../http/routes/cancel-request.ts";
 import type { Host } from "../../http/routes/host.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
 import type { Event } from "../../protocol/events/events.ts";
@@ -45,15 +46,9 @@ export async function getResponse(c: Context<AppEnv>, host: Host): Promise<Respo
 /** Cancels the request of a response; one that has ended stays as it is. */
 export async function cancelResponse(c: Context<AppEnv>, host: Host): Promise<Response> {
   const place = await findAnswer(host.runtime, c.req.param("id") ?? "");
-  const cancel = { type: "CancelRequest", request_id: place.requestId } as const;
-  const receipt = await host.runtime.process(place.agent, cancel);
-  const options = { until: "completed", timeoutMs: CANCEL_MS } as const;
-  await host.waits.until(c, (signal) => host.runtime.acknowledgement(receipt, { ...options, signal }));
+  await cancelRequest(c, host, place);
   return reply(c, JSON.stringify(await readAnswer(c, host, place)));
 }
-
-/** How long a cancel waits for the cleanup steps of a turn. */
-const CANCEL_MS = 5_000;
 
 /** Removes a response with its run; a run that has others stays. */
 export async function deleteResponse(c: Context<AppEnv>, { runtime }: Host): Promise<Response> {

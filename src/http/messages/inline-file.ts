@@ -19,10 +19,15 @@ export function parseDataUrl(text: string, field: string): Omit<InlineFile, "nam
   const comma = text.indexOf(",");
   if (comma === -1) throw wrongField(field, "is not a data URL: it has no comma");
   const [type = "", ...parameters] = text.slice(5, comma).split(";");
-  const mimeType = MEDIA_TYPE.test(type) ? type.toLowerCase() : "application/octet-stream";
+  const mimeType = toMediaType(type);
   const data = text.slice(comma + 1);
   const isBase64 = parameters.some((parameter) => parameter.trim().toLowerCase() === "base64");
   return { mimeType, bytes: isBase64 ? parseBase64(data, field) : parsePercent(data, field) };
+}
+
+/** The media type that a client gives to a file, in lower case; that of any bytes if it gives none that can be one. */
+export function toMediaType(given: string | undefined): string {
+  return given !== undefined && MEDIA_TYPE.test(given) ? given.toLowerCase() : "application/octet-stream";
 }
 
 /** Parses Base64 in either alphabet; `unprocessable` for any other text. */
