@@ -36,7 +36,7 @@ export function a2a(): Adapter {
       app.get(path + CARD, (c) => sendCard(c, shared, agent));
       const open = (c: Context<AppEnv>) => {
         const service = { c, host: shared.as(c), agent };
-        return { service, handler: new TaskHandler(service, cardOf(c, shared, agent)) };
+        return { service, handler: new TaskHandler(service, () => cardOf(c, shared, agent)) };
       };
       app.post(path, (c) => {
         const { service, handler } = open(c);

@@ -7,6 +7,7 @@ import type { Host } from "../../http/routes/host.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
 import { alreadyAnswered, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
@@ -14,11 +15,13 @@ import { readTaskAnswer, readParts } from "./message.ts";
 import { contextOf, findTask, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
 
-/** A task that a message has begun, or goes on with. */
+/** A task that a message begins or continues. */
 export interface TaskMoment {
   readonly place: TaskPlace;
   /** The id of the event before those that answer the message; 0 for a new task. */
   readonly after: number;
+  /** Whether the task cannot begin before another one of its context is answered, which its own client need not do. */
+  readonly isBehindQuestion: boolean;
 }
 
 /** Starts a task, or answers the question of one. */
@@ -70,7 +73,13 @@ async function startTask(
     ...request,
     ...(attachments.length > 0 && { attachments }),
   });
-  return { place: { agent, requestId, runId: runId ?? "" }, after: 0 };
+  const place = { agent, requestId, runId: runId ?? "" };
+  return { place, after: 0, isBehindQuestion: await waitsBehindQuestion(runtime, place) };
+}
+
+async function waitsBehindQuestion(runtime: Runtime, { runId, requestId }: TaskPlace): Promise<boolean> {
+  if ((await runtime.status(requestId)).status !== "queued") return false;
+  return (await runtime.run(runId)).status === "waiting";
 }
 
 /** What a chat hears: the texts, else the data as JSON. */
@@ -112,5 +121,5 @@ async function answerTask({ runtime }: Host, agent: string, message: Message): P
   );
   // The runtime accepts an equal answer twice, for clients that repeat a request.
   if (replayed) throw alreadyAnswered(wait.waitId);
-  return { place, after };
+  return { place, after, isBehindQuestion: false };
 }

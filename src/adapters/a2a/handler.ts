@@ -19,6 +19,7 @@ import {
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { AgentError } from "../../errors.ts";
 import { withPrefix } from "../../http/messages/mount.ts";
+import { cancelRequest } from "../../http/routes/cancel-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { Feed } from "../../runtime/feeds.ts";
 import { acceptTaskMessage } from "./accept.ts";
@@ -39,17 +40,18 @@ export type FindStreamed = () => Promise<TaskMoment>;
  */
 export class TaskHandler implements A2ARequestHandler {
   readonly #service: TaskService;
-  readonly #card: AgentCard;
+  readonly #cardOf: () => AgentCard;
   /** What to stream, if the request asks for a stream. */
   streamed: FindStreamed | undefined;
 
-  constructor(service: TaskService, card: AgentCard) {
+  /** @param cardOf Makes the card of the agent, which one that is no longer served does not have. */
+  constructor(service: TaskService, cardOf: () => AgentCard) {
     this.#service = service;
-    this.#card = card;
+    this.#cardOf = cardOf;
   }
 
   async getAgentCard(): Promise<AgentCard> {
-    return this.#card;
+    return this.#cardOf();
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
@@ -64,8 +66,13 @@ export class TaskHandler implements A2ARequestHandler {
     } = asked.configuration ?? {};
     checkLength(historyLength);
     if (taskPushNotificationConfig !== undefined) throw new PushNotificationNotSupportedError();
-    const { place } = await acceptTaskMessage(this.#service.host, this.#service.agent, asked);
-    const fold = returnImmediately ? await readFold(this.#service, place) : await this.#awaitTask(place);
+    const { place, isBehindQuestion } = await acceptTaskMessage(
+      this.#service.host,
+      this.#service.agent,
+      asked,
+    );
+    const isShownNow = returnImmediately || isBehindQuestion;
+    const fold = isShownNow ? await readFold(this.#service, place) : await this.#awaitTask(place);
     return fold.task({ historyLength });
   }
 
@@ -82,7 +89,7 @@ export class TaskHandler implements A2ARequestHandler {
       const place = await findTask(host.runtime, agent, id);
       const { status } = await host.runtime.status(place.requestId);
       if (status === "completed") throw new UnsupportedOperationError(`the task ${id} is over`);
-      return { place, after: 0 };
+      return { place, after: 0, isBehindQuestion: false };
     };
     return nothing();
   }
@@ -95,13 +102,10 @@ export class TaskHandler implements A2ARequestHandler {
 
   async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
     const { c, host, agent } = this.#service;
-    const { runtime, waits } = host;
-    const place = await findTask(runtime, agent, id);
-    if ((await runtime.status(place.requestId)).status === "completed")
+    const place = await findTask(host.runtime, agent, id);
+    if ((await host.runtime.status(place.requestId)).status === "completed")
       throw new TaskNotCancelableError(`the task ${id} is over`);
-    const receipt = await runtime.process(agent, { type: "CancelRequest", request_id: place.requestId });
-    const options = { until: "completed", timeoutMs: CANCEL_MS } as const;
-    await waits.until(c, (signal) => runtime.acknowledgement(receipt, { ...options, signal }));
+    await cancelRequest(c, host, place);
     return (await readFold(this.#service, place)).task();
   }
 
@@ -140,9 +144,6 @@ export class TaskHandler implements A2ARequestHandler {
     });
   }
 }
-
-/** How long a cancel waits for the cleanup steps of a turn. */
-const CANCEL_MS = 5_000;
 
 /** Opens the events of a task, from its start until it ends or waits for an answer. */
 export async function openTask(

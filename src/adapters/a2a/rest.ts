@@ -91,7 +91,7 @@ async function readMessage({ c, host }: TaskService): Promise<SendMessageRequest
   return readWire(() => SendMessageRequest.fromJSON(body));
 }
 
-/** The codec of the package throws whatever it meets in a body that is none. */
+/** The codec of the package throws errors of its own for a body that is not a message. */
 function readWire<Read>(read: () => Read): Read {
   try {
     return read();

@@ -32,7 +32,7 @@ export async function answerRpc(service: TaskService, handler: TaskHandler): Pro
   try {
     const answer = await transport.handle({ ...body }, context);
     if (!(Symbol.asyncIterator in answer)) {
-      // The codecs of the package throw whatever they meet in params that are none.
+      // The codecs of the package throw errors of their own for params that do not fit the method.
       const isMisread =
         !isRead && isObject(answer.error) && answer.error["code"] === A2A_ERROR_CODE.INTERNAL_ERROR;
       return isMisread

@@ -64,7 +64,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "0.3"])("the client of the protocol over 
     expect([end.kinds[0], end.states.at(-1)]).toEqual(["task", "COMPLETED"]);
   });
 
-  test("cancels a task, and goes on with its stream", async () => {
+  test("cancels a task, and its stream ends with that", async () => {
     const client = await server.client("ticker", binding);
     const task = (await client.sendMessage(say("2 60000", { returnImmediately: true }))) as Task;
     const reading = gather(client.resubscribeTask({ tenant: "", id: task.id }));
@@ -78,6 +78,18 @@ describe.each(["JSONRPC", "HTTP+JSON", "0.3"])("the client of the protocol over 
       UnsupportedOperationError,
     );
   });
+});
+
+test("a message behind an open question is submitted, and its client does not wait for the answer of another", async () => {
+  const client = await server.client("interviewer", "JSONRPC");
+  const asked = (await client.sendMessage(say("go"))) as Task;
+  expect(stateOf(asked)).toBe("INPUT_REQUIRED");
+  const queued = (await client.sendMessage(say("and then", { contextId: asked.contextId }))) as Task;
+  expect(stateOf(queued)).toBe("SUBMITTED");
+  const streamed = await gather(client.sendMessageStream(say("and more", { contextId: asked.contextId })));
+  expect(streamed.states).toEqual(["SUBMITTED"]);
+  await client.cancelTask({ tenant: "", id: streamed.id, metadata: undefined });
+  await client.cancelTask({ tenant: "", id: queued.id, metadata: undefined });
 });
 
 test.each(["JSONRPC", "HTTP+JSON"])("lists tasks by pages and states over %s", async (binding) => {
@@ -137,7 +149,7 @@ test("the card at the root is that of the default agent, and open", async () => 
   expect((await fetch(`${guarded.url}/a2a/echo/v1/tasks`)).status).toBe(401);
 });
 
-test("a server that is killed in the middle of a task goes on with the same bytes", async () => {
+test("a server that is killed in the middle of a task continues with the same bytes", async () => {
   await using killed = await ServerProcess.create();
   let url = await killed.start();
   const client = await connect(url, "ticker");

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
+import { interviewer } from "../../../agents/interviewer.ts";
 import { ticker } from "../../../agents/ticker.ts";
 import { A2aServer } from "./server.ts";
 
@@ -51,8 +52,8 @@ test("what cannot be served is refused in the words of the protocol", async () =
 /** How many bodies the random test sends. */
 const CASES = Number(process.env["WIRE_BODIES"] ?? 1_000);
 
-test("no body causes a fault", { timeout: 60_000 + CASES * 20 }, async () => {
-  await using server = await A2aServer.start([echo, ticker]);
+test("no body causes a fault", { timeout: 300_000 + CASES * 20 }, async () => {
+  await using server = await A2aServer.start([echo, ticker, interviewer]);
   const noise = fc.oneof(fc.jsonValue(), fc.string());
   const part = fc.record(
     { text: noise, data: noise, raw: noise, url: noise, metadata: noise, filename: noise, kind: noise },
@@ -104,7 +105,7 @@ test("no body causes a fault", { timeout: 60_000 + CASES * 20 }, async () => {
   });
   const paths = fc.constantFrom("", "/v1/message:send", "/v1/message:stream", "/v1/tasks/x:cancel");
   const headers = fc.constantFrom<Record<string, string>>({ "a2a-version": "1.0" }, {});
-  const agent = fc.constantFrom("echo", "ticker");
+  const agent = fc.constantFrom("echo", "ticker", "interviewer");
   await fc.assert(
     fc.asyncProperty(agent, paths, headers, fc.oneof(call, params, noise), async (name, path, head, body) => {
       const answer = await server.post(`/a2a/${name}${path}`, JSON.stringify(body), head);
