@@ -248,7 +248,7 @@ function afterReply(run: () => Promise<void>): void {
   setTimeout(() => void quietly(run()), 0);
 }
 
-/** Awaits what nobody waits for: the editor has left, or hears of it by the next request. */
+/** Ignores a failure: the editor has left, or gets the error with its next request. */
 async function quietly(done: Promise<void> | undefined): Promise<void> {
   await done?.catch(() => {});
 }

@@ -22,7 +22,7 @@ export interface EditorCall {
   readonly toolCallId: string;
   readonly name: EditorTool;
   readonly args: Json;
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborted when the result is no longer needed. */
   readonly signal: AbortSignal;
 }
 

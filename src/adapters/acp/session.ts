@@ -55,7 +55,7 @@ export class EditorSession {
   readonly #own = new Set<RequestId | number>();
   /** The questions that the editor is asked, by their ids. */
   readonly #asked = new Map<number, AbortController>();
-  /** The questions that nobody at the editor has answered, although they were asked. */
+  /** The questions that the editor was asked and has not answered. */
   readonly #left = new Set<number>();
   readonly #allowed = new Set<string>();
   #mode: string = CHAT;
@@ -108,7 +108,7 @@ export class EditorSession {
     if (newest !== undefined && this.modes !== undefined) this.#setModeOf(newest);
   }
 
-  /** Goes on with what was replayed: shows what happens, and asks what is open. */
+  /** Continues after a replay: shows what happens, and asks what is open. */
   resume(): void {
     this.#begin();
   }
@@ -251,7 +251,7 @@ export class EditorSession {
 
   #expect(requestId: RequestId): PromiseWithResolvers<StopReason> {
     const answer = this.#prompts.get(requestId) ?? Promise.withResolvers<StopReason>();
-    // Whoever waits for it gets the error.
+    // The prompt that waits for it gets the error.
     answer.promise.catch(() => {});
     this.#prompts.set(requestId, answer);
     return answer;

@@ -116,7 +116,7 @@ export class UpdateProjection {
         sessionUpdate: "tool_call_update",
         toolCallId,
         status: failed ? "failed" : "completed",
-        rawOutput: answer ?? "nobody has answered in time",
+        rawOutput: answer ?? "the question was not answered in time",
       },
     ];
   }

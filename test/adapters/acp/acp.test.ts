@@ -56,7 +56,7 @@ test("texts and plans come as they are said, and a cancel ends the turn", async 
   await using editor = await openEditor("worker");
   const session = await editor.open();
   const prompt = editor.prompt(session, "never");
-  await expect.poll(() => editor.said(), { timeout: 15_000 }).toBe("begun ");
+  await expect.poll(() => editor.said()).toBe("begun ");
   const kinds = editor.updates.map(({ sessionUpdate }) => sessionUpdate);
   expect(kinds.slice(0, 3)).toEqual(["available_commands_update", "plan", "agent_message_chunk"]);
   await editor.cancel(session);

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -30,14 +31,14 @@ test("after a kill in the middle of a turn, the loaded session asks again and en
   const killed = await open(() => new Promise(() => {}));
   const session = await killed.open(cwd);
   const prompt = killed.prompt(session, "pay 30 to bob").catch(() => "lost");
-  await expect.poll(() => killed.permissions.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => killed.permissions.length).toBe(1);
   killed.child.kill("SIGKILL");
   expect(await prompt).toBe("lost");
   await killed[Symbol.asyncDispose]();
 
   await using editor = await open(async () => "allow");
   await editor.load(session, cwd);
-  await expect.poll(() => editor.said(), { timeout: 20_000 }).toContain("Paid 30 to bob");
+  await expect.poll(() => editor.said()).toContain("Paid 30 to bob");
   expect(editor.said("user")).toBe("pay 30 to bob");
 });
 
