@@ -1,5 +1,6 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Principal } from "troupe";
+import { a2a } from "troupe/adapters/a2a";
 import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
@@ -36,7 +37,7 @@ beforeAll(async () => {
     port: 0,
     drain: false,
     authenticate: () => who,
-    adapters: [agentscope(), tasks(), agentic(), agUi()],
+    adapters: [agentscope(), tasks(), agentic(), agUi(), a2a()],
     listeners: [aipGateway({ open: true })],
   });
   at = { url: server.url, aip: server.listeners[0]?.address ?? "" };

@@ -1,5 +1,10 @@
+import { once } from "node:events";
+import { TaskState } from "@a2a-js/sdk";
+import type { Task } from "@a2a-js/sdk";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect, say, stateOf, textOf as answerOf } from "../adapters/a2a/server.ts";
+import { Editor } from "../adapters/acp/editor.ts";
 import { Thread } from "../adapters/ag-ui/server.ts";
 import { connectOld, idsOf, textOf } from "../adapters/mcp/clients.ts";
 import { textIn, UiChat } from "../adapters/ui/harness/server.ts";
@@ -29,7 +34,7 @@ async function endsOf(requestId: string): Promise<readonly number[]> {
   );
 }
 
-test("a run begun in useChat waits on all wires, is answered from MCP, and is a stored response of OpenAI", async () => {
+test("a run begun in useChat waits on all wires, is loaded in an editor, answered from MCP, and a stored response of OpenAI", async () => {
   const chat = chatOf("payments", "one");
   const asked = await chat.say("pay 30 to bob");
   const { request_id: requestId, run_id: runId } = asked.metadata as {
@@ -40,6 +45,24 @@ test("a run begun in useChat waits on all wires, is answered from MCP, and is a 
   expect(await thread.reread()).toContain("Pay 30 to bob?");
   const waiting = await openai().responses.retrieve(`resp_${requestId}`);
   expect(waiting).toMatchObject({ status: "completed", output: [{ type: "mcp_approval_request" }] });
+  const a2a = await connect(server.url, "payments");
+  const status = TaskState.TASK_STATE_INPUT_REQUIRED;
+  const { tasks } = await a2a.listTasks({
+    tenant: "",
+    contextId: runId,
+    status,
+    pageToken: "",
+    statusTimestampAfter: undefined,
+  });
+  expect(tasks.map(({ id }) => id)).toEqual([requestId]);
+  // Its person says nothing: the question is answered elsewhere, and taken back.
+  await using editor = await Editor.here(
+    { url: server.url, agent: "payments" },
+    { permit: (_, signal) => once(signal, "abort").then(() => Promise.reject(new Error("taken back"))) },
+  );
+  await editor.load(runId);
+  expect(editor.said("user")).toBe("pay 30 to bob");
+  await expect.poll(() => editor.permissions.length).toBe(1);
   const client = await connectOld(server.url);
   const paid = await client.call("answer", { request_id: requestId, values: { approved: true } });
   expect(textOf(paid)).toBe("Paid 30 to bob.");
@@ -54,6 +77,8 @@ test("a run begun in useChat waits on all wires, is answered from MCP, and is a 
     "Paid 30 to bob.",
   );
   expect(await thread.reread()).toContain("Paid 30 to bob.");
+  expect(answerOf(await a2a.getTask({ tenant: "", id: requestId }))).toBe("Paid 30 to bob.");
+  await expect.poll(() => editor.said()).toContain("Paid 30 to bob.");
   await expect(chat.approve(true)).rejects.toThrow(/already answered|answered by another client/);
   expect(await endsOf(requestId)).toEqual([1, 1]);
 });
@@ -89,6 +114,17 @@ test("an agent with two questions is driven over each of the wires", async () =>
   await thread.say("go");
   await thread.resume(["Ada", { colour: "blue" }]);
   expect(thread.said).toBe("Ada likes blue.");
+
+  const a2a = await connect(server.url, "interviewer");
+  const { id } = (await a2a.sendMessage(say("go"))) as Task;
+  const rest = (await a2a.sendMessage(say({ colour: "blue" }, { taskId: id }))) as Task;
+  expect(stateOf(rest)).toBe("INPUT_REQUIRED");
+  expect(answerOf((await a2a.sendMessage(say("Ada", { taskId: id }))) as Task)).toBe("Ada likes blue.");
+
+  await using editor = await Editor.here({ url: server.url, agent: "interviewer" });
+  const session = await editor.open();
+  for (const text of ["go", "Ada", "blue"]) await editor.prompt(session, text);
+  expect(editor.said()).toContain("Ada likes blue.");
 });
 
 test("an agent whose child asks is driven over each of the wires", async () => {
@@ -114,4 +150,13 @@ test("an agent whose child asks is driven over each of the wires", async () => {
   await thread.say("buy tea for 3");
   await thread.resume([true]);
   expect(thread.said).toBe(bought);
+
+  const a2a = await connect(server.url, "team");
+  const { id } = (await a2a.sendMessage(say("buy tea for 3"))) as Task;
+  expect(answerOf((await a2a.sendMessage(say({ approved: true }, { taskId: id }))) as Task)).toBe(bought);
+
+  await using editor = await Editor.here({ url: server.url, agent: "team" });
+  await editor.prompt(await editor.open(), "buy tea for 3");
+  expect(editor.permissions).toHaveLength(1);
+  expect(editor.said()).toContain(bought);
 });

@@ -1,5 +1,6 @@
 import { createRuntime } from "troupe";
 import type { Agent } from "troupe";
+import { a2a } from "troupe/adapters/a2a";
 import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
@@ -27,7 +28,7 @@ export async function serveWires(
   const { url, listeners, close } = await serve(runtime, {
     port: 0,
     drain: false,
-    adapters: [agentscope(), tasks(), agentic(), agUi()],
+    adapters: [agentscope(), tasks(), agentic(), agUi(), a2a()],
     listeners: [aipGateway()],
   });
   return {

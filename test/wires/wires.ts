@@ -1,5 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { ResponseObject } from "../../src/adapters/agentscope/index.ts";
+import { AgentCard } from "@a2a-js/sdk";
+import type { Task } from "@a2a-js/sdk";
+import { ClientFactory } from "@a2a-js/sdk/client";
+import type { Client as TaskClient } from "@a2a-js/sdk/client";
+import { say, stateOf, textOf as answerOf } from "../adapters/a2a/server.ts";
 import { endOf, parseFrames, saidIn } from "../adapters/ag-ui/server.ts";
 import { textsOf } from "../adapters/agentscope/harness/objects.ts";
 import { Client, statusOf, textOf } from "../adapters/aip/peers/client.ts";
@@ -188,13 +193,36 @@ const agUi: Wire = {
   },
 };
 
+/** A task of A2A is the request with its id. */
+const a2a: Wire = {
+  name: "A2A",
+  async begin({ url }, agent, text) {
+    return ((await (await taskClient(url, agent)).sendMessage(say(text))) as Task).id;
+  },
+  read: async ({ url }, { agent, requestId: id }) =>
+    (await taskClient(url, agent)).getTask({ tenant: "", id }),
+  stand: async (at, run) => stateOf((await a2a.read(at, run)) as Task),
+  words: { asking: "INPUT_REQUIRED", working: "WORKING" },
+  async answer({ url }, { agent, requestId: taskId }, keys) {
+    return answerOf((await (await taskClient(url, agent)).sendMessage(say(keys, { taskId }))) as Task);
+  },
+};
+
+/** A client that got the card of its agent earlier: one that is no longer served has none. */
+async function taskClient(url: string, agent: string): Promise<TaskClient> {
+  const headers = { "a2a-version": "1.0" };
+  const card = await read(await fetch(`${url}/.well-known/agent-card.json`, { headers }));
+  const own: unknown = JSON.parse(card.replaceAll(/\/a2a\/[\w-]+/g, `/a2a/${agent}`));
+  return new ClientFactory().createFromAgentCard(AgentCard.fromJSON(own));
+}
+
 /** Sends an input, and resolves with the frames of the run at its end. */
 async function postRun(url: string, body: object): Promise<string> {
   const headers = { "content-type": "application/json" };
   return read(await fetch(url, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
-export const wires: readonly Wire[] = [native, agentscope, classic, agentic, aip, agUi];
+export const wires: readonly Wire[] = [native, agentscope, classic, agentic, aip, agUi, a2a];
 
 /** One session with one quest. Without a text it asks how the newest turn of the run stands. */
 export async function quest(

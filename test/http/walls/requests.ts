@@ -2,6 +2,11 @@
 export type NamingRequest = readonly [method: string, path: string, body?: (id: string) => unknown];
 
 const chat = { type: "ChatRequest", input: "hi" };
+const message = { messageId: "m", kind: "message", role: "user", parts: [{ kind: "text", text: "hi" }] };
+
+function rpc(method: string, params: object): object {
+  return { jsonrpc: "2.0", id: 1, method, params };
+}
 
 /** Every kind of request that names something, in all wires. */
 export const REQUESTS: readonly NamingRequest[] = [
@@ -104,6 +109,27 @@ export const REQUESTS: readonly NamingRequest[] = [
   ["GET", "/ag-ui/payments/ID"],
   ["GET", "/ag-ui/payments/ID?runId=ID"],
   ["POST", "/ag-ui/payments/ID/stop"],
+  ["GET", "/v1/models/ID"],
+  ["GET", "/v1/responses/resp_ID"],
+  ["GET", "/v1/responses/resp_ID?stream=true&starting_after=0"],
+  ["GET", "/v1/responses/resp_ID/input_items"],
+  ["POST", "/v1/responses/resp_ID/cancel"],
+  ["DELETE", "/v1/responses/resp_ID"],
+  ["POST", "/v1/responses", (id) => ({ model: "payments", input: "hi", previous_response_id: `resp_${id}` })],
+  [
+    "POST",
+    "/v1/chat/completions",
+    (id) => ({ model: "payments", messages: [{ role: "user", content: "hi" }], metadata: { run_id: id } }),
+  ],
+  ["POST", "/a2a/payments", (id) => rpc("tasks/get", { id })],
+  ["POST", "/a2a/payments", (id) => rpc("tasks/cancel", { id })],
+  ["POST", "/a2a/payments", (id) => rpc("tasks/resubscribe", { id })],
+  ["POST", "/a2a/payments", (id) => rpc("message/send", { message: { ...message, taskId: id } })],
+  ["GET", "/a2a/payments/v1/tasks/ID"],
+  ["GET", "/a2a/payments/v1/tasks?contextId=ID"],
+  ["POST", "/a2a/payments/v1/tasks/ID:cancel"],
+  ["GET", "/a2a/payments/v1/tasks/ID:subscribe"],
+  ["DELETE", "/a2a/payments/v1/tasks/ID/pushNotificationConfigs/ID"],
 ];
 
 /** Requests that make what they name, as the caller's own. */
@@ -122,6 +148,8 @@ export const MAKING: readonly NamingRequest[] = [
     "/ag-ui/payments",
     (id) => ({ threadId: id, runId: id, messages: [{ role: "user", content: "hi" }] }),
   ],
+  ["POST", "/a2a/payments", (id) => rpc("message/send", { message: { ...message, contextId: id } })],
+  ["POST", "/v1/responses", (id) => ({ model: "payments", input: "hi", conversation: id })],
   ["POST", "/agentscope/payments/process/task", (id) => ({ session_id: id, input: [] })],
   ["POST", "/process/task", (id) => ({ session_id: id, input: [] })],
 ];
@@ -154,12 +182,16 @@ export const LISTS: readonly string[] = [
   "/agentscope/payments",
   "/ui",
   "/ag-ui",
+  "/v1/models",
+  "/a2a/payments/v1/tasks",
 ];
 
 /** Routes that read and change nothing of an owner, or make what is the caller's own. */
 export const OWN: readonly string[] = [
   "POST /artifacts",
   "POST /ap/v1/agent/tasks",
+  "GET /.well-known/agent-card.json",
+  "GET /a2a/.well-known/agent-card.json",
   "GET /healthz",
   "GET /readyz",
   "GET /schemas/:name",

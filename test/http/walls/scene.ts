@@ -1,8 +1,10 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";
+import { a2a } from "troupe/adapters/a2a";
 import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
 import { agentscope } from "troupe/adapters/agentscope";
+import { openai } from "troupe/adapters/openai";
 import { ui } from "troupe/adapters/ui";
 import { tasks } from "troupe/adapters/tasks";
 import { createApp } from "troupe/http";
@@ -54,7 +56,7 @@ export async function openScene(nodes: readonly NodeParts[]): Promise<Scene> {
     const runtime: Runtime = createRuntime({ agents: [payments, board], ...parts });
     onTestFinished(() => runtime.close());
     await runtime.ready();
-    const adapters = [tasks(), agentic(), agentscope(), ui(), agUi()];
+    const adapters = [tasks(), agentic(), agentscope(), ui(), agUi(), openai(), a2a()];
     const console = { page: "<html></html>", files: new Map(), version: "1" };
     apps.push(createApp(runtime, { authenticate, adapters, console, trustProxy: true }));
   }
@@ -151,6 +153,7 @@ export async function call(
       ...headersOf(caller),
       "x-forwarded-for": `10.${(requests >> 16) & 255}.${(requests >> 8) & 255}.${requests & 255}`,
       ...(body !== undefined && { "content-type": "application/json" }),
+      ...(path.startsWith("/a2a/") && path.includes("/v1/") && { "a2a-version": "1.0" }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
