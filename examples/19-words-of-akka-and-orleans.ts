@@ -116,7 +116,7 @@ await environment.advance(1_000);
 const heard = await ann.ask("seen", {});
 assert.deepEqual([...heard].sort(), ["price 120", "price 130", "till: the till is empty"]);
 
-// A tell has nobody who waits for its answer, so one that fails is a dead letter.
+// The sender of a tell waits for no answer, so a tell that fails becomes a dead letter.
 const [letter] = await runtime.deadLetters();
 assert.equal(letter?.operation, "refund");
 assert.equal(letter.error?.message, "the till is empty");

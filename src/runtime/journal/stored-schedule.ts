@@ -13,7 +13,7 @@ import type { ScheduleTimes, DueTimes } from "../agent/schedule-times.ts";
 /** The message by which an actor makes or removes a schedule of another one. No agent can declare it. */
 export const SCHEDULE = "$schedule";
 
-/** What is sent at the times of a schedule, as whoever makes it says. */
+/** What is sent at the times of a schedule, as its maker gives it. */
 export interface NewSchedule {
   /** The name of an operation or a message. */
   readonly operation: string;

@@ -36,7 +36,7 @@ interface Maker {
 
 /**
  * The schedules of one run: those that the definition of its agent has, and those that actors and clients have made. A time of one is
- * a request with an id that follows from the schedule and the time, so that it is accepted once, whatever dies meanwhile.
+ * a request with an id that follows from the schedule and the time, so that it is accepted once, also if a process dies meanwhile.
  */
 export class Schedules {
   readonly #context: RunContext;

@@ -1,8 +1,9 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { ServerProcess } from "../../flows/server.ts";
 import { saidIn, parseFrames, Thread } from "./server.ts";
 
-test("a server that is killed in the middle of a run goes on with the same bytes", async () => {
+test("a server that is killed in the middle of a run continues with the same bytes", async () => {
   await using server = await ServerProcess.create();
   let url = await server.start();
   const ask = { id: "1", role: "user", content: "3 1000" } as const;

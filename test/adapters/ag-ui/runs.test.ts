@@ -214,7 +214,7 @@ test("the memory of the agent is the state of the page", async () => {
   expect(await thread.reread(`?runId=${first?.request_id}`)).toContain('"snapshot":["milk"]');
 });
 
-test("a question of a sub-agent suspends it, and the answer goes on with it", async () => {
+test("a question of a sub-agent suspends it, and the answer continues it", async () => {
   await using server = await AgUiServer.start([team, payments]);
   const thread = server.thread("team");
   const asked = await thread.say("buy tea for 3");

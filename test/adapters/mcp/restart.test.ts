@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { defineAgent } from "troupe";
 import { mcp } from "troupe/adapters/mcp";
 import { expect, onTestFinished, test } from "vitest";
