@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { once } from "node:events";
 import { EventSource } from "eventsource";
 import { expect, test } from "vitest";

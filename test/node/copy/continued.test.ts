@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { setImmediate } from "node:timers/promises";
 import { createRuntime, defineAgent } from "troupe";
 import type { Runtime } from "troupe";

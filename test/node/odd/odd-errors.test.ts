@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { afterLastTest, createProject, startCommand } from "../../cli/command.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runConformance } from "../../../src/testing/protocol/conformance.ts";
 import type { CaseResult } from "../../../src/testing/protocol/conformance.ts";

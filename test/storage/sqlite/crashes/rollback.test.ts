@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
