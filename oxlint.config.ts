@@ -169,6 +169,13 @@ const ROOMS: readonly Rooms[] = [
       remote: ["wire", "stream", "description"],
     },
   },
+  // It has the types of the AI SDK, and no code of it.
+  {
+    folder: "client",
+    shared: ["agent-client", "call-api", "client-api"],
+    more: ["ai"],
+    rooms: { ui: ["wire"] },
+  },
   {
     folder: "storage/sqlite",
     more: ["../../shared/**", "../../sql/**", "../../fs/**", ...NODE],
@@ -235,6 +242,7 @@ const ENTRIES = [
   "src/*/index.ts",
   "src/storage/*/index.ts",
   "src/adapters/*/index.ts",
+  "src/client/ui/index.ts",
   "src/testing/vitest.ts",
 ];
 

@@ -73,7 +73,12 @@ export function createAgentClient<Definition extends Agent>(
 
 /** A text that is equal for clients of the same agent with the same credentials, which it contains. */
 export function keyOf(client: object): string | undefined {
-  return wires.get(client)?.key;
+  return wireOf(client)?.key;
+}
+
+/** The connection of a client of an agent. */
+export function wireOf(client: object): Wire | undefined {
+  return wires.get(client);
 }
 
 /** The connections of the clients, which show only their address. */

@@ -37,20 +37,20 @@ export class RestartableServer implements AsyncDisposable {
   }
 
   /** Starts the server, after a close on the same log if it is durable. */
-  async listen(): Promise<void> {
+  async listen(more: ServeOptions = {}): Promise<void> {
     const { serve: options = {}, durable = false, environment } = this.#settings;
     if (durable) this.#directory ??= await mkdtemp(join(tmpdir(), "troupe-adapter-"));
     const log = this.#directory === undefined ? {} : { log: sqliteLog(this.#directory) };
     this.runtime = createRuntime({ agents: this.#agents, ...log, ...(environment && { environment }) });
     await this.runtime.ready();
     const adapters = [this.#createAdapter()];
-    this.#server = await serve(this.runtime, { drain: false, adapters, ...options });
+    this.#server = await serve(this.runtime, { drain: false, adapters, ...options, ...more });
   }
 
   /** Stops the server and starts it again on the same log. */
-  async restart(): Promise<void> {
+  async restart(options: ServeOptions = {}): Promise<void> {
     await this.close();
-    await this.listen();
+    await this.listen(options);
   }
 
   async close(): Promise<void> {

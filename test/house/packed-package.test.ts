@@ -36,7 +36,8 @@ test("every TypeScript block of the documentation compiles in a project made by 
   await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
   await symlink(join(root, "node_modules/openai"), join(project, "documentation/node_modules/openai"));
   await symlink(join(root, "node_modules/@ag-ui"), join(project, "documentation/node_modules/@ag-ui"));
-  await symlink(join(root, "node_modules/ai"), join(project, "documentation/node_modules/ai"));
+  // Beside the package, whose types name it.
+  await symlink(join(root, "node_modules/ai"), join(project, "node_modules/ai"));
   await symlink(
     join(root, "node_modules/@statelyai"),
     join(project, "documentation/node_modules/@statelyai"),

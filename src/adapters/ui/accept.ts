@@ -7,8 +7,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ChatRequest, ResumeWithInput } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../../runtime/api.ts";
-import { sha256 } from "../../shared/sha256.ts";
-import { answerIdOf, messageIdOf, waitToolId } from "../../view/ui/names.ts";
+import { answerIdOf, messageIdOf, pageRequestId, waitToolId } from "../../view/ui/names.ts";
 import type { AnswerKind } from "../../view/ui/names.ts";
 import { earlierTexts, readToolAnswers, toGivenAnswer } from "../../view/ui/tool-answers.ts";
 import type { ToolAnswer } from "../../view/ui/tool-answers.ts";
@@ -68,7 +67,7 @@ async function startTurn(
     ...(chat.key === undefined ? { run_id: chat.runId } : { key: chat.key }),
     ...(tools !== undefined && { tools }),
     // A message that is sent twice is one request.
-    ...(last.id !== "" && { request_id: `ui-${await sha256(JSON.stringify([agent, chat.id, last.id]))}` }),
+    ...(last.id !== "" && { request_id: await pageRequestId(agent, chat.id, last.id) }),
   } as ChatRequest) as ChatRequest;
   const { request_id: id } = request;
   const known = id === undefined || files.length === 0 ? undefined : await findRequest(runtime, id);

@@ -5,6 +5,7 @@ import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import { isTextAnswer, messageIdOf } from "../../view/ui/names.ts";
+import { findTurnAgain } from "../../view/ui/past-turns.ts";
 import type { UiRequest } from "./body.ts";
 import { cancelChat } from "./chat.ts";
 import type { ChatRun, ChatService, MessagePlace } from "./chat.ts";
@@ -14,8 +15,8 @@ interface PastTurn {
   readonly started: EventOf<"RequestStarted">;
   /** The end of the turn before it; 0 for the first turn. */
   readonly after: number;
-  /** The messages that its text answers have begun. */
-  readonly messages: string[];
+  /** The messages that it and its text answers have begun. */
+  readonly messageIds: string[];
 }
 
 /**
@@ -65,17 +66,7 @@ export async function findAgain(
   { messages, messageId }: UiRequest,
 ): Promise<PastTurn | undefined> {
   if (runId === undefined) return undefined;
-  const turns = await readTurns(service, runId);
-  const idsOf = ({ started, messages: own }: PastTurn): readonly string[] => [
-    messageIdOf(started.request_id),
-    ...own,
-  ];
-  const named = turns.find((turn) => messageId !== undefined && idsOf(turn).includes(messageId));
-  if (named !== undefined) return named;
-  const kept = new Set(messages.flatMap(({ id, role }) => (role === "assistant" ? id : [])));
-  const last = turns.findLastIndex((turn) => idsOf(turn).some((id) => kept.has(id)));
-  const newest = turns[last];
-  return newest !== undefined && idsOf(newest).some((id) => !kept.has(id)) ? newest : turns[last + 1];
+  return findTurnAgain(await readTurns(service, runId), { messages, messageId });
 }
 
 /** The turns of a run, oldest first. */
@@ -89,10 +80,14 @@ async function readTurns({ host, agent }: ChatService, runId: RunId): Promise<re
       if (depthOf(text) > 0) continue;
       const event = JSON.parse(text) as Event;
       if (event.type === "RequestStarted")
-        turns.set(event.request_id, { started: event, after: end, messages: [] });
+        turns.set(event.request_id, {
+          started: event,
+          after: end,
+          messageIds: [messageIdOf(event.request_id)],
+        });
       else if (event.type === "RequestCompleted") end = event.id;
       else if (event.type === "ResumeWithInput" && isTextAnswer(event.resume_id))
-        turns.get(event.request_id)?.messages.push(messageIdOf(event.request_id, event.id));
+        turns.get(event.request_id)?.messageIds.push(messageIdOf(event.request_id, event.id));
     }
     after = page.cursor;
     more = page.more;

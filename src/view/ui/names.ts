@@ -18,6 +18,11 @@ export function messageIdOf(requestId: string, answeredId?: number): string {
   return answeredId === undefined ? requestId : `${requestId}_${answeredId}`;
 }
 
+/** The id of the request that a message of a page begins, so that a message that is sent twice is one request. */
+export async function pageRequestId(agent: string, chatId: string, messageId: string): Promise<string> {
+  return `ui-${await sha256(JSON.stringify([agent, chatId, messageId]))}`;
+}
+
 /** How an answer is given: as a message of its own, or in the message that asks. */
 export type AnswerKind = "text" | "tool";
 

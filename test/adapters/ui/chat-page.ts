@@ -5,6 +5,8 @@ import type { UIMessage } from "ai";
 import { createElement as h, useEffect, useState } from "react";
 import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
+import { createClient } from "troupe/client";
+import { createChatTransport } from "troupe/client/ui";
 
 /** The types of a browser are not part of this project. */
 const browser = globalThis as unknown as {
@@ -12,7 +14,10 @@ const browser = globalThis as unknown as {
   readonly sessionStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void };
   readonly document: { querySelector(selector: string): Element | null };
 };
-const api = new URL(browser.location.href).searchParams.get("api") ?? "";
+const asked = new URL(browser.location.href).searchParams;
+const api = asked.get("api") ?? "";
+const [origin = "", agent = ""] = api.split("/ui/");
+const native = asked.has("native") ? createChatTransport(createClient(origin), agent) : undefined;
 const kept = JSON.parse(browser.sessionStorage.getItem("messages") ?? "[]") as UIMessage[];
 
 function Chat(): ReactNode {
@@ -20,7 +25,7 @@ function Chat(): ReactNode {
   const chat = useChat({
     id: "chat-1",
     messages: kept,
-    transport: new DefaultChatTransport({ api }),
+    transport: native ?? new DefaultChatTransport({ api }),
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
@@ -28,7 +33,8 @@ function Chat(): ReactNode {
   useEffect(() => browser.sessionStorage.setItem("messages", JSON.stringify(messages)), [messages]);
   const run = (work: PromiseLike<unknown> | void): void => void work?.then(undefined, () => {});
   const stop = async (): Promise<void> => {
-    await fetch(`${api}/chat-1/stop`, { method: "POST" });
+    if (native) await native.cancel("chat-1");
+    else await fetch(`${api}/chat-1/stop`, { method: "POST" });
   };
   return h(
     "main",

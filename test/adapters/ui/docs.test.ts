@@ -11,7 +11,7 @@ import { UiServer } from "./harness/server.ts";
 test("the clients of the page talk to a server", async () => {
   await using server = await UiServer.start([echo, assistant]);
   const [, ...clients] = readTypeScript("docs/protocols/ui.md");
-  const printed = ["text: 'to be or not to be'", "text: 'lamp: on'"];
+  const printed = ["text: 'to be or not to be'", "text: 'lamp: on'", "text: 'that is the question'"];
   expect(clients).toHaveLength(printed.length);
   for (const [index, client] of clients.entries()) {
     // Here it finds the packages of the repository.

@@ -89,15 +89,19 @@ class Site {
     return this.#close();
   }
 
-  /** Opens the page with a chat with an agent. */
-  open(skip: (note: string) => never, agent: string): Promise<Tab> {
+  /** Opens the page with a chat with an agent, over the adapter or over our own protocol. */
+  open(skip: (note: string) => never, agent: string, over: Over): Promise<Tab> {
     const api = encodeURIComponent(`${this.api}/ui/${agent}`);
-    return openTab(skip, `${this.page}/page?api=${api}`, {
+    return openTab(skip, `${this.page}/page?api=${api}${over === "the adapter" ? "" : "&native"}`, {
       others: [this.api],
       expected: /ERR_|net::|Failed to load/,
     });
   }
 }
+
+type Over = "the adapter" | "our own protocol";
+
+const ways = ["the adapter", "our own protocol"] as const;
 
 const PAGE = `<!doctype html>
 <link rel="icon" href="data:,">
@@ -121,52 +125,58 @@ function actsIn({ page }: Tab): {
   };
 }
 
-test("a person says something, sees tools, approves and denies", async ({ skip }) => {
-  const site = await Site.start([assistant, payments]);
-  await using tab = await site.open(skip, "assistant");
-  const { shows, click, say } = actsIn(tab);
-  await say("What is 17 * 3? Then pay bob that much.");
-  await shows("Chat", "[calculator.multiply output-available]");
-  await shows("Chat", "[wait_for_input approval-requested]");
-  await click("Approve");
-  await shows("Chat", /\[payments.pay output-available\]\[wait_for_input output-available\].*51/);
-  await shows("Status", "ready");
+test.for(ways)(
+  "a person says something, sees tools, approves and denies, over %s",
+  async (over, { skip }) => {
+    const site = await Site.start([assistant, payments]);
+    await using tab = await site.open(skip, "assistant", over);
+    const { shows, click, say } = actsIn(tab);
+    await say("What is 17 * 3? Then pay bob that much.");
+    await shows("Chat", "[calculator.multiply output-available]");
+    await shows("Chat", "[wait_for_input approval-requested]");
+    await click("Approve");
+    await shows("Chat", /\[payments.pay output-available\]\[wait_for_input output-available\].*51/);
+    await shows("Status", "ready");
 
-  await using other = await site.open(skip, "payments");
-  const acts = actsIn(other);
-  await acts.say("pay 3 to eve");
-  await acts.click("Deny");
-  await acts.shows("Chat", "assistant: [wait_for_input output-denied]declined");
-  await acts.say("pay 4 to eve");
-  await acts.shows("Chat", /approval-requested\]$/);
-  await acts.say("yes");
-  await acts.shows("Chat", /user: yes\|assistant: Paid 4 to eve\.$/);
-  await acts.shows("Error", "none");
-  expect(await other.page.getByLabel("Status").textContent()).toBe("ready");
-});
+    await using other = await site.open(skip, "payments", over);
+    const acts = actsIn(other);
+    await acts.say("pay 3 to eve");
+    await acts.click("Deny");
+    await acts.shows("Chat", "assistant: [wait_for_input output-denied]declined");
+    await acts.say("pay 4 to eve");
+    await acts.shows("Chat", /approval-requested\]$/);
+    await acts.say("yes");
+    await acts.shows("Chat", /user: yes\|assistant: Paid 4 to eve\.$/);
+    await acts.shows("Error", "none");
+    expect(await other.page.getByLabel("Status").textContent()).toBe("ready");
+  },
+);
 
-test("a page that is reloaded in the middle of an answer goes on, and stops it", async ({ skip }) => {
-  const gates = new Gates();
-  const site = await Site.start([createStepper(gates)]);
-  await using tab = await site.open(skip, "stepper");
-  const { shows, click, say } = actsIn(tab);
-  gates.get("one").resolve();
-  await say("one two three");
-  await shows("Chat", "assistant: one");
-  await tab.page.reload();
-  await shows("Chat", /^user: one two three\|assistant: one $/);
-  gates.get("two").resolve();
-  await shows("Chat", /^user: one two three\|assistant: one two $/);
-  await shows("Status", "streaming");
-  await click("Stop");
-  await shows("Status", "ready");
-  expect(await tab.page.getByLabel("Chat").textContent()).toBe("user: one two three|assistant: one two ");
-});
+test.for(ways)(
+  "a page that is reloaded in the middle of an answer goes on, and stops it, over %s",
+  async (over, { skip }) => {
+    const gates = new Gates();
+    const site = await Site.start([createStepper(gates)]);
+    await using tab = await site.open(skip, "stepper", over);
+    const { shows, click, say } = actsIn(tab);
+    gates.get("one").resolve();
+    await say("one two three");
+    await shows("Chat", "assistant: one");
+    await tab.page.reload();
+    await shows("Chat", /^user: one two three\|assistant: one $/);
+    gates.get("two").resolve();
+    await shows("Chat", /^user: one two three\|assistant: one two $/);
+    await shows("Status", "streaming");
+    await click("Stop");
+    await shows("Status", "ready");
+    expect(await tab.page.getByLabel("Chat").textContent()).toBe("user: one two three|assistant: one two ");
+  },
+);
 
 test("a server that is restarted in the middle of an answer goes on with it", async ({ skip }) => {
   const gates = new Gates();
   const site = await Site.start([createStepper(gates)]);
-  await using tab = await site.open(skip, "stepper");
+  await using tab = await site.open(skip, "stepper", "the adapter");
   const { shows, click, say } = actsIn(tab);
   gates.get("one").resolve();
   await say("one two");
@@ -180,4 +190,23 @@ test("a server that is restarted in the middle of an answer goes on with it", as
   gates.get("two").resolve();
   await shows("Status", "ready");
   expect(await tab.page.getByLabel("Chat").textContent()).toBe("user: one two|assistant: one two ");
+});
+
+test("over our own protocol a restart of the server in the middle of an answer is not noticed", async ({
+  skip,
+}) => {
+  const gates = new Gates();
+  const site = await Site.start([createStepper(gates)]);
+  await using tab = await site.open(skip, "stepper", "our own protocol");
+  const { shows, say } = actsIn(tab);
+  gates.get("one").resolve();
+  await say("one two");
+  await shows("Chat", "assistant: one");
+  await site.close();
+  await site.listen();
+  await shows("Status", "streaming");
+  gates.get("two").resolve();
+  await shows("Status", "ready");
+  expect(await tab.page.getByLabel("Chat").textContent()).toBe("user: one two|assistant: one two ");
+  await shows("Error", "none");
 });

@@ -1,7 +1,10 @@
 import { DefaultChatTransport, readUIMessageStream } from "ai";
-import type { UIMessage, UIMessageChunk } from "ai";
+import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import type { Agent } from "troupe";
 import { ui } from "troupe/adapters/ui";
+import { createClient } from "troupe/client";
+import { createChatTransport } from "troupe/client/ui";
+import type { ClientTool } from "troupe/protocol";
 import { RestartableServer } from "../../restartable-server.ts";
 import type { RestartableSettings } from "../../restartable-server.ts";
 import { checkFrames } from "./frames.ts";
@@ -19,6 +22,12 @@ export class UiServer extends RestartableServer {
     return new UiChat(() => `${this.url}/ui/${agent}`, id, headers, body);
   }
 
+  /** The same over our own protocol. */
+  nativeChat(agent: string, id = "chat-1", tools: readonly ClientTool[] = []): UiChat {
+    const transport = createChatTransport(createClient(this.url), agent, { tools });
+    return new UiChat(() => `${this.url}/ui/${agent}`, id, {}, {}, transport);
+  }
+
   post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     return fetch(this.url + path, {
       method: "POST",
@@ -34,12 +43,20 @@ export class UiChat {
   readonly #api: () => string;
   readonly #headers: Record<string, string>;
   readonly #body: object;
+  readonly #native: ChatTransport<UIMessage> | undefined;
   messages: UIMessage[] = [];
   /** The bytes of the newest answer. */
   text = "";
   #next = 1;
 
-  constructor(api: () => string, id: string, headers: Record<string, string> = {}, body: object = {}) {
+  constructor(
+    api: () => string,
+    id: string,
+    headers: Record<string, string> = {},
+    body: object = {},
+    native?: ChatTransport<UIMessage>,
+  ) {
+    this.#native = native;
     this.#api = api;
     this.id = id;
     this.#headers = headers;
@@ -142,11 +159,12 @@ export class UiChat {
     const index = this.messages.findIndex((other) => other.id === id);
     if (index === -1) this.messages.push(message);
     else this.messages[index] = message;
-    await checkFrames(this.text);
+    if (this.#native === undefined) await checkFrames(this.text);
     return message;
   }
 
-  #transport(): DefaultChatTransport<UIMessage> {
+  #transport(): ChatTransport<UIMessage> {
+    if (this.#native !== undefined) return this.#native;
     return new DefaultChatTransport<UIMessage>({
       api: this.#api(),
       headers: this.#headers,
