@@ -18,6 +18,8 @@ export const documents: readonly string[] = [
   "docs/llms.txt",
   "docs/scale-out.md",
   ...readdirSync(join(root, "docs/guide")).map((file) => `docs/guide/${file}`),
+  "docs/protocols/a2a.md",
+  "docs/protocols/acp.md",
   "docs/protocols/ag-ui.md",
   "docs/protocols/agentscope.md",
   "docs/protocols/aip.md",

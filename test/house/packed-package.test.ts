@@ -35,6 +35,8 @@ test("every TypeScript block of the documentation compiles in a project made by 
   await mkdir(join(project, "documentation/node_modules"), { recursive: true });
   await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
   await symlink(join(root, "node_modules/openai"), join(project, "documentation/node_modules/openai"));
+  for (const scope of ["@a2a-js", "@agentclientprotocol"])
+    await symlink(join(root, "node_modules", scope), join(project, "documentation/node_modules", scope));
   await symlink(join(root, "node_modules/@ag-ui"), join(project, "documentation/node_modules/@ag-ui"));
   // Beside the package, whose types name it.
   await symlink(join(root, "node_modules/ai"), join(project, "node_modules/ai"));
