@@ -53,7 +53,15 @@ export async function fill({ log, artifacts, secrets, versions }: Store): Promis
       run: row({ metadata: { "odd key": ["\u0000", "\ud800", { 2: 1, 1: 2 }] }, initialInput: "€ 😀" }),
       alias: { agent: "echo", name: "first name/é" },
     },
-    { alias: { agent: "echo", name: "another" } },
+    {
+      alias: { agent: "echo", name: "another" },
+      schedules: [
+        { id: "daily", due: 88_000, data: { operation: "chat", input: "ü" } },
+        { id: "paused", data: { operation: "chat", input: null } },
+        { id: "gone", due: 1, data: {} },
+        { id: "gone" },
+      ],
+    },
     { alias: { agent: "other-agent", name: "first name/é" } },
     { ...entries([4, 6], [2, 3]), requests: [mark("r-1", 1), mark("r-2", 2)], snapshot: { turn: [1, null] } },
     { ...entries([7, 7], [4, 4]), references: ["b", "a", "c"].map((thing) => ({ thing })) },
@@ -241,6 +249,8 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
     parked: await log.parked({ limit: 1_000 }),
     waits: await log.waits({ limit: 1_000 }),
     outbox: await log.outbox({}),
+    schedules: await log.schedules({ limit: 1_000, total: true }),
+    due: await log.due({}),
     audit: await log.audit.list({ limit: 1_000 }),
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),
     owned: {
