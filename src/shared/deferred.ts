@@ -12,6 +12,11 @@ export class Deferred<Value> {
     return this.#waiting.promise;
   }
 
+  /** The value, if it was given. */
+  get value(): Value | undefined {
+    return this.#settled?.value;
+  }
+
   /** Gives the value. Only the first call counts. */
   resolve(value: Value): void {
     if (this.#settled !== undefined) return;

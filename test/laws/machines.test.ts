@@ -67,7 +67,7 @@ const machine = setup({
     open: { on: { begin: { target: "working", actions: "note" } } },
     working: {
       type: "parallel",
-      on: { note: { actions: "note" } },
+      on: { note: { actions: "note" }, word: { actions: "note" } },
       onDone: "asking",
       states: {
         left: {
@@ -116,7 +116,7 @@ const machine = setup({
     asking: {
       tags: "wait",
       meta: { request_keys: { ok: "End?" } },
-      on: { resume: { target: "end", actions: "note" } },
+      on: { resume: { target: "end", actions: "note" }, hint: { actions: "note" } },
     },
     end: { type: "final" },
   },
@@ -129,6 +129,7 @@ const agent = fromMachine({
   effect: "idempotent",
   machine,
   operations: { begin: operation({}), note: operation({ input: z.object({ text: z.string() }) }) },
+  messages: { word: z.object({ text: z.string() }), hint: z.object({ text: z.string() }) },
 });
 
 const begin = {
@@ -143,6 +144,13 @@ const note = (text: string): Request => ({
   operation: "note",
   input: { text },
   request_id: `note-${text}`,
+  key: "k",
+});
+const message = (name: "hint" | "word", text: string): Request => ({
+  type: "Message",
+  name,
+  body: { text },
+  request_id: `${name}-${text}`,
   key: "k",
 });
 const answer = {
@@ -191,8 +199,13 @@ async function play(
     await revive();
     await host.environment.advance(0);
   };
+  // It is read when the machine has begun.
+  await send(message("word", "early"));
   await send(begin);
+  // It is read only in the last state.
+  await send(message("hint", "late"));
   await send(note("one"));
+  await send(message("word", "now"));
   await pass(600);
   await pass(400);
   await send(note("two"));
@@ -221,11 +234,14 @@ test.each([
     expect(calm.output).toEqual({
       notes: [
         "begin",
+        "early",
         "xstate.done.actor.0.(machine).working.left.pricing",
         "one",
+        "now",
         '{"output":"abab"}',
         "1",
         "two",
+        "late",
         "resume",
       ],
     });

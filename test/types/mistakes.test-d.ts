@@ -118,6 +118,39 @@ fromMachine({
   reads: { coins: ({ context: { coins } }) => noText(coins) },
 });
 
+fromMachine({
+  name: "gate",
+  purpose: "Lets people pass.",
+  machine,
+  // @ts-expect-error NoSuchEvent<"insert" | "turn">: the machine has no such event for a message.
+  messages: { push: z.object({}) },
+});
+fromMachine({
+  name: "gate",
+  purpose: "Lets people pass.",
+  machine,
+  // @ts-expect-error FieldsOfEvent<"insert": the body of a message gives a text for a number.
+  messages: { insert: z.object({ coins: z.string() }) },
+});
+fromMachine({
+  name: "gate",
+  purpose: "Lets people pass.",
+  machine,
+  // @ts-expect-error FieldsOfEvent<"insert": a message without a body lacks the coins.
+  messages: { insert: z.null() },
+});
+const slot = fromMachine({
+  name: "slot",
+  purpose: "Takes coins.",
+  machine,
+  operations: { turn: operation({}) },
+  messages: { insert: z.object({ coins: z.number() }) },
+});
+// @ts-expect-error 'string' is not assignable to type 'number': the coins of a message.
+await runtime.actor(slot, "a").tell("insert", { coins: "1" });
+// @ts-expect-error "insert": a message of a machine cannot be asked.
+await runtime.actor(slot, "a").ask("insert", { coins: 1 });
+
 // --- Remote agents ---
 
 const far = remoteAgent<typeof till>("https://example.test/till");
@@ -186,5 +219,7 @@ await runtime.actor(till, "a").tell("note", { text: "x" });
 await turn.ask(turn.actor(gate, "a"), "turn", {});
 await turn.ask(turn.actor(gate, "a"), "turn", { way: "left" });
 await turn.tell(turn.actor(far, "a"), "note", { text: "x" });
+await turn.tell(turn.actor(slot, "a"), "insert", { coins: 1 });
+await turn.tell(turn.actor(slot, "a"), "turn", {});
 createRuntime({ agents: [clerk], bind: { search, till: far } });
 createRuntime({ agents: [clerk], bind: { till: remoteAgent("https://example.test/till") } });

@@ -1,14 +1,17 @@
 import { AgentError } from "../../errors.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { CallId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { OpenMachine } from "../agent/machine-port.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
+import { acceptedBy } from "../agent/accepted-operations.ts";
+import type { AgentMachine, OpenMachine } from "../agent/machine-port.ts";
 import { isUnder } from "../../protocol/ids.ts";
 import { rootOf } from "../journal/call-id.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
 import type { Reply } from "../replay/mail-port.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { TurnSlot } from "./turn-slot.ts";
+import type { ActiveTurn } from "../turn/active-turn.ts";
 import { deliverMessage } from "../turn/turn-messages.ts";
 import { answerWait } from "../turn/turn-waits.ts";
 
@@ -55,19 +58,29 @@ export class TurnInput {
     return wait && turn && answerWait(turn, wait, values, { resumeId, by });
   }
 
-  /** Whether a call of the turn waits for a message with a name. */
-  awaits(name: string): boolean {
+  /** Whether the turn takes a message at once: a call of it waits for one with this name, or its machine takes it. */
+  awaits(name: string, body: Json): boolean {
     const { turn, passivated } = this.#slot;
+    if (turn?.agent.machine) return openMachineOf(turn)?.takes(name, body) ?? false;
     if (turn) return turn.parkedCalls.receiver(name) !== undefined;
     return passivated?.open.some(({ messages }) => messages?.includes(name)) ?? false;
   }
 
-  /** Gives a new message to the turn, if it waits for one with this name. */
-  messageArrived(name: string): void {
+  /** Loads the machine of a passivated turn that may take a message: its state has a transition for it. */
+  async wakeFor(name: string, { statechart }: AgentMachine): Promise<void> {
+    const { turn, machineState: state, mayWake, held } = this.#slot;
+    if (turn || held || !mayWake || !isObject(state?.snapshot)) return;
+    if (acceptedBy(statechart, state.snapshot["value"] ?? null, [name]).length > 0) await this.machine();
+  }
+
+  /** Gives a new message to the turn, if it waits for it. */
+  messageArrived(name: string, body: Json): void {
     const slot = this.#slot;
+    const { turn } = slot;
     // A passivated turn takes the message when its handler makes the call again.
-    if (slot.turn) deliverMessage(slot.turn, name);
-    else if (slot.mayWake && this.awaits(name)) {
+    if (turn?.agent.machine) openMachineOf(turn)?.takeMessages();
+    else if (turn) deliverMessage(turn, name);
+    else if (slot.mayWake && this.awaits(name, body)) {
       slot.wake();
       slot.revive();
     }
@@ -113,6 +126,12 @@ export class TurnInput {
       });
     throw new AgentError("unavailable", "the turn is not continued yet; retry", { retryAfterS: 1 });
   }
+}
+
+/** The machine of a turn in memory, if it runs. */
+function openMachineOf(turn: ActiveTurn): OpenMachine | undefined {
+  const machine = turn.machine.value;
+  return machine?.ended === false ? machine : undefined;
 }
 
 /** When it makes sense to give something to a turn that is held again, in seconds. */

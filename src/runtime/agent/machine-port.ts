@@ -36,4 +36,8 @@ export interface OpenMachine {
    * transition ended the machine with, if any.
    */
   join(asked: MachineRequest, input: unknown, receive: (callId: CallId) => void): unknown;
+  /** Whether the machine takes a message now. Nothing else runs before the next `takeMessages`. */
+  takes(name: string, body: Json): boolean;
+  /** Takes the unread messages for which it has a transition. */
+  takeMessages(): void;
 }

@@ -17,6 +17,7 @@ import type {
   Collaborators,
   Effect,
   MachineOperation,
+  Messages,
   Operation,
   Operations,
 } from "../agent/agent.ts";
@@ -27,7 +28,7 @@ import { chatInput, defineAgent, operation } from "../agent/definition/define.ts
 import type { FittingSchedules, ScheduledOperations } from "../agent/definition/schedule.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";
-import type { ReadTurn, Turn } from "../agent/turn-api.ts";
+import type { MessageBody, ReadTurn, Turn } from "../agent/turn-api.ts";
 import type { MachineState } from "../journal/records.ts";
 import { callOf } from "./actors.ts";
 import { toCharts, toStatechart } from "./chart/chart.ts";
@@ -49,6 +50,7 @@ export interface MachineOptions<
   Views extends MachineViews = MachineViews,
   Machine extends AnyStateMachine = AnyStateMachine,
   Config = JsonObject,
+  Accepted extends Messages = Messages,
 > extends Omit<
   AgentOptions<Operations, Collaborators, Config>,
   "chat" | "operations" | "messages" | "memorySchema"
@@ -65,6 +67,12 @@ export interface MachineOptions<
    * these fields.
    */
   readonly operations?: Events;
+  /**
+   * The messages that its runs accept, by name, with the schema of the body. A message is the event of its name with the fields of
+   * the body; a body that is no object is the field `body`. The machine takes it as soon as a state has a transition for it; until
+   * then it stays unread, behind the operation that a turn begins with. A message starts no turn and keeps none open.
+   */
+  readonly messages?: Accepted;
   /**
    * Operations that only read, by name: each gets the machine's snapshot as it is committed, beside whatever the machine does
    * or waits for. They send no event and are not in the log.
@@ -137,7 +145,25 @@ export type FittingEvents<Machine extends AnyStateMachine, Events extends Machin
       : NoSuchEvent<EventFromLogic<Machine>["type"]>;
 };
 
-/** What stands in the error of the compiler for an operation that is no event of the machine. */
+/** What the messages of a machine must be, so that each is an event that the machine declares. */
+export type FittingMessages<Machine extends AnyStateMachine, Accepted extends Messages> = {
+  readonly [Name in keyof Accepted]: string extends EventFromLogic<Machine>["type"]
+    ? unknown
+    : Name extends EventFromLogic<Machine>["type"]
+      ? FieldsOfBody<MessageBody<Accepted[Name]>> extends OptionalFields<EventFields<Machine, Name>>
+        ? unknown
+        : FieldsOfEvent<Name, EventFields<Machine, Name>>
+      : NoSuchEvent<EventFromLogic<Machine>["type"]>;
+};
+
+/** The fields that the body of a message gives its event. */
+type FieldsOfBody<Body> = Body extends null | undefined
+  ? Record<never, never>
+  : Body extends readonly unknown[] | string | number | boolean
+    ? { readonly body: Body }
+    : Body;
+
+/** What stands in the error of the compiler for an operation or a message that is no event of the machine. */
 export interface NoSuchEvent<Known> {
   readonly known: Known;
 }
@@ -165,6 +191,7 @@ export function fromMachine<
   Machine extends AnyStateMachine = AnyStateMachine,
   Config = JsonObject,
   const Schedules extends ScheduledOperations = Record<never, never>,
+  const Accepted extends Messages = Record<never, never>,
 >({
   machine: given,
   operations,
@@ -177,12 +204,13 @@ export function fromMachine<
   uses,
   schedules,
   ...options
-}: MachineOptions<Events, Views, Machine, Config> & {
+}: MachineOptions<Events, Views, Machine, Config, Accepted> & {
+  readonly messages?: FittingMessages<Machine, Accepted>;
   readonly operations?: FittingEvents<Machine, Events>;
   readonly schedules?: Schedules;
 } & {
   readonly schedules?: FittingSchedules<MachineOwnOperations<Events, Views, Machine>, Schedules>;
-}): Agent<MachineOwnOperations<Events, Views, Machine> & ChatOperations, Record<never, never>> {
+}): Agent<MachineOwnOperations<Events, Views, Machine> & ChatOperations, Accepted> {
   checkMachine(options.name, given);
   checkMigrations(options, migrate);
   const machine = given.provide({ actors }) as AnyStateMachine;
@@ -253,7 +281,7 @@ export function fromMachine<
     });
   return markAgent({ ...agent, machine: { statechart, check, cleanup: clean } }) as unknown as Agent<
     MachineOwnOperations<Events, Views, Machine> & ChatOperations,
-    Record<never, never>
+    Accepted
   >;
 }
 

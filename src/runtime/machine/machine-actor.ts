@@ -29,10 +29,10 @@ import { MachineTimers } from "./calls/timers.ts";
 import { MachineWaits } from "./calls/waits.ts";
 import type { ChildChange, LogicHost, StartedPromise } from "./journaled-logic.ts";
 import { MachineEvents } from "./machine-events.ts";
-import { toOperationEvent } from "./machine-input.ts";
-import type { MachineRun } from "./machine-input.ts";
+import { toMessageEvent, toOperationEvent } from "./machine-input.ts";
+import type { MachineEvent, MachineRun } from "./machine-input.ts";
 import { STATE_LIMIT_BYTES, fromKept, toFitting, toKept } from "./stored-state.ts";
-import { checkTaken, hasActiveChild, startsSomething } from "./takes.ts";
+import { checkTaken, hasActiveChild, startsSomething, takes } from "./takes.ts";
 import { Transitions } from "./transitions.ts";
 
 /** Runs a machine until it is done or nothing is running in it; resolves with its output. */
@@ -214,7 +214,8 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     this.#events.known(snapshot);
     this.#waits.restore(snapshot, waits);
     this.#restoring = false;
-    if (snapshot.status !== "active") this.#finish(snapshot);
+    if (snapshot.status === "active") this.#takeMessage(snapshot);
+    else this.#finish(snapshot);
     this.#takeOperations();
   }
 
@@ -232,6 +233,49 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
     receive(this.issue());
     this.#machine.send(toOperationEvent(asked, input));
     return this.#error;
+  }
+
+  takes(name: string, body: Json): boolean {
+    return (
+      this.#messageEvent({ name, body }, this.#machine.getSnapshot() as AnyMachineSnapshot) !== undefined
+    );
+  }
+
+  takeMessages(): void {
+    if (!this.#hasEnded() && !this.#transitions.isUnderWay)
+      this.#takeMessage(this.#machine.getSnapshot() as AnyMachineSnapshot);
+  }
+
+  /**
+   * Gives the machine the oldest unread message that it takes, unless it has events to process; the transition for it takes the
+   * next one. Returns whether there was one.
+   */
+  #takeMessage(snapshot: AnyMachineSnapshot): boolean {
+    const { turn, depth } = this.actor;
+    if (depth > 0 || this.#transitions.hasMore) return false;
+    const message = turn.inbox.find((unread) => this.#messageEvent(unread, snapshot) !== undefined);
+    const event = message && this.#messageEvent(message, snapshot);
+    if (message === undefined || event === undefined) return false;
+    turn.inbox.remove(message);
+    turn.listener.received({ call_id: this.issue(), name: message.name, ids: [message.id] });
+    this.#machine.send(event);
+    return true;
+  }
+
+  /** The event that a message becomes, if the machine takes it in this state. One whose body no longer fits stays unread. */
+  #messageEvent(
+    message: { readonly name: string; readonly body: Json },
+    snapshot: AnyMachineSnapshot,
+  ): MachineEvent | undefined {
+    const { messages = {} } = this.actor.agent;
+    const schema = Object.hasOwn(messages, message.name) ? messages[message.name] : undefined;
+    if (schema === undefined) return undefined;
+    try {
+      const event = toMessageEvent(schema, message, this.#turn);
+      return takes(snapshot, event) ? event : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Collects the steps of the machine, and records the changes of the machines inside it. */
@@ -285,6 +329,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
       this.#fail(error);
       return;
     }
+    if (snapshot.status === "active" && this.#takeMessage(snapshot)) return;
     if (snapshot.status !== "active" || this.#hasNothingOpen(snapshot)) this.#finish(snapshot);
   }
 

@@ -1,13 +1,14 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from "xstate";
 import type { MachineFacts } from "../agent/accepted-operations.ts";
-import type { Effect } from "../agent/agent.ts";
+import type { Effect, Schema } from "../agent/agent.ts";
+import { parseNow } from "../agent/definition/schema.ts";
 import type { MachineMigrations } from "./stored-state.ts";
 import type { MachineCharts } from "./chart/chart.ts";
 import type { JournaledMachine } from "./journaled-logic.ts";
 import type { ArtifactId } from "../../protocol/ids.ts";
-import { copyJson } from "../../protocol/json.ts";
+import { copyJson, isObject } from "../../protocol/json.ts";
 import type { MachineRequest } from "../agent/machine-port.ts";
-import type { JsonObject } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import { withoutSecrets } from "../secrets/config-secrets.ts";
 import type { Turn, TurnRequestInfo } from "../agent/turn-api.ts";
 
@@ -55,6 +56,16 @@ export function toMachineEvent(
     turn: { request, metadata, config: args, attachments: request.attachments },
     type,
   };
+}
+
+/** The event that a message becomes: the fields of its body, and the turn that takes it. Throws if the body does not fit. */
+export function toMessageEvent(
+  schema: Schema<unknown>,
+  { name, body }: { readonly name: string; readonly body: Json },
+  turn: Pick<Turn, "request" | "metadata" | "config">,
+): MachineEvent {
+  const parsed = parseNow(schema, copyJson(body), `message ${name}`) ?? {};
+  return toMachineEvent(name, isObject(parsed) ? parsed : { body: parsed }, turn);
 }
 
 /** The event of an operation that has no turn of its own, or none yet. */

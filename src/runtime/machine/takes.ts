@@ -81,7 +81,8 @@ export function hasActiveChild({ children }: AnyMachineSnapshot): boolean {
   );
 }
 
-function takes(snapshot: AnyMachineSnapshot, event: MachineEvent): boolean {
+/** Whether a machine has a transition for an event in this state. A guard that throws counts as false. */
+export function takes(snapshot: AnyMachineSnapshot, event: MachineEvent): boolean {
   try {
     return snapshot.status === "active" && snapshot.can(event);
   } catch {

@@ -215,6 +215,8 @@ export class RequestQueue {
     const body = message.body as unknown as ScheduleBody;
     const then =
       message.name === SCHEDULE ? await this.schedules.planTold(body, ownerOf(message), message) : undefined;
+    const { machine } = this.#context.agents.find(message.agent) ?? {};
+    if (machine) await this.input.wakeFor(message.name, machine);
     const hasKey = message.key !== undefined;
     if (this.#renewal.concerns(hasKey)) await this.#renewal.check(hasKey);
     this.#ledger.checkThere();
@@ -234,7 +236,7 @@ export class RequestQueue {
     if (!isForRun) ledger.checkNotStopped();
     if (isForRun) this.#outbox.checkRoom();
     const bytes = byteLength(JSON.stringify(body));
-    const hasReader = isForRun || this.input.awaits(name);
+    const hasReader = isForRun || this.input.awaits(name, body);
     const dropped = hasReader ? [] : this.#inbox.makeRoom({ name, body, bytes }, served);
     this.#begin({ agent, owner }, key, null, {});
     if (dropped.length > 0) ledger.change({ type: "Dropped", ids: dropped });
@@ -249,7 +251,7 @@ export class RequestQueue {
     then?.();
     if (!isForRun) {
       this.#inbox.add(message);
-      this.input.messageArrived(name);
+      this.input.messageArrived(name, body);
     }
     ledger.save();
     return toRunReceipt(runId, after, { requestId: messageId, event });

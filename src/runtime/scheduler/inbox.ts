@@ -54,6 +54,16 @@ export class Inbox {
     this.#messages = [...this.#messages, message];
   }
 
+  /** The oldest message of which this is true. */
+  find(isWanted: (message: InboxMessage) => boolean): InboxMessage | undefined {
+    return this.#messages.find(isWanted);
+  }
+
+  /** Removes a message. */
+  remove(taken: InboxMessage): void {
+    this.#messages = this.#messages.filter((message) => message !== taken);
+  }
+
   /** Removes and returns the oldest messages with one of some names, at most this many. */
   take(names: readonly string[], most: number): readonly InboxMessage[] {
     const taken = this.#messages.filter(({ name }) => names.includes(name)).slice(0, most);
