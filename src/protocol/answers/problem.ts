@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { Shape } from "../fields.ts";
 import type { Issue } from "../schema/check-json.ts";
 
-const PROBLEM_CODES = [
+/** All kinds of problems. */
+export const PROBLEM_CODES = [
   "invalid_request",
   "unauthorized",
   "forbidden",
