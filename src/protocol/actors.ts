@@ -54,6 +54,8 @@ export interface Callee {
   readonly run_id?: RunId;
   /** The request that an actor gets. */
   readonly request_id?: RequestId;
+  /** The server that has a tool, by its name, where it is another one. */
+  readonly server?: string;
 }
 
 export const STRATEGY_ENDS = ["escalate", "stop"] as const;

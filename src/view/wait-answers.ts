@@ -58,7 +58,7 @@ export async function findAnsweredWait(
     if (closed !== undefined) throw alreadyAnswered(closed.waitId);
     throw new AgentError("not_found", "the run has no question with this id");
   }
-  const [oldest] = waits;
+  const oldest = answer.type === "text" ? findTypedWait(waits) : waits[0];
   if (oldest === undefined) throw new AgentError("conflict", "the run has no open question");
   if (answer.type === "text") return oldest;
   const given = Object.keys(answer.values);

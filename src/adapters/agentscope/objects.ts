@@ -13,7 +13,7 @@ export type Status =
   | "incomplete";
 
 /** A status after which nothing changes. */
-export type EndStatus = "completed" | "canceled" | "failed" | "rejected";
+export type EndStatus = "completed" | "canceled" | "failed" | "rejected" | "unknown";
 
 /** Why something failed. */
 export interface ObjectError {
@@ -35,7 +35,7 @@ interface StreamedObject<Name extends string> {
 /** The answer of an agent to one request. */
 export interface ResponseObject extends StreamedObject<"response"> {
   readonly id: string;
-  /** In seconds since 1970. */
+  /** In seconds since 1970; with milliseconds behind the point if the builder was asked for them. */
   readonly created_at: number | null;
   readonly completed_at: number | null;
   readonly output: readonly MessageObject[] | null;

@@ -1,3 +1,4 @@
+import { readTools } from "../../http/messages/client-tools.ts";
 import type { Context } from "hono";
 import * as z from "zod";
 import { AgentError } from "../../errors.ts";
@@ -19,7 +20,7 @@ import type { AnswerPlace } from "./place.ts";
 import { toServerError } from "./refusal.ts";
 import { IDEMPOTENCY_HEADER, readIdempotencyKey, startTurn } from "./start-turn.ts";
 import type { ModelRequest } from "./start-turn.ts";
-import { readResults, readTools } from "./tools.ts";
+import { readResults } from "./tools.ts";
 
 /** The header that names the run of a request and of its answer. */
 export const RUN_HEADER = "x-run-id";
@@ -96,7 +97,7 @@ function readChat(c: Context<AppEnv>, host: Host, body: unknown): Chat {
   const { response_format: format, ...given } = others;
   checkSupported(given);
   const model = findModel(host.runtime, known.model);
-  const { tools, others: parameters } = readTools(host.runtime, model, given);
+  const { tools, others: parameters } = readTools(host.runtime, model.agent, given);
   const answers = readResults(messages);
   checkFormat(host.runtime, model, { format, parameter: "response_format" });
   const newest = messages.length - 1;

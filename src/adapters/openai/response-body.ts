@@ -1,3 +1,4 @@
+import { readTools } from "../../http/messages/client-tools.ts";
 import * as z from "zod";
 import { AgentError, toAgentError } from "../../errors.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
@@ -15,7 +16,6 @@ import { parseAnswerId } from "./place.ts";
 import type { AnswerPlace } from "./place.ts";
 import { unsupported } from "./refusal.ts";
 import type { ModelRequest } from "./start-turn.ts";
-import { readTools } from "./tools.ts";
 import type { ItemAnswer } from "./tools.ts";
 
 /** What the body that creates a response says. */
@@ -43,7 +43,7 @@ export async function readResponseBody(
   if (name === undefined) throw wrongField("model", "is required");
   const model = findModel(runtime, name);
   checkFormat(runtime, model, { format: text?.format, parameter: "text.format" });
-  const { tools, others: rest } = readTools(runtime, model, others);
+  const { tools, others: rest } = readTools(runtime, model.agent, others);
   const parameters = { ...rest, ...(instructions !== undefined && { instructions }) };
   const place =
     conversation === undefined

@@ -53,6 +53,11 @@ export class McpConnection {
     this.#name = options.name;
   }
 
+  /** The server's name: that of the operator, otherwise its own; empty before it has said it. */
+  get name(): string {
+    return this.#name;
+  }
+
   /** The tools of the server, as it has listed them last. */
   get tools(): readonly mcp.Tool[] {
     return this.#tools ?? [];

@@ -102,6 +102,12 @@ class ServerTools implements McpTools {
     return "url" in target ? (target.owner ?? "") : "";
   }
 
+  /** The name of the server for events. Connections with different credentials lead to the same server. */
+  get #serverName(): string {
+    const names = [...this.#connections.values()].map(({ name }) => name);
+    return this.#options.name ?? names.findLast((name) => name !== "") ?? "mcp";
+  }
+
   get #signInName(): string {
     const { name = "" } = this.#options;
     return toToolName(`sign_in ${name}`.trim());
@@ -217,9 +223,13 @@ class ServerTools implements McpTools {
       run: (input, turn) => this.#call(name, input, turn),
     });
     const known = (): KnownTool | undefined => this.#known.get(key);
+    const serverName = (): string => this.#serverName;
     return markAgent({
       ...unknown,
       sources: [this],
+      get server() {
+        return serverName();
+      },
       get purpose() {
         return known()?.description ?? unknown.purpose;
       },

@@ -346,6 +346,7 @@ const callee: z.ZodType<Callee> = z.object({
   key: text.exactOptional().describe("The key of an actor."),
   run_id: runId.exactOptional().describe("The run of an actor that is not addressed by key."),
   request_id: requestId.exactOptional().describe("The request that an actor gets."),
+  server: text.exactOptional().describe("The server that has a tool, by its name, where it is another one."),
 } satisfies Shape<Callee>);
 
 const step: z.ZodType<StateStep> = z.object({

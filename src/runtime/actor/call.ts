@@ -233,13 +233,14 @@ function repeatPolicyOf({ agent, callId }: NewAgentCall, { turn }: Actor): Repea
 
 /** The agent or tool that is called, as the ToolCall has it. */
 export function toCallee({ agent, remoteActor }: Pick<NewAgentCall, "agent" | "remoteActor">): Callee {
-  const { kind, name, remote } = agent;
+  const { kind, name, remote, server } = agent;
   const { key, runId } = remoteActor ?? {};
   return {
     kind: remote ? "remote" : kind,
     name,
     ...(key !== undefined && { key }),
     ...(runId !== undefined && { run_id: runId }),
+    ...(server !== undefined && { server }),
   };
 }
 

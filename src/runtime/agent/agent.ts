@@ -182,6 +182,8 @@ export interface Agent<
   readonly readiness?: ReadinessProbe;
   /** Where tools of it come from that are known only while the process runs; absent if there are none. */
   readonly sources?: readonly ToolSource[];
+  /** For a tool: the server that has it, by its name, where it is another one. */
+  readonly server?: string;
   /** Present if its requests can bring tools that the client runs. */
   readonly clientTools?: ClientToolRule;
 }

@@ -375,3 +375,16 @@ test("an id that another user or another text has used is refused, and a repeat 
     expect((await send("listen", { id, ...own }, true))[0]).toBe(409);
   }
 });
+
+test("sessions and users have names of any letters, and different names are different sessions", async () => {
+  await using server = await TestServer.start([agents.mirror]);
+  const names = ["会".repeat(30), "话".repeat(30), "会".repeat(300)];
+  for (const session_id of names) {
+    for (const user_id of names) {
+      const objects = await (await server.open(say("a", { session_id, user_id }))).all();
+      expect(lastOf(objects)).toMatchObject({ status: "completed", session_id });
+    }
+  }
+  const { runs } = await server.runtime.runs({ limit: 20 });
+  expect(runs.map(({ turns }) => turns)).toEqual(Array.from({ length: 9 }, () => 1));
+});

@@ -5,6 +5,7 @@ import { fromJava } from "../../../src/adapters/agentscope/index.ts";
 import { nodeEnvironment } from "../../../src/node/environment.ts";
 import * as agents from "./harness/agents.ts";
 import { Gates } from "../gates.ts";
+import { AnswerStream } from "./harness/answer-stream.ts";
 import {
   anyNumber,
   anyText,
@@ -26,7 +27,7 @@ test("1: a stream is 200, and each frame a cursor and one line of JSON", async (
   const stream = await server.open(say("hello there"));
   await stream.all();
   expect(stream.frames.length).toBeGreaterThan(6);
-  for (const frame of stream.frames) expect(frame).toMatch(/^id: \d+\ndata: \{[^\n]*\}$/);
+  for (const frame of stream.frames) expect(frame).toMatch(/^id: \d+(\.\d+)?\ndata: \{[^\n]*\}$/);
   expect(stream.text).not.toContain("\r");
   expect(stream.text.endsWith("}\n\n")).toBe(true);
 });
@@ -200,4 +201,41 @@ test("28: in the Java dialect the same response has its names, types, times and 
   expect((await (await other.open(say("a"), "/process?dialect=python")).all())[0]).toHaveProperty(
     "session_id",
   );
+});
+
+test("a reader that comes back with Last-Event-ID gets each frame behind it once, then 204", async () => {
+  await using server = await TestServer.start([agents.forecaster]);
+  const whole = await server.open(say("Oslo", { session_id: "s" }));
+  await whole.all();
+  const path = "/agentscope/process/sessions/s/stream";
+  for (const [index, frame] of whole.frames.entries()) {
+    const id = frame.slice("id: ".length, frame.indexOf("\n"));
+    const answer = await server.get(path, { "last-event-id": id });
+    const isLast = index === whole.frames.length - 1;
+    expect(answer.status).toBe(isLast ? 204 : 200);
+    if (isLast) continue;
+    const rest = AnswerStream.of(answer);
+    await rest.all();
+    expect(rest.frames).toEqual(whole.frames.slice(index + 1));
+  }
+  expect((await server.get(path, { "last-event-id": "1000" })).status).toBe(409);
+});
+
+test("the Java edition has the time to the millisecond, the Python edition whole seconds", async () => {
+  const nowMs = Date.parse("2026-01-31T12:00:00.421Z");
+  const environment = { ...nodeEnvironment(), now: () => nowMs };
+  await using server = await TestServer.start([echo], { environment });
+  const body = say("a", { stream: false });
+  const java: unknown = await (await server.post("/agentscope/process?dialect=java", body)).json();
+  expect(java).toMatchObject({ createdAt: nowMs, completedAt: nowMs });
+  const python: unknown = await (await server.post("/agentscope/process", body)).json();
+  const seconds = Math.floor(nowMs / 1_000);
+  expect(python).toMatchObject({ created_at: seconds, completed_at: seconds });
+});
+
+test("the result of a task has absolute addresses of its files, too", async () => {
+  await using server = await TestServer.start([agents.publisher]);
+  await (await server.open(say("go", { id: "files" }))).all();
+  const task = await (await server.get("/agentscope/process/task/files")).text();
+  expect(task).toContain(`"image_url":"${server.url}/artifacts/`);
 });

@@ -1006,6 +1006,7 @@ export interface components {
                 key?: string;
                 run_id?: string;
                 request_id?: string;
+                server?: string;
             };
             attempt?: number;
             /** @enum {string} */

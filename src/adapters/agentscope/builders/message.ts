@@ -112,6 +112,11 @@ export class MessageBuilder {
     return this.#end("failed", error);
   }
 
+  /** Ends a message of which nobody knows how it would have ended. */
+  unknown(error: ObjectError): MessageObject {
+    return this.#end("unknown", error);
+  }
+
   canceled(): MessageObject {
     return this.#end("canceled", null);
   }

@@ -11,6 +11,8 @@ export interface ResponseOptions {
   readonly id?: string;
   /** The time in milliseconds since 1970, null if there is none. Default: the clock. */
   now?(): number | null;
+  /** Whether times have milliseconds, which the Java edition has too. Default false: whole seconds. */
+  readonly milliseconds?: boolean;
   /** The id of the message with this index. Default: a new id. */
   messageId?(index: number): string;
 }
@@ -33,6 +35,7 @@ export class ResponseBuilder {
   readonly #sessionId: string;
   readonly #now: () => number | null;
   readonly #messageId: (index: number) => string;
+  readonly #milliseconds: boolean;
   readonly #life: Lifecycle;
   #messages: MessageBuilder[] = [];
   /** All messages, with those that were left out. */
@@ -44,12 +47,14 @@ export class ResponseBuilder {
     sessionId,
     id = `response_${crypto.randomUUID()}`,
     now = Date.now,
+    milliseconds = false,
     messageId = () => `msg_${crypto.randomUUID()}`,
   }: ResponseOptions) {
     this.id = id;
     this.#sessionId = sessionId;
     this.#now = now;
     this.#messageId = messageId;
+    this.#milliseconds = milliseconds;
     this.#life = new Lifecycle(`response ${id}`);
   }
 
@@ -136,7 +141,7 @@ export class ResponseBuilder {
     }: { readonly error?: ObjectError | null; readonly usage?: UsageObject | null } = {},
   ): ResponseObject {
     const ms = this.#now();
-    const seconds = ms === null ? null : Math.floor(ms / 1_000);
+    const seconds = ms === null ? null : this.#milliseconds ? ms / 1_000 : Math.floor(ms / 1_000);
     this.#createdAt ??= seconds;
     return {
       sequence_number: this.#takeNumber(),

@@ -1,5 +1,5 @@
 import { AgentError } from "../../../errors.ts";
-import type { AgentScopeObject } from "../objects.ts";
+import type { AgentScopeObject, ResponseObject } from "../objects.ts";
 import { toJava } from "./java.ts";
 
 /** A way to write the objects of the protocol. Requests are read in both. */
@@ -7,7 +7,18 @@ export type Dialect = "python" | "java";
 
 /** Writes an object as one line of JSON. */
 export function encodeObject(object: AgentScopeObject, dialect: Dialect): string {
-  return JSON.stringify(dialect === "java" ? toJava(object) : object);
+  if (dialect === "java") return JSON.stringify(toJava(object));
+  return JSON.stringify(object.object === "response" ? inSeconds(object) : object);
+}
+
+/** The Python edition has whole seconds. */
+function inSeconds(response: ResponseObject): ResponseObject {
+  const { created_at, completed_at } = response;
+  return {
+    ...response,
+    created_at: created_at && Math.floor(created_at),
+    completed_at: completed_at && Math.floor(completed_at),
+  };
 }
 
 /** The dialect of an answer: `?dialect=`, else `dialect=` in the Accept header, else the one of the server. */

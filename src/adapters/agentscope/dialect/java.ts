@@ -13,7 +13,7 @@ export function toJava(object: AgentScopeObject): JavaObject {
   return encode(object);
 }
 
-/** Reads an object of the Java edition. It is the inverse of `toJava`. */
+/** Reads an object of the Java edition. It is the inverse of `toJava` for times in whole seconds. */
 export function fromJava(object: JavaObject): AgentScopeObject {
   return decode(object) as unknown as AgentScopeObject;
 }
@@ -65,7 +65,7 @@ function renamed(object: JavaObject, rename: (key: string) => string): { readonl
 }
 
 function toMs(seconds: number | null): number | null {
-  return seconds === null ? null : seconds * 1_000;
+  return seconds === null ? null : Math.round(seconds * 1_000);
 }
 
 function toSeconds(ms: number | null): number | null {

@@ -5,13 +5,25 @@ import type { InputMessage } from "./body.ts";
 import { newMessages, readUserInput } from "./user-input.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 
-/** Reads the newest answer of a request: an approval, else values, else a text. */
-export function readAnswer(input: readonly InputMessage[]): GivenAnswer {
+/** Reads the answers of a request: the results of tools, else its newest approval, else values, else a text. */
+export function readAnswers(input: readonly InputMessage[]): readonly GivenAnswer[] {
   const messages = newMessages(input);
+  const results = messages.filter(({ type }) => type === "function_call_output").map(toResult);
+  return results.length > 0 ? results : [readAnswer(input, messages)];
+}
+
+function readAnswer(input: readonly InputMessage[], messages: readonly InputMessage[]): GivenAnswer {
   const approval = messages.findLast(({ type }) => type === "mcp_approval_response");
   if (approval !== undefined) return toApproval(approval);
   const values = messages.flatMap(valuesOf).at(-1);
   return values ?? { type: "text", text: readUserInput(input).text };
+}
+
+/** The result of a tool that the client runs. Its output is a text, as it was for the model that called it. */
+function toResult({ content }: InputMessage): GivenAnswer {
+  const { call_id: id, output = "" } = dataOf(content) ?? {};
+  if (typeof id !== "string") throw wrongField("call_id", "must be the id of a call");
+  return { type: "result", waitId: toWaitId(id), result: output };
 }
 
 function toApproval({ content }: InputMessage): GivenAnswer {

@@ -16,6 +16,8 @@ export interface ProjectedResponse {
   readonly sessionId: string;
   /** The id of the event that begins it. Default: the first response of the request. */
   readonly began?: number | undefined;
+  /** Whether calls of agents are told apart from those of tools. Default false. */
+  readonly components?: boolean | undefined;
 }
 
 /** The response that is being built. */
@@ -165,12 +167,13 @@ export class Projection {
   }
 
   #begin(id: string): AgentScopeObject[] {
-    const { sessionId } = this.#wanted;
+    const { sessionId, components = false } = this.#wanted;
     const { head: began, runId } = this.#fold.view;
     const response = new ResponseBuilder({
       id,
       sessionId,
       now: () => this.#timeMs,
+      milliseconds: true,
       // The id of an event is unique in its run, so that of a message is, too.
       messageId: (index) => `msg_${runId}_${began}_${index}`,
     });
@@ -178,7 +181,7 @@ export class Projection {
       began,
       response,
       texts: new TextMessages(response),
-      tools: new ToolMessages(response),
+      tools: new ToolMessages(response, components),
       asked: new Set(),
     };
     return [response.created(), response.inProgress()];

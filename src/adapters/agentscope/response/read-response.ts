@@ -4,7 +4,7 @@ import { idOf, typeOf } from "../../../protocol/events/encode.ts";
 import type { EventType } from "../../../protocol/events/event-body.ts";
 import type { RequestId, RunId } from "../../../protocol/ids.ts";
 import type { Runtime } from "../../../runtime/api.ts";
-import type { Address, Feed } from "../../../runtime/feeds.ts";
+import type { Address, Feed, FollowOptions } from "../../../runtime/feeds.ts";
 import type { ResponseObject } from "../objects.ts";
 import { Projection } from "./projection.ts";
 import type { ProjectedResponse } from "./projection.ts";
@@ -16,24 +16,31 @@ export interface ResponsePlace extends ProjectedResponse {
   readonly requestId: RequestId;
 }
 
-/** Opens all events of a request, from its start until it ends or waits for an answer. */
+/** Opens the events of a request, by default all of them, until it ends or waits for an answer. */
 export function followRequest(
   runtime: Runtime,
   { agent, runId, requestId }: ResponsePlace,
-  signal?: AbortSignal,
+  { after = 0, seen = after, signal }: Pick<FollowOptions, "after" | "seen" | "signal"> = {},
 ): Promise<Feed> {
   const address: Address = { kind: "request", agent, runId, requestId };
-  return runtime.follow(address, { after: 0, filter: { level: "all" }, ...(signal && { signal }) });
+  return runtime.follow(address, { after, seen, filter: { level: "all" }, ...(signal && { signal }) });
+}
+
+/** How a response is read. */
+interface ReadResponseOptions extends Pick<ProjectedResponse, "components"> {
+  /** The address below which the reader finds files. */
+  readonly prefix: string;
+  readonly signal?: AbortSignal;
 }
 
 /** Waits for the last object of a response; `unavailable` if the signal aborts first. */
 export async function readResponse(
   runtime: Runtime,
   place: ResponsePlace,
-  { prefix, signal }: { readonly prefix: string; readonly signal?: AbortSignal },
+  { prefix, components, signal }: ReadResponseOptions,
 ): Promise<ResponseObject> {
-  const projection = new Projection(place);
-  const feed = await followRequest(runtime, place, signal);
+  const projection = new Projection({ ...place, components });
+  const feed = await followRequest(runtime, place, signal && { signal });
   for await (const { events } of feed.pages) {
     for (const event of events) {
       const last = projection.take(withPrefix(event, prefix)).at(-1);

@@ -23,15 +23,23 @@ interface OpenOutput {
  */
 export class ToolMessages {
   readonly #response: ResponseBuilder;
+  readonly #components: boolean;
   readonly #open = new Map<string, OpenOutput>();
 
-  constructor(response: ResponseBuilder) {
+  /** With `components`, calls of agents are told apart from those of tools. */
+  constructor(response: ResponseBuilder, components: boolean) {
     this.#response = response;
+    this.#components = components;
   }
 
-  call({ callId, functionName = "", args }: CallView): AgentScopeObject[] {
-    const message = this.#response.message({ type: "plugin_call" });
-    const data = { call_id: callId, name: functionName, arguments: JSON.stringify(args) };
+  call(call: CallView): AgentScopeObject[] {
+    const message = this.#response.message({ type: this.#typeOf(call) });
+    const { args, callee } = call;
+    const data = {
+      ...toNamed(call),
+      arguments: JSON.stringify(args),
+      ...(callee?.server !== undefined && { server_label: callee.server }),
+    };
     return [message.inProgress(), message.addContent({ type: "data", data }), message.completed()];
   }
 
@@ -51,10 +59,13 @@ export class ToolMessages {
     const objects: AgentScopeObject[] = [];
     const { message, content } = this.#opened(call, objects);
     this.#open.delete(call.callId);
-    const { outcome, text = "", error = "" } = call;
+    const { outcome, text = "", error = "", errorCode } = call;
     objects.push(content.completed(toOutput(call, outcome === "success" ? text : error)));
     if (outcome === "success") objects.push(message.completed());
     else if (outcome === "canceled") objects.push(message.canceled());
+    // It may have done what it was asked to do.
+    else if (errorCode === "interrupted")
+      objects.push(message.unknown({ code: "TOOL_OUTCOME_UNKNOWN", message: error }));
     else objects.push(message.failed({ code: "TOOL_EXECUTION_FAILED", message: error }));
     return objects;
   }
@@ -71,7 +82,7 @@ export class ToolMessages {
   #opened(call: CallView, objects: AgentScopeObject[]): OpenOutput {
     const known = this.#open.get(call.callId);
     if (known !== undefined) return known;
-    const message = this.#response.message({ type: "plugin_call_output", role: "tool" });
+    const message = this.#response.message({ type: `${this.#typeOf(call)}_output`, role: "tool" });
     objects.push(message.inProgress());
     const open = {
       call,
@@ -83,8 +94,23 @@ export class ToolMessages {
     this.#open.set(call.callId, open);
     return open;
   }
+
+  /** What a call is in the words of the protocol. */
+  #typeOf({ kind, callee }: CallView): "plugin_call" | "mcp_call" | "component_call" {
+    if (kind === "tool") return callee?.server === undefined ? "plugin_call" : "mcp_call";
+    return this.#components && (kind === "agent" || kind === "remote" || kind === "actor")
+      ? "component_call"
+      : "plugin_call";
+  }
 }
 
-function toOutput({ callId, functionName = "" }: CallView, output: string): ContentValue {
-  return { type: "data", data: { call_id: callId, name: functionName, output } };
+function toOutput(call: CallView, output: string): ContentValue {
+  return { type: "data", data: { ...toNamed(call), output } };
+}
+
+function toNamed({ callId, functionName = "" }: CallView): {
+  readonly call_id: string;
+  readonly name: string;
+} {
+  return { call_id: callId, name: functionName };
 }

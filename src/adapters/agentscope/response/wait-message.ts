@@ -3,9 +3,9 @@ import { approvalKeyOf, toQuestion } from "../../../view/to-answer.ts";
 import type { ResponseBuilder } from "../builders/response.ts";
 import type { AgentScopeObject } from "../objects.ts";
 
-/** The objects of a question: a request for approval, or a text. */
+/** The objects of a question: a request for approval, the call of a tool that the client runs, or a text. */
 export function askQuestion(response: ResponseBuilder, wait: WaitView): AgentScopeObject[] {
-  const { requestId, waitId, questions, agent } = wait;
+  const { requestId, waitId, questions, agent, tool } = wait;
   const asked = {
     request_id: requestId,
     wait_id: waitId,
@@ -13,6 +13,11 @@ export function askQuestion(response: ResponseBuilder, wait: WaitView): AgentSco
     ...(wait.approvers && { approvers: wait.approvers }),
   };
   const metadata = { wait_for_input: asked };
+  if (tool !== undefined) {
+    const message = response.message({ type: "function_call", metadata });
+    const data = { call_id: String(waitId), name: tool.name, arguments: JSON.stringify(tool.args) };
+    return [message.inProgress(), message.addContent({ type: "data", data }), message.completed()];
+  }
   const name = approvalKeyOf(wait);
   if (name !== undefined) {
     const message = response.message({ type: "mcp_approval_request", metadata });

@@ -1,9 +1,9 @@
 import { AgentError } from "../../../errors.ts";
 import type { Host } from "../../../http/routes/host.ts";
-import { readAnswer } from "../request/answer.ts";
+import { readAnswers } from "../request/answer.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
-import { answerQuestion } from "./answer-question.ts";
+import { answerQuestions } from "./answer-question.ts";
 import type { AgentScopeOptions } from "./options.ts";
 import { readRunActivity } from "../../../view/run-activity.ts";
 import { findSession } from "./sessions.ts";
@@ -28,17 +28,18 @@ export async function acceptRequest(
   const { id } = request;
   const known = id === undefined ? undefined : await findRequest(runtime, id);
   const session = await findSession(runtime, agent, request);
-  const answer = readAnswer(request.input);
+  const answers = readAnswers(request.input);
+  const namesQuestion = answers.some(({ type }) => type === "approval" || type === "result");
   // A repeated request answers nothing, although its session may ask something by now.
   if (known === undefined) {
     if (session !== undefined) {
-      const { waits, answers } = await readRunActivity(runtime, agent, session.runId);
-      const given = id === undefined ? undefined : answers.get(id);
+      const { waits, answers: earlier } = await readRunActivity(runtime, agent, session.runId);
+      const given = id === undefined ? undefined : earlier.get(id);
       if (given !== undefined) return { ...session, ...given, agent };
-      if (answer.type === "approval" || waits.length > 0) {
-        return answerQuestion(runtime, agent, { session, waits, answer, id });
+      if (namesQuestion || waits.length > 0) {
+        return answerQuestions(runtime, agent, { session, waits, answers, id });
       }
-    } else if (answer.type === "approval") {
+    } else if (namesQuestion) {
       throw new AgentError("not_found", "the session has no question with this id");
     }
   }

@@ -1,4 +1,4 @@
-import type { ResumeWithInput } from "../../../protocol/requests/requests.ts";
+import { AgentError } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { WaitView } from "../../../view/run-view.ts";
 import { alreadyAnswered, findAnsweredWait, toWaitValues } from "../../../view/wait-answers.ts";
@@ -7,32 +7,43 @@ import { checkNative } from "../../../http/messages/native-request.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import type { Session } from "./sessions.ts";
 
-/** An answer, and the open questions that it can be for. */
-export interface NewAnswer {
+/** Answers, and the open questions that they can be for. */
+export interface NewAnswers {
   readonly session: Session;
   /** Oldest first. */
   readonly waits: readonly WaitView[];
-  readonly answer: GivenAnswer;
+  readonly answers: readonly GivenAnswer[];
   /** The id that the client chose for the response. */
   readonly id: string | undefined;
 }
 
-/** Answers a question. The response to it begins with the answer. */
-export async function answerQuestion(
+/** Answers questions; all are found before the first one is answered. The response begins with the newest answer. */
+export async function answerQuestions(
   runtime: Runtime,
   agent: string,
-  { session, waits, answer, id }: NewAnswer,
+  { session, waits, answers, id }: NewAnswers,
 ): Promise<ResponsePlace> {
-  const wait = await findAnsweredWait(runtime, { agent, runId: session.runId, waits }, answer);
-  const resume: ResumeWithInput = {
-    type: "ResumeWithInput",
-    request_id: wait.requestId,
-    wait_id: wait.waitId,
-    request_keys: toWaitValues(wait, answer),
-    ...(id !== undefined && { resume_id: id }),
-  };
-  const { requestId, replayed, after } = await runtime.process(agent, checkNative(resume));
-  // The runtime accepts an equal answer twice, for clients that repeat a request.
-  if (replayed) throw alreadyAnswered(wait.waitId);
-  return { ...session, agent, requestId, began: after + 1 };
+  const run = { agent, runId: session.runId, waits };
+  const found = [];
+  for (const answer of answers) {
+    const wait = await findAnsweredWait(runtime, run, answer);
+    const resume = checkNative({
+      type: "ResumeWithInput",
+      request_id: wait.requestId,
+      wait_id: wait.waitId,
+      request_keys: toWaitValues(wait, answer),
+      // The last answer begins the response.
+      ...(id !== undefined && answer === answers.at(-1) && { resume_id: id }),
+    });
+    found.push({ wait, resume });
+  }
+  let place: ResponsePlace | undefined;
+  for (const { wait, resume } of found) {
+    const { requestId, replayed, after } = await runtime.process(agent, resume);
+    // The runtime accepts an equal answer twice. Only the result of a tool is one that a client repeats with others.
+    if (replayed && wait.tool === undefined) throw alreadyAnswered(wait.waitId);
+    place = { ...session, agent, requestId, began: Math.max(after + 1, place?.began ?? 0) };
+  }
+  if (place === undefined) throw new AgentError("conflict", "the session has no open question");
+  return place;
 }

@@ -8,6 +8,11 @@ export interface AgentScopeOptions {
   readonly busy?: "reject" | "queue";
   /** What happens to a request whose reader disconnects: it continues, or it is canceled. Default `detach`. */
   readonly disconnect?: "detach" | "cancel";
+  /**
+   * Whether calls of agents are `component_call` messages, which their browser client does not show. Default false: they are
+   * `plugin_call` messages, as those of tools.
+   */
+  readonly components?: boolean;
   /** How answers are written unless the client asks for another way. Default `python`. */
   readonly dialect?: Dialect;
 }

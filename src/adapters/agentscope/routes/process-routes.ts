@@ -11,7 +11,7 @@ import type { ResponsePlace } from "../response/read-response.ts";
 import { acceptRequest } from "./accept-request.ts";
 import type { AgentScopeService } from "./accept-request.ts";
 import { readRunActivity } from "../../../view/run-activity.ts";
-import { sendResponse, streamResponse } from "./send-response.ts";
+import { readFrameId, sendResponse, streamResponse } from "./send-response.ts";
 import { findSession } from "./sessions.ts";
 
 /** Accepts a request and answers with its response. */
@@ -69,7 +69,12 @@ function resumeStream(
   name: SessionName,
   after: number | undefined,
 ): Promise<Response> {
-  return streamResponse(c, service, { id: name.sessionId, after, find: () => newestResponse(service, name) });
+  return streamResponse(c, service, {
+    id: name.sessionId,
+    after,
+    seen: readFrameId(c),
+    find: () => newestResponse(service, name),
+  });
 }
 
 async function newestResponse({ host, agent }: AgentScopeService, name: SessionName): Promise<ResponsePlace> {

@@ -20,17 +20,34 @@ export interface ResponseSource {
   readonly id: string | undefined;
   /** The last sequence number that the reader has. Default: none. */
   readonly after?: number | undefined;
+  /** The last frame that the reader has. Default: none. */
+  readonly seen?: FrameId | undefined;
   /** Whether the request is canceled when this reader disconnects, if the server is configured so. Default false. */
   readonly isOwner?: boolean;
   /** Finds the response; an error is a refusal, because nothing was sent yet. */
   find(): Promise<ResponsePlace>;
 }
 
+/** The id of a frame: the event that it is made of, and its place among the frames of the event; infinite for the last. */
+export interface FrameId {
+  readonly event: number;
+  readonly index: number;
+}
+
+/** The last frame that a reader has: from `Last-Event-ID`, or from `last_event_id` in the query; undefined for none. */
+export function readFrameId(c: Context<AppEnv>): FrameId | undefined {
+  const given = c.req.header("last-event-id") ?? c.req.query("last_event_id") ?? "";
+  const [, event, index] = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(given) ?? [];
+  return event === undefined
+    ? undefined
+    : { event: Number(event), index: index === undefined ? Infinity : Number(index) };
+}
+
 /** Answers with the objects of a response as they happen. */
 export function streamResponse(
   c: Context<AppEnv>,
   service: AgentScopeService,
-  { id, after = -1, isOwner = false, find }: ResponseSource,
+  { id, after = -1, seen, isOwner = false, find }: ResponseSource,
 ): Promise<Response> {
   const { host, options } = service;
   const dialect = dialectOf(c, options.dialect);
@@ -39,20 +56,25 @@ export function streamResponse(
     async open(signal) {
       const place = await find();
       const { requestId } = place;
-      const projection = new Projection(place);
-      const feed = await followRequest(host.runtime, place, signal);
+      const projection = new Projection({ ...place, components: options.components });
+      const feed = await followRequest(host.runtime, place, { signal, ...(seen && { seen: seen.event }) });
       const format = responseFormat({
         projection,
         requestId,
         dialect,
         prefix: host.mount.addressOf(c, ""),
         after,
+        seen,
         isGone() {
           if (!signal.aborted) return false;
           if (isOwner) leave(service, requestId);
           return true;
         },
       });
+      if (seen?.index === Infinity) {
+        const rest = await followRequest(host.runtime, place, { signal, after: seen.event });
+        if (rest.finished) return { feed: rest, format, after: undefined };
+      }
       return { feed, format, after: undefined };
     },
   });
@@ -66,9 +88,12 @@ export async function sendResponse(
 ): Promise<Response> {
   const { host, options } = service;
   const dialect = dialectOf(c, options.dialect);
+  const { components } = options;
   const prefix = host.mount.addressOf(c, "");
   try {
-    const last = await host.waits.until(c, (signal) => readResponse(host.runtime, place, { prefix, signal }));
+    const last = await host.waits.until(c, (signal) =>
+      readResponse(host.runtime, place, { prefix, components, signal }),
+    );
     return reply(c, encodeObject(last, dialect));
   } catch (thrown) {
     if (nodeOf(c)?.outgoing.destroyed === true) leave(service, place.requestId);
@@ -98,23 +123,38 @@ interface FormatOptions {
   readonly prefix: string;
   /** The last sequence number that the reader has; -1 for none. */
   readonly after: number;
+  /** The last frame that the reader has. */
+  readonly seen: FrameId | undefined;
   /** Whether the reader has disconnected. */
   isGone(): boolean;
 }
 
 /**
- * The frames of one response: the cursor and one object in one line of JSON. Their browser clients break at a frame
+ * The frames of one response: an id and one object in one line of JSON. The last object of an event has the id of the event, those
+ * before it also their place, so that a reader who comes back with it gets the others. What no event has ended has no id. Their browser clients break at a frame
  * without data, at an event name, at a carriage return and at `[DONE]`, so there is none of these. A client of this
  * protocol does not reconnect by itself, so the stream has no maximum life.
  */
 function responseFormat(options: FormatOptions): StreamFormat {
-  const { projection, requestId, dialect, prefix, after, isGone } = options;
+  const { projection, requestId, dialect, prefix, after, seen, isGone } = options;
 
+  function toFrame(object: AgentScopeObject): string {
+    const { sequence_number: number } = object;
+    return number !== null && number <= after ? "" : `data: ${encodeObject(object, dialect)}\n\n`;
+  }
+
+  function isSeen(index: number): boolean {
+    if (seen === undefined || projection.cursor > seen.event) return false;
+    return projection.cursor < seen.event || index <= seen.index;
+  }
+
+  /** The frames of an event. */
   function toFrames(objects: readonly AgentScopeObject[]): string {
     let text = "";
-    for (const object of objects) {
-      if (object.sequence_number !== null && object.sequence_number <= after) continue;
-      text += `id: ${projection.cursor}\ndata: ${encodeObject(object, dialect)}\n\n`;
+    for (const [index, object] of objects.entries()) {
+      const frame = isSeen(index) ? "" : toFrame(object);
+      const place = index === objects.length - 1 ? "" : `.${index}`;
+      if (frame !== "") text += `id: ${projection.cursor}${place}\n${frame}`;
     }
     return text;
   }
@@ -128,8 +168,8 @@ function responseFormat(options: FormatOptions): StreamFormat {
     },
     heartbeat: () => ": heartbeat\n\n",
     end(leaving) {
-      if (leaving) return toFrames(projection.interrupt(STOPPING, requestId));
-      return isGone() ? "" : toFrames(projection.endAtWait());
+      if (leaving) return projection.interrupt(STOPPING, requestId).map(toFrame).join("");
+      return isGone() ? "" : projection.endAtWait().map(toFrame).join("");
     },
   };
 }

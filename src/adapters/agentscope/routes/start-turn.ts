@@ -3,6 +3,7 @@ import type { ChatRequest } from "../../../protocol/requests/requests.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import { earlierMessages, readUserInput } from "../request/user-input.ts";
+import { readTools } from "../../../http/messages/client-tools.ts";
 import { checkFileCount, storeFiles } from "../../../http/messages/inline-file.ts";
 import { checkNative, checkSameText } from "../../../http/messages/native-request.ts";
 import type { RequestAddress } from "../../../http/messages/native-request.ts";
@@ -28,6 +29,7 @@ export async function startResponse(
   { request, session: found, known, busy, fileLimitBytes }: NewTurn,
 ): Promise<ResponsePlace> {
   const { text, files, attachments, rest } = readUserInput(request.input);
+  const { tools, others } = readTools(runtime, agent, request.metadata);
   // The log has what was said in a session that exists.
   const earlier = found === undefined ? earlierMessages(request.input) : [];
   const chat = checkNative({
@@ -35,12 +37,13 @@ export async function startResponse(
     input: text,
     on_busy: busy === "queue" ? "enqueue" : "reject",
     request_metadata: {
-      ...request.metadata,
+      ...others,
       ...(rest.length > 0 && { content: rest }),
       ...(earlier.length > 0 && { messages: earlier }),
       ...(request.userId !== undefined && { user_id: request.userId }),
     },
     ...(request.id !== undefined && { request_id: request.id }),
+    ...(tools !== undefined && { tools }),
   }) as ChatRequest;
   checkFileCount(attachments.length + files.length, "input");
   const session = found ?? (await newSession(runtime, agent, request, known));

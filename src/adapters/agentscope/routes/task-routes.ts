@@ -45,7 +45,10 @@ export async function readTask(
     return reply(c, '{"status":"running"}');
   const place = { agent: owner, runId, requestId };
   const newest = await newestResponse(runtime, { ...place, sessionId: await sessionIdOf(runtime, runId) });
-  const result = await readResponse(runtime, newest, { prefix: host.mount.prefixOf(c) });
+  const result = await readResponse(runtime, newest, {
+    prefix: host.mount.addressOf(c, ""),
+    components: options.components,
+  });
   const outcome = result.status === "failed" ? "error" : "finished";
   return reply(c, `{"status":"${outcome}","result":${encodeObject(result, dialect)}}`);
 }

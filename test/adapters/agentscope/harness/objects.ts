@@ -10,7 +10,7 @@ import type {
 export const anyText: string = expect.any(String) as string;
 export const anyNumber: number = expect.any(Number) as number;
 
-const ENDS = ["completed", "canceled", "failed", "rejected"];
+const ENDS = ["completed", "canceled", "failed", "rejected", "unknown"];
 
 export function responsesOf(objects: readonly AgentScopeObject[]): ResponseObject[] {
   return objects.filter((object) => object.object === "response");
@@ -109,7 +109,7 @@ export function checkMessages(objects: readonly AgentScopeObject[]): void {
     if (object.object === "message") states.set(id, [...state, object.status]);
   }
   for (const state of states.values()) {
-    expect(state).toEqual(["in_progress", expect.stringMatching(/^(completed|canceled|failed)$/)]);
+    expect(state).toEqual(["in_progress", expect.stringMatching(/^(completed|canceled|failed|unknown)$/)]);
   }
   const ended = messagesOf(objects).filter(({ status }) => ENDS.includes(status));
   const order = [...states.keys()];
