@@ -1,3 +1,4 @@
+import { AgentError } from "../../errors.ts";
 import type { Adapter } from "../../http/adapter.ts";
 import { readJson } from "../../http/messages/body.ts";
 import { reply } from "../../http/messages/reply.ts";
@@ -51,7 +52,15 @@ export function agentic({ base = `/${NAME}` }: AgenticOptions = {}): Adapter {
           const { password } = parseLogin(await readJson(c, bodyLimitBytes, { optional: true }));
           if (shared.authenticate === undefined)
             return reply(c, JSON.stringify({ token: crypto.randomUUID() }));
-          await shared.authenticate(c, password ?? "");
+          if (password === undefined)
+            throw new AgentError(
+              "unauthorized",
+              "this server has a token, and the login brings no password",
+              {
+                hint: "send the token as password; a page that cannot keeps the token as auth_token in its local storage",
+              },
+            );
+          await shared.authenticate(c, password);
           return reply(c, JSON.stringify({ token: password }));
         });
         return;

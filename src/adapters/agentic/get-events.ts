@@ -5,10 +5,10 @@ import { lastEventId, parseName, queryOf, read } from "../../http/messages/event
 import { reply } from "../../http/messages/reply.ts";
 import type { StreamFormat } from "../../http/sse/format.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
-import { idOf } from "../../protocol/events/encode.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Address, Feed } from "../../runtime/feeds.ts";
-import { toDialect } from "./dialect.ts";
+import { Dialect, readAgentCalls } from "./dialect.ts";
+import type { ShownEvent } from "./dialect.ts";
 import type { AgenticService } from "./service.ts";
 
 /**
@@ -26,13 +26,17 @@ export async function getEvents(c: Context<AppEnv>, service: AgenticService): Pr
     const options = { filter: { level: "all" }, signal } as const;
     return host.runtime.follow(address, { ...options, ...(after !== undefined && { after, seen: after }) });
   };
+  const newDialect = async (): Promise<Dialect> =>
+    new Dialect(agent, await readAgentCalls(host.runtime, address));
   if (/^(?:true|1|yes|on)$/i.test(query.get("stream") ?? "")) {
     return replyWithStream(c, host, {
       id,
-      open: async (signal) => ({ feed: await open(signal), after, format: toFormat(agent) }),
+      open: async (signal) => ({ feed: await open(signal), after, format: toFormat(await newDialect()) }),
     });
   }
-  const events = await host.waits.until(c, async (signal) => collect(await open(signal), agent, signal));
+  const events = await host.waits.until(c, async (signal) =>
+    collect(await open(signal), await newDialect(), signal),
+  );
   return reply(c, `[${events.join(",")}]`);
 }
 
@@ -48,28 +52,27 @@ async function findRequest({ host, agent }: AgenticService, id: string): Promise
 }
 
 /** One frame an event, named as their server does. Their page does not come back after the end of a stream. */
-function toFormat(agent: string): StreamFormat {
+function toFormat(dialect: Dialect): StreamFormat {
   return {
     endless: true,
     opening: "",
-    event(text) {
-      const shown = toDialect(text, agent);
-      if (shown === undefined) return "";
-      return `event: message\nid: ${idOf(text)}\ndata: ${JSON.stringify(shown)}\n\n`;
-    },
-    heartbeat: (cursor) => (cursor === undefined ? ":\n\n" : `id: ${cursor}\n\n`),
-    end: () => "",
+    event: (text) => dialect.take(text).map(toFrame).join(""),
+    // A reader who comes back in the middle of a thought gets it from its beginning.
+    heartbeat: (cursor) => (cursor === undefined || dialect.isThinking ? ":\n\n" : `id: ${cursor}\n\n`),
+    end: (leaving) => (leaving ? "" : dialect.end().map(toFrame).join("")),
   };
 }
 
-async function collect(feed: Feed, agent: string, signal: AbortSignal): Promise<readonly string[]> {
+function toFrame({ event, shown }: ShownEvent): string {
+  return `event: message\nid: ${event.id}\ndata: ${JSON.stringify(shown)}\n\n`;
+}
+
+async function collect(feed: Feed, dialect: Dialect, signal: AbortSignal): Promise<readonly string[]> {
   const collected: string[] = [];
   let length = 0;
   if (feed.finished) return collected;
   for await (const { events } of feed.pages) {
-    for (const text of events) {
-      const shown = toDialect(text, agent);
-      if (shown === undefined) continue;
+    for (const { shown } of events.flatMap((text) => dialect.take(text))) {
       const encoded = JSON.stringify(shown);
       collected.push(encoded);
       length += encoded.length;
@@ -77,6 +80,7 @@ async function collect(feed: Feed, agent: string, signal: AbortSignal): Promise<
     if (length > LIST_LIMIT)
       throw new AgentError("too_large", "the events are too many for one list", { hint: "use stream=true" });
   }
+  collected.push(...dialect.end().map(({ shown }) => JSON.stringify(shown)));
   if (signal.aborted) throw new AgentError("unavailable", "the server is stopping", { retryAfterS: 1 });
   return collected;
 }

@@ -3,13 +3,12 @@ import { AgentError, toAgentError } from "../../errors.ts";
 import type { AppEnv } from "../../http/messages/app-env.ts";
 import { nextPage, parseCount, queryOf, read } from "../../http/messages/event-query.ts";
 import { reply } from "../../http/messages/reply.ts";
-import { idOf } from "../../protocol/events/encode.ts";
-import type { Event } from "../../protocol/events/events.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { RunDetails } from "../../runtime/lists.ts";
-import { toDialect } from "./dialect.ts";
+import { Dialect, readAgentCalls } from "./dialect.ts";
+import type { ShownEvent } from "./dialect.ts";
 import type { AgenticService } from "./service.ts";
 
 /** The run of a thread; `not_found` if the agent has none with the id. */
@@ -44,7 +43,9 @@ export async function threadLogs(c: Context<AppEnv>, { host, agent }: AgenticSer
   const after = read(query, "since", parseCount) ?? 0;
   const address = { kind: "run", runId, agent } as const;
   const page = await runtime.read(address, { after, limit: PAGE, filter: { level: "all" } });
-  const logs = page.events.flatMap((text) => toLog(text, agent));
+  const dialect = new Dialect(agent, await readAgentCalls(runtime, address, after));
+  const shown = page.events.flatMap((text) => dialect.take(text));
+  const logs = [...shown, ...dialect.end()].map(toLog);
   const headers = page.more
     ? { headers: { link: nextPage(mount.pathOf(c), query, "since", page.cursor) } }
     : {};
@@ -67,25 +68,22 @@ function toThread({ run_id: id, agent, created_at, updated_at, initial_input: in
   };
 }
 
-function toLog(text: string, agent: string): Json[] {
-  const shown = toDialect(text, agent);
-  if (shown === undefined) return [];
-  const { run_id: runId, role, ts } = JSON.parse(text) as Event;
-  return [
-    {
-      id: `${runId}:${idOf(text)}`,
-      thread_id: runId,
-      agent_id: shown.agent,
-      user_id: USER,
-      role: shown.type === "prompt_started" ? "user" : role,
-      created_at: toNaive(ts),
-      event_name: shown.type,
-      event: { ...shown } as unknown as Json,
-      depth: shown.depth,
-      version: 1,
-    },
-  ];
+function toLog({ event: { id, run_id: runId, role, ts }, shown }: ShownEvent): Json {
+  return {
+    id: `${runId}:${id}`,
+    thread_id: runId,
+    agent_id: shown.agent,
+    user_id: USER,
+    role: FROM_USER.has(shown.type) ? "user" : role,
+    created_at: toNaive(ts),
+    event_name: shown.type,
+    event: { ...shown } as unknown as Json,
+    depth: shown.depth,
+    version: 1,
+  };
 }
+
+const FROM_USER: ReadonlySet<string> = new Set(["prompt_started", "resume_with_input"]);
 
 /** The server has no users. */
 const USER = "default";

@@ -72,7 +72,7 @@ const brain = llmAgent({
   name: "brain",
   purpose: "Thinks.",
   instructions: "Think.",
-  model: scriptedModel([{ text: "four" }]),
+  model: scriptedModel([{ reasoning: "Two and two, and so on.", text: "four" }]),
 });
 
 const agents = [echo, payments, crier, clerk, form, interviewer, failing, brain];
@@ -256,6 +256,65 @@ test.each([
   expect(rest.at(-1)?.data.payload).toMatchObject({ messages: [{ content: "Ann is 3" }] });
 });
 
+test("a thought is one event in front of the text, and a reader that comes back anywhere gets it whole", async () => {
+  await using server = await AgenticServer.start([brain]);
+  const { request_id: id, thread_id: thread } = await server.ask("brain", "2 + 2");
+  const frames = await server.stream("brain", id);
+  expect(types(frames).slice(1, 4)).toEqual(["completion_start", "reasoning_content", "chat_output"]);
+  const thought = frames.find(({ data: { type } }) => type === "reasoning_content");
+  expect(thought?.data.payload).toEqual({ reasoning_content: "Two and two, and so on." });
+  for (const [index, frame] of frames.entries()) {
+    const rest = await server.stream("brain", id, `&lastEventId=${frame.id ?? ""}`);
+    expect(rest).toEqual(frames.slice(index + 1));
+  }
+  const logs = (await server.json(server.get(`/agentic/brain/threads/${thread}/logs`))) as readonly Log[];
+  expect(logs.map(({ event_name }) => event_name)).toEqual(types(frames));
+});
+
+/** What the page of the dashboard reads of an event of a reopened thread. */
+interface Log {
+  readonly event_name: string;
+  readonly agent_id: string;
+  readonly role: string;
+  readonly event: { readonly payload: unknown };
+}
+
+test("a reopened thread shows an answered question as answered, and calls of agents as such", async () => {
+  await using server = await AgenticServer.start([clerk, payments]);
+  const { request_id: id, thread_id: thread } = await server.ask("clerk", "go");
+  await server.stream("clerk", id);
+  const read = async () =>
+    (await server.json(server.get(`/agentic/clerk/threads/${thread}/logs`))) as readonly Log[];
+  /** Their page disables the form of a question behind which an event of the same agent brings the values. */
+  const isAnswered = (logs: readonly Log[]): boolean => {
+    const own = logs.filter(({ agent_id }) => agent_id === "clerk");
+    const asked = own.findIndex(({ event_name }) => event_name === "wait_for_input");
+    return own.slice(asked + 1).some(({ event_name }) => event_name === "resume_with_input");
+  };
+  expect(isAnswered(await read())).toBe(false);
+  const body = { continue_result: { approved: "true" }, thread_id: thread };
+  await server.post("/agentic/clerk/resume", body);
+  const rest = await server.stream("clerk", id);
+  expect(types(rest)).toEqual(["resume_with_input", "chat_output", "subagent_result", "turn_end"]);
+  expect(rest[2]?.data).toMatchObject({
+    agent: "clerk",
+    payload: { name: "payments.pay", is_log: false, tool_call_id: expect.any(String) as unknown },
+  });
+  await server.restart();
+  const logs = await read();
+  expect(isAnswered(logs)).toBe(true);
+  expect(
+    logs.filter(({ role }) => role === "user").map(({ event_name, event }) => [event_name, event.payload]),
+  ).toEqual([
+    ["prompt_started", { content: "go" }],
+    ["resume_with_input", { approved: true }],
+  ]);
+  expect(logs.find(({ event_name }) => event_name === "subagent_call")?.event.payload).toMatchObject({
+    name: "payments.pay",
+    arguments: { to: "bob", amount: 3 },
+  });
+});
+
 test("threads and their logs come from the log, the same after a restart", async () => {
   await using server = await AgenticServer.start(agents);
   const { request_id: id, thread_id: thread } = await server.ask("echo", "hello");
@@ -341,6 +400,11 @@ test("login gives the server's token for the right password only", async () => {
     const refused = await server.post("/agentic/login", body);
     expect([refused.status, await refused.json()]).toEqual([401, { detail: expect.any(String) as unknown }]);
   }
+  // Their page sends an empty body, with the type of one.
+  const headers = { "content-type": "application/json" };
+  const empty = await fetch(`${server.url}/agentic/login`, { method: "POST", headers, body: "" });
+  expect(empty.status).toBe(401);
+  expect(await empty.json()).toEqual({ detail: expect.stringContaining("auth_token") as unknown });
   expect(await server.json(server.post("/agentic/login", { password: token }))).toEqual({ token });
   expect((await server.get("/agentic/_discovery")).status).toBe(401);
   expect((await server.get("/agentic/_discovery", { authorization: `Bearer ${token}` })).status).toBe(200);
