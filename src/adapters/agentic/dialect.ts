@@ -32,7 +32,7 @@ interface OpenThought {
  * Writes successive events of requests to an agent in the words of the dialect. Their page shows one thought beside a text, so that
  * the parts of one are joined.
  */
-export class Dialect {
+export class DialectWriter {
   readonly #root: string;
   /** The calls of agents, by request and call. */
   readonly #agentCalls: Set<string>;

@@ -7,7 +7,7 @@ import type { StreamFormat } from "../../http/sse/format.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Address, Feed } from "../../runtime/feeds.ts";
-import { Dialect, readAgentCalls } from "./dialect.ts";
+import { DialectWriter, readAgentCalls } from "./dialect.ts";
 import type { ShownEvent } from "./dialect.ts";
 import type { AgenticService } from "./service.ts";
 
@@ -26,8 +26,8 @@ export async function getEvents(c: Context<AppEnv>, service: AgenticService): Pr
     const options = { filter: { level: "all" }, signal } as const;
     return host.runtime.follow(address, { ...options, ...(after !== undefined && { after, seen: after }) });
   };
-  const newDialect = async (): Promise<Dialect> =>
-    new Dialect(agent, await readAgentCalls(host.runtime, address));
+  const newDialect = async (): Promise<DialectWriter> =>
+    new DialectWriter(agent, await readAgentCalls(host.runtime, address));
   if (/^(?:true|1|yes|on)$/i.test(query.get("stream") ?? "")) {
     return replyWithStream(c, host, {
       id,
@@ -52,7 +52,7 @@ async function findRequest({ host, agent }: AgenticService, id: string): Promise
 }
 
 /** One frame an event, named as their server does. Their page does not come back after the end of a stream. */
-function toFormat(dialect: Dialect): StreamFormat {
+function toFormat(dialect: DialectWriter): StreamFormat {
   return {
     endless: true,
     opening: "",
@@ -67,7 +67,7 @@ function toFrame({ event, shown }: ShownEvent): string {
   return `event: message\nid: ${event.id}\ndata: ${JSON.stringify(shown)}\n\n`;
 }
 
-async function collect(feed: Feed, dialect: Dialect, signal: AbortSignal): Promise<readonly string[]> {
+async function collect(feed: Feed, dialect: DialectWriter, signal: AbortSignal): Promise<readonly string[]> {
   const collected: string[] = [];
   let length = 0;
   if (feed.finished) return collected;

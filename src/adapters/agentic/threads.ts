@@ -7,7 +7,7 @@ import { isId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { RunDetails } from "../../runtime/lists.ts";
-import { Dialect, readAgentCalls } from "./dialect.ts";
+import { DialectWriter, readAgentCalls } from "./dialect.ts";
 import type { ShownEvent } from "./dialect.ts";
 import type { AgenticService } from "./service.ts";
 
@@ -43,7 +43,7 @@ export async function threadLogs(c: Context<AppEnv>, { host, agent }: AgenticSer
   const after = read(query, "since", parseCount) ?? 0;
   const address = { kind: "run", runId, agent } as const;
   const page = await runtime.read(address, { after, limit: PAGE, filter: { level: "all" } });
-  const dialect = new Dialect(agent, await readAgentCalls(runtime, address, after));
+  const dialect = new DialectWriter(agent, await readAgentCalls(runtime, address, after));
   const shown = page.events.flatMap((text) => dialect.take(text));
   const logs = [...shown, ...dialect.end()].map(toLog);
   const headers = page.more

@@ -6,7 +6,7 @@ import { newMessages, readUserInput } from "./user-input.ts";
 import { wrongField } from "../../../http/messages/wrong-field.ts";
 
 /** Reads the answers of a request: the results of tools, else its newest approval, else values, else a text. */
-export function readAnswers(input: readonly InputMessage[]): readonly GivenAnswer[] {
+export function readGivenAnswers(input: readonly InputMessage[]): readonly GivenAnswer[] {
   const messages = newMessages(input);
   const results = messages.filter(({ type }) => type === "function_call_output").map(toResult);
   return results.length > 0 ? results : [readAnswer(input, messages)];

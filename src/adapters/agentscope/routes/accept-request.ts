@@ -1,6 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import type { Host } from "../../../http/routes/host.ts";
-import { readAnswers } from "../request/answer.ts";
+import { readGivenAnswers } from "../request/answer.ts";
 import type { ProcessRequest } from "../request/body.ts";
 import type { ResponsePlace } from "../response/read-response.ts";
 import { answerQuestions } from "./answer-question.ts";
@@ -28,7 +28,7 @@ export async function acceptRequest(
   const { id } = request;
   const known = id === undefined ? undefined : await findRequest(runtime, id);
   const session = await findSession(runtime, agent, request);
-  const answers = readAnswers(request.input);
+  const answers = readGivenAnswers(request.input);
   const namesQuestion = answers.some(({ type }) => type === "approval" || type === "result");
   // A repeated request answers nothing, although its session may ask something by now.
   if (known === undefined) {
