@@ -96,7 +96,7 @@ export type { Transport } from "./cluster/transport.ts";
 export { ended } from "./runtime/agent/ended.ts";
 export type { Ended } from "./runtime/agent/ended.ts";
 export { topic } from "./runtime/agent/topic.ts";
-export type { Topic } from "./runtime/agent/topic.ts";
+export type { AnyMessages, Topic, TopicOptions } from "./runtime/agent/topic.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/definition/define.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export { agentActor, askActor, modelActor, tellActor, toolActor } from "./runtime/machine/actors.ts";
@@ -190,6 +190,7 @@ export type {
   Runtime,
   RuntimeAskOptions,
   RuntimeSchedules,
+  RuntimeTopics,
   RuntimeHealth,
   Upload,
 } from "./runtime/api.ts";
@@ -198,6 +199,8 @@ export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
 export type { ScheduleRequest, ScheduleSummary } from "./protocol/answers/schedule.ts";
 export type {
   SchedulesPage,
+  TopicsPage,
+  TopicsQuery,
   SchedulesQuery,
   RunDetails,
   RunsPage,

@@ -3,6 +3,8 @@ import type { Command } from "./vendor/commander.ts";
 import { createClient } from "../client/client.ts";
 import { createScheduleClient } from "../client/schedule-client.ts";
 import type { ScheduleClient } from "../client/schedule-client.ts";
+import { createTopicClient } from "../client/topic-client.ts";
+import type { TopicClient } from "../client/topic-client.ts";
 import type { Client } from "../client/client-api.ts";
 import { Wire } from "../client/wire/wire.ts";
 import type { WireOptions } from "../client/wire/wire.ts";
@@ -40,6 +42,12 @@ export function connectToServer(
 export function connectToSchedules(options: ConnectionOptions): ScheduleClient & { readonly url: string } {
   const { url, ...wire } = toConnection(options, (text) => stderr.line(text));
   return { url, ...createScheduleClient(url, wire) };
+}
+
+/** The client of the topics of the server of a command. */
+export function connectToTopics(options: ConnectionOptions): TopicClient & { readonly url: string } {
+  const { url, ...wire } = toConnection(options, (text) => stderr.line(text));
+  return { url, ...createTopicClient(url, wire) };
 }
 
 /** The connection to the server of a command, for routes that no client needs. */

@@ -2,8 +2,9 @@ import { readdir } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { AgentError } from "../errors.ts";
-import { exportedAgents, exportedList } from "../node/versions/exported-agents.ts";
-import type { Agent } from "../runtime/agent/agent.ts";
+import { exportedAgents, exportedList, exportedTopics } from "../node/versions/exported-agents.ts";
+import type { Agent, Messages } from "../runtime/agent/agent.ts";
+import type { Topic } from "../runtime/agent/topic.ts";
 import { AgentDirectory } from "../runtime/agent/agent-directory.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { toThrownText as toStack } from "./thrown-text.ts";
@@ -12,9 +13,11 @@ import { toThrownText as toStack } from "./thrown-text.ts";
 export interface LoadedAgents {
   /** The exported agents and tools, sorted by file name. */
   readonly agents: readonly Agent[];
-  /** The file of each of them. */
+  /** The exported topics. */
+  readonly topics: readonly Topic<Messages>[];
+  /** The file of each agent and tool. */
   readonly files: ReadonlyMap<Agent, string>;
-  /** The files that export none. */
+  /** The files that export neither. */
   readonly withoutAgent: readonly string[];
 }
 
@@ -22,13 +25,16 @@ export interface LoadedAgents {
 export async function loadAgents(directory: string): Promise<LoadedAgents> {
   const found = new Map<string, FoundAgent[]>();
   const lists: (readonly Agent[])[] = [];
+  const topics = new Set<Topic<Messages>>();
   const withoutAgent: string[] = [];
   for (const file of await listAgentFiles(directory)) {
     const exported = await load(join(directory, file));
     const list = exportedList(exported);
     if (list) lists.push(list);
     const agents = exportedAgents(exported);
-    if (agents.length === 0) withoutAgent.push(join(directory, file));
+    const own = exportedTopics(exported);
+    for (const topic of own) topics.add(topic);
+    if (agents.length === 0 && own.length === 0) withoutAgent.push(join(directory, file));
     for (const agent of agents) {
       const known = found.get(agent.name) ?? [];
       if (!known.some((other) => other.agent === agent)) found.set(agent.name, [...known, { agent, file }]);
@@ -42,9 +48,9 @@ export async function loadAgents(directory: string): Promise<LoadedAgents> {
     );
   }
   const agents = [...found.values()].flatMap((versions) => inOrder(versions, lists));
-  check(agents);
+  check(agents, [...topics]);
   const files = new Map([...found.values()].flat().map(({ agent, file }) => [agent, join(directory, file)]));
-  return { agents, files, withoutAgent };
+  return { agents, topics: [...topics], files, withoutAgent };
 }
 
 /** An agent, and the file that exports it first. */
@@ -83,9 +89,9 @@ export function toNoAgent(file: string): string {
 }
 
 /** Checks what the runtime would refuse after a restart, for example two uses of one name. */
-function check(agents: readonly Agent[]): AgentDirectory {
+function check(agents: readonly Agent[], topics: readonly Topic<Messages>[]): AgentDirectory {
   try {
-    return new AgentDirectory({ agents });
+    return new AgentDirectory({ agents, topics });
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     throw new Exit(

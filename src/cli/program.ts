@@ -146,6 +146,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     events: async () => (await import("./lists/events.ts")).eventsCommand(),
     waits: async () => (await import("./lists/waits.ts")).waitsCommand(),
     schedules: async () => (await import("./lists/schedules.ts")).schedulesCommand(),
+    topics: async () => (await import("./lists/topics.ts")).topicsCommand(),
     "dead-letters": async () => (await import("./lists/dead-letters.ts")).deadLettersCommand(),
     resume: async () => (await import("./requests/resume.ts")).resumeCommand(),
     "answer-link": async () => (await import("./requests/answer-link.ts")).answerLinkCommand(),

@@ -63,3 +63,11 @@ export type {
 } from "../view/run-view.ts";
 export { createScheduleClient } from "./schedule-client.ts";
 export type { ScheduleClient, SchedulesPage, SchedulesQuery } from "./schedule-client.ts";
+export { createTopicClient } from "./topic-client.ts";
+export type {
+  PublicationOf,
+  SubscribeOptions,
+  TopicClient,
+  TopicsPage,
+  TopicsQuery,
+} from "./topic-client.ts";

@@ -36,6 +36,7 @@ import { oneScheduleHandlers, schedulesHandlers } from "./routes/schedule-routes
 import { describingHandlers, serverHandlers } from "./routes/server-routes.ts";
 import { TOPIC_AGENT } from "../runtime/agent/topic.ts";
 import type { ServerState } from "./routes/server-routes.ts";
+import { topicHandlers } from "./routes/topic-routes.ts";
 import { hasUnservedRuns } from "./routes/unserved.ts";
 import { OpenStreams } from "./sse/open-streams.ts";
 import type { StreamOptions } from "./sse/open-streams.ts";
@@ -199,6 +200,11 @@ function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): v
     resumeSchedule,
     runSchedule,
     removeSchedule,
+    topics,
+    openTopic,
+    topic,
+    newestPublications,
+    publish,
     ...ofCaller
   } = serverRoutes;
   // Health checks have no principal.
@@ -209,6 +215,8 @@ function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): v
   addRoutes(app, "", ofCaller, perHost(shared, oneRunHandlers));
   const ofSchedule = { pauseSchedule, resumeSchedule, runSchedule, removeSchedule };
   addRoutes(app, "", ofSchedule, perHost(shared, oneScheduleHandlers));
+  const ofTopics = { topics, openTopic, topic, newestPublications, publish };
+  addRoutes(app, "", ofTopics, perHost(shared, topicHandlers));
   addRoutes(app, "", { audit }, perHost(shared, auditHandlers));
   addRoutes(app, "", { createAnswerLink }, perHost(shared, answerLinkHandlers));
 }

@@ -45,6 +45,13 @@ export type {
 export type { Accepted, AgentEntry, UploadedArtifact } from "./answers/answers.ts";
 export type { DeadLetter } from "./answers/dead-letter.ts";
 export type { ScheduleRequest, ScheduleSummary } from "./answers/schedule.ts";
+export type {
+  Publication,
+  PublicationRequest,
+  TopicDetails,
+  TopicSubscriber,
+  TopicSummary,
+} from "./answers/topic.ts";
 export type { Problem, ProblemCode } from "./answers/problem.ts";
 export type { Issue, RefusalKind } from "./schema/check-json.ts";
 export { parseRequest } from "./requests/parse.ts";

@@ -28,6 +28,11 @@ export const serverRoutes = {
   runSchedule: ["POST", "/runs/{run_id}/schedules/{schedule_id}/run"],
   removeSchedule: ["DELETE", "/runs/{run_id}/schedules/{schedule_id}"],
   createAnswerLink: ["POST", "/answer-links"],
+  topics: ["GET", "/topics"],
+  openTopic: ["POST", "/topics"],
+  topic: ["GET", "/topics/{topic}"],
+  newestPublications: ["GET", "/topics/{topic}/publications"],
+  publish: ["POST", "/topics/{topic}/publications"],
 } as const;
 
 /** The routes that exist at the root, for the default agent or all agents, and below the path of each agent. */

@@ -1,5 +1,6 @@
 import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
 import type { ScheduleRequest, ScheduleSummary } from "../protocol/answers/schedule.ts";
+import type { Publication, TopicDetails } from "../protocol/answers/topic.ts";
 import type { StoredArtifact } from "../ports/artifact-store.ts";
 import type { LogFigures, LogHealth } from "../ports/event-log.ts";
 import type { Principal } from "../ports/principal.ts";
@@ -11,7 +12,7 @@ import type { Audit } from "./access/audit.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
 import type { Topic } from "./agent/topic.ts";
-import type { OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
+import type { GivenBody, OperationInput, OperationOutput, ToldBody, ToldName } from "./agent/turn-api.ts";
 import type { AgentDescriptor } from "../protocol/answers/descriptor.ts";
 import type { HoldCode } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
@@ -22,6 +23,8 @@ import type { Address, ReadEventsOptions, EventPage, FollowOptions, Feed, Answer
 import type {
   SchedulesPage,
   SchedulesQuery,
+  TopicsPage,
+  TopicsQuery,
   RunDetails,
   RunsQuery,
   WatchRunsOptions,
@@ -115,7 +118,12 @@ export interface Runtime {
    * Publishes something to a topic, under a name, for code outside of turns. Resolves when it is in the log of the topic; then
    * each subscriber is told it. The topic is a run of the agent `troupe-topic` with the name of the topic as its key.
    */
-  publish(to: Topic, name: string, body: Json, options?: ActorRequestOptions): Promise<Receipt>;
+  publish<Published extends Messages, Name extends keyof Published & string>(
+    to: Topic<Published>,
+    name: Name,
+    body: GivenBody<Published[Name]>,
+    options?: ActorRequestOptions,
+  ): Promise<Receipt>;
 
   /**
    * Finds the run of an agent that has a key; `undefined` if there is none. Creates nothing. Throws `not_found` for the name of
@@ -167,6 +175,9 @@ export interface Runtime {
 
   /** Times at which actors get requests and messages. */
   readonly schedules: RuntimeSchedules;
+
+  /** Subjects that actors publish to and subscribe to. */
+  readonly topics: RuntimeTopics;
 
   /**
    * Lists what actors were told without effect: tells that were refused, and those whose turns have failed. At most 1,000, those
@@ -280,6 +291,21 @@ export interface RuntimeSchedules {
 
   /** Sends its request now, besides its times. */
   run(runId: RunId, id: string, options?: { readonly requestId?: RequestId }): Promise<Receipt>;
+}
+
+/** The topics of a runtime: those that it was given, and those that something was published to or that somebody has subscribed to. */
+export interface RuntimeTopics {
+  /** Lists them: those that have a run, the one that was changed last first, and behind them those that have none yet. */
+  list(query: TopicsQuery): Promise<TopicsPage>;
+
+  /** A topic with its subscribers; `not_found` for one that is not declared and has no run. */
+  get(name: string): Promise<TopicDetails>;
+
+  /** As `get`, of a topic that need not exist: it gets a run, which can be followed. */
+  open(name: string): Promise<TopicDetails>;
+
+  /** The newest publication of each name, at most 100; none for a topic without a run. */
+  newest(name: string): Promise<readonly Publication[]>;
 }
 
 /** The runs that are erased: those that have all that is given. At least an owner, a run, a key or metadata is needed. */

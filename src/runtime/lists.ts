@@ -1,4 +1,5 @@
 import type { ScheduleSummary } from "../protocol/answers/schedule.ts";
+import type { TopicSummary } from "../protocol/answers/topic.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
@@ -87,6 +88,22 @@ export interface SchedulesQuery {
 /** A part of a list of schedules. */
 export interface SchedulesPage {
   readonly schedules: readonly ScheduleSummary[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+}
+
+/** Selects topics. */
+export interface TopicsQuery {
+  /** Only those of this owner; for a caller that sees those of all owners. */
+  readonly owner?: string;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
+/** A part of the list of topics. */
+export interface TopicsPage {
+  readonly topics: readonly TopicSummary[];
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
 }

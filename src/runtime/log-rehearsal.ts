@@ -9,8 +9,9 @@ import { unsettled } from "../shared/deferred.ts";
 import { mapConcurrent } from "../shared/map-concurrent.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
-import type { Agent, Collaborators } from "./agent/agent.ts";
+import type { Agent, Collaborators, Messages } from "./agent/agent.ts";
 import type { CodeVersions } from "./agent/candidate.ts";
+import type { Topic } from "./agent/topic.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import { Breakers } from "./calls/breaker.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
@@ -32,6 +33,7 @@ import { ActorSystem } from "./system/actor-system.ts";
 export interface LogRehearsalOptions {
   readonly agents: readonly Agent[];
   readonly bind?: Collaborators;
+  readonly topics?: readonly Topic<Messages>[];
   /** Versions of the agents that were kept. */
   readonly versions?: CodeVersions;
   readonly log: LogReader;
@@ -75,6 +77,7 @@ export class LogRehearsal {
   constructor({
     agents,
     bind,
+    topics,
     versions,
     log,
     artifacts,
@@ -84,7 +87,12 @@ export class LogRehearsal {
   }: LogRehearsalOptions) {
     this.#log = log;
     this.#limit = toLimit(environment, limitMs);
-    const directory = new AgentDirectory({ agents, ...(bind && { bind }), ...(versions && { versions }) });
+    const directory = new AgentDirectory({
+      agents,
+      ...(bind && { bind }),
+      ...(topics && { topics }),
+      ...(versions && { versions }),
+    });
     const still = withoutTime(environment);
     const telemetry = noTelemetry;
     const readOnly = toEventLog(log);

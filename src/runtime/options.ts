@@ -9,8 +9,9 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Agent, Collaborators } from "./agent/agent.ts";
+import type { Agent, Collaborators, Messages } from "./agent/agent.ts";
 import type { CodeVersions } from "./agent/candidate.ts";
+import type { Topic } from "./agent/topic.ts";
 
 /** The agents and engines of a runtime. */
 export interface RuntimeOptions {
@@ -26,6 +27,8 @@ export interface RuntimeOptions {
    * agent it replaces.
    */
   readonly bind?: Collaborators;
+  /** The topics that declare their messages: what is published to them is checked. Default: none. */
+  readonly topics?: readonly Topic<Messages>[];
   /** Default: the agent named `echo` if there is one, otherwise the first. */
   readonly defaultAgent?: string;
   /** The versions of the code of the agents, and older ones that are kept, as `keepVersions` of `troupe/node` makes them. */

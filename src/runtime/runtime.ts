@@ -5,9 +5,9 @@ import { SlotQueues } from "./scheduler/slot-queue.ts";
 import { StartGate } from "./activation/start-gate.ts";
 import { AgentDirectory } from "./agent/agent-directory.ts";
 import { SIGN_IN_MS, SIGN_IN_PURPOSE } from "./agent/answer-link.ts";
-import { TOPIC_AGENT, topic } from "./agent/topic.ts";
+import { TOPIC_AGENT } from "./agent/topic.ts";
 import { StoredSecrets } from "./secrets/stored-secrets.ts";
-import type { CloseOptions, Receipt, Runtime } from "./api.ts";
+import type { CloseOptions, CreateRunOptions, Receipt, Runtime } from "./api.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { RunEntry } from "../ports/log-entries.ts";
 import type { Json } from "../protocol/json.ts";
@@ -57,6 +57,7 @@ import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { HostContext } from "./run-context.ts";
 import type { LogHealth } from "../ports/event-log.ts";
 import { ScheduleCommands } from "./commands/schedules.ts";
+import { TopicCommands } from "./commands/topics.ts";
 import { RunCommands } from "./commands/run-commands.ts";
 import { ActorSystem } from "./system/actor-system.ts";
 import { refuseEvenly, seesFile, Uploads } from "./commands/uploads.ts";
@@ -353,6 +354,25 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return knows(receipt);
     }
 
+    async function find(agent: string, key: string): Promise<RunId | undefined> {
+      const runId = await keyed.find({ owner: scope.owner, agent, key });
+      if (runId !== undefined && (await isSeen(runId))) return runId;
+      // An agent that is no longer served may have runs. A name with neither is wrong, and `get` says which there are.
+      const isKnown =
+        permissions.isServed(agent) || (await queries.runs({ agent, limit: 1 }, scope)).runs.length > 0;
+      if (!isKnown) permissions.checkAgent(agent);
+      return undefined;
+    }
+
+    async function createRun(agent: string, given: CreateRunOptions): Promise<RunId> {
+      permissions.checkAgent(agent);
+      const createOptions = redaction.run(given, { agent, owner: scope.owner });
+      await open();
+      await permissions.permitRun(agent, createOptions);
+      await context.owners?.admitRequest(scope.owner);
+      return runs.create(agent, createOptions, scope);
+    }
+
     const parts = { queries, keyed, scope, timer: environment.timer, process };
     const answerLinks = createAnswerLinks({
       log,
@@ -402,8 +422,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return toActorHandle(parts, agent, key);
       },
       async publish(to, name, body, { requestId } = {}) {
+        const { name: key } = agents.topics.known(to);
         const id = requestId === undefined ? {} : { request_id: requestId };
-        return process(TOPIC_AGENT, { type: "Message", name, body, key: topic(to.name).name, ...id });
+        return process(TOPIC_AGENT, { type: "Message", name, body: body as Json, key, ...id });
       },
       async ask(agent, operation, input, askOptions) {
         permissions.checkAgent(agent.name);
@@ -434,15 +455,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return showFeed(await queries.follow(address, range), show);
       },
       status: (requestId) => queries.status(requestId, scope),
-      async find(agent, key) {
-        const runId = await keyed.find({ owner: scope.owner, agent, key });
-        if (runId !== undefined && (await isSeen(runId))) return runId;
-        // An agent that is no longer served may have runs. A name with neither is wrong, and `get` says which there are.
-        const isKnown =
-          permissions.isServed(agent) || (await queries.runs({ agent, limit: 1 }, scope)).runs.length > 0;
-        if (!isKnown) permissions.checkAgent(agent);
-        return undefined;
-      },
+      find,
       run: (runId) => queries.details(runId, scope),
       async memory(runId, at) {
         const { agent, memory } = await inspection.run(runId, at);
@@ -460,14 +473,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         const page = await queries.waits(query, scope);
         return { ...page, events: showAll(page.events) };
       },
-      async createRun(agent, given) {
-        permissions.checkAgent(agent);
-        const createOptions = redaction.run(given, { agent, owner: scope.owner });
-        await open();
-        await permissions.permitRun(agent, createOptions);
-        await context.owners?.admitRequest(scope.owner);
-        return runs.create(agent, createOptions, scope);
-      },
+      createRun,
       async fork(runId, point, { takesKey = false } = {}) {
         await open();
         await permissions.permit("fork", runId);
@@ -495,6 +501,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         process,
         redact: (agent, request) =>
           redaction.request(copyRequest(agent, request), { agent, owner: scope.owner }) as typeof request,
+      }),
+      topics: new TopicCommands({
+        context,
+        permissions,
+        runs: { runs: (query) => queries.runs(query, scope), find, createRun },
       }),
       async deadLetters() {
         rights.operate("see the dead letters of all owners");

@@ -1,5 +1,5 @@
 import { createRuntime, memoryArtifacts, memoryLog } from "troupe";
-import type { Agent, Authorize, Limits, LimitsOfOwner, Receipt, Runtime } from "troupe";
+import type { Agent, Authorize, CreateRuntimeOptions, Limits, LimitsOfOwner, Receipt, Runtime } from "troupe";
 import type { Event, Request, RequestId } from "troupe/protocol";
 import { manualEnvironment } from "troupe/testing";
 import type { ManualEnvironment } from "troupe/testing";
@@ -24,6 +24,7 @@ export interface CommitFault {
 
 export interface TestHostOptions {
   readonly agents: readonly Agent[];
+  readonly topics?: CreateRuntimeOptions["topics"];
   readonly limits?: Partial<Limits>;
   /** How long the history of a run is kept. Default: for ever. */
   readonly retainMs?: number;
@@ -187,7 +188,7 @@ export class TestHost {
   }
 
   #start(): Runtime {
-    const { agents, limits, textWindowMs, retainMs, authorize, owners } = this.#options;
+    const { agents, topics, limits, textWindowMs, retainMs, authorize, owners } = this.#options;
     return createRuntime({
       agents,
       log: this.#logOf(this.#life),
@@ -195,6 +196,7 @@ export class TestHost {
       secrets: this.secrets,
       environment: this.#environmentOf(this.#life),
       telemetry: this.#telemetry(),
+      ...(topics && { topics }),
       ...(limits && { limits }),
       ...(authorize && { authorize }),
       ...(owners && { owners }),

@@ -1,6 +1,6 @@
-import { createRuntime, defineAgent, defineTool, fromMachine, operation, tellActor } from "troupe";
+import { createRuntime, defineAgent, defineTool, fromMachine, operation, tellActor, topic } from "troupe";
 import type { Runtime, Turn } from "troupe";
-import { createClient, remoteAgent } from "troupe/client";
+import { createClient, createTopicClient, remoteAgent } from "troupe/client";
 import { setup } from "xstate";
 import { z } from "zod";
 
@@ -198,6 +198,23 @@ defineAgent({ ...watched, supervise: { on: "error" } });
 // @ts-expect-error attempts: how often it is tried is missing.
 defineAgent({ ...watched, supervise: { on: "error", restart: { withinMs: 1 }, then: "stop" } });
 
+// --- Topics ---
+
+const prices = topic("prices", { messages: { changed: z.object({ value: z.number() }) } });
+// @ts-expect-error "fell": nothing is published under this name.
+await turn.publish(prices, "fell", { value: 1 });
+// @ts-expect-error Type 'string' is not assignable to type 'number': the body is of another type.
+await turn.publish(prices, "changed", { value: "1" });
+// @ts-expect-error "fell": nothing is published under this name.
+await turn.subscribe(prices, "fell");
+// @ts-expect-error "fell": nothing is published under this name.
+await runtime.publish(prices, "fell", { value: 1 });
+// @ts-expect-error Type 'string' is not assignable to type 'number': the body is of another type.
+await createTopicClient("https://example.test").publish(prices, "changed", { value: "1" });
+for await (const { name, body } of createTopicClient("https://example.test").subscribe(prices))
+  // @ts-expect-error Property 'text' does not exist: the body has other fields.
+  noText(name + body.text);
+
 // --- Bindings ---
 
 // @ts-expect-error no agent uses another one as serch: a name that no agent uses.
@@ -221,5 +238,11 @@ await turn.ask(turn.actor(gate, "a"), "turn", { way: "left" });
 await turn.tell(turn.actor(far, "a"), "note", { text: "x" });
 await turn.tell(turn.actor(slot, "a"), "insert", { coins: 1 });
 await turn.tell(turn.actor(slot, "a"), "turn", {});
+await turn.publish(prices, "changed", { value: 1 });
+await turn.subscribe(prices, ["changed"]);
+await turn.publish(topic("news"), "anything", [{ text: "x" }]);
+await turn.subscribe(topic("news", { retain: 1 }), ["anything", "else"]);
+await createTopicClient("https://example.test").publish("news", "anything", { text: "x" });
+createRuntime({ agents: [clerk], topics: [prices, topic("news")] });
 createRuntime({ agents: [clerk], bind: { search, till: far } });
 createRuntime({ agents: [clerk], bind: { till: remoteAgent("https://example.test/till") } });

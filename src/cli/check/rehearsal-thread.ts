@@ -44,7 +44,7 @@ const [done, suspects, blocked] = [new Set(data.done), new Set(data.suspects), n
 
 async function rehearseAll(): Promise<void> {
   const { limitMs, finished, beats } = data;
-  const { agents, files } = await loadAgents(data.agents);
+  const { agents, topics, files } = await loadAgents(data.agents);
   const { close, versions: kept, ...store } = await openPlace(data.place);
   const versions = await keepCode({
     files,
@@ -59,6 +59,7 @@ async function rehearseAll(): Promise<void> {
     const rehearsal = new LogRehearsal({
       ...store,
       agents,
+      topics,
       versions,
       environment: nodeEnvironment(),
       limitMs,

@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "../vendor/commander.ts";
 import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
-import type { Json } from "../../protocol/json.ts";
 import type { ScheduleClient } from "../../client/schedule-client.ts";
 import { addConnectionOptions, connectToSchedules, connectToServer, requireAgent, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
@@ -9,6 +7,7 @@ import { EXIT, Exit } from "../exit.ts";
 import { printTable } from "../print/table.ts";
 import { stderr, stdout } from "../print/terminal.ts";
 import { toTime } from "../print/text.ts";
+import { readJson } from "../requests/input.ts";
 import { parseId } from "../requests/request-options.ts";
 
 interface PlaceOptions extends ConnectionOptions {
@@ -95,7 +94,7 @@ async function make(
   operation: string,
   { key, run, id, input, cron, timezone, every, at, after, overlap, json, ...options }: MakeOptions,
 ): Promise<void> {
-  const body = toInput(input);
+  const body = readJson(input, "the --input");
   const client = connectToServer(options);
   const made = await talk(client, async () => {
     await requireAgent(client, agent);
@@ -193,19 +192,6 @@ function actorOf({ agent, key, run_id: runId }: ScheduleSummary): string {
 function toNext({ next_at: next, paused }: ScheduleSummary): string {
   if (paused) return "is paused";
   return next === undefined ? "has no time that comes" : `is next due at ${next}`;
-}
-
-function toInput(text: string | undefined): Json | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text) as Json;
-  } catch (cause) {
-    throw new Exit(
-      EXIT.usage,
-      `the --input is no JSON: ${(cause as Error).message}`,
-      `--input '{"amount": 1}'`,
-    );
-  }
 }
 
 function parseSeconds(text: string): number {

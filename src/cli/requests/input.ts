@@ -30,6 +30,17 @@ export function readInput(operation: OperationDescriptor, words: readonly string
   }
 }
 
+/** Reads a value that was given as JSON, or as `@file`; `undefined` if none was given. */
+export function readJson(text: string | undefined, what: string): Json | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text.startsWith("@") ? readFile(text.slice(1)) : text) as Json;
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    throw usage(`${what} is no JSON: ${thrown.message}`, `for example '{"amount": 1}', or @FILE`);
+  }
+}
+
 function readOptions(
   { name, input_schema: schema }: OperationDescriptor,
   words: readonly string[],

@@ -50,7 +50,7 @@ const DAY_MS = 86_400_000;
 /** Opens the event log and serves agents; resolves when open turns continue. */
 export async function startServer(
   given: ServerOptions,
-  { agents, files }: LoadedAgents,
+  { agents, topics, files }: LoadedAgents,
   lines: Log,
 ): Promise<StartedServer> {
   // The working directory may be removed while the server runs.
@@ -75,6 +75,7 @@ export async function startServer(
   });
   const runtime = createRuntime({
     agents: hooks === undefined ? agents : [...agents, hooks.agent],
+    topics,
     versions,
     log,
     artifacts,

@@ -118,6 +118,43 @@ const schedule = object(
   ["id", "agent", "run_id", "operation", "input", "overlap", "defined", "paused"],
 );
 
+const topicFields = {
+  name: text,
+  run_id: { ...text, description: "Its run, whose events are what was published." },
+  owner: text,
+  messages: {
+    ...listOf(object({ name: text, body_schema: { type: "object" } }, ["name"])),
+    description: "What can be published; absent if that is anything.",
+  },
+  retain: { type: "integer", enum: [0, 1] },
+  updated_at: text,
+};
+
+const topic = object(topicFields, ["name"]);
+
+const topicDetails = object(
+  {
+    ...topicFields,
+    subscriber_count: whole,
+    subscribers: {
+      ...listOf(
+        object({ agent: text, key: text, run_id: text, names: listOf(text) }, ["agent", "run_id", "names"]),
+      ),
+      description: "The first 1,000.",
+    },
+    newest: { ...whole, description: "The id of the newest event of its run." },
+  },
+  ["name", "subscriber_count", "subscribers", "newest"],
+);
+
+const publication = object({ run_id: text, id: whole, name: text, body: {}, at: text }, [
+  "run_id",
+  "id",
+  "name",
+  "body",
+  "at",
+]);
+
 const deadLetter = object(
   {
     run_id: { ...text, description: "The run that holds it." },
@@ -277,6 +314,50 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   removeSchedule: routeOperation({
     summary: "Removes a schedule. One that the definition of an agent has can only be paused.",
     responses: { "204": empty("It is removed.") },
+  }),
+  topics: routeOperation({
+    summary:
+      "Lists the topics: those with a run, the one that was changed last first, then those without one.",
+    parameters: [
+      inQuery("owner", text, "Only those of this owner, for a caller that sees those of all."),
+      inQuery("limit", { ...whole, minimum: 1, maximum: 1_000 }, "Maximum number of topics. Default 100."),
+      inQuery("cursor", text, "The position of the page, from the Link header of the page before."),
+    ],
+    responses: { "200": { ...jsonResponse(listOf(topic), "A page of topics."), headers: more } },
+  }),
+  openTopic: routeOperation({
+    summary: "Gives a topic a run, unless it has one, so that it can be followed.",
+    content: { "application/json": { schema: object({ name: text }, ["name"]) } },
+    responses: { "200": jsonResponse(topicDetails, "The topic.") },
+  }),
+  topic: routeOperation({
+    summary: "Returns a topic with its subscribers.",
+    responses: { "200": jsonResponse(topicDetails, "The topic.") },
+  }),
+  newestPublications: routeOperation({
+    summary: "Lists the newest publication of each name.",
+    responses: { "200": jsonResponse(listOf(publication), "At most 100 publications.") },
+  }),
+  publish: routeOperation({
+    summary: "Publishes something to a topic: each of its subscribers is told it.",
+    content: {
+      "application/json": {
+        schema: object(
+          {
+            name: text,
+            body: {},
+            request_id: { ...text, description: "Makes it idempotent: a repeated one has no effect." },
+          },
+          ["name"],
+        ),
+      },
+    },
+    responses: {
+      "202": jsonResponse(
+        object({ request_id: text, run_id: text }, ["request_id", "run_id"]),
+        "It is in the log of the topic.",
+      ),
+    },
   }),
   createAnswerLink: routeOperation({
     summary: "Makes a link to a page on which the person who has it can answer one wait of a request.",

@@ -315,6 +315,8 @@ export type EventBody =
       readonly key?: string;
       /** The run whose key, memory and configuration it has taken over. */
       readonly continues?: RunId;
+      /** How many of its first MessageReceived were in the run before; absent for none. */
+      readonly carried?: number;
       /** Who created it. */
       readonly by?: By;
     }
@@ -673,6 +675,9 @@ export const bodies: {
       continues: runId
         .exactOptional()
         .describe("The run whose key, memory and configuration it has taken over."),
+      carried: count
+        .exactOptional()
+        .describe("How many of its first MessageReceived were in the run before."),
       by: by.exactOptional().describe("Who created it."),
     },
   ],

@@ -21,6 +21,7 @@ import type {
   Call,
   CompletionOptions,
   EffectContext,
+  GivenBody,
   Memory,
   OperationInput,
   OperationOutput,
@@ -227,15 +228,19 @@ export class TurnHandle implements ToolTurn {
     return handled(watch(this.#sequence, address, { on: false }));
   }
 
-  publish(to: Topic, name: string, body: Json): Promise<ToldRequest> {
-    return handled(publish(this.#sequence, to, name, body));
+  publish<Published extends Messages, Name extends keyof Published & string>(
+    to: Topic<Published>,
+    name: Name,
+    body: GivenBody<Published[Name]>,
+  ): Promise<ToldRequest> {
+    return handled(publish(this.#sequence, to, name, body as Json));
   }
 
-  subscribe(to: Topic, names: string | readonly string[]): Promise<void> {
+  subscribe(to: Topic<Messages>, names: string | readonly string[]): Promise<void> {
     return handled(subscribe(this.#sequence, to, typeof names === "string" ? [names] : names));
   }
 
-  unsubscribe(from: Topic): Promise<void> {
+  unsubscribe(from: Topic<Messages>): Promise<void> {
     return handled(unsubscribe(this.#sequence, from));
   }
 

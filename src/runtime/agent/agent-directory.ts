@@ -5,14 +5,15 @@ import type { ReadinessProbe } from "../../ports/readiness.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { secretNamesIn } from "../secrets/config-secrets.ts";
-import type { Agent, Collaborators, Schema, ToolSource } from "./agent.ts";
+import type { Agent, Collaborators, Messages, Schema, ToolSource } from "./agent.ts";
 import type { Candidate, CodeVersions } from "./candidate.ts";
 import { checkAgent } from "./definition/check-definition.ts";
 import { checkNotRoute } from "./definition/define.ts";
 import { toDescriptor } from "./definition/describe.ts";
 import { TIMER_AGENT, createTimerAgent } from "./definition/timer-agent.ts";
 import type { TimerAgent } from "./definition/timer-agent.ts";
-import { TOPIC_AGENT, createTopicAgent } from "./topic.ts";
+import { DeclaredTopics, TOPIC_AGENT, createTopicAgent } from "./topic.ts";
+import type { Topic } from "./topic.ts";
 import type { RemoteHandler } from "./remote-port.ts";
 
 export interface AgentDirectoryOptions {
@@ -27,6 +28,8 @@ export interface AgentDirectoryOptions {
   readonly defaultAgent?: string;
   /** The versions of the code of the agents, and older ones that are kept. Default: none are known. */
   readonly versions?: CodeVersions;
+  /** The topics whose publications are checked. Default: none. */
+  readonly topics?: readonly Topic<Messages>[];
 }
 
 /** The agents of a runtime: those it serves by name, the agents each of them uses, and their configurations. */
@@ -35,7 +38,9 @@ export class AgentDirectory {
   /** The agent that sends requests at a time. */
   readonly timer: TimerAgent = createTimerAgent((name) => this.#agents.get(name));
   /** The agent whose actors are topics. */
-  readonly topics: Agent = createTopicAgent();
+  readonly topicAgent: Agent = createTopicAgent();
+  /** The topics whose publications are checked. */
+  readonly topics: DeclaredTopics;
   readonly #agents = new Map<string, Agent>();
   /** The other versions of agents, by name, in the order in which they were given. */
   readonly #beside = new Map<string, readonly Agent[]>();
@@ -52,7 +57,8 @@ export class AgentDirectory {
   /** The configuration of new runs by agent, with references in place of secret values. */
   readonly #configs = new Map<string, AgentConfig>();
 
-  constructor({ agents: given, bind = {}, defaultAgent, versions }: AgentDirectoryOptions) {
+  constructor({ agents: given, bind = {}, defaultAgent, versions, topics = [] }: AgentDirectoryOptions) {
+    this.topics = new DeclaredTopics(topics);
     this.#versions = versions;
     const list: unknown = given;
     if (!Array.isArray(list) || list.length === 0)
@@ -76,7 +82,7 @@ export class AgentDirectory {
     const first = (given.find(({ kind }) => kind === "agent") ?? given[0])?.name ?? "";
     this.defaultAgent = defaultAgent ?? (this.#agents.has("echo") ? "echo" : first);
     this.get(this.defaultAgent);
-    for (const own of [this.timer as Agent, this.topics]) {
+    for (const own of [this.timer as Agent, this.topicAgent]) {
       if (this.#agents.has(own.name))
         throw new AgentError("invalid_request", `${own.name} is the name of an agent of the runtime`);
       this.#agents.set(own.name, own);

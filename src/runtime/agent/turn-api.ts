@@ -148,19 +148,27 @@ export interface Turn<
 
   /**
    * Publishes something to a topic, under a name. Resolves when it is in the log of the topic; then each subscriber is told it
-   * as if by `tell`: exactly once, and in the order of the topic.
+   * as if by `tell`: exactly once, and in the order of the topic. Fails as a tell with `invalid_input` if the topic declares
+   * other messages.
    */
-  publish(to: Topic, name: string, body: Json): Promise<ToldRequest>;
+  publish<Published extends Messages, Name extends keyof Published & string>(
+    to: Topic<Published>,
+    name: Name,
+    body: GivenBody<Published[Name]>,
+  ): Promise<ToldRequest>;
 
   /**
    * Subscribes this actor to a topic: it is told what is published under these names, which are operations or messages of its
    * agent. Resolves when that is in the log of the topic. A further call replaces the names. It lasts until `unsubscribe`, over
    * restarts and renewals. A topic with `retain: 1` gives the newest publication of each name first.
    */
-  subscribe(to: Topic, names: string | readonly string[]): Promise<void>;
+  subscribe<Published extends Messages>(
+    to: Topic<Published>,
+    names: (keyof Published & string) | readonly (keyof Published & string)[],
+  ): Promise<void>;
 
   /** Ends `subscribe`. What was under way may still arrive. */
-  unsubscribe(from: Topic): Promise<void>;
+  unsubscribe(from: Topic<Messages>): Promise<void>;
 
   /** Asks the caller and waits until a deadline; `undefined` if no answer came before it. */
   waitForInput<Values>(schema: Schema<Values>, options: TimedWaitOptions): Promise<Values | undefined>;

@@ -37,13 +37,19 @@ function checkClientTools({ name: agent, clientTools }: Agent, { tools = [] }: T
 
 /** Checks a message before it is accepted; throws an error of the client. */
 export async function checkMessage(
-  { environment }: Pick<RunContext, "environment">,
+  { environment, agents }: Pick<RunContext, "environment" | "agents">,
   { name: agent, messages = {} }: Agent,
-  { name, body }: MessageRequest,
+  { name, body, key }: MessageRequest,
 ): Promise<void> {
   if (agent === TOPIC_AGENT) {
     checkPublishable(name);
+    if (key === undefined)
+      throw new AgentError("invalid_request", "a publication needs the name of its topic", {
+        hint: "give the topic as the key",
+      });
+    const published = agents.topics.schemaOf(key, name);
     checkInput(body, "the body");
+    if (published) await checkWith(environment, published, body, `${name} of topic ${key}`);
     return;
   }
   const schema = Object.hasOwn(messages, name) ? messages[name] : undefined;
@@ -60,11 +66,18 @@ export async function checkMessage(
 
 /** Checks what an actor is told, before it is accepted: a request or a message. Throws an error of the sender. */
 export async function checkToldRequest(
-  context: Pick<RunContext, "environment">,
+  context: Pick<RunContext, "environment" | "agents">,
   agent: Agent,
   { operation: name, input, ...request }: Omit<OperationRequest, "type">,
 ): Promise<void> {
-  if (isMessageName(agent, name)) await checkMessage(context, agent, { type: "Message", name, body: input });
+  const { key } = request;
+  if (isMessageName(agent, name))
+    await checkMessage(context, agent, {
+      type: "Message",
+      name,
+      body: input,
+      ...(key !== undefined && { key }),
+    });
   else
     await checkTurnRequest(context, agent, { ...request, type: "OperationRequest", operation: name, input });
 }

@@ -163,7 +163,14 @@ export async function takeOver(
   ledger.begin(agent, input, metadata, { owner: source.owner });
   ledger.name(agent, key, sourceId);
   const speaker = ledger.speakerOf({ requestId: null, agent });
-  ledger.recorder.event(speaker, { type: "RunCreated", input, metadata, key, continues: sourceId });
+  ledger.recorder.event(speaker, {
+    type: "RunCreated",
+    input,
+    metadata,
+    key,
+    continues: sourceId,
+    ...(messages.length > 0 && { carried: messages.length }),
+  });
   for (const [name, value] of Object.entries(memory))
     ledger.change({ type: "MemoryCommitted", agent: name, value });
   if (config) ledger.change({ type: "ConfigRecorded", ...config });

@@ -80,6 +80,8 @@ export async function openScene(nodes: readonly NodeParts[]): Promise<Scene> {
     headers: headersOf("ann"),
   });
   const { artifact_id: file } = (await bodyOf(uploaded)) as { artifact_id: string };
+  const news = { name: "note", body: CANARY };
+  expect((await call(app, "POST", "/topics/news-1/publications", "ann", news)).status).toBe(202);
   const linked = await call(app, "POST", "/answer-links", "ann", { request_id: "order-1" });
   expect(linked.status).toBe(201);
 
@@ -89,9 +91,10 @@ export async function openScene(nodes: readonly NodeParts[]): Promise<Scene> {
     expect(await textOf(await call(each, "GET", `/events/${ended.run_id}?since=0`, "ann"))).toContain(CANARY);
     expect(await textOf(await call(each, "GET", `/runs/${waiting.run_id}`, "ops"))).toContain(CANARY);
     expect(await textOf(await call(each, "GET", `/artifacts/${file}`, "ann"))).toContain(CANARY);
+    expect(await textOf(await call(each, "GET", "/topics/news-1/publications", "ann"))).toContain(CANARY);
   }
   const runs = [waiting.run_id, ended.run_id, forked["run_id"] as string];
-  return { apps, runs, ids: [...runs, "order-1", ended.request_id, "desk-1", file] };
+  return { apps, runs, ids: [...runs, "order-1", ended.request_id, "desk-1", file, "news-1"] };
 }
 
 /**
@@ -131,7 +134,7 @@ export async function expectOwnThings({ apps, ids }: Scene): Promise<void> {
     for (const [method, path, bodyOfId] of MAKING) {
       for (const app of apps) {
         const answer = await call(app, method, path, "bob", bodyOfId?.(id));
-        expect([200, 201]).toContain(answer.status);
+        expect([200, 201, 202]).toContain(answer.status);
         expect(await answer.text()).not.toContain(CANARY);
       }
     }

@@ -135,6 +135,96 @@ describe("a topic", () => {
   });
 });
 
+describe("a topic with messages", () => {
+  const rates = topic("rates", {
+    retain: 1,
+    messages: { changed: z.object({ value: z.number() }), closed: z.object({}) },
+  });
+  const bank = defineAgent({
+    name: "bank",
+    purpose: "Publishes rates, and follows them.",
+    memorySchema: z.array(z.number()).default([]),
+    operations: (own) => ({
+      // A handler is not always type-checked.
+      quote: own({ input: z.any(), run: async (body, turn) => turn.publish(rates, "changed", body) }),
+      follow: own({ input: z.object({}), run: (_input, turn) => turn.subscribe(rates, "changed") }),
+      miss: own({ input: z.object({}), run: (_input, turn) => turn.subscribe(rates, "fell" as "changed") }),
+      changed: own({
+        input: rates.messages.changed,
+        run: ({ value }, turn) => turn.memory.set([...turn.memory.get(), value]),
+      }),
+      seen: own({ read: true, input: z.object({}), run: (_input, turn) => turn.memory.get() }),
+    }),
+  });
+  const own = { agents: [bank], topics: [rates] };
+
+  test("takes only what fits them, whoever publishes it", async () => {
+    const host = new TestHost(own);
+    await send(host, "bank", "follow", "a");
+    await send(host, "bank", "quote", "a", { value: 1 }, "good");
+    await send(host, "bank", "quote", "a", { value: "1" }, "bad");
+    expect((await host.events("bad")).at(-1)).toMatchObject({
+      error: { message: expect.stringContaining("changed of topic rates") as string },
+    });
+    await expect(host.runtime.publish(rates, "changed", { value: "2" } as never)).rejects.toMatchObject({
+      code: "unprocessable",
+      details: { issues: [{ path: "value" }] },
+    });
+    await expect(host.runtime.publish(topic("rates"), "fell", { value: 2 })).rejects.toMatchObject({
+      code: "unprocessable",
+      details: { hint: "it has changed, closed" },
+    });
+    await send(host, "bank", "miss", "a", {}, "miss");
+    expect((await host.events("miss")).at(-1)).toMatchObject({
+      error: { message: expect.stringContaining("nothing is published as fell to topic rates") as string },
+    });
+    await host.runtime.publish(rates, "changed", { value: 3 });
+    await host.environment.idle();
+    expect(await host.runtime.actor(bank, "a").ask("seen", {})).toEqual([1, 3]);
+  });
+
+  test("is unknown to a runtime that was not given it", async () => {
+    const host = new TestHost({ agents: [bank] });
+    await expect(host.runtime.publish(rates, "changed", { value: 1 })).rejects.toMatchObject({
+      code: "invalid_request",
+      details: { hint: expect.stringContaining("createRuntime({ topics })") as string },
+    });
+    expect(() => new TestHost({ ...own, topics: [rates, topic("rates")] })).toThrow(
+      "two topics have the name rates",
+    );
+    expect(() => topic("rates", { messages: { changed: {} as never } })).toThrow("has no schema");
+  });
+
+  test("is listed with its messages, its subscribers and its newest publications", async () => {
+    const host = new TestHost(own);
+    const { topics } = host.runtime;
+    const messages = [{ name: "changed", body_schema: expect.any(Object) as object }, { name: "closed" }];
+    expect(await topics.list({ limit: 10 })).toMatchObject({
+      topics: [{ name: "rates", retain: 1, messages }],
+    });
+    expect(await topics.get("rates")).toMatchObject({ subscriber_count: 0, newest: 0 });
+    expect(await topics.newest("rates")).toEqual([]);
+    await expect(topics.get("none")).rejects.toMatchObject({ code: "not_found" });
+    await expect(topics.get("no name")).rejects.toMatchObject({ code: "invalid_request" });
+    await host.runtime.publish(topic("other"), "said", "x");
+    await send(host, "bank", "follow", "a");
+    for (const value of [1, 2]) await host.runtime.publish(rates, "changed", { value });
+    await host.runtime.publish(rates, "closed", {});
+    const listed = await topics.list({ limit: 10 });
+    expect(listed.topics.map(({ name }) => name).sort()).toEqual(["other", "rates"]);
+    const { run_id: runId, ...details } = await topics.get("rates");
+    expect(details).toMatchObject({ subscriber_count: 1, newest: 4 });
+    expect(details.subscribers).toEqual([
+      { agent: "bank", key: "a", run_id: expect.any(String) as string, names: ["changed"] },
+    ]);
+    expect(await topics.newest("rates")).toMatchObject([
+      { run_id: runId, id: 3, name: "changed", body: { value: 2 } },
+      { run_id: runId, id: 4, name: "closed", body: {} },
+    ]);
+    expect(await topics.open("new")).toMatchObject({ name: "new", run_id: expect.any(String) as string });
+  });
+});
+
 const faults = Array.from({ length: 60 }, (_, at) => [
   { commit: at + 1, written: false },
   { commit: at + 1, written: true },

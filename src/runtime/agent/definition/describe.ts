@@ -5,7 +5,7 @@ import type {
 } from "../../../protocol/answers/descriptor.ts";
 import { endpoints } from "../../../protocol/routes.ts";
 import { CHAT } from "../agent.ts";
-import type { Agent, Collaborators, Operation, Schema, Tool } from "../agent.ts";
+import type { Agent, Collaborators, Messages, Operation, Tool } from "../agent.ts";
 import { operationNames, toForwardedChat } from "../resolve-operation.ts";
 import { chatInput, chatOutput } from "./define.ts";
 import { toJsonSchema } from "./schema.ts";
@@ -13,7 +13,7 @@ import { toJsonSchema } from "./schema.ts";
 /** The description of an agent that uses these other agents. */
 export function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
   const config = agent.config && toJsonSchema(agent.config, "input");
-  const messages = Object.entries(agent.messages ?? {}).map(toMessage);
+  const messages = toMessages(agent.messages);
   return {
     name: agent.name,
     purpose: agent.purpose,
@@ -43,9 +43,12 @@ export function describeOperations(agent: Agent): readonly OperationDescriptor[]
   return operationNames(agent).map((name) => toOperation(agent, name));
 }
 
-function toMessage([name, schema]: readonly [string, Schema<unknown>]): MessageDescriptor {
-  const body = toJsonSchema(schema, "input");
-  return { name, ...(body && { body_schema: body }) };
+/** Messages with their schemas. */
+export function toMessages(messages: Messages = {}): readonly MessageDescriptor[] {
+  return Object.entries(messages).map(([name, schema]) => {
+    const body = toJsonSchema(schema, "input");
+    return { name, ...(body && { body_schema: body }) };
+  });
 }
 
 function toOperation(agent: Agent, name: string): OperationDescriptor {
