@@ -1,6 +1,7 @@
 // Streams in the words of Orleans' manual: a producer gets a stream by its id and calls `OnNextAsync`; grains subscribe, implicitly or by
 // `SubscribeAsync`, and get each event once and in order; a client subscribes too, keeps its token, and resumes with it.
 import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineAgent, topic } from "troupe";
 import { createTopicClient } from "troupe/client";
 import { serve } from "troupe/node";
@@ -49,7 +50,7 @@ await client.publish(sensors, "reading", { room: "kitchen", celsius: 19 });
 await assert.rejects(client.publish("sensors", "reading", { room: "kitchen" }), { code: "unprocessable" });
 
 // Each grain gets each event once and in order. A reading is a turn of its own, so this waits for the last one.
-while ((await kitchen.ask("seen", {})).length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+while ((await kitchen.ask("seen", {})).length < 2) await pause(5);
 assert.deepEqual(await kitchen.ask("seen", {}), [18, 19]);
 
 // A client subscribes with a token (the position of an event), and loses nothing in between.

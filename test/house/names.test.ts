@@ -25,6 +25,8 @@ const SHARED: Readonly<Record<string, string>> = {
   RunsQuery: CLIENT,
   SchedulesPage: CLIENT,
   SchedulesQuery: CLIENT,
+  TopicsPage: CLIENT,
+  TopicsQuery: CLIENT,
   WaitsPage: CLIENT,
   WaitsQuery: CLIENT,
   Upload: CLIENT,

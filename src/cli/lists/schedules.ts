@@ -7,7 +7,7 @@ import { EXIT, Exit } from "../exit.ts";
 import { printTable } from "../print/table.ts";
 import { stderr, stdout } from "../print/terminal.ts";
 import { toTime } from "../print/text.ts";
-import { readJson } from "../requests/input.ts";
+import { parseGivenJson } from "../requests/input.ts";
 import { parseId } from "../requests/request-options.ts";
 
 interface PlaceOptions extends ConnectionOptions {
@@ -94,7 +94,7 @@ async function make(
   operation: string,
   { key, run, id, input, cron, timezone, every, at, after, overlap, json, ...options }: MakeOptions,
 ): Promise<void> {
-  const body = readJson(input, "the --input");
+  const body = parseGivenJson(input, "the --input");
   const client = connectToServer(options);
   const made = await talk(client, async () => {
     await requireAgent(client, agent);

@@ -5,7 +5,7 @@ import type { ConnectionOptions } from "../connect.ts";
 import { printTable } from "../print/table.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toTime } from "../print/text.ts";
-import { readJson } from "../requests/input.ts";
+import { parseGivenJson } from "../requests/input.ts";
 import { parseId } from "../requests/request-options.ts";
 
 interface ShownOptions extends ConnectionOptions {
@@ -101,7 +101,7 @@ function publishCommand(): Command {
     )
     .action(async (topic: string, name: string, body: string | undefined, given: PublishOptions) => {
       const { requestId, ...options } = given;
-      const value = readJson(body, "the body");
+      const value = parseGivenJson(body, "the body");
       const client = connectToTopics(options);
       const id = await talk(client, () =>
         client.publish(topic, name, value ?? null, requestId === undefined ? {} : { requestId }),

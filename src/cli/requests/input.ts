@@ -31,7 +31,7 @@ export function readInput(operation: OperationDescriptor, words: readonly string
 }
 
 /** Reads a value that was given as JSON, or as `@file`; `undefined` if none was given. */
-export function readJson(text: string | undefined, what: string): Json | undefined {
+export function parseGivenJson(text: string | undefined, what: string): Json | undefined {
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text.startsWith("@") ? readFile(text.slice(1)) : text) as Json;

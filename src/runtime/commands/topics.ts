@@ -4,7 +4,7 @@ import type { Publication, TopicDetails, TopicSummary } from "../../protocol/ans
 import { toTimestamp } from "../../protocol/events/encode.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
 import type { Messages } from "../agent/agent.ts";
-import { toMessages } from "../agent/definition/describe.ts";
+import { describeMessages } from "../agent/definition/describe.ts";
 import { TOPIC_AGENT, topic } from "../agent/topic.ts";
 import type { Topic } from "../agent/topic.ts";
 import type { Runtime, RuntimeTopics } from "../api.ts";
@@ -102,7 +102,7 @@ export class TopicCommands implements RuntimeTopics {
 
   #toSummary(name: string, run?: RunEntry): TopicSummary {
     const declared = this.#declared(name);
-    const messages = toMessages(declared?.messages);
+    const messages = describeMessages(declared?.messages);
     return {
       name,
       ...(run && { run_id: run.runId, ...(run.owner !== undefined && { owner: run.owner }) }),

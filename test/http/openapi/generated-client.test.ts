@@ -171,6 +171,20 @@ test("every route is called by the generated client, and every answer fits the d
   expect(removed.response.status).toBe(204);
   const never = await server.POST("/runs/{run_id}/schedules/{schedule_id}/run", place);
   expect(never.error?.code).toBe("not_found");
+  const opened = await server.POST("/topics", { body: { name: "news" } });
+  expect(opened.data).toMatchObject({ name: "news", subscriber_count: 0, newest: 1 });
+  const news = { params: { path: { topic: "news" } } };
+  const sent = await server.POST("/topics/{topic}/publications", {
+    ...news,
+    body: { name: "said", body: 1 },
+  });
+  expect(sent.data?.run_id).toBe(opened.data?.run_id);
+  expect((await server.GET("/topics/{topic}", news)).data).toMatchObject({ newest: 2 });
+  const newest = await server.GET("/topics/{topic}/publications", news);
+  expect(newest.data).toMatchObject([{ id: 2, name: "said", body: 1 }]);
+  expect((await server.GET("/topics", { params: { query: { limit: 5 } } })).data).toMatchObject([
+    { name: "news" },
+  ]);
   expect((await server.GET("/dead-letters")).data).toEqual([]);
   const letter = { ...fork, request_id: "never-told" };
   const again = await server.POST("/runs/{run_id}/dead-letters/{request_id}", { params: { path: letter } });

@@ -368,6 +368,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/topics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the topics: those with a run, the one that was changed last first, then those without one. */
+        get: operations["getTopics"];
+        put?: never;
+        /** Gives a topic a run, unless it has one, so that it can be followed. */
+        post: operations["postTopics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/topics/{topic}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                topic: string;
+            };
+            cookie?: never;
+        };
+        /** Returns a topic with its subscribers. */
+        get: operations["getTopicsByTopic"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/topics/{topic}/publications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                topic: string;
+            };
+            cookie?: never;
+        };
+        /** Lists the newest publication of each name. */
+        get: operations["getTopicsByTopicPublications"];
+        put?: never;
+        /** Publishes something to a topic: each of its subscribers is told it. */
+        post: operations["postTopicsByTopicPublications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/describe": {
         parameters: {
             query?: never;
@@ -1494,6 +1551,7 @@ export interface components {
             };
             key?: string;
             continues?: string;
+            carried?: number;
             by?: {
                 id: string;
                 name?: string;
@@ -2581,6 +2639,194 @@ export interface operations {
                 content: {
                     "application/json": {
                         path: string;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getTopics: {
+        parameters: {
+            query?: {
+                owner?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                        run_id?: string;
+                        owner?: string;
+                        messages?: {
+                            name: string;
+                            body_schema?: Record<string, never>;
+                        }[];
+                        /** @enum {integer} */
+                        retain?: 0 | 1;
+                        updated_at?: string;
+                    }[];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postTopics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                        run_id?: string;
+                        owner?: string;
+                        messages?: {
+                            name: string;
+                            body_schema?: Record<string, never>;
+                        }[];
+                        /** @enum {integer} */
+                        retain?: 0 | 1;
+                        updated_at?: string;
+                        subscriber_count: number;
+                        subscribers: {
+                            agent: string;
+                            key?: string;
+                            run_id: string;
+                            names: string[];
+                        }[];
+                        newest: number;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getTopicsByTopic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                topic: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                        run_id?: string;
+                        owner?: string;
+                        messages?: {
+                            name: string;
+                            body_schema?: Record<string, never>;
+                        }[];
+                        /** @enum {integer} */
+                        retain?: 0 | 1;
+                        updated_at?: string;
+                        subscriber_count: number;
+                        subscribers: {
+                            agent: string;
+                            key?: string;
+                            run_id: string;
+                            names: string[];
+                        }[];
+                        newest: number;
+                    };
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getTopicsByTopicPublications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                topic: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        run_id: string;
+                        id: number;
+                        name: string;
+                        body: unknown;
+                        at: string;
+                    }[];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    postTopicsByTopicPublications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                topic: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    body?: unknown;
+                    request_id?: string;
+                };
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: string;
+                        run_id: string;
                     };
                 };
             };

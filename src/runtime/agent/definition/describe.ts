@@ -13,7 +13,7 @@ import { toJsonSchema } from "./schema.ts";
 /** The description of an agent that uses these other agents. */
 export function toDescriptor(agent: Agent, uses: Collaborators): AgentDescriptor {
   const config = agent.config && toJsonSchema(agent.config, "input");
-  const messages = toMessages(agent.messages);
+  const messages = describeMessages(agent.messages);
   return {
     name: agent.name,
     purpose: agent.purpose,
@@ -44,7 +44,7 @@ export function describeOperations(agent: Agent): readonly OperationDescriptor[]
 }
 
 /** Messages with their schemas. */
-export function toMessages(messages: Messages = {}): readonly MessageDescriptor[] {
+export function describeMessages(messages: Messages = {}): readonly MessageDescriptor[] {
   return Object.entries(messages).map(([name, schema]) => {
     const body = toJsonSchema(schema, "input");
     return { name, ...(body && { body_schema: body }) };
