@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Context } from "hono";
 import { AgentError } from "../errors.ts";
 import type { Adapter } from "../http/adapter.ts";
@@ -41,6 +42,30 @@ export interface WebhookInOptions {
   readonly toRequest: (delivery: ForeignDelivery) => ForeignRequest | undefined;
   /** Maximum size of a message. Default 1 MiB. */
   readonly limitBytes?: number;
+}
+
+/** How a foreign sender signs its messages. */
+export interface HmacSignature {
+  /** The header with the signature, for example `x-hub-signature-256`. */
+  readonly header: string;
+  /** What the header has before the signature, for example `sha256=`. Default: nothing. */
+  readonly prefix?: string;
+  /** What both sides know; not empty. */
+  readonly secret: string;
+}
+
+/**
+ * The `verify` of a webhook whose sender signs the body with HMAC-SHA256 in hexadecimal, as GitHub does. Throws `invalid_request`
+ * for an empty secret, for example of a variable that is not set.
+ */
+export function hmacSignature({ header, prefix = "", secret }: HmacSignature): WebhookInOptions["verify"] {
+  if (secret === "")
+    throw new AgentError("invalid_request", `the secret of the signature in ${header} is empty`);
+  return ({ headers, body }) => {
+    const given = Buffer.from(headers.get(header) ?? "");
+    const right = Buffer.from(prefix + createHmac("sha256", secret).update(body).digest("hex"));
+    return given.length === right.length && timingSafeEqual(given, right);
+  };
 }
 
 /**
@@ -91,7 +116,7 @@ export function webhook(options: WebhookInOptions): Adapter {
           operation,
           input,
           ...(key !== undefined && { key }),
-          request_id: `in.${await sha256(`${name} ${id}`)}` as RequestId,
+          request_id: `in-${await sha256(`${name} ${id}`)}` as RequestId,
         });
         return reply(c, JSON.stringify({ request_id: receipt.requestId, replayed: receipt.replayed }), {
           status: 202,

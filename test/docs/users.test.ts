@@ -70,7 +70,7 @@ test.each(
   const secret = `whsec_${"A".repeat(44)}`;
   const server = startCommand(["serve", "--port=0"], {
     cwd,
-    env: { TROUPE_TOKEN: "a-token-of-this-test", HOOK_SECRET: secret },
+    env: { TROUPE_TOKEN: "a-token-of-this-test", HOOK_SECRET: secret, GITHUB_SECRET: secret },
   });
   const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
   expect((await fetch(`${url}/runs`)).status).toBe(401);

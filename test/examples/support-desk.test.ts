@@ -1,4 +1,5 @@
 /** @module-tag long */
+import { createHmac } from "node:crypto";
 import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -43,11 +44,7 @@ const THIRD: typeof SECOND = [
 ];
 
 test("the support desk is deployed twice while 50 approvals wait, and loses none", async () => {
-  const cwd = await createProject({});
-  for (const folder of ["agents", "servers"])
-    await cp(join(DESK, folder), join(cwd, folder), { recursive: true });
-  for (const name of ["zod", "xstate", "@modelcontextprotocol"])
-    await symlink(join(root, "node_modules", name), join(cwd, "node_modules", name));
+  const cwd = await createDesk();
   const bank = join(cwd, "bank.jsonl");
   let server = await deploy(cwd, bank);
   const ids = Array.from({ length: APPROVALS }, (_, index) => `r-${index}`);
@@ -87,6 +84,112 @@ test("the support desk is deployed twice while 50 approvals wait, and loses none
     request_keys: { approved: "Pay 10.99 EUR back for A99?" },
   });
 });
+
+test("two shops share the desk: neither sees the other, and finance answers above 100 EUR", async () => {
+  const cwd = await createDesk();
+  await cp(join(DESK, "troupe.config.ts"), join(cwd, "troupe.config.ts"));
+  const env = {
+    DESK_BANK: join(cwd, "bank.jsonl"),
+    DESK_ACME: "secret of acme",
+    DESK_BOLT: "secret of bolt",
+  };
+  const admin = "the-token-of-the-operators";
+  const server = startCommand(["serve", "--port=0"], { cwd, env: { ...env, TROUPE_TOKEN: admin } });
+  const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
+  const keyOf = async (name: string, owner: string, ...roles: string[]): Promise<string> => {
+    const key = { name, owner, roles: ["user", ...roles] };
+    const response = await send(`${url}/keys`, admin, "POST", key);
+    return ((await response.json()) as { readonly key: string }).key;
+  };
+  const [ann, fay, bob] = await Promise.all([
+    keyOf("Ann", "acme"),
+    keyOf("Fay", "acme", "finance"),
+    keyOf("Bob", "bolt"),
+  ]);
+  const report = async (shop: string, delivery: string, order: string) => {
+    const body = JSON.stringify({ delivery, name: "jim", order });
+    const hmac = createHmac("sha256", `secret of ${shop}`).update(body).digest("hex");
+    const headers = { "x-signature": hmac };
+    const response = await fetch(`${url}/webhooks/${shop}`, { method: "POST", body, headers });
+    const { request_id: id } = (await response.json()) as { readonly request_id: string };
+    // The stream ends when the turn waits.
+    await (await send(`${url}/getevents/${id}?stream=true&since=0`, admin)).arrayBuffer();
+    return id;
+  };
+  const answer = (token: string, request_id: string) =>
+    send(`${url}/desk/process?wait=true`, token, "POST", {
+      type: "ResumeWithInput",
+      request_id,
+      request_keys: { approved: true },
+    });
+
+  const forged = { method: "POST", body: "{}", headers: { "x-signature": "0".repeat(64) } };
+  expect((await fetch(`${url}/webhooks/acme`, forged)).status).toBe(401);
+  const small = await report("acme", "d-1", "A1");
+  const large = await report("acme", "d-2", "A9500");
+  expect((await answer(ann, small)).status).toBe(200);
+  const refused = await answer(ann, large);
+  expect([refused.status, await refused.json()]).toMatchObject([403, { code: "not_an_approver" }]);
+
+  // Bolt finds nothing of acme by any list or id, and may answer nothing.
+  expect((await answer(bob, large)).status).toBe(404);
+  for (const path of ["runs", "waits", "schedules"])
+    expect(await (await send(`${url}/${path}`, bob)).json()).toEqual([]);
+  for (const path of [`getevents/${small}`, `request/${small}`, `getevents/${large}?stream=true`])
+    expect((await send(`${url}/${path}`, bob)).status).toBe(404);
+  // The same number of a delivery and the same customer are others at bolt.
+  const other = await report("bolt", "d-1", "A3");
+  expect(other).not.toBe(small);
+  expect((await answer(bob, other)).status).toBe(200);
+  await (await send(`${url}/getevents/${other}?stream=true&since=0`, bob)).arrayBuffer();
+  const notes = await send(`${url}/customer/process?wait=completed`, bob, "POST", {
+    type: "OperationRequest",
+    operation: "notes",
+    input: {},
+    key: "jim",
+  });
+  expect(await notes.json()).toMatchObject({ output: ["A3 refunded"] });
+
+  expect((await answer(fay, large)).status).toBe(200);
+  await (await send(`${url}/getevents/${large}?stream=true&since=0`, fay)).arrayBuffer();
+  const bank = await readFile(env.DESK_BANK, "utf8");
+  expect(bank.match(/(?<="order":")\w+/g)?.toSorted()).toEqual(["A1", "A3", "A9500"]);
+  const log = await (await send(`${url}/getevents/${large}?stream=true&since=0`, ann)).text();
+  expect(log).toMatch(/"type":"ResumeWithInput".*"by":\{"id":"key:\w+","name":"Fay"\}/);
+  const audit = startCommand(["audit", "--action=answer", "--json"], {
+    cwd,
+    env: { TROUPE_URL: url, TROUPE_TOKEN: admin },
+  });
+  expect(await audit.exited).toBe(0);
+  const rows = audit.output().trimEnd().split("\n");
+  const whoAnswered = rows.map((row) => JSON.parse(row) as AuditRow);
+  expect(whoAnswered.map(({ by, owner, request_id }) => [by.name, owner, request_id])).toEqual([
+    ["Fay", "acme", large],
+    ["Bob", "bolt", other],
+    ["Ann", "acme", small],
+  ]);
+});
+
+interface AuditRow {
+  readonly by: { readonly name: string };
+  readonly owner: string;
+  readonly request_id: string;
+}
+
+function send(url: string, token: string, method = "GET", body?: object): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  return fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+}
+
+/** A project with the agents of the desk. */
+async function createDesk(): Promise<string> {
+  const cwd = await createProject({});
+  for (const folder of ["agents", "servers"])
+    await cp(join(DESK, folder), join(cwd, folder), { recursive: true });
+  for (const name of ["zod", "xstate", "@modelcontextprotocol"])
+    await symlink(join(root, "node_modules", name), join(cwd, "node_modules", name));
+  return cwd;
+}
 
 function statesOf(statuses: readonly Status[]): readonly string[] {
   return [...new Set(statuses.map(({ status }) => status))];

@@ -1,9 +1,9 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { createRuntime, defineAgent, operation } from "troupe";
 import type { Agent } from "troupe";
 import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { webhook } from "troupe/webhooks";
+import { hmacSignature, webhook } from "troupe/webhooks";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { runsLong } from "../machine/long.ts";
@@ -31,11 +31,7 @@ const github = webhook({
   name: "github",
   agent: "triage",
   limitBytes: 10_000,
-  verify({ headers, body }) {
-    const given = Buffer.from(headers.get("x-hub-signature-256") ?? "");
-    const right = Buffer.from(`sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`);
-    return given.length === right.length && timingSafeEqual(given, right);
-  },
+  verify: hmacSignature({ header: "x-hub-signature-256", prefix: "sha256=", secret: SECRET }),
   toRequest({ headers, body }) {
     const { title } = JSON.parse(body) as { readonly title?: string };
     if (title === undefined) return undefined;
@@ -108,4 +104,10 @@ test("what is not from the sender is refused, and nothing else is open", async (
   expect((await fetch(`${server.url}/webhooks/other`, { method: "POST", body })).status).toBe(401);
   expect((await fetch(`${server.url}/runs`)).status).toBe(401);
   expect((await server.runtime.runs({ limit: 1, total: true })).total).toBe(0);
+});
+
+test("a signature without a secret is refused before anything is served", () => {
+  expect(() => hmacSignature({ header: "x-signature", secret: "" })).toThrow(
+    "the secret of the signature in x-signature is empty",
+  );
 });

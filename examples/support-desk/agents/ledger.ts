@@ -1,7 +1,7 @@
 import { defineAgent, operation } from "troupe";
 import { z } from "zod";
 
-/** What the shop has paid back. Its run with the key `refunds` is the one book of all refunds. */
+/** What a shop has paid back. Its run with the key `refunds` is the one book of all refunds of the shop. */
 export const ledger = defineAgent({
   name: "ledger",
   purpose: "Adds refunds up.",
@@ -23,7 +23,7 @@ export const ledger = defineAgent({
   }),
 });
 
-/** Tells the sum of all refunds each evening. */
+/** Tells the sum of the refunds of a shop; each shop has a schedule for it. */
 export const evening = defineAgent({
   name: "evening",
   purpose: "Reports the refunds of the shop each evening.",
@@ -37,5 +37,4 @@ export const evening = defineAgent({
       },
     }),
   },
-  schedules: { daily: { cron: "0 18 * * *", timezone: "UTC", operation: "report", input: {} } },
 });

@@ -23,7 +23,7 @@ const pay = defineTool({
   },
 });
 
-/** Asks a person, who sees the order and the amount. */
+/** Asks a person, who sees the order and the amount; above 100 EUR only one of finance may answer. */
 const approval = defineAgent({
   name: "approval",
   purpose: "Asks a person whether a refund is right.",
@@ -34,18 +34,18 @@ const approval = defineAgent({
       async run({ order, cents }, turn) {
         const amount = `${(cents / 100).toFixed(2)} EUR`;
         const question = z.object({ approved: z.boolean().describe(`Refund ${amount} for order ${order}?`) });
-        return turn.waitForInput(question, { approval: { tool: "pay", args: { order, amount } } });
+        const approvers = cents > 100_00 ? { approvers: ["finance"] } : {};
+        return turn.waitForInput(question, {
+          approval: { tool: "pay", args: { order, amount } },
+          ...approvers,
+        });
       },
     }),
   },
 });
 
 const machine = setup({
-  types: {
-    context: {} as Payment,
-    events: {} as { readonly type: "start" } & Payment,
-    output: {} as { readonly refunded: boolean },
-  },
+  types: { context: {} as Payment, events: {} as { readonly type: "start" } & Payment },
   actors: { ask: agentActor(approval, "ask"), pay: toolActor(pay) },
 }).createMachine({
   context: { order: "", cents: 0 },
@@ -53,26 +53,17 @@ const machine = setup({
   states: {
     open: {
       on: {
-        start: {
-          target: "asking",
-          actions: assign({ order: ({ event }) => event.order, cents: ({ event }) => event.cents }),
-        },
+        start: { target: "asking", actions: assign(({ event: { order, cents } }) => ({ order, cents })) },
       },
     },
     asking: {
       invoke: {
         src: "ask",
-        input: ({ context }) => ({ order: context.order, cents: context.cents }),
+        input: ({ context }) => context,
         onDone: [{ guard: ({ event }) => event.output.approved, target: "paying" }, { target: "declined" }],
       },
     },
-    paying: {
-      invoke: {
-        src: "pay",
-        input: ({ context }) => ({ order: context.order, cents: context.cents }),
-        onDone: "refunded",
-      },
-    },
+    paying: { invoke: { src: "pay", input: ({ context }) => context, onDone: "refunded" } },
     refunded: { type: "final" },
     declined: { type: "final" },
   },

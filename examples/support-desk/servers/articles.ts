@@ -12,9 +12,7 @@ server.registerTool(
     annotations: { readOnlyHint: true },
   },
   ({ about }) => ({
-    content: [
-      { type: "text", text: `${about}: broken goods are refunded within 30 days, once a person agrees.` },
-    ],
+    content: [{ type: "text", text: `${about}: broken goods, within 30 days, once a person agrees.` }],
   }),
 );
 await server.connect(new StdioServerTransport());
