@@ -102,6 +102,8 @@ function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
       return <InboxPart place={place} waits={waits} held={held} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
+    case "audit":
+      return <AuditPart place={place} />;
     case "api":
       return <ApiPart />;
     case "health":
@@ -128,6 +130,7 @@ const InboxPart = lazy(async () => (await import("../inbox/inbox-place.tsx")).In
 const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
+const AuditPart = lazy(async () => (await import("../audit/audit-place.tsx")).AuditPlace);
 const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);
 const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);
 

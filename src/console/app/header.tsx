@@ -107,6 +107,7 @@ const PLACES: readonly PlaceLink[] = [
   { name: "agents", label: "Agents", holds: ["agents"], isMinor: false },
   { name: "runs", label: "Runs", holds: ["runs", "run", "compare"], isMinor: false },
   { name: "inbox", label: "Inbox", holds: ["inbox"], isMinor: false },
+  { name: "audit", label: "Audit", holds: ["audit"], isMinor: true },
   { name: "api", label: "API", holds: ["api"], isMinor: true },
   { name: "health", label: "Health", holds: ["health"], isMinor: true },
 ];

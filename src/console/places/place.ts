@@ -26,6 +26,7 @@ export type ConsolePlace =
   | { readonly name: "runs"; readonly query: PlaceQuery }
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: PlaceQuery }
   | { readonly name: "inbox"; readonly query: PlaceQuery }
+  | { readonly name: "audit"; readonly query: PlaceQuery }
   | { readonly name: "api" | "health"; readonly query: PlaceQuery }
   | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: PlaceQuery }
   | { readonly name: "agents"; readonly agent?: string; readonly query: PlaceQuery }
@@ -53,6 +54,7 @@ export function parsePlace(fragment: string): ConsolePlace {
     case "compare":
       return first && second ? { name: "compare", a: first, b: second, query } : lost;
     case "inbox":
+    case "audit":
     case "api":
     case "health":
       return first === undefined ? { name, query } : lost;
@@ -83,6 +85,7 @@ function toPath(place: ConsolePlace): string {
   switch (place.name) {
     case "runs":
     case "inbox":
+    case "audit":
     case "api":
     case "health":
       return place.name;
