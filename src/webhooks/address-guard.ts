@@ -8,7 +8,7 @@ export function isPublicAddress(address: string): boolean {
   const plain = mapped ?? address;
   const version = isIP(plain);
   if (version === 4) return !SPECIAL.check(plain, "ipv4");
-  return version === 6 && !SPECIAL_6.check(plain, "ipv6");
+  return version === 6 && GLOBAL_6.check(plain, "ipv6") && !SPECIAL_6.check(plain, "ipv6");
 }
 
 /**
@@ -61,22 +61,16 @@ for (const [network, bits] of [
 ] as const)
   SPECIAL.addSubnet(network, bits, "ipv4");
 
-/** Those of IPv6, in a list of their own: a list compares an address of IPv4 with its networks as a mapped one. */
+/** The public addresses of IPv6, in lists of their own: a list compares an address of IPv4 with its networks as a mapped one. */
+const GLOBAL_6 = new BlockList();
+GLOBAL_6.addSubnet("2000::", 3, "ipv6");
+
+/** Those of them with a special use. */
 const SPECIAL_6 = new BlockList();
 for (const [network, bits] of [
-  // Unspecified, loopback, mapped and translated addresses of IPv4.
-  ["::", 96],
-  ["::ffff:0:0", 96],
-  ["64:ff9b::", 96],
-  ["64:ff9b:1::", 48],
-  ["100::", 64],
   ["2001::", 23],
   ["2001:db8::", 32],
   ["2002::", 16],
   ["3fff::", 20],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["fec0::", 10],
-  ["ff00::", 8],
 ] as const)
   SPECIAL_6.addSubnet(network, bits, "ipv6");

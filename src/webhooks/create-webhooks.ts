@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AgentError, isInstance } from "../errors.ts";
+import { AgentError, isInstance, messageOf } from "../errors.ts";
 import { DEFAULT_OWNER, isOwner } from "../ports/principal.ts";
 import type { Listener } from "../node/listener.ts";
 import type { Event } from "../protocol/events/events.ts";
@@ -9,9 +9,10 @@ import { defineAgent, operation } from "../runtime/agent/definition/define.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Runtime } from "../runtime/api.ts";
+import { Semaphore } from "../shared/semaphore.ts";
 import { sha256 } from "../shared/sha256.ts";
 import { Announcer, WEBHOOK_AGENT } from "./announcer.ts";
-import { deliver, isDelivered, toSigningKey } from "./delivery.ts";
+import { AT_ONCE, deliver, isDelivered, toSigningKey } from "./delivery.ts";
 import type { DeliveryAttempt, Receiver, WebhookMessage } from "./delivery.ts";
 
 /** What a message is about: a question is open, a request has ended, a turn is held, a budget is used up (which is a question too). */
@@ -52,13 +53,20 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
       hint: "give each one a name",
     });
   }
+  /** The names of the receivers by the owner whose runs they are told of; of `undefined`: those of all runs. */
+  const ofOwners = new Map<string | undefined, readonly string[]>(
+    [...Map.groupBy(receivers, ([, { owner }]) => owner)].map(([owner, own]) => [
+      owner,
+      own.map(([name]) => name),
+    ]),
+  );
   let runtime: Runtime | undefined;
 
-  /** The message about an event; `undefined` if the event is not for the receiver. */
+  /** The event of a delivery, and the message about it; without a message if the event is not for the receiver. */
   async function toMessage(
     { to, run_id: runId, event: id }: Delivery,
     deliveryRun: RunId,
-  ): Promise<WebhookMessage | undefined> {
+  ): Promise<{ readonly at: number; readonly message: WebhookMessage } | undefined> {
     const endpoint = receivers.get(to);
     if (runtime === undefined || endpoint === undefined) return undefined;
     // Deliveries are about runs of all owners, so that a user of another owner must not request one.
@@ -78,35 +86,54 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
     const data = { agent, run_id: runId, request_id: event.request_id, event_id: id };
     const isSmall = (text?.length ?? 0) <= EVENT_LENGTH;
     return {
-      id: await toMessageId(to, runId, id),
-      body: JSON.stringify({
-        type: TYPES[topic],
-        timestamp: event.ts,
-        data: isSmall ? { ...data, event } : data,
-      }),
+      at: Date.parse(event.ts),
+      message: {
+        id: await toMessageId(to, runId, id),
+        body: JSON.stringify({
+          type: TYPES[topic],
+          timestamp: event.ts,
+          data: isSmall ? { ...data, event } : data,
+        }),
+      },
     };
   }
 
-  /** Tries until the receiver has taken the message, or a day is over. */
-  async function send(delivery: Delivery, turn: Turn): Promise<Delivered> {
+  /** Sends the message of a delivery once. A log that is away counts as a failure that passes. */
+  async function attempt(delivery: Delivery, { receiver }: Endpoint, turn: Turn): Promise<Attempt> {
+    const once = async (signal: AbortSignal): Promise<Attempt> => {
+      try {
+        const found = await toMessage(delivery, turn.self.run_id);
+        if (found === undefined) return { status: 0 };
+        return { ...(await deliver(receiver, found.message, signal)), at: found.at };
+      } catch (thrown) {
+        if (isInstance(thrown, AgentError) && thrown.code !== "unavailable") throw thrown;
+        return { error: messageOf(thrown) };
+      }
+    };
+    try {
+      // The receiver knows a repeated message by its id.
+      const options = { effect: "idempotent" } as const;
+      return await turn.effect("deliver", async ({ signal }) => ({ ...(await once(signal)) }), options);
+    } catch (thrown) {
+      if (!isInstance(thrown, AgentError) || thrown.code !== "interrupted") throw thrown;
+      return { error: "the server was killed during several attempts" };
+    }
+  }
+
+  /** Tries until the receiver has taken the message, or a day is over since its event, or since a person has asked for it. */
+  async function send(delivery: Delivery, turn: Turn, isAgain: boolean): Promise<Delivered> {
     const endpoint = receivers.get(delivery.to);
     if (endpoint === undefined) throw new AgentError("not_found", `there is no webhook ${delivery.to}`);
-    const until = turn.now() + TRIED_FOR_MS;
-    for (let attempt = 1; ; attempt += 1) {
-      const outcome = (await turn.effect(
-        "deliver",
-        async ({ signal }) => {
-          const message = await toMessage(delivery, turn.self.run_id);
-          return { ...(message ? await deliver(endpoint.receiver, message, signal) : { status: 0 }) };
-        },
-        // The receiver knows a repeated message by its id.
-        { effect: "idempotent" },
-      )) as DeliveryAttempt;
-      if (isDelivered(outcome)) return { attempts: attempt, status: outcome.status ?? 0 };
+    let since = turn.now();
+    for (let count = 1; ; count += 1) {
+      const outcome = await attempt(delivery, endpoint, turn);
+      if (isDelivered(outcome)) return { attempts: count, status: outcome.status ?? 0 };
       if (outcome.status === 0)
         throw new AgentError("not_found", "the event is gone, or not for this webhook");
-      const pauseMs = pauseAfter(attempt) * (0.8 + turn.random() * 0.4);
-      if (turn.now() + pauseMs > until) {
+      // Behind one that was not taken for a day there is no second day for the next one.
+      if (!isAgain && outcome.at !== undefined) since = outcome.at;
+      const pauseMs = pauseAfter(count) * (0.8 + turn.random() * 0.4);
+      if (turn.now() + pauseMs > since + TRIED_FOR_MS) {
         throw new AgentError("unavailable", `${delivery.to} has not taken the message: ${toText(outcome)}`);
       }
       await turn.sleep(pauseMs);
@@ -118,18 +145,20 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
     purpose: "Sends events of this server to receivers outside.",
     operations: {
       deliver: operation({
-        description: "Sends the message about an event, for 24 hours until the receiver has taken it.",
+        description:
+          "Sends the message about an event, for 24 hours from the event on, until the receiver has taken it.",
         input: delivery,
         output: delivered,
-        run: send,
+        run: (input, turn) => send(input, turn, false),
       }),
       resend: operation({
         description: "Sends the message about an event again, with the same id.",
         input: delivery,
         output: delivered,
-        run: send,
+        run: (input, turn) => send(input, turn, true),
       }),
     },
+    mailbox: { capacity: 100 },
   });
 
   return {
@@ -153,9 +182,13 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
           const endpoint = receivers.get(name);
           return endpoint !== undefined && topicFor(endpoint, ofAgent, event) !== undefined;
         },
-        sees: async (name, runId) => {
-          const endpoint = receivers.get(name);
-          return endpoint !== undefined && canSee(seenBy(served, endpoint.owner), runId);
+        seenBy: async (runId) => {
+          const names = [...(ofOwners.get(undefined) ?? [])];
+          for (const [owner, own] of ofOwners)
+            // A run has one owner.
+            if (owner !== undefined && (await canSee(seenBy(served, owner), runId)))
+              return [...names, ...own];
+          return names;
         },
         report,
       });
@@ -174,6 +207,11 @@ const delivery = z.object({
   event: z.int().min(1).describe("The id of the event."),
 });
 type Delivery = z.infer<typeof delivery>;
+
+/** What became of an attempt, and when its event was. */
+interface Attempt extends DeliveryAttempt {
+  readonly at?: number;
+}
 
 const delivered = z.object({ attempts: z.number(), status: z.number() });
 type Delivered = z.infer<typeof delivered>;
@@ -277,7 +315,7 @@ function toEndpoint({
   }
   return {
     owner,
-    receiver: { url, key: toSigningKey(secret), allowPrivate },
+    receiver: { url, key: toSigningKey(secret), allowPrivate, slots: new Semaphore(AT_ONCE) },
     topics: new Set(on),
     agents: agents && new Set(agents),
   };

@@ -4,6 +4,7 @@ import type { RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { AgentError } from "../errors.ts";
+import type { Semaphore } from "../shared/semaphore.ts";
 import { isPublicAddress, lookupPublic, PrivateAddress } from "./address-guard.ts";
 
 /** A message for a receiver. */
@@ -18,6 +19,8 @@ export interface Receiver {
   readonly url: URL;
   readonly key: Buffer;
   readonly allowPrivate: boolean;
+  /** How many messages are on their way to it at once. */
+  readonly slots: Semaphore;
 }
 
 /** What became of an attempt: the status of the receiver, or why there is none. */
@@ -33,16 +36,36 @@ export function isDelivered({ status = 0 }: DeliveryAttempt): boolean {
 
 /** Sends a message once, signed as Standard Webhooks says. A redirect is not followed. Never throws. */
 export async function deliver(
-  { url, key, allowPrivate }: Receiver,
-  { id, body }: WebhookMessage,
+  receiver: Receiver,
+  message: WebhookMessage,
   signal: AbortSignal,
 ): Promise<DeliveryAttempt> {
+  const { url, allowPrivate, slots } = receiver;
   const host = url.hostname.replace(/^\[|\]$/g, "");
   // An address in the URL is not looked up.
   if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host))
     return { error: new PrivateAddress(host).message };
+  try {
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(SLOT_MS)]);
+    return {
+      status: await slots.run(() => send(url, toOptions(receiver, message, signal), message.body), inTime),
+    };
+  } catch (thrown) {
+    const { name, code, message } = thrown as NodeJS.ErrnoException;
+    if (thrown instanceof PrivateAddress) return { error: message };
+    return {
+      error: name === "AbortError" || name === "TimeoutError" ? "no answer in time" : (code ?? message),
+    };
+  }
+}
+
+function toOptions(
+  { key, allowPrivate }: Receiver,
+  { id, body }: WebhookMessage,
+  signal: AbortSignal,
+): RequestOptions {
   const timestamp = String(Math.floor(Date.now() / 1_000));
-  const options: RequestOptions = {
+  return {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -57,15 +80,6 @@ export async function deliver(
     // A kept connection would have been looked up before.
     agent: false,
   };
-  try {
-    return { status: await send(url, options, body) };
-  } catch (thrown) {
-    const { name, code, message } = thrown as NodeJS.ErrnoException;
-    if (thrown instanceof PrivateAddress) return { error: message };
-    return {
-      error: name === "AbortError" || name === "TimeoutError" ? "no answer in time" : (code ?? message),
-    };
-  }
 }
 
 async function send(url: URL, options: RequestOptions, body: string): Promise<number> {
@@ -82,6 +96,10 @@ async function send(url: URL, options: RequestOptions, body: string): Promise<nu
   return promise;
 }
 
+/** How many messages are on their way to one receiver at once. */
+export const AT_ONCE = 64;
+/** How long one may wait for the others; then it is an attempt that has failed. */
+const SLOT_MS = 30_000;
 const ATTEMPT_MS = 15_000;
 
 /** The key of a secret such as `whsec_…`: base64 of 24 to 64 bytes. Throws `invalid_request` for another text. */

@@ -59,23 +59,31 @@ export const servers: readonly (readonly [log: string, start: () => Promise<Serv
 export class ServerProcess implements AsyncDisposable {
   readonly directory: string;
   readonly #program: string;
+  readonly #args: readonly string[];
   #child: ChildProcess | undefined;
 
-  private constructor(directory: string, program: string) {
+  private constructor(directory: string, program: string, args: readonly string[]) {
     this.directory = directory;
     this.#program = program;
+    this.#args = args;
   }
 
-  /** Creates a directory for a program that gets it as argument and prints its address when it serves. */
-  static async create(program: string = SERVER): Promise<ServerProcess> {
-    return new ServerProcess(await mkdtemp(join(tmpdir(), "troupe-flows-")), program);
+  /** Creates a directory for a program that gets it as its first argument and prints its address when it serves. */
+  static async create(program: string = SERVER, ...args: readonly string[]): Promise<ServerProcess> {
+    return new ServerProcess(await mkdtemp(join(tmpdir(), "troupe-flows-")), program, args);
   }
 
   /** Starts the server on the directory and returns its address once it answers. */
   async start(): Promise<string> {
     const child = spawn(
       process.execPath,
-      ["--conditions=troupe-source", "--disable-warning=ExperimentalWarning", this.#program, this.directory],
+      [
+        "--conditions=troupe-source",
+        "--disable-warning=ExperimentalWarning",
+        this.#program,
+        this.directory,
+        ...this.#args,
+      ],
       { stdio: ["ignore", "pipe", "inherit"] },
     );
     this.#child = child;

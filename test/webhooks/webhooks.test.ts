@@ -6,7 +6,9 @@ import { createWebhooks } from "troupe/webhooks";
 import type { WebhookOptions } from "troupe/webhooks";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "../storage/directories.ts";
-import { SECRET, asker, pass, speaker, start, startReceiver } from "./receiver.ts";
+import { asker, speaker } from "./agents.ts";
+import { pass, start } from "./hooked.ts";
+import { SECRET, startReceiver } from "./receiver.ts";
 
 test("questions and ends are told, signed and in order for a run, to a receiver that fails half of the time and over a restart", async () => {
   const environment = manualEnvironment();
