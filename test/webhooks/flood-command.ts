@@ -15,7 +15,7 @@ const { messages, taken, attempts, disordered, ledAway, ms } = await flood({
   runs,
   turns,
   kills,
-  speed: 300,
+  failures: 8,
   awayMs: 3_000,
 });
 console.log(

@@ -14,8 +14,8 @@ export interface FloodOptions {
   readonly turns: number;
   /** How often the server is killed. */
   readonly kills: number;
-  /** How much faster its time goes: pauses of hours are over in seconds. */
-  readonly speed: number;
+  /** How often one message may fail. */
+  readonly failures: number;
   /** How long the receiver is away, in milliseconds. */
   readonly awayMs: number;
 }
@@ -37,7 +37,7 @@ export interface Flood {
  * Sends messages to a receiver that takes half of the attempts and refuses, cuts or leads elsewhere the others, that is killed and started
  * again, while the server is killed too.
  */
-export async function flood({ runs, turns, kills, speed, awayMs }: FloodOptions): Promise<Flood> {
+export async function flood({ runs, turns, kills, failures, awayMs }: FloodOptions): Promise<Flood> {
   const all = runs * turns;
   let ledAway = 0;
   const trap = createServer((_request, response) => {
@@ -50,19 +50,23 @@ export async function flood({ runs, turns, kills, speed, awayMs }: FloodOptions)
     (_attempt, id) => {
       const count = (tried.get(id) ?? 0) + 1;
       tried.set(id, count);
-      // One of ten thousand would have bad luck for longer than it is tried.
-      if (count > MOST_FAILURES) return 204;
+      if (count > failures) return 204;
       return [500, 204, 0, 204, 302, 204][Math.floor(Math.random() * 6)] ?? 204;
     },
     `http://127.0.0.1:${(trap.address() as AddressInfo).port}/`,
   );
-  await using server = await ServerProcess.create(PROGRAM, receiver.url, String(speed));
+  await using server = await ServerProcess.create(PROGRAM, receiver.url, String(SPEED));
   const started = performance.now();
   let url = server.start();
   const arrived = (): number => new Set(receiver.taken.map(({ id }) => id)).size;
   const until = async (share: number): Promise<void> => {
-    while (arrived() < share * all) await setTimeout(20);
+    let [count, since] = [0, performance.now()];
+    while (arrived() < share * all && performance.now() - since < STALLED_MS) {
+      if (arrived() > count) [count, since] = [arrived(), performance.now()];
+      await setTimeout(20);
+    }
   };
+  (globalThis as any).dbg = () => [arrived(), receiver.attempts, receiver.taken.length];
   const disturbing = (async () => {
     for (let kill = 1; kill <= kills; kill += 1) {
       await until(kill / (kills + 2));
@@ -93,7 +97,10 @@ export async function flood({ runs, turns, kills, speed, awayMs }: FloodOptions)
   };
 }
 
-const MOST_FAILURES = 12;
+/** How much faster the time of the server goes: the day in which it tries is 24 minutes, and the pause after eight failures 11 seconds. */
+const SPEED = 60;
+/** When nothing more arrives, something is lost. */
+const STALLED_MS = 240_000;
 const PROGRAM = fileURLToPath(new URL("hooked-server.ts", import.meta.url));
 
 /** Has a turn run to its end, over the deaths of the server. */
