@@ -199,7 +199,8 @@ test("nothing is sent to a private address", async () => {
   const environment = manualEnvironment();
   await using receiver = await startReceiver();
   const { port } = new URL(receiver.url);
-  const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1"];
+  const hosts = ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"];
+  hosts.push("2130706433", "127.1", "0x7f000001", "0177.0.0.1", "[::ffff:0:7f00:1]");
   await using server = await start(
     temporaryDirectory(),
     hosts.map((host, index) => ({
