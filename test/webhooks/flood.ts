@@ -66,7 +66,6 @@ export async function flood({ runs, turns, kills, failures, awayMs }: FloodOptio
       await setTimeout(20);
     }
   };
-  (globalThis as any).dbg = () => [arrived(), receiver.attempts, receiver.taken.length];
   const disturbing = (async () => {
     for (let kill = 1; kill <= kills; kill += 1) {
       await until(kill / (kills + 2));
