@@ -17,8 +17,9 @@ import type {
 } from "./log-queries.ts";
 import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
+import type { Spending } from "./spending.ts";
 import type { VersionStore } from "./version-store.ts";
-import type { Base, LogRecord, Batch, RunAlias, Spent } from "./log-batch.ts";
+import type { Base, LogRecord, Batch, RunAlias } from "./log-batch.ts";
 import type {
   RunEntry,
   RequestEntry,
@@ -181,8 +182,8 @@ export interface EventLog {
   /** Who did what. */
   readonly audit: AuditTrail;
 
-  /** What an owner has spent on a day, which is counted from 1970, in UTC. The newest 400 days are kept. */
-  spent(owner: string, day: number): Promise<Spent>;
+  /** What was spent on completions. */
+  readonly spending: Spending;
 
   /**
    * Overwrites what removed runs have left behind; appends may wait meanwhile. Resolves when nothing of a run that was removed before the

@@ -3,6 +3,7 @@ import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { Usage } from "../protocol/events/outcome-codes.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { AuditMark } from "./audit.ts";
+import type { SpentMark } from "./spending.ts";
 import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 
 /** A journal entry: part of a run's log like an event, but without an event id and never shown to clients. */
@@ -109,20 +110,6 @@ export interface RequestMark {
    * waits for nothing.
    */
   readonly waitingFor?: WaitingFor | null;
-}
-
-/** Adds to what the owner of the run has spent on a day, or may spend. */
-export interface SpentMark extends Spent {
-  /** The day, counted from 1970, in UTC. */
-  readonly day: number;
-}
-
-/** What an owner has spent on completions on a day, and by how much its budget of that day was raised. */
-export interface Spent {
-  readonly tokens: number;
-  readonly cost: number;
-  readonly raisedTokens: number;
-  readonly raisedCost: number;
 }
 
 /** Opens or closes a wait for input. The end of a request closes all its waits. */

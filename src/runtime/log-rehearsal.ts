@@ -224,7 +224,7 @@ function toEventLog(log: LogReader): EventLog {
     reliableTail: true,
     list: (query) => log.list(query),
     lookup: (requestId, owner) => log.lookup(requestId, owner),
-    spent: unsettled,
+    spending: { on: unsettled, list: unsettled, put: unsettled, remove: unsettled },
     schedules: unsettled,
     due: unsettled,
     read: (runId, options) => log.read(runId, options),
@@ -275,6 +275,7 @@ const NO_MAIL: Mail = {
   post: unsettled,
   cancel: unsettled,
   async parked() {},
+  async raised() {},
   reply: unsettled,
   continueIn: unsettled,
 };

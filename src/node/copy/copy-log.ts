@@ -4,8 +4,11 @@ import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.t
 import type { EventLog } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { VersionStore } from "../../ports/version-store.ts";
+import { NOTHING_SPENT } from "../../ports/spending.ts";
+import type { Spending, SpentEntry, SpentKey } from "../../ports/spending.ts";
 import { copyRun } from "./copy-run.ts";
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { AgentError, fieldOf, isInstance, messageOf } from "../../errors.ts";
 import { Unavailable } from "../../ports/event-log.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
@@ -21,9 +24,9 @@ export interface Store {
 
 /** Something that is in both stores now, and was compared. */
 export interface CopiedItem {
-  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version" | "audit";
+  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version" | "spending" | "audit";
   readonly id: string;
-  /** False if it was in the target before. An item of the kind `audit` is up to 500 entries of the audit trail. */
+  /** False if it was in the target before. An item of the kind `audit` is up to 500 entries of the audit trail, and one of `spending` is up to 500 days of owners and agents. */
   readonly isNew: boolean;
   /** The number of events of a run. */
   readonly events: number;
@@ -56,6 +59,7 @@ export async function* copyLog(from: Store, to: Store): AsyncGenerator<CopiedIte
     last.catch(() => {});
     return copied;
   });
+  yield* copySpending(from.log.spending, to.log.spending);
   yield* copyAudit(from.log.audit, to.log.audit);
 }
 
@@ -86,6 +90,35 @@ async function* copyAudit(from: AuditTrail, to: AuditTrail): AsyncGenerator<Copi
 }
 
 const ENTRIES = 500;
+
+/** Copies what was spent, so that budgets of this day and older ones are what they were. */
+async function* copySpending(from: Spending, to: Spending): AsyncGenerator<CopiedItem, void> {
+  for (let after: SpentKey | undefined; ;) {
+    const entries = await from.list({ limit: ENTRIES, ...(after && { after }) });
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    const added: SpentEntry[] = [];
+    for (const entry of entries) {
+      const { owner, agent, day, ...spent } = entry;
+      const known = await to.on(entry);
+      if (isDeepStrictEqual(known, spent)) continue;
+      if (!isDeepStrictEqual(known, NOTHING_SPENT)) {
+        const who = agent === undefined ? owner : `agent ${agent} of ${owner}`;
+        throw new AgentError(
+          "conflict",
+          `what ${who} has spent on day ${day} is in both stores and differs`,
+          {
+            hint: "it was not changed; copy to an empty target",
+          },
+        );
+      }
+      added.push(entry);
+    }
+    await to.put(added);
+    yield { kind: "spending", id: "", isNew: added.length > 0, events: 0, bytes: 0 };
+    after = last;
+  }
+}
 
 /** Copies a file with its runs, and compares it. */
 async function copyArtifact(

@@ -60,11 +60,13 @@ export interface ResultFile {
   readonly size_bytes: number;
 }
 
-/** What an owner may spend on completions on a day, and has spent. */
+/** What may be spent on completions, and was: by an owner or one of its agents on a day, or by a run. */
 export interface Budget {
   readonly unit: "tokens" | "cost";
-  /** In UTC, for example `2026-11-28`. */
-  readonly day: string;
+  /** In UTC, for example `2026-11-28`; absent for the budget of a run. */
+  readonly day?: string;
+  /** The agent whose budget it is; absent for that of the owner or of the run. */
+  readonly agent?: string;
   readonly limit: number;
   readonly spent: number;
 }
@@ -447,7 +449,10 @@ export const bodies: {
       budget: z
         .object({
           unit: z.enum(["tokens", "cost"]),
-          day: text,
+          day: text.exactOptional().describe("In UTC; absent for the budget of the run."),
+          agent: text
+            .exactOptional()
+            .describe("The agent whose budget it is, if it is not that of the owner or the run."),
           limit: z.number(),
           spent: z.number(),
         } satisfies Shape<Budget>)

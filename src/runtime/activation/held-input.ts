@@ -7,6 +7,7 @@ import type { Reply } from "../replay/mail-port.ts";
 import { waitsOf, withOutcome } from "../replay/turn-journal.ts";
 import type { TurnJournal } from "../replay/turn-journal.ts";
 import { cutResult, toToolEnd } from "../scheduler/tool-end.ts";
+import { checkRaise } from "../owners/budgets.ts";
 import { checkKeys } from "../turn/turn-waits.ts";
 import type { RunLedger } from "./run-ledger.ts";
 import type { WaitAnswer } from "./turn-input.ts";
@@ -34,7 +35,8 @@ export function logAnswer(
     return undefined;
   const given = toJson(values, "the answer", INPUT_LIMIT_BYTES) as JsonObject;
   checkKeys(wait, given);
-  const { waitId } = wait;
+  const { waitId, budget } = wait;
+  if (budget !== undefined) ledger.raise(budget, checkRaise(budget, given));
   const recorded = recorder.event(ledger.speakerOf(started.accepted), {
     type: "ResumeWithInput",
     wait_id: waitId,

@@ -1,5 +1,8 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
+import { NOTHING_SPENT } from "../../ports/spending.ts";
+import type { Spent } from "../../ports/spending.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { Base, RecordPosition, RunRow } from "../../ports/log-batch.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn, LastTurn, RunPhase } from "../../protocol/answers/status.ts";
@@ -34,6 +37,7 @@ import type {
   RunState,
   UnreadMessage,
 } from "../replay/run-state.ts";
+import { dayOf, toSpent } from "../owners/budgets.ts";
 import type { OwnerAccounts } from "../owners/accounts.ts";
 import type { RunContext } from "../run-context.ts";
 import type { InboxMessage } from "../scheduler/inbox.ts";
@@ -310,6 +314,23 @@ export class RunLedger implements RunStateOwner {
     const prompt = toPromptMark(record, this.recorder.record(record));
     this.#evolve({ type: "Prompted", prompt });
     return prompt;
+  }
+
+  /** What the turns of the run have spent that have ended, and by how much its budget was raised. */
+  get spent(): Spent {
+    const { tokens, cost } = this.#state.raised ?? NOTHING_SPENT;
+    return { ...toSpent(this.#usage ?? {}), raisedTokens: tokens, raisedCost: cost };
+  }
+
+  /** Raises the budget of the run, or that of its owner or an agent on a day. */
+  raise({ unit, day, agent }: Budget, amount: number): void {
+    if (day === undefined) this.change({ type: "Raised", unit, amount });
+    else
+      this.recorder.spend({
+        day: dayOf(Date.parse(day)),
+        ...(agent !== undefined && { agent }),
+        ...(unit === "tokens" ? { raisedTokens: amount } : { raisedCost: amount }),
+      });
   }
 
   /** Writes the acceptance of a request. */

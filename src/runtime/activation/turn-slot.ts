@@ -1,5 +1,7 @@
 import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
+import type { Spent } from "../../ports/spending.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { HeldTurn, WaitingFor } from "../../protocol/answers/status.ts";
 import type { HoldReason, TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { By } from "../../protocol/actors.ts";
@@ -264,7 +266,8 @@ export class TurnSlot implements TurnListener {
   }
 
   /**
-   * Continues a passivated turn after a crash, or at its wake time if it is parked. The recovery is recorded first, so
+   * Continues a passivated turn after a crash, or at its wake time if it is parked; one in memory looks then whether the budgets that
+   * it waits for have room. The recovery is recorded first, so
    * that a turn that crashes the process repeatedly is detected and ended. A turn that is held is tried again only if the
    * code that is served may have changed.
    */
@@ -272,6 +275,7 @@ export class TurnSlot implements TurnListener {
     const ledger = this.#ledger;
     const open = ledger.started;
     const journal = this.#passivated;
+    if (isDue) this.#turn?.parkedCalls.look();
     if (open === undefined || journal === undefined || this.#continuation !== undefined) return;
     const { parked, wakeAt } = this.#entry;
     if (open.hold ? !isRetry : parked && !(isDue && wakeAt !== undefined)) return;
@@ -467,6 +471,14 @@ export class TurnSlot implements TurnListener {
 
   prompted(record: PromptRecord): PromptMark {
     return this.#ledger.prompted(record);
+  }
+
+  get spent(): Spent {
+    return this.#ledger.spent;
+  }
+
+  raised(budget: Budget, amount: number): void {
+    this.#ledger.raise(budget, amount);
   }
 
   continued(turn: ActiveTurn, { operation, input, usage, memory }: NextTurn): void {

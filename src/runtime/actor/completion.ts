@@ -14,7 +14,7 @@ import { addUsage, INTERRUPTED, isInterrupted } from "../replay/turn-journal.ts"
 import { COMPLETION } from "../replay/signature.ts";
 import { makeCall } from "../calls/attempts.ts";
 import type { TimedCall } from "../calls/attempts.ts";
-import { admitCompletion } from "../calls/budget-gate.ts";
+import { BudgetGate } from "../calls/budget-gate.ts";
 import { codeOf, ModelAccess } from "../calls/model-access.ts";
 import { toModel } from "../model/provider-model.ts";
 import { errorMessage } from "../agent/error-message.ts";
@@ -68,6 +68,7 @@ export function complete(caller: Actor, completion: NewCompletion): void {
   open.whenClosed(() => parts?.close());
   const known = logged ? turn.journal.calls.get(callId) : undefined;
   const access = new ModelAccess({ caller, open, model, fallback, retry, known });
+  const budget = new BudgetGate(caller, open);
   const started = environment.monotonic();
   /** What earlier attempts have used. */
   let spent = known?.spent ?? {};
@@ -84,7 +85,7 @@ export function complete(caller: Actor, completion: NewCompletion): void {
   };
   open.whenClosed(() => {
     // Somebody has ended the call, which has no result then.
-    if (!isEnded) turn.addUsage(addUsage(spent, lost()));
+    if (!isEnded) turn.addUsage(addUsage(spent, lost()), caller.agent.name);
   });
   let isEnded = false;
   const end = (result: Json, used: Usage, error?: string, code?: CompletionErrorCode): void => {
@@ -96,7 +97,7 @@ export function complete(caller: Actor, completion: NewCompletion): void {
       error === undefined
         ? ({ ok: true, value: result } as const)
         : ({ ok: false, code: code ?? "model_error", message: error } as const);
-    turn.addUsage(usage);
+    turn.addUsage(usage, caller.agent.name);
     turn.calls.settle(open, outcome, {
       type: "CompletionResult",
       model: access.model.name,
@@ -120,7 +121,7 @@ export function complete(caller: Actor, completion: NewCompletion): void {
       if (prompts) turn.prompts.add(caller, { callId, attempt, input });
     },
     admit: (asking) =>
-      admitCompletion(caller, open, () => {
+      budget.admit(() => {
         access.leave();
         asking();
       }),

@@ -45,7 +45,7 @@ export interface AttemptedCall {
   prepare?(attempt: number): void;
   /**
    * Lets an attempt begin whose start is recorded; absent or `undefined` if it may begin at once. Calls `asking` before it waits for
-   * something from outside. Throws if the attempt may not begin.
+   * people, which does not count for the time limit of the call. Throws if the attempt may not begin.
    */
   admit?(asking: () => void): Promise<void> | undefined;
   /** Records the start of an attempt, with the deadline of the call. */
@@ -91,7 +91,7 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
     call.fail("timeout", toTimeoutMessage(call));
     open.abort();
   };
-  const deadline = startDeadline(caller, call, expire);
+  const deadline = Deadline.start(caller, call, expire);
   if (deadline?.isOver === true) {
     // Waits one microtask, because the code that makes the call may begin to iterate the call's events in it.
     await Promise.resolve();
@@ -120,19 +120,21 @@ async function makeAttempts(caller: ActorContext, call: AttemptedCall): Promise<
         : call.admit?.(() => {
             if (!isQueued) recorder.record({ type: "Queued", call_id: open.callId });
             isQueued = true;
+            deadline?.pause();
           });
     if (admitted !== undefined) await admitted;
     if (!open.open) return false;
+    const begun = { call_id: open.callId, ...deadline?.resume() };
     const queue = call.queue && queues.of(call.queue);
     if (isLogged && isContinued) {
       if (queue) retakeSlot(open, queue);
       return true;
     }
-    if (queue && (await takeSlot(caller, open, queue, isQueued)) === "full") {
+    if (queue && (await takeSlot(caller, open, { queue, wasQueued: isQueued, begun })) === "full") {
       const what = "all its slots are taken, and too much waits for them";
       call.fail("overloaded", `${open.name} was not started: ${what}`);
     }
-    if (queue === undefined && isQueued) recorder.record({ type: "Begun", call_id: open.callId });
+    if (queue === undefined && isQueued) recorder.record({ type: "Begun", ...begun });
     try {
       await recorder.committed();
     } catch {
@@ -193,34 +195,70 @@ export function pauseAfterMs(firstMs: number, attempt: number): number {
 
 const LONGEST_PAUSE_MS = 3_600_000;
 
-/** The deadline of a call as its events have it. */
-interface Deadline {
-  readonly expiresAt: string;
+/**
+ * The deadline of a call: wall time from the first event of the call, or from when it has waited for people last. It is in the log,
+ * so a restart does not move it. After a clock was set back, the call gets at most the time limit that the code gives.
+ */
+class Deadline {
+  readonly #caller: ActorContext;
+  readonly #call: AttemptedCall;
+  readonly #expired: () => void;
+  /** As the events of the call have it. */
+  expiresAt: string | undefined;
   /** Whether it was over when the call was made again after a crash. */
   readonly isOver: boolean;
-}
+  #stopAlarm: (() => void) | undefined;
 
-/**
- * Starts the timer for the deadline of a call, and calls `expired` if the call is still open then. The deadline is wall
- * time from the first event of the call. It is in the log, so a restart does not move it. After a clock was set back,
- * the call gets at most the time limit that the code gives.
- */
-function startDeadline(
-  { turn }: ActorContext,
-  { open, timeoutMs }: AttemptedCall,
-  expired: () => void,
-): Deadline | undefined {
-  const logged = turn.journal.calls.get(open.callId)?.deadline;
-  if (timeoutMs === undefined && logged === undefined) return undefined;
-  const { environment } = turn.context;
-  const now = environment.now();
-  const until = Math.min(logged ?? Infinity, Math.ceil(now + (timeoutMs ?? Infinity)));
-  const isOver = until <= now;
-  if (!isOver) {
-    open.whenClosed(environment.alarm(until, expired));
+  private constructor(
+    caller: ActorContext,
+    call: AttemptedCall,
+    expired: () => void,
+    logged: number | undefined,
+  ) {
+    this.#caller = caller;
+    this.#call = call;
+    this.#expired = expired;
+    const { environment } = caller.turn.context;
+    const now = environment.now();
+    const until = Math.min(logged ?? Infinity, Math.ceil(now + (call.timeoutMs ?? Infinity)));
+    this.isOver = until <= now;
+    this.expiresAt = toTimestamp(logged ?? until);
+    call.open.whenClosed(() => this.#stopAlarm?.());
+    if (!this.isOver) this.#begin(until);
+  }
+
+  /** Starts it; `undefined` if the call has none. `expired` is called if the call is still open then. */
+  static start(caller: ActorContext, call: AttemptedCall, expired: () => void): Deadline | undefined {
+    const logged = caller.turn.journal.calls.get(call.open.callId)?.deadline;
+    if (call.timeoutMs === undefined && logged === undefined) return undefined;
+    return new Deadline(caller, call, expired, logged);
+  }
+
+  /** The call waits for people. */
+  pause(): void {
+    this.expiresAt = undefined;
+    this.#stopAlarm?.();
+    this.#stopAlarm = undefined;
+    this.#caller.turn.quiescence.expires(this.#call.open, Infinity);
+  }
+
+  /** Begins it anew if the call has waited for people. Returns what the log needs of that. */
+  resume(): { readonly expires_at?: string } {
+    const { timeoutMs } = this.#call;
+    if (this.expiresAt !== undefined || timeoutMs === undefined) return {};
+    const until = Math.ceil(this.#caller.turn.context.environment.now() + timeoutMs);
+    this.expiresAt = toTimestamp(until);
+    this.#begin(until);
+    return { expires_at: this.expiresAt };
+  }
+
+  #begin(until: number): void {
+    const { turn } = this.#caller;
+    const { open } = this.#call;
+    if (!open.open) return;
+    this.#stopAlarm = turn.context.environment.alarm(until, this.#expired);
     turn.quiescence.expires(open, until);
   }
-  return { expiresAt: toTimestamp(logged ?? until), isOver };
 }
 
 /** The message of a call that did not end before its deadline. */
@@ -236,15 +274,14 @@ function toTimeoutMessage({ open: { name }, timeoutMs }: AttemptedCall): string 
 async function takeSlot(
   { turn }: ActorContext,
   open: OpenCall,
-  queue: SlotQueue,
-  wasQueued: boolean,
+  { queue, wasQueued, begun }: WantedSlot,
 ): Promise<"begun" | "full" | "ended"> {
   const { recorder, runId, accepted, context } = turn;
   const owner = ownerOf(accepted);
   const { callId: call_id } = open;
   if (queue.take()) {
     hold(open, queue);
-    if (wasQueued) recorder.record({ type: "Begun", call_id });
+    if (wasQueued) recorder.record({ type: "Begun", ...begun });
     return "begun";
   }
   // Below a held slot nothing waits, because two calls could then wait for each other.
@@ -261,8 +298,16 @@ async function takeSlot(
     });
   });
   if (!isGiven || !open.open) return "ended";
-  recorder.record({ type: "Begun", call_id });
+  recorder.record({ type: "Begun", ...begun });
   return "begun";
+}
+
+interface WantedSlot {
+  readonly queue: SlotQueue;
+  /** Whether the log has the call waiting. */
+  readonly wasQueued: boolean;
+  /** What the log gets when the call has its slot, if it has waited. */
+  readonly begun: { readonly call_id: CallId; readonly expires_at?: string };
 }
 
 /** Gives a call that continues from the log its slot, even if that is one more than the limit allows. */

@@ -6,8 +6,8 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { handwrittenSchema } from "../agent/definition/handwritten-schema.ts";
 import type { OwnerAccounts } from "../owners/accounts.ts";
-import type { Schema } from "../agent/agent.ts";
-import { hasBudget } from "../owners/owner-limits.ts";
+import { DAY_MS, MOST_RAISE, budgetsFor, checkRaise, dayOf, overIn } from "../owners/budgets.ts";
+import type { NeededBudget, Spender } from "../owners/budgets.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
@@ -16,154 +16,189 @@ import { addWait, expireWait, recordWait } from "../turn/turn-waits.ts";
 /** Who may raise a budget if its owner's limits do not say. */
 const APPROVERS: readonly string[] = ["operator"];
 
-const DAY_MS = 86_400_000;
-
 /**
- * Lets a completion begin when the budget of its owner has room; `undefined` if it may begin at once. Over budget it asks those who may
- * raise it, and waits; the end of the day ends the question too. Throws a ModelError if the budget is not raised. `asking` is
- * called before each question.
+ * Lets the attempts of one completion begin when the budgets of its run, its agent and its owner have room. Over budget it asks those
+ * who may raise it, and waits; the question is closed without an answer when there is room again, and at the end of the day.
  */
-export function admitCompletion(
-  caller: ActorContext,
-  open: OpenCall,
-  asking: () => void,
-): Promise<void> | undefined {
-  const { context, accepted } = caller.turn;
-  const { owners } = context;
-  if (owners === undefined || context.isRehearsal) return undefined;
-  const account = owners.of(ownerOf(accepted));
-  if (owners.isFresh(account) && account.fault === undefined && !hasBudget(account.limits)) return undefined;
-  return admit(caller, open, owners, asking);
-}
+export class BudgetGate {
+  readonly #caller: ActorContext;
+  readonly #open: OpenCall;
+  readonly #owner: string;
+  readonly #spender: Spender;
+  /** The questions of the completion so far. */
+  #asked = 0;
 
-async function admit(
-  caller: ActorContext,
-  open: OpenCall,
-  owners: OwnerAccounts,
-  asking: () => void,
-): Promise<void> {
-  const { journal, recorder } = caller.turn;
-  let isDeclined = false;
-  for (let count = 1; open.open; count += 1) {
-    const callId = `${open.callId}.${count}` as CallId;
-    const { wait: known, outcome } = journal.calls.get(callId) ?? {};
-    if (known !== undefined && outcome !== undefined) {
-      isDeclined = outcome.ok && isRefusal(outcome.value as JsonObject | null);
-      continue;
+  constructor(caller: ActorContext, open: OpenCall) {
+    this.#caller = caller;
+    this.#open = open;
+    const { accepted } = caller.turn;
+    this.#owner = ownerOf(accepted);
+    this.#spender = { agent: caller.agent.name, runAgent: accepted.agent };
+  }
+
+  /**
+   * Lets an attempt begin; `undefined` if it may at once. Throws a ModelError if a budget is not raised. `asking` is called before
+   * each question.
+   */
+  admit(asking: () => void): Promise<void> | undefined {
+    const { owners, isRehearsal } = this.#caller.turn.context;
+    if (owners === undefined || isRehearsal) return undefined;
+    const account = owners.of(this.#owner);
+    const isKnown = owners.isFresh(account) && account.fault === undefined;
+    if (isKnown && budgetsFor(account.limits, this.#spender).length === 0) return undefined;
+    return this.#admit(owners, asking);
+  }
+
+  async #admit(owners: OwnerAccounts, asking: () => void): Promise<void> {
+    const open = this.#open;
+    const { turn } = this.#caller;
+    const { journal, recorder, context } = turn;
+    let isDeclined = false;
+    while (open.open) {
+      const callId = `${open.callId}.${this.#asked + 1}` as CallId;
+      const { wait: known, outcome } = journal.calls.get(callId) ?? {};
+      if (known?.budget !== undefined && outcome !== undefined) {
+        this.#asked += 1;
+        const values = outcome.ok ? (outcome.value as JsonObject) : undefined;
+        isDeclined = values !== undefined && isRefusal(values);
+        // The process may have died before the others heard of it.
+        if (values !== undefined && !isDeclined) this.#announce(known.budget);
+        continue;
+      }
+      const over = known?.budget ?? (await this.#findOver(owners));
+      if (over === undefined || !open.open) return;
+      if (isDeclined) throw new ModelError(`${toWhose(over, this.#owner)} is used up, and was not raised`);
+      this.#asked += 1;
+      asking();
+      const raised = await this.#ask(callId, over, owners);
+      isDeclined = raised === 0;
+      // What was raised counts from its commit on. A failed commit is reported to the run, which closes its calls.
+      const isCommitted = await recorder.committed().then(
+        () => true,
+        () => false,
+      );
+      if (isCommitted && raised !== undefined && raised > 0) {
+        this.#announce(over);
+        turn.parkedCalls.look();
+      }
     }
-    const over = known?.budget ?? (await findOver(caller, owners));
-    if (over === undefined || !open.open) return;
-    const { unit, day, limit } = over;
-    if (isDeclined)
-      throw new ModelError(`the budget of ${limit} ${unit} for ${day} is used up, and was not raised`);
-    asking();
-    isDeclined = await ask(caller, open, callId, over, owners);
-    // What was raised counts from its commit on. A failed commit is reported to the run, which closes its calls.
-    await recorder.committed().catch(() => {});
+  }
+
+  /** Has the other runs hear of a raise; those of this turn are told apart. */
+  #announce(budget: Budget): void {
+    if (budget.day !== undefined) void this.#caller.turn.context.mail.raised(this.#owner, budget);
+  }
+
+  /** The first budget that is used up; `undefined` if all have room. */
+  async #findOver(owners: OwnerAccounts): Promise<Budget | undefined> {
+    const { limits } = await owners.ready(this.#owner);
+    for (const needed of budgetsFor(limits, this.#spender)) {
+      // oxlint-disable-next-line no-await-in-loop -- mostly there is one
+      const over = await this.#overIn(needed);
+      if (over !== undefined) return over;
+    }
+    return undefined;
+  }
+
+  async #overIn(needed: NeededBudget): Promise<Budget | undefined> {
+    const { turn } = this.#caller;
+    if (needed.of === "run") return overIn(needed, turn.spentInRun);
+    const { environment, log } = turn.context;
+    const day = dayOf(environment.now());
+    const agent = needed.of === "agent" && { agent: this.#spender.agent };
+    const over = overIn(needed, await log.spending.on({ owner: this.#owner, day, ...agent }));
+    return over && { ...over, day: new Date(day * DAY_MS).toISOString().slice(0, 10), ...agent };
+  }
+
+  /** Asks by how much the budget is raised. Resolves when the question is closed; with `undefined` if nobody has answered it. */
+  #ask(callId: CallId, over: Budget, owners: OwnerAccounts): Promise<number | undefined> {
+    const { speaker, turn } = this.#caller;
+    const { environment } = turn.context;
+    const { unit, day } = over;
+    const known = turn.journal.calls.get(callId)?.wait;
+    const questions = { raise: toQuestion(over, this.#owner) };
+    const { budgetApprovers = APPROVERS } = owners.of(this.#owner).limits;
+    // The approvers that the log has are those that people were shown.
+    const approvers = known === undefined ? budgetApprovers : known.approvers;
+    const expiresAt = known?.expiresAt ?? (day === undefined ? undefined : Date.parse(day) + DAY_MS);
+    const call = new OpenCall({ callId, kind: "wait", name: "budget", speaker, parent: this.#open });
+    turn.calls.opened(call);
+    const waitId =
+      known?.waitId ??
+      recordWait(turn, speaker, {
+        type: "WaitForInput",
+        request_keys: questions,
+        schema: {
+          type: "object",
+          properties: {
+            raise: {
+              type: unit === "tokens" ? "integer" : "number",
+              minimum: 0,
+              maximum: MOST_RAISE,
+              description: questions.raise,
+            },
+          },
+          required: ["raise"],
+        },
+        ...(approvers && { approvers }),
+        budget: over,
+        ...(expiresAt !== undefined && { expires_at: toTimestamp(expiresAt) }),
+        call_id: callId,
+      });
+    const { promise, resolve } = Promise.withResolvers<number | undefined>();
+    let raised: number | undefined;
+    const look = (): void => {
+      this.#findOver(owners).then(
+        (still) => {
+          if (still === undefined && call.open) expireWait(turn, live);
+        },
+        // Whoever answers it, or the end of the day, has it looked at again.
+        () => {},
+      );
+    };
+    const live: LiveWait = {
+      call,
+      callId,
+      waitId,
+      questions,
+      schema: handwrittenSchema((values) => {
+        checkRaise(over, values as JsonObject);
+        return { value: values };
+      }),
+      ...(approvers && { approvers }),
+      budget: over,
+      ...(expiresAt !== undefined && { expiresAt }),
+      expire: () => expireWait(turn, live),
+      look,
+      answered(values) {
+        raised = checkRaise(over, values);
+        turn.listener.raised(over, raised);
+      },
+    };
+    addWait(turn, live);
+    call.whenClosed(() => resolve(raised));
+    if (!turn.ended && expiresAt !== undefined)
+      call.whenClosed(environment.alarm(expiresAt, () => expireWait(turn, live)));
+    // There may be room since it was asked.
+    if (known !== undefined) look();
+    return promise;
   }
 }
 
-/** The budget that is used up; `undefined` if there is room. */
-async function findOver({ turn }: ActorContext, owners: OwnerAccounts): Promise<Budget | undefined> {
-  const { environment, log } = turn.context;
-  const owner = ownerOf(turn.accepted);
-  const { limits } = await owners.ready(owner);
-  if (!hasBudget(limits)) return undefined;
-  const day = Math.floor(environment.now() / DAY_MS);
-  const spent = await log.spent(owner, day);
-  const { tokensPerDay = Infinity, costPerDay = Infinity } = limits;
-  const named = new Date(day * DAY_MS).toISOString().slice(0, 10);
-  const tokens = tokensPerDay + spent.raisedTokens;
-  if (spent.tokens >= tokens) return { unit: "tokens", day: named, limit: tokens, spent: spent.tokens };
-  const cost = costPerDay + spent.raisedCost;
-  return spent.cost >= cost ? { unit: "cost", day: named, limit: cost, spent: spent.cost } : undefined;
+/** Whose budget is used up, in words. */
+function toWhose({ unit, day, agent, limit }: Budget, owner: string): string {
+  if (day === undefined) return `the budget of ${limit} ${unit} of the run`;
+  const whose = agent === undefined ? "" : ` of agent ${agent}`;
+  return `the budget of ${limit} ${unit}${whose} for ${day}`;
 }
 
-/** Asks by how much the budget is raised. Resolves when the question is closed, with whether it is not raised. */
-function ask(
-  { speaker, turn }: ActorContext,
-  parent: OpenCall,
-  callId: CallId,
-  over: Budget,
-  owners: OwnerAccounts,
-): Promise<boolean> {
-  const { environment } = turn.context;
-  const { unit, day, limit, spent } = over;
-  const owner = ownerOf(turn.accepted);
-  const known = turn.journal.calls.get(callId)?.wait;
-  const questions = {
-    raise: `${owner} has used ${spent} of ${limit} ${unit} on ${day}. By how much more today? 0 ends the completion.`,
-  };
-  const { budgetApprovers = APPROVERS } = owners.of(owner).limits;
-  // The approvers that the log has are those that people were shown.
-  const approvers = known === undefined ? budgetApprovers : known.approvers;
-  const expiresAt = known?.expiresAt ?? Date.parse(day) + DAY_MS;
-  const call = new OpenCall({ callId, kind: "wait", name: "budget", speaker, parent });
-  turn.calls.opened(call);
-  const waitId =
-    known?.waitId ??
-    recordWait(turn, speaker, {
-      type: "WaitForInput",
-      request_keys: questions,
-      schema: {
-        type: "object",
-        properties: {
-          raise: {
-            type: unit === "tokens" ? "integer" : "number",
-            minimum: 0,
-            maximum: MOST,
-            description: questions.raise,
-          },
-        },
-        required: ["raise"],
-      },
-      ...(approvers && { approvers }),
-      budget: over,
-      expires_at: toTimestamp(expiresAt),
-      call_id: callId,
-    });
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  let isDeclined = false;
-  const live: LiveWait = {
-    call,
-    callId,
-    waitId,
-    questions,
-    schema: unit === "tokens" ? TOKENS : COST,
-    ...(approvers && { approvers }),
-    budget: over,
-    expiresAt,
-    expire: () => expireWait(turn, live),
-    answered(values) {
-      isDeclined = isRefusal(values);
-      const raise = Number(values["raise"]);
-      turn.recorder.spend(unit === "tokens" ? { raisedTokens: raise } : { raisedCost: raise });
-    },
-  };
-  addWait(turn, live);
-  call.whenClosed(() => resolve(isDeclined));
-  if (!turn.ended) call.whenClosed(environment.alarm(expiresAt, () => expireWait(turn, live)));
-  return promise;
-}
-
-/** The most by which one answer raises a budget, so that sums stay exact. */
-const MOST = 1e12;
-
-const TOKENS = toAnswerSchema(Number.isSafeInteger, "a whole number");
-const COST = toAnswerSchema(Number.isFinite, "a number");
-
-function toAnswerSchema(isUnit: (value: unknown) => boolean, what: string): Schema<unknown> {
-  return handwrittenSchema(async (values) => {
-    const { raise, ...more } = values as JsonObject;
-    const fits = isUnit(raise) && Number(raise) >= 0 && Number(raise) <= MOST;
-    if (fits && Object.keys(more).length === 0) return { value: values };
-    return {
-      issues: [{ path: ["raise"], message: `must be ${what} from 0 to ${MOST}, and the only value` }],
-    };
-  });
+function toQuestion({ unit, day, agent, limit, spent }: Budget, owner: string): string {
+  const whose = day === undefined ? "This run" : agent === undefined ? owner : `Agent ${agent} of ${owner}`;
+  const [on, today] = day === undefined ? ["", ""] : [` on ${day}`, " today"];
+  return `${whose} has used ${spent} of ${limit} ${unit}${on}. By how much more${today}? 0 ends the completion.`;
 }
 
 /** Whether an answer does not raise the budget. */
-function isRefusal(values: JsonObject | null): boolean {
-  return values !== null && values["raise"] === 0;
+function isRefusal(values: JsonObject): boolean {
+  return values["raise"] === 0;
 }

@@ -21,12 +21,14 @@ import { isRead } from "../agent/resolve-operation.ts";
 import { readNew } from "../run/reads.ts";
 import { isRenewed } from "../run/renewal.ts";
 import { toOutcome } from "../run/to-outcome.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import type { Environment } from "../../ports/environment.ts";
 import { LruMap } from "../../shared/lru-map.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
+import { announceRaise } from "./raised-budgets.ts";
 import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 
@@ -87,6 +89,10 @@ export class ActorMail implements Mail {
 
   async continueIn(to: RunId, actor: RenewedActor): Promise<void> {
     await sendMessage(this.#context.router, to, { kind: "continue", ...actor });
+  }
+
+  raised(owner: string, budget: Budget): Promise<void> {
+    return announceRaise(this.#context, owner, budget);
   }
 
   parked(runId: RunId): Promise<void> {

@@ -8,10 +8,10 @@ import type {
   RequestMark,
   RunRow,
   ScheduleMark,
-  SpentMark,
   WaitMark,
 } from "../../ports/log-batch.ts";
 import type { AuditMark } from "../../ports/audit.ts";
+import type { SpentMark } from "../../ports/spending.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { GrowingTexts } from "../../protocol/events/texts.ts";
 import type { Json } from "../../protocol/json.ts";

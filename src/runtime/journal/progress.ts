@@ -31,6 +31,7 @@ export const NO_PROGRESS: ReadonlySet<RecordBody["type"]> = new Set([
   "MemoryCommitted",
   "Prompt",
   "Queued",
+  "Raised",
   "RecoveryStarted",
   "Released",
   "Scheduled",

@@ -1,5 +1,7 @@
 import type { AuditAction, AuditMark } from "../../ports/audit.ts";
 import type { Cursor } from "../../ports/event-log.ts";
+import { NOTHING_SPENT } from "../../ports/spending.ts";
+import type { SpentMark } from "../../ports/spending.ts";
 import type {
   Base,
   LogRecord,
@@ -9,7 +11,6 @@ import type {
   ReferenceMark,
   RequestMark,
   RunRow,
-  Spent,
   WaitMark,
 } from "../../ports/log-batch.ts";
 import { encodeEvent, encodeText, toEnding, toTimestamp } from "../../protocol/events/encode.ts";
@@ -269,10 +270,9 @@ export class Recorder {
     this.#schedule(true);
   }
 
-  /** Adds to what the owner of the run has spent today, with the next commit. */
-  spend(spent: Partial<Spent>): void {
-    const day = Math.floor(this.#context.environment.now() / 86_400_000);
-    (this.#batch.spent ??= []).push({ day, tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0, ...spent });
+  /** Adds to what the owner of the run, or one of its agents, has spent on a day, or may spend, with the next commit. */
+  spend(mark: Pick<SpentMark, "day" | "agent"> & Partial<SpentMark>): void {
+    (this.#batch.spent ??= []).push({ ...NOTHING_SPENT, ...mark });
     this.#schedule(true);
   }
 

@@ -1,4 +1,5 @@
 import type { RecordPosition } from "../../ports/log-batch.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
 import type { By, SenderRef, SupervisorStrategy } from "../../protocol/actors.ts";
 import type { ArtifactId, CallId, RequestId } from "../../protocol/ids.ts";
@@ -203,7 +204,14 @@ export type RecordBody =
   /** A call waits for a slot of its tool or model. */
   | { readonly type: "Queued"; readonly call_id: CallId }
   /** A call that waited has its slot: from now on its outcome is unknown after a crash. */
-  | { readonly type: "Begun"; readonly call_id: CallId }
+  | {
+      readonly type: "Begun";
+      readonly call_id: CallId;
+      /** Its deadline, if that began anew because the call has waited for a budget. */
+      readonly expires_at?: string;
+    }
+  /** The budget of the run was raised. */
+  | { readonly type: "Raised"; readonly unit: Budget["unit"]; readonly amount: number }
   | { readonly type: "Now"; readonly scope: string; readonly value: number }
   | { readonly type: "Random"; readonly scope: string; readonly value: number }
   /** A turn came to a patch for the first time with code that has it. */

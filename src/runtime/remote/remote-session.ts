@@ -166,7 +166,7 @@ class LocalSession implements RemoteSession {
       if (body.type === "TextOutput") transcript.add(body.content, body.call_id);
       if (body.type === "CompletionCall") transcript.retract(body.call_id);
     }
-    if (body.type === "CompletionResult") turn.addUsage(body.usage);
+    if (body.type === "CompletionResult") turn.addUsage(body.usage, this.#actor.agent.name);
     if (body.type === "ArtifactGenerated" && speaker.depth === 0) {
       this.#actor.files.push(toPublished(body));
     }

@@ -155,6 +155,7 @@ export function withRecord(state: RunState, record: PlacedRecord): RunState {
     case "Accompanied":
     case "Dropped":
     case "Held":
+    case "Raised":
     case "RecoveryStarted":
     case "Released":
       return evolve(state, record);

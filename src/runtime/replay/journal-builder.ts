@@ -161,6 +161,7 @@ export class JournalBuilder {
       case "Begun": {
         const call = this.#callOf(record.call_id);
         call.isQueued = false;
+        if (record.expires_at !== undefined) call.deadline = Date.parse(record.expires_at);
         this.#tried.add(call);
         return;
       }
@@ -366,8 +367,9 @@ export class JournalBuilder {
           approvers,
           budget,
         } = event;
-        // The runtime asks about a budget; the code has made no step.
+        // The runtime asks about a budget: the code has made no step, and the time limit of its completion begins later.
         if (budget === undefined) this.#step(callId, waitSignature(questions));
+        else this.#callOf(scopeOf(callId)).deadline = undefined;
         const expiresAt = until === undefined ? {} : { expiresAt: Date.parse(until) };
         const call = this.#callOf(callId);
         call.wait = {

@@ -1,3 +1,4 @@
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { Outcome } from "./turn-journal.ts";
@@ -22,6 +23,9 @@ export interface Mail {
 
   /** Gives the answer to the actor that asked; resolves when it is in its log, or not wanted there. */
   reply(to: RunId, reply: Reply): Promise<void>;
+
+  /** Has the completions go on that wait for a budget of an owner, which was raised, if it has room for them. Never rejects. */
+  raised(owner: string, budget: Budget): Promise<void>;
 
   /** Has the new run of a renewed actor begin; resolves when that is in its log, also if it has begun before. */
   continueIn(to: RunId, actor: RenewedActor): Promise<void>;

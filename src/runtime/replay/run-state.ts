@@ -1,3 +1,5 @@
+import { NOTHING_SPENT } from "../../ports/spending.ts";
+import type { Spent } from "../../ports/spending.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn } from "../../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -35,6 +37,8 @@ export interface RunState {
   readonly restarts?: readonly number[];
   /** Why the actor takes no requests, if its supervisor has stopped it. */
   readonly stopped?: StoppedActor | undefined;
+  /** By how much the budget of the run was raised; absent if it never was. */
+  readonly raised?: Pick<Spent, "tokens" | "cost">;
   /** The run in which the actor continues; absent if the run was not renewed. */
   readonly renewedTo?: RunId;
 }
@@ -236,6 +240,14 @@ export function evolve(state: RunState, change: RunStateChange): RunState {
       return { ...state, stopped: undefined, restarts: [] };
     case "Renewed":
       return { ...state, renewedTo: change.to };
+    case "Raised": {
+      const { tokens, cost } = state.raised ?? NOTHING_SPENT;
+      const { unit, amount } = change;
+      return {
+        ...state,
+        raised: unit === "tokens" ? { tokens: tokens + amount, cost } : { tokens, cost: cost + amount },
+      };
+    }
     case "Forked":
       // The messages in the copied history belong to the run that was copied, and its watchers watch that one.
       return { ...state, turns: change.turns, unread: [], watchers: [], newest: [], stopped: undefined };

@@ -167,6 +167,10 @@ async function rehearseWith(
       canceling: () => "",
       received() {},
       prompted: (record) => ledger.prompted(record),
+      raised() {},
+      get spent() {
+        return ledger.spent;
+      },
       replayed() {
         // A called machine may still find that its logged state does not fit.
         context.environment.macrotask(() => context.environment.macrotask(() => end.resolve(FITS)));

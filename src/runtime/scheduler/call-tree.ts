@@ -184,6 +184,8 @@ export interface LiveWait extends LoggedWait {
    * Called instead of an answer that comes after the deadline. Absent for a wait whose end another server decides.
    */
   readonly expire?: () => void;
+  /** Called when what it asks for may be there without an answer. */
+  readonly look?: () => void;
   /** Called with the values of an answer, in the commit that has it. */
   readonly answered?: (values: JsonObject) => void;
 }

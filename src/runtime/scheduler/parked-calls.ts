@@ -161,6 +161,11 @@ export class ParkedCalls {
     return wait && "call" in wait ? wait : undefined;
   }
 
+  /** Has the waits looked at that may not need an answer any more. */
+  look(): void {
+    for (const wait of this.#waits?.values() ?? []) if ("call" in wait) wait.look?.();
+  }
+
   /** A wait can be answered from now on. */
   addWait(wait: LiveWait): void {
     const { callId } = wait;

@@ -109,6 +109,7 @@ export class Erasures {
     }
     if (isWhole) {
       await this.#eraseUploads(owner, name.replace(ERASURES, "erasing-"));
+      await log.spending.remove(owner);
       await log.audit.remove({ owner });
       // That of an admin of this owner was among them.
       if (entry?.owner === owner) await log.audit.add([entry]);

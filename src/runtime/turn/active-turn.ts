@@ -1,9 +1,12 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import type { Spent } from "../../ports/spending.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { HoldReason, TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -32,6 +35,7 @@ import type { QuiescenceListener } from "../scheduler/quiescence.ts";
 import { Subscriptions } from "../scheduler/subscriptions.ts";
 import { newCounts } from "../scheduler/turn-counts.ts";
 import type { TurnCounts } from "../scheduler/turn-counts.ts";
+import { dayOf, hasOwnBudget, toSpent } from "../owners/budgets.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { placeOf } from "./place-of.ts";
@@ -47,6 +51,10 @@ export interface TurnListener {
   received(record: Omit<ReceivedRecord, "type">): void;
   /** Records what a completion is asked. */
   prompted(record: PromptRecord): PromptMark;
+  /** What the turns of the run have spent that have ended, and by how much its budget was raised. */
+  readonly spent: Spent;
+  /** A budget was raised by an amount, in the commit that has the answer. */
+  raised(budget: Budget, amount: number): void;
   /** The code has done again all that the log has. */
   replayed?(): void;
   /** The code of the turn cannot continue it from the log. The turn is released by this. */
@@ -338,13 +346,25 @@ export class ActiveTurn implements QuiescenceListener {
     return this.#agentCalls <= this.context.limits.agentCalls;
   }
 
-  /** Adds the usage of a completion. */
-  addUsage(usage: Usage): void {
+  /** Adds the usage of a completion of an agent. */
+  addUsage(usage: Usage, agent: string): void {
     this.#usage = addUsage(this.#usage, usage);
+    const { environment, owners } = this.context;
     // What was spent matters only where there are limits.
-    if (this.context.owners === undefined) return;
-    const { input_tokens: input = 0, output_tokens: output = 0, cost = 0 } = usage;
-    if (input + output > 0 || cost > 0) this.recorder.spend({ tokens: input + output, cost });
+    if (owners === undefined) return;
+    const { tokens, cost } = toSpent(usage);
+    if (tokens === 0 && cost === 0) return;
+    const spent = { day: dayOf(environment.now()), tokens, cost };
+    this.recorder.spend(spent);
+    const { limits } = owners.of(ownerOf(this.accepted));
+    if (hasOwnBudget(limits, agent)) this.recorder.spend({ ...spent, agent });
+  }
+
+  /** What the run has spent, with this turn, and by how much its budget was raised. */
+  get spentInRun(): Spent {
+    const { spent } = this.listener;
+    const { tokens, cost } = toSpent(this.#usage);
+    return { ...spent, tokens: spent.tokens + tokens, cost: spent.cost + cost };
   }
 
   /** Registers a call that sleeps until a time; a turn with too many sleeps ends. */

@@ -3,15 +3,7 @@ import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { Fenced, Owned, Unavailable } from "../../ports/event-log.ts";
 import type { Cursor, EventLog, Holdings, RemoveOptions } from "../../ports/event-log.ts";
 import type { OutboxEntry, RequestEntry, RunEntry } from "../../ports/log-entries.ts";
-import type {
-  Batch,
-  NewAlias,
-  OutboxMark,
-  ReferenceMark,
-  RunAlias,
-  Spent,
-  SpentMark,
-} from "../../ports/log-batch.ts";
+import type { Batch, NewAlias, OutboxMark, ReferenceMark, RunAlias } from "../../ports/log-batch.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { ownerOf } from "../../ports/principal.ts";
@@ -20,6 +12,7 @@ import { toRemovedEntry } from "../shared/entries.ts";
 import type { OutboxQuery, RequestQuery, RunIdQuery } from "../../ports/log-queries.ts";
 import { Tails } from "../shared/tails.ts";
 import { ScheduleTable } from "./schedules.ts";
+import { MemorySpending } from "./spending.ts";
 import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import { listRuns, moveBase, newRun, readPage, recordCount, textLengthOf, toEntry } from "./memory-run.ts";
@@ -27,11 +20,6 @@ import { WaitTable, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../../ports/node-directory.ts";
-
-const NOTHING_SPENT: Spent = { tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
-
-/** For how many days it is known what an owner has spent. */
-const SPENT_DAYS = 400;
 
 /** A log in memory, whose data can be opened again. */
 export interface MemoryLog extends EventLog {
@@ -69,8 +57,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   const senders = new Set<RunId>();
   const schedules = new ScheduleTable();
   const tails = new Tails();
-  // What owners have spent, by owner and day.
-  const spending = new Map<string, Spent>();
+  const spending = new MemorySpending();
   const audit = new MemoryAudit((runId) => runs.get(runId)?.row?.agent);
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
@@ -120,7 +107,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     if (batch.waits) waits.apply(cursor.runId, run, batch.waits);
     for (const { requestId, phase } of run.waits === undefined ? [] : (marked?.values() ?? []))
       if (phase === "completed") waits.close(cursor.runId, run, requestId);
-    for (const mark of batch.spent ?? []) spend(ownerOf(row), mark);
+    if (batch.spent) spending.note(ownerOf(row), batch.spent);
     if (batch.audit) audit.note(cursor.runId, ownerOf(row), batch.audit);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     if (batch.alias?.from !== undefined) schedules.move(batch.alias.from, cursor.runId);
@@ -160,19 +147,6 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     }
     if (holders.size > 0) referrers.set(thing, holders);
     else referrers.delete(thing);
-  }
-
-  function spend(owner: string, { day, ...mark }: SpentMark): void {
-    const key = `${day} ${owner}`;
-    const before = spending.get(key) ?? NOTHING_SPENT;
-    spending.set(key, {
-      tokens: before.tokens + mark.tokens,
-      cost: before.cost + mark.cost,
-      raisedTokens: before.raisedTokens + mark.raisedTokens,
-      raisedCost: before.raisedCost + mark.raisedCost,
-    });
-    // Each day of an owner is a key, and old ones go when a new one comes.
-    if (before === NOTHING_SPENT) spending.delete(`${day - SPENT_DAYS} ${owner}`);
   }
 
   function applyOutbox(runId: RunId, run: MemoryRun, marks: readonly OutboxMark[]): void {
@@ -353,7 +327,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
         return remove(cursor, removeOptions);
       },
       audit,
-      spent: async (owner, day) => spending.get(`${day} ${owner}`) ?? NOTHING_SPENT,
+      spending,
       scrub: async () => {},
       health: () => (isOpen() ? { writable: true } : { writable: false, reason: "the log is closed" }),
       nodes: () => nodes,

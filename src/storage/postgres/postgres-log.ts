@@ -13,6 +13,7 @@ import { createIndexQueries } from "../sql/queries.ts";
 import type { SqlQuery } from "../sql/queries.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { auditIn } from "./audit.ts";
+import { spendingIn } from "./spending.ts";
 import { artifactsIn } from "./artifacts.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
 import { Database } from "./connection/database.ts";
@@ -274,7 +275,10 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     size: (runId) => readSize(database, runId),
     snapshot: (runId) => readSnapshot(database, runId),
     remove,
-    spent: (owner, day) => ask(queries.spent(owner, day)),
+    spending: spendingIn(database, {
+      on: (key) => ask(queries.spentOn(key)),
+      list: (query) => ask(queries.spent(query)),
+    }),
     audit: auditIn(database, async (query) => ask(queries.audit(query))),
     scrub: async () => {},
     health: () => health.report,

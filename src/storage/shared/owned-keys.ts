@@ -1,4 +1,5 @@
 import { DEFAULT_OWNER, toOwned } from "../../ports/principal.ts";
+import type { SpentKey } from "../../ports/spending.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 
 /**
@@ -25,4 +26,24 @@ export function otherOwners(name: string): readonly [after: string, before: stri
 /** The id of a request from its stored key. */
 export function fromRequestKey(key: string): RequestId {
   return fromOwnedKey(key).name;
+}
+
+/**
+ * Whose spending it is as one text: the owner, and behind a space, which neither contains, the agent. So the table of a version in
+ * which only owners had budgets has the same keys.
+ */
+export function toSpender({ owner, agent }: Pick<SpentKey, "owner" | "agent">): string {
+  return agent === undefined ? owner : `${owner} ${agent}`;
+}
+
+/** A stored spender: the owner, and the agent if it is one. */
+export function fromSpender(spender: string): Pick<SpentKey, "owner" | "agent"> {
+  const [owner = "", agent] = spender.split(" ");
+  return { owner, ...(agent !== undefined && { agent }) };
+}
+
+/** The range of the spenders that are agents of an owner. Both ends are outside. */
+export function agentsOf(owner: string): readonly [after: string, before: string] {
+  // The character after the space.
+  return [`${owner} `, `${owner}!`];
 }

@@ -3,7 +3,8 @@ import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import type { AuditMark } from "../../ports/audit.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import { toOwnedKey } from "../shared/owned-keys.ts";
+import type { SpentEntry } from "../../ports/spending.ts";
+import { toOwnedKey, toSpender } from "../shared/owned-keys.ts";
 import type { OwnedRun } from "./claims.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 
@@ -27,13 +28,25 @@ export interface Changes {
 }
 
 export type SpentChange = readonly [
-  owner: string,
+  /** The owner, or one of its agents. */
+  spender: string,
   day: number,
   tokens: number,
   cost: number,
   raisedTokens: number,
   raisedCost: number,
 ];
+
+export function encodeSpent({
+  day,
+  tokens,
+  cost,
+  raisedTokens,
+  raisedCost,
+  ...key
+}: SpentEntry): SpentChange {
+  return [toSpender(key), day, tokens, cost, raisedTokens, raisedCost];
+}
 
 export type AuditChange = readonly [
   at: number,
@@ -144,10 +157,7 @@ export function encodeChanges(
     ...(alias && { alias: [toOwnedKey(alias.agent, alias.owner), alias.name, alias.from ?? null] as const }),
     ...(audit && { audit: { owner, entries: audit.map(encodeAudit) } }),
     ...(spent && {
-      spent: spent.map(
-        ({ day, tokens, cost, raisedTokens, raisedCost }) =>
-          [owner, day, tokens, cost, raisedTokens, raisedCost] as const,
-      ),
+      spent: spent.map((mark) => encodeSpent({ ...mark, owner })),
     }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
     ...(base && { base: [base.head, base.records, JSON.stringify(base.data)] as const }),

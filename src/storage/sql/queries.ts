@@ -9,7 +9,7 @@ import type {
   RunEntryPage,
   WaitEntryPage,
 } from "../../ports/log-entries.ts";
-import type { RunAlias, Spent } from "../../ports/log-batch.ts";
+import type { RunAlias } from "../../ports/log-batch.ts";
 import type {
   OutboxQuery,
   ScheduleQuery,
@@ -21,10 +21,12 @@ import type {
   WakeQuery,
   WaitEntryQuery,
 } from "../../ports/log-queries.ts";
+import { NOTHING_SPENT } from "../../ports/spending.ts";
+import type { Spent, SpentEntry, SpentKey } from "../../ports/spending.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
 import { auditPlaceOf, toAuditPage } from "../shared/audit.ts";
-import { fromOwnedKey, otherOwners, toOwnedKey } from "../shared/owned-keys.ts";
+import { fromOwnedKey, fromSpender, otherOwners, toOwnedKey, toSpender } from "../shared/owned-keys.ts";
 import {
   checkNoCursor,
   positionOf,
@@ -37,9 +39,7 @@ import {
 import { OUTBOX_KINDS, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
 import { toAuditEntry, toOutbox, toRequest, toRun, toSchedule, toWait } from "./rows.ts";
-import type { AuditColumns, RunColumns, ScheduleColumns, WaitColumns } from "./rows.ts";
-
-const NOTHING_SPENT: Spent = { tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
+import type { AuditColumns, RunColumns, ScheduleColumns, SpentColumns, WaitColumns } from "./rows.ts";
 
 /** A value of a statement. A list of texts is one value. */
 export type QueryValue = string | number | readonly string[];
@@ -75,7 +75,9 @@ export interface IndexQueries {
   countSchedules(query: ScheduleQuery): SqlQuery<number>;
   due(query: WakeQuery): SqlQuery<readonly ScheduleEntry[]>;
   audit(query: AuditQuery): SqlQuery<AuditPage>;
-  spent(owner: string, day: number): SqlQuery<Spent>;
+  spentOn(key: SpentKey): SqlQuery<Spent>;
+  /** What is known, or what follows a key of it. */
+  spent(query: { readonly after?: SpentKey; readonly limit: number }): SqlQuery<readonly SpentEntry[]>;
   unreferenced(things: readonly string[]): SqlQuery<readonly string[]>;
   /** Gives new runs their places in the order of creation, which a list in this order needs before. */
   readonly place: SqlQuery<void> | undefined;
@@ -100,9 +102,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
 
   const schedules = `SELECT ${schedule.run} AS run, ${schedule.owner} AS owner, ${schedule.id} AS id, due, data FROM ${schedule.from}`;
 
-  const spentOn = finish(
-    `SELECT tokens, cost, raised_tokens AS "raisedTokens", raised_cost AS "raisedCost" FROM ${dialect.spent} WHERE owner = ? AND day = ?`,
-  );
+  const spent = `SELECT owner, day, tokens, cost, raised_tokens AS "raisedTokens", raised_cost AS "raisedCost" FROM ${dialect.spent}`;
+  const spentOn = finish(`${spent} WHERE owner = ? AND day = ?`);
   const trail = `SELECT n, at, audit.owner AS owner, by_id, by_name, action, ${audit.run} AS run, ${audit.agent} AS agent, request,
     event, detail, times FROM ${audit.from}`;
 
@@ -301,10 +302,20 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         ? all(finish(text), where.values, toSchedule)
         : all(finish(`${text} LIMIT ?`), [...where.values, limit], toSchedule);
     },
-    spent: (owner, day) =>
-      toQuery(spentOn, [owner, day], ([row]: readonly Spent[]) =>
-        row === undefined ? NOTHING_SPENT : { ...row },
-      ),
+    spentOn: ({ day, ...key }) =>
+      toQuery(spentOn, [toSpender(key), day], ([row]: readonly SpentColumns[]) => {
+        if (row === undefined) return NOTHING_SPENT;
+        const { owner: _owner, day: _day, ...amounts } = row;
+        return amounts;
+      }),
+    spent({ after, limit }) {
+      const where = new Conditions("true");
+      if (after !== undefined) where.add("(owner, day) > (?, ?)", toSpender(after), after.day);
+      const text = finish(`${spent} WHERE ${where.text} ORDER BY owner, day LIMIT ?`);
+      return toQuery(text, [...where.values, limit], (rows: readonly SpentColumns[]) =>
+        rows.map(({ owner, ...row }): SpentEntry => ({ ...fromSpender(owner), ...row })),
+      );
+    },
     audit(query) {
       const { owner, by, action, runId, from, before, oldestFirst = false, limit } = query;
       const place = auditPlaceOf(query);

@@ -1,4 +1,5 @@
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
+import type { Spent } from "../../ports/spending.ts";
 import type {
   OutboxEntry,
   RequestEntry,
@@ -146,6 +147,13 @@ export function toSchedule({ run, owner, id, due, data }: ScheduleColumns): Sche
     ...(due !== null && { due }),
     data: JSON.parse(data) as JsonObject,
   };
+}
+
+/** What was spent on a day, as a statement returns it. */
+export interface SpentColumns extends Spent {
+  /** The owner, or one of its agents. */
+  readonly owner: string;
+  readonly day: number;
 }
 
 /** An entry of the audit trail as a statement returns it. */

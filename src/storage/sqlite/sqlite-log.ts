@@ -16,7 +16,7 @@ import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
-import { encodeAudit } from "../sql/changes.ts";
+import { encodeAudit, encodeSpent } from "../sql/changes.ts";
 import { advance, Claims, startOfBatch } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { openDirectory } from "./directory/open-directory.ts";
@@ -24,7 +24,7 @@ import type { Durability } from "./format/schema.ts";
 import { QUERIES } from "./reader/reader.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, ClaimedRun } from "./writer/encode-append.ts";
-import type { AddedEntry, AuditChanges, ChunkedRun } from "./writer/message.ts";
+import type { AddedEntry, AuditChanges, ChunkedRun, SpendingChanges } from "./writer/message.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 import type { AppendJob, OwnJob } from "./writer/writer-client.ts";
 
@@ -241,13 +241,13 @@ export function sqliteLog(
     return promise;
   }
 
-  /** Commits changes of the audit trail. */
-  function changeAudit(changes: Omit<AuditChanges, "type">): Promise<void> {
+  /** Commits changes of the audit trail, or of what was spent. */
+  function change(work: AuditChanges | SpendingChanges): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { writable, reason } = health();
     if (!writable) return rejected(new Unavailable(reason));
     writer.post({
-      work: { type: "audit", ...changes },
+      work,
       settle: (error) => (error === undefined ? resolve() : reject(error)),
     });
     return promise;
@@ -319,13 +319,20 @@ export function sqliteLog(
         return run && tables.snapshot(run.rid);
       }),
     remove,
-    spent: async (owner, day) => reader.ask((tables) => tables.answer(QUERIES.spent(owner, day))),
+    spending: {
+      on: async (key) => reader.ask((tables) => tables.answer(QUERIES.spentOn(key))),
+      list: async (query) => reader.ask((tables) => tables.answer(QUERIES.spent(query))),
+      async put(entries) {
+        if (entries.length > 0) await change({ type: "spending", put: entries.map(encodeSpent) });
+      },
+      remove: (removed) => change({ type: "spending", removed }),
+    },
     audit: {
       async add(entries) {
-        if (entries.length > 0) await changeAudit({ added: entries.map(toAdded) });
+        if (entries.length > 0) await change({ type: "audit", added: entries.map(toAdded) });
       },
       list: async (query) => reader.ask((tables) => tables.answer(QUERIES.audit(query))),
-      remove: (removed) => changeAudit({ removed }),
+      remove: (removed) => change({ type: "audit", removed }),
     },
     scrub: () => writer.scrub(),
     health,

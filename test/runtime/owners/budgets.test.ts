@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent } from "troupe";
-import type { Event, EventOf, Model, OwnerLimits, Principal, Runtime } from "troupe";
+import type { Event, EventOf, Model, OwnerLimits, Principal, Runtime, Telemetry, Turn } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { expect, onTestFinished, test } from "vitest";
@@ -165,11 +165,24 @@ test("a run that is forked at the question asks it anew, and goes on when it is 
     approvers: ["finance"],
     budget: { limit: 50, spent: 60 },
   });
-  expect(await raise(fay, again.request_id ?? "", 100)).toMatchObject({ finish_reason: "success" });
-  expect(asked).toBe(2);
-  // The budget has room now, and the other question is still open.
-  expect(await raise(fay, "a-1", 0)).toMatchObject({ finish_reason: "success" });
+  const ended = ends(ann, "a-1");
+  expect(await raise(fay, again.request_id ?? "", 1_000)).toMatchObject({ finish_reason: "success" });
+  // The other question needs no answer any more.
+  expect(await ended).toMatchObject({ finish_reason: "success" });
+  expect(asked).toBe(3);
 });
+
+/** Resolves with the end of a request, also behind questions. */
+async function ends(runtime: Runtime, requestId: string): Promise<Event> {
+  const address = await runtime.resolve(requestId);
+  const feed = await runtime.follow(address, { after: 0, forever: true });
+  for await (const { events } of feed.pages)
+    for (const text of events) {
+      const event = JSON.parse(text) as Event;
+      if (event.type === "RequestCompleted" && event.request_id === requestId) return event;
+    }
+  throw new Error(`request ${requestId} has no end`);
+}
 
 test("the end of the day ends the wait, with the budget of the next day", async () => {
   asked = 0;
@@ -203,3 +216,194 @@ test("100 parallel runs of one owner exceed the budget of the day by at most one
   expect(asked).toBeGreaterThanOrEqual(150);
   expect(asked).toBeLessThanOrEqual(250);
 });
+
+test("a run over its own budget waits until it is raised; other runs have theirs", async () => {
+  const runtime = await start({ tokensPerRun: 100, budgetApprovers: ["finance"] });
+  const [ann, fay] = [runtime.as(ANN), runtime.as(FAY)];
+  const wait = (await run(ann, "4", "a-1")) as EventOf<"WaitForInput">;
+  expect(wait.budget).toEqual({ unit: "tokens", limit: 100, spent: 120 });
+  expect(wait.expires_at).toBeUndefined();
+  expect(wait.question).toContain("This run has used 120 of 100 tokens. By how much more?");
+  expect(await run(ann, "2", "a-2")).toMatchObject({ finish_reason: "success" });
+  // 180 of 190: one more begins, and is the last one.
+  expect(await raise(fay, "a-1", 90)).toMatchObject({ finish_reason: "success" });
+  const { run_id: runId } = wait;
+  const next = { type: "ChatRequest", input: "1", request_id: "a-3", run_id: runId } as const;
+  expect(await answerTo(ann, await ann.process("writer", next))).toMatchObject({
+    budget: { limit: 190, spent: 240 },
+  });
+});
+
+test("the budget of a run, and by how much it was raised, survive a restart", async () => {
+  const directory = temporaryDirectory();
+  asked = 0;
+  const limits = { agents: { writer: { costPerRun: 5 } }, costPerRun: 1, budgetApprovers: ["finance"] };
+  const first = await open(limits, directory);
+  expect(await run(first.as(ANN), "4", "a-1")).toMatchObject({
+    budget: { unit: "cost", limit: 5, spent: 6 },
+  });
+  expect(await raise(first.as(FAY), "a-1", 2.5)).toMatchObject({ budget: { limit: 7.5, spent: 9 } });
+  await first.close();
+  const second = await open(limits, directory);
+  expect(await raise(second.as(FAY), "a-1", 100)).toMatchObject({ finish_reason: "success" });
+  const { run_id: runId } = (await eventsOf(second.as(ANN), "a-1"))[0] as Event;
+  await second.close();
+  const third = await open(limits, directory);
+  const next = { type: "ChatRequest", input: "99", request_id: "a-2", run_id: runId } as const;
+  const receipt = await third.as(ANN).process("writer", next);
+  // 12 before, and 107.5 allowed: 32 more completions begin.
+  expect(await answerTo(third.as(ANN), receipt)).toMatchObject({ budget: { limit: 107.5, spent: 108 } });
+});
+
+test("an agent has a budget of its own in all runs of its owner, also when others call it", async () => {
+  asked = 0;
+  const chief = defineAgent({
+    name: "chief",
+    purpose: "Has a writer.",
+    uses: { writer },
+    async chat(input, turn) {
+      await turn.complete({ model, input: { messages: [] } });
+      return (await turn.call(turn.uses.writer, "chat", { input })).output;
+    },
+  });
+  const agents = { writer: { tokensPerDay: 100 }, chief: { costPerDay: 100 } };
+  const limits = { agents, budgetApprovers: ["finance"] };
+  const log = sqliteLog(temporaryDirectory());
+  const owners = (owner: string): OwnerLimits => (owner === "acme" ? limits : {});
+  const runtime = createRuntime({ agents: [writer, chief], log, owners });
+  onTestFinished(() => runtime.close());
+  const [ann, fay] = [runtime.as(ANN), runtime.as(FAY)];
+  expect(await run(ann, "1", "a-1")).toMatchObject({ finish_reason: "success" });
+  const called = { type: "ChatRequest", input: "2", request_id: "a-2" } as const;
+  const wait = (await answerTo(ann, await ann.process("chief", called))) as EventOf<"WaitForInput">;
+  expect(wait).toMatchObject({
+    agent: "writer",
+    budget: { unit: "tokens", agent: "writer", limit: 100, spent: 120 },
+  });
+  expect(wait.question).toContain("Agent writer of acme has used 120 of 100 tokens");
+  expect(asked).toBe(3);
+  // Of another owner, the same agent has no budget.
+  expect(await run(runtime.as(BOB), "3", "b-1")).toMatchObject({ finish_reason: "success" });
+  const answer = { type: "ResumeWithInput", request_id: "a-2", request_keys: { raise: 50 } } as const;
+  expect(await answerTo(fay, await fay.process("chief", answer))).toMatchObject({ finish_reason: "success" });
+});
+
+test("a raise has the other runs go on that wait for the same budget, on disk too, and those of another one wait", async () => {
+  const directory = temporaryDirectory();
+  const limits = { tokensPerDay: 60, tokensPerRun: 500, budgetApprovers: ["finance"] };
+  asked = 0;
+  const first = await open(limits, directory);
+  expect(await run(first.as(ANN), "1", "a-0")).toMatchObject({ finish_reason: "success" });
+  for (const id of ["a-1", "a-2", "a-3"])
+    expect(await run(first.as(ANN), "1", id)).toMatchObject({ budget: { limit: 60, spent: 60 } });
+  await first.close();
+  const runtime = await open(limits, directory);
+  const [ann, fay] = [runtime.as(ANN), runtime.as(FAY)];
+  expect(await run(ann, "1", "a-4")).toMatchObject({ budget: { spent: 60 } });
+  const others = Promise.all(["a-2", "a-3", "a-4"].map((id) => ends(ann, id)));
+  expect(await raise(fay, "a-1", 1_000)).toMatchObject({ finish_reason: "success" });
+  for (const end of await others) expect(end).toMatchObject({ finish_reason: "success" });
+  expect((await ann.waits({ limit: 10 })).events).toEqual([]);
+  expect(await run(ann, "20", "a-5")).toMatchObject({ budget: { limit: 500, spent: 540 } });
+  const [asksAgain] = (await eventsOf(ann, "a-2")).filter(({ type }) => type === "WaitExpired");
+  expect(asksAgain).toBeDefined();
+});
+
+test("branches of one turn go on with one raise of the budget of their run", async () => {
+  const fan = defineAgent({
+    name: "writer",
+    purpose: "Asks a model in branches.",
+    async chat(_input, turn) {
+      await turn.complete({ model, input: { messages: [] } });
+      const one = (branch: Turn): Promise<unknown> =>
+        branch.complete({ model, input: { messages: [] } });
+      await turn.all([one, one, one]);
+      return "done";
+    },
+  });
+  const owners = (): OwnerLimits => ({ tokensPerRun: 60 });
+  const runtime = createRuntime({ agents: [fan], log: sqliteLog(temporaryDirectory()), owners });
+  onTestFinished(() => runtime.close());
+  const wait = (await run(runtime, "go", "r-1")) as EventOf<"WaitForInput">;
+  const ended = ends(runtime, "r-1");
+  await runtime.process("writer", {
+    type: "ResumeWithInput",
+    request_id: "r-1",
+    wait_id: wait.id,
+    request_keys: { raise: 500 },
+  });
+  expect(await ended).toMatchObject({ finish_reason: "success" });
+});
+
+test("the time limit of a completion begins when its budget has room", async () => {
+  const slow: Model = {
+    name: "slow",
+    async *generate(_input, { signal }) {
+      await new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      yield { type: "result", result: "never", usage: {} };
+    },
+  };
+  const limited = defineAgent({
+    name: "writer",
+    purpose: "Asks two models.",
+    async chat(_input, turn) {
+      await turn.complete({ model, input: { messages: [] } });
+      await turn.complete({ model: slow, input: { messages: [] }, timeoutMs: 5_000 });
+      return "done";
+    },
+  });
+  const environment = manualEnvironment({ seed: 1 });
+  const owners = (): OwnerLimits => ({ tokensPerRun: 60 });
+  const runtime = createRuntime({ agents: [limited], environment, owners });
+  onTestFinished(async () => {
+    const closed = runtime.close();
+    await environment.idle();
+    await closed;
+  });
+  const settled = async <Value>(work: Promise<Value>): Promise<Value> => {
+    await environment.idle();
+    return work;
+  };
+  await settled(runtime.process("writer", { type: "ChatRequest", input: "go", request_id: "r-1" }));
+  await environment.advance(3_600_000);
+  expect(await settled(runtime.status("r-1"))).toMatchObject({ status: "waiting" });
+  const answer = { type: "ResumeWithInput", request_id: "r-1", request_keys: { raise: 100 } } as const;
+  await settled(runtime.process("writer", answer));
+  await environment.advance(4_999);
+  expect(await settled(runtime.status("r-1"))).toMatchObject({ status: "running" });
+  await environment.advance(1);
+  const status = await settled(runtime.status("r-1"));
+  expect(status).toMatchObject({ status: "completed", finish_reason: "error" });
+  expect(JSON.stringify(status)).toContain("did not end within 5000 ms");
+});
+
+test("limits that are wrong are named", async () => {
+  const faults: unknown[] = [];
+  for (const agents of [5, { writer: 5 }, { writer: { tokensPerday: 1 } }, { writer: { costPerRun: -1 } }]) {
+    const owners = (): OwnerLimits => ({ agents }) as unknown as OwnerLimits;
+    const runtime = createRuntime({
+      agents: [writer],
+      owners,
+      telemetry: { ...noTelemetry, fault: (_what, error) => faults.push((error as Error).message) },
+    });
+    await expect(runtime.process("writer", { type: "ChatRequest", input: "1" })).rejects.toMatchObject({
+      code: "unavailable",
+    });
+    await runtime.close();
+  }
+  expect(faults).toEqual([
+    "agents is no object with the budgets of agents by their names",
+    "the budget of agent writer is no object",
+    "there is no limit tokensPerday of agent writer; there are tokensPerDay, costPerDay, tokensPerRun, costPerRun",
+    "the limit costPerRun of agent writer is not a number of 0 or more",
+  ]);
+});
+
+const noTelemetry: Telemetry = {
+  accepted() {},
+  completed() {},
+  committed() {},
+  dropped() {},
+  failed() {},
+  fault() {},
+};

@@ -352,7 +352,7 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP TABLE ${schema}.version, ${schema}.version_file, ${schema}.audit;
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
-    DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3;
+    DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
     DROP TABLE ${schema}.spent, ${schema}.schedule;
     DROP FUNCTION ${schema}.read_2;

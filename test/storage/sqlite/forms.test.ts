@@ -428,7 +428,7 @@ test("a log of format 20 is opened, and counts what its owners spend from then o
   const spent = { tokens: 7, cost: 0.5, raisedTokens: 0, raisedCost: 0 };
   const { cursor } = await log.claim("run");
   await log.append(cursor, { ...nextEvents(cursor, 1), spent: [{ day: 20_000, ...spent }] });
-  expect(await log.spent("default", 20_000)).toEqual(spent);
+  expect(await log.spending.on({ owner: "default", day: 20_000 })).toEqual(spent);
   expect(toEncoded((await log.read("run", { after: 0 })).events)).toHaveLength(4);
 });
 

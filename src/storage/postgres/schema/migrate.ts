@@ -7,6 +7,7 @@ import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
 import { OWNERS } from "./owners.ts";
 import { SCHEDULES } from "./schedules.ts";
+import { SPENDERS } from "./spenders.ts";
 import { SPENT } from "./spent.ts";
 import { QUEUED, TABLES } from "./tables.ts";
 
@@ -21,6 +22,7 @@ export const MIGRATIONS: readonly string[] = [
   BASES,
   SPENT,
   SCHEDULES,
+  SPENDERS,
 ];
 
 /** The number of the schema that this version needs. */

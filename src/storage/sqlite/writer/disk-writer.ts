@@ -6,7 +6,16 @@ import type { Head, HeadFile } from "../format/head-file.ts";
 import { AUDIT_ACTIONS } from "../../../ports/audit.ts";
 import type { RemovedEntries } from "../../../ports/audit.ts";
 import { DEFAULT_OWNER } from "../../../ports/principal.ts";
-import type { AuditChanges, ChunkedRun, FromWriter, AppendItem, RefusedItem, RunRemoval } from "./message.ts";
+import { agentsOf } from "../../shared/owned-keys.ts";
+import type {
+  AuditChanges,
+  ChunkedRun,
+  FromWriter,
+  AppendItem,
+  RefusedItem,
+  RunRemoval,
+  SpendingChanges,
+} from "./message.ts";
 import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
 import type { PendingChunk, RecentColumns, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
@@ -113,6 +122,14 @@ export class DiskWriter {
     return this.#transact(() => {
       for (const entry of added) this.#statements.addAuditEntry.run(...entry);
       if (removed !== undefined) this.#removeAudit(removed);
+    });
+  }
+
+  /** Commits changes of what was spent that no append makes. */
+  changeSpending({ put = [], removed }: SpendingChanges): FromWriter {
+    return this.#transact(() => {
+      for (const entry of put) this.#statements.setSpent.run(...entry);
+      if (removed !== undefined) this.#statements.removeSpent.run(removed, ...agentsOf(removed));
     });
   }
 

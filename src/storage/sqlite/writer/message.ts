@@ -2,7 +2,7 @@ import type { RunId } from "../../../protocol/ids.ts";
 import type { Head } from "../format/head-file.ts";
 import type { RecentParts } from "./recent-events.ts";
 import type { Durability } from "../format/schema.ts";
-import type { AuditChange, Changes } from "../../sql/changes.ts";
+import type { AuditChange, Changes, SpentChange } from "../../sql/changes.ts";
 import type { RemovedEntries } from "../../../ports/audit.ts";
 
 /** The start data of the writer's thread. */
@@ -33,6 +33,7 @@ export type ToWriter =
     }
   | RunRemoval
   | AuditChanges
+  | SpendingChanges
   /** Gets a reply of its own, `scrubbed`, beside those of commits. */
   | { readonly type: "scrub" }
   | { readonly type: "close" };
@@ -49,6 +50,13 @@ export interface AuditChanges {
   readonly type: "audit";
   readonly added?: readonly AddedEntry[];
   readonly removed?: RemovedEntries;
+}
+
+/** Changes of what was spent that no append makes: entries that are stored, or those of an owner that are removed. */
+export interface SpendingChanges {
+  readonly type: "spending";
+  readonly put?: readonly SpentChange[];
+  readonly removed?: string;
 }
 
 /** An entry with its owner, the id of its run, and how many times it happened. */

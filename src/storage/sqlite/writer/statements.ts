@@ -78,6 +78,9 @@ const SQL = {
   addSpent: `INSERT INTO spent (owner, day, tokens, cost, raised_tokens, raised_cost) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (owner, day) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
       raised_tokens = raised_tokens + excluded.raised_tokens, raised_cost = raised_cost + excluded.raised_cost`,
+  setSpent:
+    "INSERT OR REPLACE INTO spent (owner, day, tokens, cost, raised_tokens, raised_cost) VALUES (?, ?, ?, ?, ?, ?)",
+  removeSpent: "DELETE FROM spent WHERE owner = ? OR (owner > ? AND owner < ?)",
   dropSpent: "DELETE FROM spent WHERE owner = ? AND day <= ?",
   removeAuditOf: "DELETE FROM audit WHERE rid = ?",
   // The owner as it is in the index, which lacks that of most.

@@ -6,6 +6,7 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import { SIGNAL } from "./message.ts";
 import type {
   AuditChanges,
+  SpendingChanges,
   ChunkedRun,
   FromWriter,
   AppendItem,
@@ -25,9 +26,12 @@ export interface AppendJob extends Settled {
   readonly append: Append;
 }
 
+/** What has a commit of its own. */
+export type OwnWork = RunRemoval | AuditChanges | SpendingChanges;
+
 export interface OwnJob extends Settled {
   readonly append?: undefined;
-  readonly work: RunRemoval | AuditChanges;
+  readonly work: OwnWork;
 }
 
 interface Settled {

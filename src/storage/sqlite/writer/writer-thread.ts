@@ -78,6 +78,9 @@ function take(message: ToWriter): void {
     case "audit":
       checkpoints.count(REMOVAL_PAGES);
       return answer(writer.changeAudit(message));
+    case "spending":
+      checkpoints.count(REMOVAL_PAGES);
+      return answer(writer.changeSpending(message));
     case "scrub":
       if (writer.hasRecent) moveRecent();
       scrub = writer.scrub(() => checkpoints.settle());

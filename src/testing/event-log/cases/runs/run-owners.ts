@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { SpentMark } from "../../../../ports/spending.ts";
 import type { EventLog } from "../../../../ports/event-log.ts";
 import type { RunRow } from "../../../../ports/log-batch.ts";
 import type { RunEntryQuery } from "../../../../ports/log-queries.ts";
@@ -123,15 +124,15 @@ export function testRunOwners(subject: EventLogSubject): void {
         await opened.append(other, { ...nothing, run: row(), spent: [{ ...mark, tokens: 1 }] });
         const log = again && reopen ? await reopenFor(reopen, opened) : opened;
         const sum = { tokens: 100, cost: 0.5, raisedTokens: 100, raisedCost: 2.25 };
-        expect(await log.spent("acme", 20_000)).toEqual(sum);
-        expect(await log.spent("default", 20_000)).toEqual({
+        expect(await log.spending.on({ owner: "acme", day: 20_000 })).toEqual(sum);
+        expect(await log.spending.on({ owner: "default", day: 20_000 })).toEqual({
           ...sum,
           tokens: 1,
           cost: 0,
           raisedTokens: 0,
           raisedCost: 0,
         });
-        expect(await log.spent("acme", 20_001)).toEqual({
+        expect(await log.spending.on({ owner: "acme", day: 20_001 })).toEqual({
           tokens: 0,
           cost: 0,
           raisedTokens: 0,
@@ -143,9 +144,46 @@ export function testRunOwners(subject: EventLogSubject): void {
           run: row({ owner: "acme" }),
           spent: [{ ...mark, day: 20_400, tokens: 3 }],
         });
-        expect((await log.spent("acme", 20_000)).tokens).toBe(0);
+        expect((await log.spending.on({ owner: "acme", day: 20_000 })).tokens).toBe(0);
       },
     );
+
+    test("what agents have spent is beside what their owners have, is listed, taken over, removed, and kept for 400 days", async () => {
+      const log = await openFor(subject);
+      const mark = { tokens: 0, cost: 0, raisedTokens: 0, raisedCost: 0 };
+      const spend = async (id: string, owner: string, spent: readonly SpentMark[]): Promise<void> => {
+        const { cursor } = await log.claim(asRunId(id));
+        await log.append(cursor, { events: [], records: [], run: row({ owner }), spent });
+        log.release(cursor);
+      };
+      const [early, day] = [19_000, 20_000];
+      await spend("a", "acme", [{ ...mark, agent: "writer", day: early, tokens: 1 }]);
+      await spend("b", "acme", [
+        { ...mark, day, tokens: 9, cost: 2.5 },
+        { ...mark, agent: "writer", day, tokens: 9 },
+        { ...mark, agent: "writer", day, raisedTokens: 50 },
+      ]);
+      await spend("c", "acmeter", [{ ...mark, day, tokens: 3 }]);
+      const writer = { owner: "acme", agent: "writer", day, ...mark, tokens: 9, raisedTokens: 50 };
+      const entries = [
+        { owner: "acme", day, ...mark, tokens: 9, cost: 2.5 },
+        writer,
+        { owner: "acmeter", day, ...mark, tokens: 3 },
+      ];
+      const { owner: _owner, agent: _agent, day: _day, ...amounts } = writer;
+      expect(await log.spending.on({ owner: "acme", agent: "writer", day })).toEqual(amounts);
+      expect(await log.spending.list({ limit: 9 })).toEqual(entries);
+      expect(await log.spending.list({ limit: 1 })).toEqual(entries.slice(0, 1));
+      expect(await log.spending.list({ after: { owner: "acme", day }, limit: 9 })).toEqual(entries.slice(1));
+      await log.spending.put([
+        { ...writer, tokens: 10 },
+        { ...writer, owner: "bolt" },
+      ]);
+      expect(await log.spending.on({ owner: "acme", agent: "writer", day })).toMatchObject({ tokens: 10 });
+      await log.spending.remove("acme");
+      const left = (await log.spending.list({ limit: 9 })).map(({ owner }) => owner);
+      expect(left).toEqual(["acmeter", "bolt"]);
+    });
 
     test("two runs of one owner cannot have the same request", async () => {
       const log = await openFor(subject);

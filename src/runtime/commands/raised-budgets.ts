@@ -1,0 +1,65 @@
+import { AgentError, isInstance } from "../../errors.ts";
+import type { Budget } from "../../protocol/events/event-body.ts";
+import type { Event } from "../../protocol/events/events.ts";
+import type { RunId } from "../../protocol/ids.ts";
+import { forEachConcurrent } from "../../shared/map-concurrent.ts";
+import type { WaitEntry } from "../../ports/log-entries.ts";
+import { readEvent } from "../replay/accepted.ts";
+import type { HostContext } from "../run-context.ts";
+import { sendRecover } from "../supervision/send-recover.ts";
+
+/** Open questions that are read at once. */
+const PAGE = 500;
+const AT_ONCE = 8;
+
+/**
+ * Has the runs of an owner look again whose completions wait for a budget that was raised, on whichever nodes they are. Never
+ * rejects: what it does not reach waits for an answer of its own, or for the end of the day.
+ */
+export async function announceRaise(
+  context: Pick<HostContext, "log" | "router" | "telemetry">,
+  owner: string,
+  budget: Budget,
+): Promise<void> {
+  const { log, telemetry } = context;
+  const asksForIt = async (wait: WaitEntry): Promise<boolean> => {
+    const text = await readEvent(log, wait, wait.waitId).catch(ifGone);
+    if (text === undefined) return false;
+    const event = JSON.parse(text) as Event;
+    if (event.type !== "WaitForInput" || event.budget === undefined) return false;
+    const { unit, day, agent } = event.budget;
+    return unit === budget.unit && day === budget.day && agent === budget.agent;
+  };
+  try {
+    for (let cursor: string | undefined; ;) {
+      // oxlint-disable-next-line no-await-in-loop -- a page follows the one before
+      const { waits, next } = await log.waits({
+        owner,
+        limit: PAGE,
+        ...(cursor !== undefined && { cursor }),
+      });
+      const waiting = new Set<RunId>();
+      // oxlint-disable-next-line no-await-in-loop -- so that few are read at once
+      await forEachConcurrent(waits, AT_ONCE, async (wait) => {
+        if (await asksForIt(wait)) waiting.add(wait.runId);
+      });
+      // oxlint-disable-next-line no-await-in-loop -- those that have waited longest go on first
+      await forEachConcurrent([...waiting], AT_ONCE, async (runId) => {
+        await sendRecover(context, runId, { isDue: true });
+      });
+      if (next === undefined) return;
+      cursor = next;
+    }
+  } catch (error) {
+    telemetry.fault(
+      `the runs of ${owner} that wait for a budget could not be told that it was raised`,
+      error,
+    );
+  }
+}
+
+/** The run was removed in the meantime. */
+function ifGone(error: unknown): undefined {
+  if (isInstance(error, AgentError) && error.code === "gone") return undefined;
+  throw error;
+}
