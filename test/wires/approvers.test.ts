@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent } from "troupe";
-import type { Principal } from "troupe";
+import type { Model, Principal } from "troupe";
 import { a2a } from "troupe/adapters/a2a";
 import { agUi } from "troupe/adapters/ag-ui";
 import { agentic } from "troupe/adapters/agentic";
@@ -7,11 +7,13 @@ import { agentscope } from "troupe/adapters/agentscope";
 import { aipGateway } from "troupe/adapters/aip";
 import { tasks } from "troupe/adapters/tasks";
 import { createClient } from "troupe/client";
+import type { JsonObject } from "troupe/protocol";
 import { serve } from "troupe/node";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import type { Addresses } from "./serve-wires.ts";
 import { getText, post, wires } from "./wires.ts";
+import type { Run, Wire } from "./wires.ts";
 
 const ANN: Principal = { id: "ann", owner: "default", roles: ["user"] };
 const FAY: Principal = { id: "fay", owner: "default", roles: ["user", "finance"] };
@@ -26,13 +28,32 @@ const payer = defineAgent({
   },
 });
 
+const saver = defineAgent({
+  name: "saver",
+  purpose: "Asks a model, for which its run has no budget.",
+  async chat(_input, turn) {
+    await turn.complete({ model: costly, input: null });
+    return "Done.";
+  },
+});
+
+const costly: Model = {
+  name: "costly",
+  async *generate() {
+    yield { type: "result", result: null, usage: { input_tokens: 4 } };
+  },
+};
+
 /** Who makes the requests. AIP has no authentication: there it is always a user without further roles. */
 let who = ANN;
 let at: Addresses;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
-  const runtime = createRuntime({ agents: [payer] });
+  const runtime = createRuntime({
+    agents: [payer, saver],
+    owners: () => ({ agents: { saver: { tokensPerRun: 0 } }, budgetApprovers: ["finance"] }),
+  });
   const server = await serve(runtime, {
     port: 0,
     drain: false,
@@ -61,6 +82,16 @@ async function statusOf(requestId: string): Promise<Status> {
   return JSON.parse(await getText(`${at.url}/request/${requestId}`)) as Status;
 }
 
+/** Answers over a wire; over that without authentication nobody has further roles, so it is answered beside it. */
+async function answerAs(wire: Wire, run: Run, keys: JsonObject): Promise<void> {
+  if (wire.name !== "AIP") {
+    await wire.answer(at, run, keys);
+    return;
+  }
+  const answer = { type: "ResumeWithInput", request_id: run.requestId, request_keys: keys };
+  await post(`${at.url}/${run.agent}/process?wait=completed`, answer);
+}
+
 test.each(wires)(
   "over $name, who is no approver reads the question and cannot answer it, and the approver can",
   async (wire) => {
@@ -77,13 +108,23 @@ test.each(wires)(
     expect(await statusOf(requestId)).toMatchObject({ status: "waiting" });
 
     who = FAY;
-    if (wire.name === "AIP") {
-      const answer = { type: "ResumeWithInput", request_id: requestId, request_keys: { approved: true } };
-      await post(`${at.url}/payer/process?wait=completed`, answer);
-    } else await wire.answer(at, run, { approved: true });
+    await answerAs(wire, run, { approved: true });
     expect(await statusOf(requestId)).toMatchObject({ status: "completed", result: "Paid." });
   },
 );
+
+test.each(wires)("over $name, a budget is a question, which its approver answers", async (wire) => {
+  const requestId = await wire.begin(at, "saver", "go");
+  const { run_id: runId } = await statusOf(requestId);
+  const run = { agent: "saver", runId, requestId };
+  expect(JSON.stringify(await wire.read(at, run))).toContain("This run has used 0 of 0 tokens");
+  const refused = await wire.answer(at, run, { raise: 9 }).catch(String);
+  expect(refused).toContain("finance");
+  expect(await statusOf(requestId)).toMatchObject({ status: "waiting" });
+  who = FAY;
+  await answerAs(wire, run, { raise: 9 });
+  expect(await statusOf(requestId)).toMatchObject({ status: "completed", result: "Done." });
+});
 
 test("a client learns from the code of the refusal that it is no approver", async () => {
   const client = createClient(at.url);

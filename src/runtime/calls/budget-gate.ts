@@ -179,8 +179,9 @@ export class BudgetGate {
     call.whenClosed(() => resolve(raised));
     if (!turn.ended && expiresAt !== undefined)
       call.whenClosed(environment.alarm(expiresAt, () => expireWait(turn, live)));
-    // There may be room since it was asked.
+    // There may be room since it was asked, or since the budget was read: whoever has raised it has not seen this question then.
     if (known !== undefined) look();
+    else turn.recorder.committed().then(look, () => {});
     return promise;
   }
 }

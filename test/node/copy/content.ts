@@ -42,6 +42,11 @@ export async function fill({ log, artifacts, secrets, versions }: Store): Promis
   // For a request that is not accepted yet, of a node that died.
   await artifacts.attach(["file-3", "file-2"], reservationId(9, "a"));
 
+  const spent = { tokens: 5, cost: 0.25, raisedTokens: 0, raisedCost: 1.5 };
+  await log.spending.put([
+    { owner: "acme", day: 20_000, ...spent },
+    { owner: "acme", agent: "writer", day: 20_001, ...spent },
+  ]);
   await log.audit.add([
     { at: 1, action: "sign_in", by: { id: "ann", name: "Ann" }, owner: "acme" },
     { at: 1, action: "remove", by: { id: "bob" }, owner: "default", runId: asRunId("z-idle") },
@@ -251,6 +256,7 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
     outbox: await log.outbox({}),
     schedules: await log.schedules({ limit: 1_000, total: true }),
     due: await log.due({}),
+    spending: await log.spending.list({ limit: 1_000 }),
     audit: await log.audit.list({ limit: 1_000 }),
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),
     owned: {

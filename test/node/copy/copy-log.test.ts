@@ -44,6 +44,7 @@ describe.each(shortened(pairs, 3))("a copy from %s to %s", (source, target) => {
       "removed run": 3,
       artifact: 3,
       secret: 3,
+      spending: 1,
       audit: 1,
       ...versions,
     });

@@ -315,8 +315,7 @@ test("branches of one turn go on with one raise of the budget of their run", asy
     purpose: "Asks a model in branches.",
     async chat(_input, turn) {
       await turn.complete({ model, input: { messages: [] } });
-      const one = (branch: Turn): Promise<unknown> =>
-        branch.complete({ model, input: { messages: [] } });
+      const one = (branch: Turn): Promise<unknown> => branch.complete({ model, input: { messages: [] } });
       await turn.all([one, one, one]);
       return "done";
     },
