@@ -901,7 +901,8 @@ export interface components {
             budget?: {
                 /** @enum {string} */
                 unit: "tokens" | "cost";
-                day: string;
+                day?: string;
+                agent?: string;
                 limit: number;
                 spent: number;
             };
