@@ -52,7 +52,7 @@ export class BudgetGate {
   async #admit(owners: OwnerAccounts, asking: () => void): Promise<void> {
     const open = this.#open;
     const { turn } = this.#caller;
-    const { journal, recorder, context } = turn;
+    const { journal, recorder } = turn;
     let isDeclined = false;
     while (open.open) {
       const callId = `${open.callId}.${this.#asked + 1}` as CallId;
@@ -67,7 +67,7 @@ export class BudgetGate {
       }
       const over = known?.budget ?? (await this.#findOver(owners));
       if (over === undefined || !open.open) return;
-      if (isDeclined) throw new ModelError(`${toWhose(over, this.#owner)} is used up, and was not raised`);
+      if (isDeclined) throw new ModelError(`${toWhose(over)} is used up, and was not raised`);
       this.#asked += 1;
       asking();
       const raised = await this.#ask(callId, over, owners);
@@ -187,7 +187,7 @@ export class BudgetGate {
 }
 
 /** Whose budget is used up, in words. */
-function toWhose({ unit, day, agent, limit }: Budget, owner: string): string {
+function toWhose({ unit, day, agent, limit }: Budget): string {
   if (day === undefined) return `the budget of ${limit} ${unit} of the run`;
   const whose = agent === undefined ? "" : ` of agent ${agent}`;
   return `the budget of ${limit} ${unit}${whose} for ${day}`;

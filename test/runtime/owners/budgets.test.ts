@@ -338,7 +338,9 @@ test("the time limit of a completion begins when its budget has room", async () 
   const slow: Model = {
     name: "slow",
     async *generate(_input, { signal }) {
-      await new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      const aborted = Promise.withResolvers<void>();
+      signal.addEventListener("abort", () => aborted.resolve());
+      await aborted.promise;
       yield { type: "result", result: "never", usage: {} };
     },
   };
