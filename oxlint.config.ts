@@ -130,7 +130,7 @@ const ROOMS: readonly Rooms[] = [
       replay: ["agent", "journal"],
       artifacts: ["journal"],
       scheduler: READ,
-      turn: [...READ, "system", "secrets", "artifacts", "scheduler"],
+      turn: [...READ, "system", "secrets", "owners", "artifacts", "scheduler"],
       calls: [...READ, "model", "owners", "scheduler", "turn"],
       remote: [...READ, "artifacts", "scheduler", "turn"],
       actor: [...READ, "system", "model", "artifacts", "scheduler", "turn", "calls", "remote"],

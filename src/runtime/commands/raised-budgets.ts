@@ -6,7 +6,7 @@ import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { WaitEntry } from "../../ports/log-entries.ts";
 import { readEvent } from "../replay/accepted.ts";
 import type { HostContext } from "../run-context.ts";
-import { sendRecover } from "../supervision/send-recover.ts";
+import { sendMessage } from "../run/messages.ts";
 
 /** Open questions that are read at once. */
 const PAGE = 500;
@@ -21,7 +21,10 @@ export async function announceRaise(
   owner: string,
   budget: Budget,
 ): Promise<void> {
-  const { log, telemetry } = context;
+  const { log, router, telemetry } = context;
+  const failed = (error: unknown): void => {
+    telemetry.fault(`runs of ${owner} that wait for a budget could not be told that it was raised`, error);
+  };
   const asksForIt = async (wait: WaitEntry): Promise<boolean> => {
     const text = await readEvent(log, wait, wait.waitId).catch(ifGone);
     if (text === undefined) return false;
@@ -45,16 +48,13 @@ export async function announceRaise(
       });
       // oxlint-disable-next-line no-await-in-loop -- those that have waited longest go on first
       await forEachConcurrent([...waiting], AT_ONCE, async (runId) => {
-        await sendRecover(context, runId, { isDue: true });
+        await sendMessage(router, runId, { kind: "recover", isDue: true }).catch(failed);
       });
       if (next === undefined) return;
       cursor = next;
     }
   } catch (error) {
-    telemetry.fault(
-      `the runs of ${owner} that wait for a budget could not be told that it was raised`,
-      error,
-    );
+    failed(error);
   }
 }
 

@@ -9,7 +9,7 @@ import type { HostContext } from "../run-context.ts";
  * be reached at present. Never rejects.
  */
 export async function sendRecover(
-  { router, telemetry }: Pick<HostContext, "router" | "telemetry">,
+  { router, telemetry }: HostContext,
   runId: RunId,
   options: Omit<RecoverMessage, "kind"> = {},
 ): Promise<boolean> {
