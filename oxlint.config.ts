@@ -208,6 +208,7 @@ const ROOMS: readonly Rooms[] = [
       routes: ["dialect", "request", "response"],
     },
   },
+  { folder: "adapters/a2a", shared: ["message", "repeats"], rooms: { client: [] } },
   {
     folder: "adapters/aip",
     more: ["@grpc/grpc-js", "@grpc/proto-loader"],

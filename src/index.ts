@@ -98,6 +98,22 @@ export type { Ended } from "./runtime/agent/ended.ts";
 export { topic } from "./runtime/agent/topic.ts";
 export type { AnyMessages, Topic, TopicOptions } from "./runtime/agent/topic.ts";
 export { defineAgent, defineTool, operation } from "./runtime/agent/definition/define.ts";
+export { defineRemoteAgent } from "./runtime/agent/definition/remote.ts";
+export type { RemoteDefinition, RemoteOperations } from "./runtime/agent/definition/remote.ts";
+export type {
+  Give,
+  RemoteActor,
+  RemoteEnd,
+  RemoteError,
+  RemoteFile,
+  RemoteHandler,
+  RemoteRequest,
+  RemoteResult,
+  RemoteSession,
+  RemoteSpeaker,
+  RemoteWait,
+  StoredFile,
+} from "./runtime/agent/remote-port.ts";
 export { fromMachine } from "./runtime/machine/from-machine.ts";
 export { agentActor, askActor, modelActor, tellActor, toolActor } from "./runtime/machine/actors.ts";
 export type { AskInput } from "./runtime/machine/actors.ts";

@@ -3,17 +3,21 @@ import type { Message, SendMessageRequest } from "@a2a-js/sdk";
 import { checkFileCount, storeFiles } from "../../http/messages/inline-file.ts";
 import { checkNative } from "../../http/messages/native-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
+import { principalOf } from "../../http/routes/host.ts";
 import type { Host } from "../../http/routes/host.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
 import type { Runtime } from "../../runtime/api.ts";
+import { sha256 } from "../../shared/sha256.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
 import { alreadyAnswered, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
 import { readTaskAnswer, readParts } from "./message.ts";
 import { contextOf, findTask, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
+import { REPEATS } from "./repeats.ts";
+import type { TaskService } from "./tasks.ts";
 
 /** A task that a message begins or continues. */
 export interface TaskMoment {
@@ -26,22 +30,27 @@ export interface TaskMoment {
 
 /** Starts a task, or answers the question of one. */
 export async function acceptTaskMessage(
-  host: Host,
-  agent: string,
+  { c, host, agent }: TaskService,
   { message, metadata }: SendMessageRequest,
 ): Promise<TaskMoment> {
   if (message === undefined) throw wrongField("message", "is missing");
   if (message.messageId === "") throw wrongField("message.messageId", "is missing");
+  const isRepeatable = (c.req.header("a2a-extensions") ?? "").split(/, */).includes(REPEATS);
+  const { owner } = principalOf(c);
+  const identity = isRepeatable ? await sha256(JSON.stringify([owner, agent, message.messageId])) : undefined;
   return message.taskId === ""
-    ? startTask(host, agent, message, metadata ?? {})
-    : answerTask(host, agent, message);
+    ? startTask(host, agent, { message, given: metadata ?? {}, identity })
+    : answerTask(host, agent, { message, identity });
 }
 
 async function startTask(
   host: Host,
   agent: string,
-  message: Message,
-  given: JsonObject,
+  {
+    message,
+    given,
+    identity,
+  }: { readonly message: Message; readonly given: JsonObject; readonly identity: string | undefined },
 ): Promise<TaskMoment> {
   const { runtime, fileLimitBytes } = host;
   const said = readParts(message);
@@ -54,6 +63,7 @@ async function startTask(
   const fields = {
     request_metadata: { ...rest, ...(said.links.length > 0 && { content: said.links }) },
     on_busy: "enqueue",
+    ...(identity !== undefined && { request_id: `req_${identity}` }),
     ...(known?.runId !== undefined && { run_id: known.runId }),
     ...(known !== undefined && known.runId === undefined && { key: known.key }),
   } as const;
@@ -95,12 +105,32 @@ function operationInput(text: string, data: readonly Json[]): Json {
   throw wrongField("message.parts", "must have a data part, the input of the operation");
 }
 
-async function answerTask({ runtime }: Host, agent: string, message: Message): Promise<TaskMoment> {
+async function answerTask(
+  { runtime }: Host,
+  agent: string,
+  { message, identity }: { readonly message: Message; readonly identity: string | undefined },
+): Promise<TaskMoment> {
   const place = await findTask(runtime, agent, message.taskId);
   const { runId, requestId } = place;
   if (message.contextId !== "" && message.contextId !== runId) {
     if (message.contextId !== (await contextOf(runtime, runId)))
       throw wrongField("message.contextId", "is not the context of the task");
+  }
+  const answer = readTaskAnswer(message);
+  if (identity !== undefined && answer.type === "values" && answer.waitId !== undefined) {
+    // Whether it is a repetition, the runtime knows; the task may be over by now.
+    const { waitId, values } = answer;
+    const { after } = await runtime.process(
+      agent,
+      checkNative({
+        type: "ResumeWithInput",
+        request_id: requestId,
+        wait_id: waitId,
+        request_keys: values,
+        resume_id: `res_${identity}`,
+      }),
+    );
+    return { place, after, isBehindQuestion: false };
   }
   const { status } = await runtime.status(requestId);
   if (status === "completed") throw new UnsupportedOperationError(`the task ${requestId} is over`);
@@ -108,7 +138,6 @@ async function answerTask({ runtime }: Host, agent: string, message: Message): P
   const waits = all.filter((wait) => wait.requestId === requestId);
   if (waits.length === 0)
     throw new UnsupportedOperationError(`the task ${requestId} does not wait for an answer`);
-  const answer = readTaskAnswer(message);
   const wait = await findAnsweredWait(runtime, { agent, runId, waits }, answer);
   const { replayed, after } = await runtime.process(
     agent,

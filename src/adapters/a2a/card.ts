@@ -1,5 +1,6 @@
 import type { AgentCard } from "@a2a-js/sdk";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
+import { REPEATS } from "./repeats.ts";
 
 /** What an agent says about itself: its operations are skills. `address` is that of its JSON-RPC endpoint. */
 export function toCard(
@@ -17,7 +18,19 @@ export function toCard(
       { ...one, url: `${address}/v1`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
       { ...one, url: address, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    capabilities: {
+      streaming: true,
+      pushNotifications: false,
+      extendedAgentCard: false,
+      extensions: [
+        {
+          uri: REPEATS,
+          description: "A message that is sent twice is taken once.",
+          required: false,
+          params: undefined,
+        },
+      ],
+    },
     securitySchemes: isGuarded
       ? {
           bearer: {

@@ -66,11 +66,7 @@ export class TaskHandler implements A2ARequestHandler {
     } = asked.configuration ?? {};
     checkLength(historyLength);
     if (taskPushNotificationConfig !== undefined) throw new PushNotificationNotSupportedError();
-    const { place, isBehindQuestion } = await acceptTaskMessage(
-      this.#service.host,
-      this.#service.agent,
-      asked,
-    );
+    const { place, isBehindQuestion } = await acceptTaskMessage(this.#service, asked);
     const isShownNow = returnImmediately || isBehindQuestion;
     const fold = isShownNow ? await readFold(this.#service, place) : await this.#awaitTask(place);
     return fold.task({ historyLength });
@@ -79,7 +75,7 @@ export class TaskHandler implements A2ARequestHandler {
   sendMessageStream(asked: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
     if (asked.configuration?.taskPushNotificationConfig !== undefined)
       throw new PushNotificationNotSupportedError();
-    this.streamed = () => acceptTaskMessage(this.#service.host, this.#service.agent, asked);
+    this.streamed = () => acceptTaskMessage(this.#service, asked);
     return nothing();
   }
 

@@ -1,7 +1,7 @@
 import { AgentError } from "../../errors.ts";
-import type { Agent, ChatInput, ChatOutput, Operation, Operations } from "../../runtime/agent/agent.ts";
-import { markAgent } from "../../runtime/agent/definition/check-definition.ts";
-import { defineAgent } from "../../runtime/agent/definition/define.ts";
+import type { Agent } from "../../runtime/agent/agent.ts";
+import { defineRemoteAgent } from "../../runtime/agent/definition/remote.ts";
+import type { RemoteOperations } from "../../runtime/agent/definition/remote.ts";
 import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
 import { abandon } from "./cancel.ts";
@@ -37,11 +37,6 @@ export type RemoteOf<Definition extends Agent> = Agent<
   NonNullable<Definition["messages"]>
 >;
 
-/** The operations of an agent that is unknown at compile time. */
-export interface RemoteOperations extends Operations {
-  readonly chat: Operation<ChatInput, ChatOutput>;
-}
-
 /**
  * Makes a local agent of one on any server of the protocol. A request or call is performed there and its
  * events are logged here as they happen, including those of deeper agents. Its questions are asked here and
@@ -58,15 +53,10 @@ export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
   url: string,
   { name, purpose, memory = "own", refreshMs = 60_000, limits, ...options }: RemoteAgentOptions = {},
 ): RemoteOf<Definition> {
-  const local = defineAgent({
-    name: name ?? nameOf(url),
-    purpose: purpose ?? "A remote agent whose description is not loaded yet.",
-    memory,
-    chat() {},
-  });
-  const subject = `agent ${local.name}`;
+  const local = name ?? nameOf(url);
+  const subject = `agent ${local}`;
   const description = new RemoteDescription(new Wire(url, options, { subject }), refreshMs);
-  const settings = { ...options, name: local.name, limits: { ...remoteLimits, ...limits } };
+  const settings = { ...options, name: local, limits: { ...remoteLimits, ...limits } };
   const remote: RemoteHandler = {
     get known() {
       return description.known;
@@ -86,17 +76,14 @@ export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
       if (requestId !== undefined) void abandon(wire, requestId, settings.limits.cancelMs);
     },
   };
-  return markAgent({
-    ...local,
+  return defineRemoteAgent({
+    name: local,
+    purpose: () => description.purpose ?? purpose ?? "A remote agent whose description is not loaded yet.",
+    operations: () => description.operations,
+    memory,
+    readiness: () => description.readiness(local),
     remote,
-    readiness: () => description.readiness(local.name),
-    get purpose() {
-      return description.purpose ?? local.purpose;
-    },
-    get operations() {
-      return description.operations;
-    },
-  }) as Agent;
+  });
 }
 
 function nameOf(url: string): string {

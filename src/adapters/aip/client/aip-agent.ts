@@ -1,6 +1,5 @@
 import type { Agent, ChatInput, ChatOutput, Operation } from "../../../runtime/agent/agent.ts";
-import { markAgent } from "../../../runtime/agent/definition/check-definition.ts";
-import { defineAgent } from "../../../runtime/agent/definition/define.ts";
+import { defineRemoteAgent } from "../../../runtime/agent/definition/remote.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import { NodeDescription } from "./description.ts";
 import { SessionCall } from "./session-call.ts";
@@ -25,27 +24,23 @@ export type AipAgentOperations = { readonly chat: Operation<ChatInput, ChatOutpu
  */
 export function aipAgent({ name, purpose, ...target }: AipAgentOptions): Agent<AipAgentOperations> {
   const node = new NodeConnection(target);
-  const local = defineAgent({
-    name: name ?? target.id,
-    purpose: purpose ?? "An agent reached over AIP, whose description is not loaded yet.",
-    chat() {},
-  });
+  const local = name ?? target.id;
   const description = new NodeDescription(node);
   const remote: RemoteHandler = {
     known: true,
     ready: () => description.ready(),
     perform(asked, session) {
       void description.ready();
-      return new SessionCall(node, local.name, asked, session).run();
+      return new SessionCall(node, local, asked, session).run();
     },
     // The session has ended with the process that opened it.
     abandon() {},
   };
-  return markAgent({
-    ...local,
+  return defineRemoteAgent({
+    name: local,
+    purpose: () => purpose ?? (description.peer?.agent_info?.description || NOT_LOADED),
     remote,
-    get purpose() {
-      return purpose ?? (description.peer?.agent_info?.description || local.purpose);
-    },
   });
 }
+
+const NOT_LOADED = "An agent reached over AIP, whose description is not loaded yet.";
