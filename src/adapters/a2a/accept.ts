@@ -8,7 +8,6 @@ import type { Host } from "../../http/routes/host.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
-import type { Runtime } from "../../runtime/api.ts";
 import { sha256 } from "../../shared/sha256.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
@@ -24,8 +23,6 @@ export interface TaskMoment {
   readonly place: TaskPlace;
   /** The id of the event before those that answer the message; 0 for a new task. */
   readonly after: number;
-  /** Whether the task cannot begin before another one of its context is answered, which its own client need not do. */
-  readonly isBehindQuestion: boolean;
 }
 
 /** Starts a task, or answers the question of one. */
@@ -83,13 +80,7 @@ async function startTask(
     ...request,
     ...(attachments.length > 0 && { attachments }),
   });
-  const place = { agent, requestId, runId: runId ?? "" };
-  return { place, after: 0, isBehindQuestion: await waitsBehindQuestion(runtime, place) };
-}
-
-async function waitsBehindQuestion(runtime: Runtime, { runId, requestId }: TaskPlace): Promise<boolean> {
-  if ((await runtime.status(requestId)).status !== "queued") return false;
-  return (await runtime.run(runId)).status === "waiting";
+  return { place: { agent, requestId, runId: runId ?? "" }, after: 0 };
 }
 
 /** What a chat hears: the texts, else the data as JSON. */
@@ -130,7 +121,7 @@ async function answerTask(
         resume_id: `res_${identity}`,
       }),
     );
-    return { place, after, isBehindQuestion: false };
+    return { place, after };
   }
   const { status } = await runtime.status(requestId);
   if (status === "completed") throw new UnsupportedOperationError(`the task ${requestId} is over`);
@@ -150,5 +141,5 @@ async function answerTask(
   );
   // The runtime accepts an equal answer twice, for clients that repeat a request.
   if (replayed) throw alreadyAnswered(wait.waitId);
-  return { place, after, isBehindQuestion: false };
+  return { place, after };
 }

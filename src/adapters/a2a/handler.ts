@@ -24,6 +24,7 @@ import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { Feed } from "../../runtime/feeds.ts";
 import { acceptTaskMessage } from "./accept.ts";
 import type { TaskMoment } from "./accept.ts";
+import { endedBehindQuestion } from "./behind-question.ts";
 import { contextOf, findTask } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
 import { toProtocolError, toRpcError } from "./refusal.ts";
@@ -66,9 +67,8 @@ export class TaskHandler implements A2ARequestHandler {
     } = asked.configuration ?? {};
     checkLength(historyLength);
     if (taskPushNotificationConfig !== undefined) throw new PushNotificationNotSupportedError();
-    const { place, isBehindQuestion } = await acceptTaskMessage(this.#service, asked);
-    const isShownNow = returnImmediately || isBehindQuestion;
-    const fold = isShownNow ? await readFold(this.#service, place) : await this.#awaitTask(place);
+    const { place } = await acceptTaskMessage(this.#service, asked);
+    const fold = returnImmediately ? await readFold(this.#service, place) : await this.#awaitTask(place);
     return fold.task({ historyLength });
   }
 
@@ -85,7 +85,7 @@ export class TaskHandler implements A2ARequestHandler {
       const place = await findTask(host.runtime, agent, id);
       const { status } = await host.runtime.status(place.requestId);
       if (status === "completed") throw new UnsupportedOperationError(`the task ${id} is over`);
-      return { place, after: 0, isBehindQuestion: false };
+      return { place, after: 0 };
     };
     return nothing();
   }
@@ -141,17 +141,19 @@ export class TaskHandler implements A2ARequestHandler {
   }
 }
 
-/** Opens the events of a task, from its start until it ends or waits for an answer. */
+/** Opens the events of a task, from its start until it ends, waits for an answer, or waits behind a question of another task. */
 export async function openTask(
   { host: { runtime } }: TaskService,
   { agent, runId, requestId }: TaskPlace,
   signal: AbortSignal,
 ): Promise<{ readonly feed: Feed; readonly fold: TaskFold }> {
-  const { created_at: createdAt } = await runtime.status(requestId);
+  const { created_at: createdAt, status } = await runtime.status(requestId);
   const contextId = await contextOf(runtime, runId);
   const address = { kind: "request", agent, runId, requestId } as const;
-  const feed = await runtime.follow(address, { after: 0, filter: { level: "all" }, signal });
-  return { feed, fold: new TaskFold({ agent, runId, requestId }, contextId, createdAt) };
+  const place = { agent, runId, requestId };
+  const events = await runtime.follow(address, { after: 0, filter: { level: "all" }, signal });
+  const feed = status === "queued" ? endedBehindQuestion(runtime, place, events) : events;
+  return { feed, fold: new TaskFold(place, contextId, createdAt) };
 }
 
 /** The handler for a binding that only knows the errors of the protocol. `reached` is called with each operation. */

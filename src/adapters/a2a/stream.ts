@@ -2,8 +2,6 @@ import type { StreamResponse } from "@a2a-js/sdk";
 import { withPrefix } from "../../http/messages/mount.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
 import { idOf } from "../../protocol/events/encode.ts";
-import type { Feed } from "../../runtime/feeds.ts";
-import { toFeed } from "../../runtime/queries/to-feed.ts";
 import { openTask } from "./handler.ts";
 import type { FindStreamed } from "./handler.ts";
 import { readFold } from "./tasks.ts";
@@ -19,10 +17,8 @@ export function streamTask(
   return replyWithStream(c, host, {
     id: undefined,
     async open(signal) {
-      const { place, after, isBehindQuestion } = await find();
-      const { feed, fold } = isBehindQuestion
-        ? { feed: endedFeed(), fold: await readFold(service, place) }
-        : await openTask(service, place, signal);
+      const { place, after } = await find();
+      const { feed, fold } = await openTask(service, place, signal);
       // The stream of an answer begins with the task as it was before the answer.
       const begun = after === 0 ? fold : await readFold(service, place, after);
       const prefix = host.mount.addressOf(c, "");
@@ -49,12 +45,4 @@ export function streamTask(
       };
     },
   });
-}
-
-/** Of a task that waits for the answer of another one, a stream has what there is. */
-function endedFeed(): Feed {
-  return toFeed((sink) => {
-    queueMicrotask(() => sink.end());
-    return { resume() {}, stop() {} };
-  }, false);
 }

@@ -3,6 +3,7 @@ import type { Task } from "@a2a-js/sdk";
 import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineAgent } from "troupe";
+import { z } from "zod";
 import { calculator } from "../../../agents/calculator.ts";
 import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
@@ -26,9 +27,19 @@ const stubborn = defineAgent({
   },
 });
 
+const asks = Promise.withResolvers<void>();
+const slowAsker = defineAgent({
+  name: "slow-asker",
+  purpose: "Asks, once it is told to.",
+  async chat(_, turn) {
+    await turn.effect("told", () => asks.promise);
+    await turn.waitForInput(z.object({ ok: z.boolean() }));
+  },
+});
+
 let server: A2aServer;
 beforeAll(async () => {
-  server = await A2aServer.start([echo, interviewer, ticker, calculator, scribe, stubborn]);
+  server = await A2aServer.start([echo, interviewer, ticker, calculator, scribe, stubborn, slowAsker]);
 });
 afterAll(() => server.close());
 
@@ -91,6 +102,25 @@ test("a message behind an open question is submitted, and its client does not wa
   await client.cancelTask({ tenant: "", id: streamed.id, metadata: undefined });
   await client.cancelTask({ tenant: "", id: queued.id, metadata: undefined });
 });
+
+test("a message that is queued when another task of its context asks something is submitted then", async () => {
+  const client = await server.client("slow-asker", "JSONRPC");
+  const contextId = crypto.randomUUID();
+  const first = (await client.sendMessage(say("go", { contextId, returnImmediately: true }))) as Task;
+  const behind = client.sendMessage(say("and then", { contextId }));
+  const streamed = gather(client.sendMessageStream(say("and more", { contextId })));
+  await queued(server, first.metadata?.["run_id"] as string, 3);
+  asks.resolve();
+  const second = (await behind) as Task;
+  expect([stateOf(second), (await streamed).states]).toEqual(["SUBMITTED", ["SUBMITTED"]]);
+  await client.sendMessage(say({ ok: true }, { taskId: first.id }));
+  expect(stateOf(await client.getTask({ tenant: "", id: second.id }))).not.toBe("CANCELED");
+});
+
+/** Resolves when a run has as many requests. */
+async function queued({ runtime }: A2aServer, runId: string, count: number): Promise<void> {
+  while ((await runtime.requests(runId)).length < count) await new Promise(setImmediate);
+}
 
 test.each(["JSONRPC", "HTTP+JSON"])("lists tasks by pages and states over %s", async (binding) => {
   const client = await server.client("echo", binding);
