@@ -35,6 +35,7 @@ export interface RemoteActor {
   readonly runId?: RunId;
 }
 
+/** What an agent elsewhere is asked to do. */
 export interface RemoteRequest {
   /** The actor that it is for; without it, the request gets a run of its own. */
   readonly actor?: RemoteActor;

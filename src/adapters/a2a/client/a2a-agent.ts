@@ -4,7 +4,7 @@ import { defineRemoteAgent } from "../../../runtime/agent/definition/remote.ts";
 import type { RemoteOperations } from "../../../runtime/agent/definition/remote.ts";
 import type { RemoteHandler } from "../../../runtime/agent/remote-port.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
-import { AgentCards, processClock } from "./cards.ts";
+import { AgentCards, cardClock } from "./cards.ts";
 import { A2aConnection, parseAgentAddress } from "./connection.ts";
 import type { A2aConnectionOptions } from "./connection.ts";
 import { cancelKept, TaskCall } from "./task-call.ts";
@@ -60,7 +60,7 @@ export function a2aAgent(
   const subject = `agent ${local}`;
   const connect = (clock: MonotonicClock): A2aConnection =>
     new A2aConnection(url, options, { subject, clock, limits });
-  const cards = new AgentCards(connect(processClock), purpose);
+  const cards = new AgentCards(connect(cardClock), purpose);
   const settings = { name: local, limits, metadata: options.metadata === true, memory };
   const remote: RemoteHandler = {
     get known() {

@@ -16,7 +16,7 @@ const SKILLS_LIMIT = 256;
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 /** The clock of this process: a card belongs to no run. */
-export const processClock: MonotonicClock = {
+export const cardClock: MonotonicClock = {
   monotonic: () => performance.now(),
   timer(ms, fire) {
     const timeout = setTimeout(fire, ms);
@@ -55,11 +55,11 @@ export class AgentCards {
 
   /** Resolves when the card is known, or could not be fetched in time. An old one is refreshed in the background. */
   async ready(): Promise<void> {
-    const isOld = processClock.monotonic() - this.#askedAt > (this.#fault ? MS.retry : MS.refresh);
+    const isOld = cardClock.monotonic() - this.#askedAt > (this.#fault ? MS.retry : MS.refresh);
     if (!this.known || isOld) void this.#asking.run();
     const { running } = this.#asking;
     if (this.known || running === undefined) return;
-    await within(processClock, MS.patience, running);
+    await within(cardClock, MS.patience, running);
   }
 
   /** The card; throws why it cannot be read. */
@@ -85,7 +85,7 @@ export class AgentCards {
     } catch (thrown) {
       this.#fault = thrown as AgentError;
     } finally {
-      this.#askedAt = processClock.monotonic();
+      this.#askedAt = cardClock.monotonic();
     }
   }
 }

@@ -25,10 +25,10 @@ import type { A2aLimits } from "./a2a-agent.ts";
 import type { AgentCards } from "./cards.ts";
 import { hasRepeats } from "./connection.ts";
 import type { A2aConnection } from "./connection.ts";
-import { toEnd, toFailedEnd, toInterrupted } from "./task-end.ts";
+import { toEnd, toBrokenEnd, toUnknownEnd } from "./task-end.ts";
 import { questionsOf, TaskQuestions } from "./task-questions.ts";
 import type { KeptQuestion } from "./task-questions.ts";
-import { textOf, ToldArtifacts } from "./told-artifacts.ts";
+import { textOfParts, ToldArtifacts } from "./told-artifacts.ts";
 import type { ToldArtifact } from "./told-artifacts.ts";
 
 /** What is the same for all calls of an agent. */
@@ -123,7 +123,7 @@ export class TaskCall {
         () => {},
       );
       if (signal.aborted) throw thrown;
-      return toFailedEnd(thrown, this.#settings.name, this.#kept.isSent);
+      return toBrokenEnd(thrown, this.#settings.name, this.#kept.isSent);
     } finally {
       signal.removeEventListener("abort", stop);
       if (!signal.aborted) this.#hangUp.abort();
@@ -136,7 +136,7 @@ export class TaskCall {
     const { signal } = this.#session;
     const client = await this.#connect();
     const card = this.#card as AgentCard;
-    if (this.#kept.isSent && !hasRepeats(card)) return toInterrupted(name);
+    if (this.#kept.isSent && !hasRepeats(card)) return toUnknownEnd(name);
     const message = await this.#toMessage();
     await this.#keep({ isSent: true });
     signal.throwIfAborted();
@@ -269,7 +269,7 @@ export class TaskCall {
 
   #toEnd({ status }: Pick<Task, "status">): RemoteEnd | undefined {
     const { state, message } = status ?? {};
-    const text = textOf(message?.parts ?? []);
+    const text = textOfParts(message?.parts ?? []);
     if (state === TaskState.TASK_STATE_COMPLETED) return this.#completed(text);
     return toEnd(this.#settings.name, { state, text, code: message?.metadata?.["code"] });
   }

@@ -24,7 +24,7 @@ export function toEnd(
 }
 
 /** The end of a call in which something was thrown; `isSent` is true if the agent may have got the message. */
-export function toFailedEnd(thrown: unknown, name: string, isSent: boolean): RemoteError {
+export function toBrokenEnd(thrown: unknown, name: string, isSent: boolean): RemoteError {
   const { message } = thrown as Error;
   if (thrown instanceof TaskNotFoundError)
     return toError("interrupted", `agent ${name} has lost the task; whether it took effect is unknown`);
@@ -41,7 +41,7 @@ export function toFailedEnd(thrown: unknown, name: string, isSent: boolean): Rem
 }
 
 /** The end of a call whose message was sent by a process that has ended before it knew the task. */
-export function toInterrupted(name: string): RemoteError {
+export function toUnknownEnd(name: string): RemoteError {
   return toError(
     "interrupted",
     `the call of agent ${name} was interrupted before it had told its task, so whether it took effect is unknown`,

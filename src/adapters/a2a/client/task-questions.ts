@@ -7,7 +7,7 @@ import { isObject } from "../../../protocol/json.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
 import type { RemoteSession, RemoteSpeaker } from "../../../runtime/agent/remote-port.ts";
 import { dataPart, textPart } from "../message.ts";
-import { textOf } from "./told-artifacts.ts";
+import { textOfParts } from "./told-artifacts.ts";
 
 /** What a task asks. */
 export interface TaskQuestion {
@@ -160,7 +160,7 @@ export function questionsOf({ status }: Task): readonly TaskQuestion[] {
   const named = message?.parts.flatMap(toQuestion) ?? [];
   if (named.length > 0) return named;
   const id = message?.messageId || timestamp;
-  const text = textOf(message?.parts ?? []);
+  const text = textOfParts(message?.parts ?? []);
   return [{ id, questions: { [TEXT]: text === "" ? "The agent needs input." : text }, schema: TEXT_SCHEMA }];
 }
 
@@ -202,7 +202,7 @@ function toAnswerPart(there: string, values: JsonObject): Part {
 function answerIn(history: readonly Message[], there: string): JsonObject | undefined {
   const said = history.filter(({ role }) => role === Role.ROLE_USER);
   if (!there.startsWith(NAMED)) {
-    const text = textOf(said.at(-1)?.parts ?? []);
+    const text = textOfParts(said.at(-1)?.parts ?? []);
     return said.length < 2 || text === "" ? undefined : { [TEXT]: text };
   }
   const waitId = Number(there.slice(NAMED.length));

@@ -74,7 +74,7 @@ export class ToldArtifacts {
   /** Takes a part of an artifact, or a whole one. */
   async take({ artifactId, parts }: Artifact, isMore: boolean): Promise<void> {
     const known = this.#read.get(artifactId);
-    const text = textOf(parts);
+    const text = textOfParts(parts);
     const before = isMore ? known : undefined;
     const isChanged = !isMore && known !== undefined && !text.startsWith(known.text);
     const read: Read = {
@@ -135,7 +135,7 @@ const GAP = "\n\n";
 const PIECES = /[^]{1,32768}(?![\uDC00-\uDFFF])/g;
 
 /** The text of parts. */
-export function textOf(parts: readonly Part[]): string {
+export function textOfParts(parts: readonly Part[]): string {
   return parts.map(({ content }) => (content?.$case === "text" ? content.value : "")).join("");
 }
 
