@@ -31,7 +31,11 @@ export interface ServerOptions {
   readonly aip?: string;
   /** HOST:PORT of an AIP gateway to register the agents at. */
   readonly aipJoin?: string;
-  /** Whether AIP may listen where other machines can connect. */
+  /** Files of the key, the certificate and the authority for AIP over TLS. */
+  readonly aipKey?: string;
+  readonly aipCert?: string;
+  readonly aipCa?: string;
+  /** Whether AIP may listen where other machines can connect without a certificate. */
   readonly aipInsecure: boolean;
   /** Whether AIP, which has no authentication, is served beside a server that has. */
   readonly aipOpen: boolean;
@@ -105,7 +109,13 @@ export function addServerOptions(command: Command): Command {
       "--aip-join <host:port>",
       "register the agents at this AIP gateway; they listen on the host of --aip",
     )
-    .option("--aip-insecure", "let other machines use AIP, which has no authentication", false)
+    .option("--aip-key <file>", "the private key for AIP over TLS (PEM)")
+    .option("--aip-cert <file>", "the certificate for AIP over TLS (PEM)")
+    .option(
+      "--aip-ca <file>",
+      "the authority of AIP's nodes (PEM): only callers with its certificates may connect",
+    )
+    .option("--aip-insecure", "let other machines use AIP without a certificate", false)
     .option(
       "--aip-open",
       "serve AIP beside authentication: all its clients are a user of owner default",

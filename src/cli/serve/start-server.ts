@@ -1,8 +1,10 @@
 import { mkdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { toAgentError, AgentError } from "../../errors.ts";
+import type { AipTls } from "../../adapters/aip/rpc/tls.ts";
 import { anyOf } from "../../auth/any-of.ts";
 import { apiKeys } from "../../auth/api-keys.ts";
 import { sharedToken } from "../../http/guards/shared-token.ts";
@@ -17,6 +19,7 @@ import { keepCode } from "../../node/versions/keep-versions.ts";
 import type { Authenticate } from "../../ports/principal.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Runtime } from "../../runtime/api.ts";
+import { errorMessage } from "../../runtime/agent/error-message.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { EXIT, Exit } from "../exit.ts";
 import type { LoadedAgents } from "../load-agents.ts";
@@ -329,15 +332,28 @@ function agenticPort(settings: ServeOptions): Listener {
 async function openAipListeners(options: ServerOptions): Promise<readonly Listener[]> {
   const { aip, aipJoin, aipInsecure: insecure, aipOpen: open } = options;
   if (aip === undefined && aipJoin === undefined) return [];
+  const tls = await readAipTls(options);
   const { aipGateway, aipNode } = await import("../../adapters/aip/listeners.ts");
   // The agents listen where the gateway does, each on a port of its own.
   const host = `${aip?.slice(0, aip.lastIndexOf(":")) ?? "127.0.0.1"}:0`;
   return [
-    ...(aip === undefined ? [] : [aipGateway({ host: aip, insecure, open, ...toAdvertised(aip) })]),
+    ...(aip === undefined ? [] : [aipGateway({ host: aip, insecure, open, ...tls, ...toAdvertised(aip) })]),
     ...(aipJoin === undefined
       ? []
-      : [aipNode({ gateway: aipJoin, host, insecure, open, ...toAdvertised(host) })]),
+      : [aipNode({ gateway: aipJoin, host, insecure, open, ...tls, ...toAdvertised(host) })]),
   ];
+}
+
+/** The keys of AIP, if files of them are named. */
+async function readAipTls({ aipKey, aipCert, aipCa }: ServerOptions): Promise<{ readonly tls?: AipTls }> {
+  const files = [aipKey, aipCert, aipCa];
+  if (files.every((file) => file === undefined)) return {};
+  const [key, cert, ca] = await Promise.all(
+    files.map((file) => (file === undefined ? undefined : readFile(file, "utf8"))),
+  ).catch((cause: unknown) => {
+    throw new AgentError("invalid_request", `a key of AIP cannot be read: ${errorMessage(cause)}`, { cause });
+  });
+  return { tls: { key, cert, ca } };
 }
 
 /** A wildcard address is no address for others: they get the name of this machine. */

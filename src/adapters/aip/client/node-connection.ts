@@ -1,6 +1,7 @@
 import { AgentError } from "../../../errors.ts";
 import { parseHostPort } from "../rpc/address.ts";
 import { Channel } from "../rpc/channel.ts";
+import type { AipTls } from "../rpc/tls.ts";
 import { methodPath } from "../rpc/methods.ts";
 import { loadLibrary } from "../wire/load.ts";
 import type { Library } from "../wire/load.ts";
@@ -14,6 +15,8 @@ export interface AipTarget {
   readonly address?: string;
   /** The id of the node. */
   readonly id: string;
+  /** Calls over TLS. Default: everything is sent as it is. */
+  readonly tls?: AipTls;
 }
 
 /** How long a node or gateway may take to accept a connection. */
@@ -24,9 +27,10 @@ export class NodeConnection {
   readonly id: string;
   readonly #gateway: string | undefined;
   readonly #address: string;
+  readonly #tls: AipTls | undefined;
   #channel: Channel | undefined;
 
-  constructor({ gateway, address, id }: AipTarget) {
+  constructor({ gateway, address, id, tls }: AipTarget) {
     if ((gateway === undefined) === (address === undefined)) {
       throw new AgentError(
         "invalid_request",
@@ -39,6 +43,7 @@ export class NodeConnection {
     if (typeof id !== "string" || id === "") throw new AgentError("invalid_request", "the node has no id");
     this.id = id;
     this.#gateway = gateway;
+    this.#tls = tls;
     this.#address = gateway ?? address ?? "";
     parseHostPort(this.#address, `the address of ${gateway === undefined ? id : "the gateway"}`);
   }
@@ -59,7 +64,7 @@ export class NodeConnection {
 
   /** Connects; throws `unavailable` if the other side does not answer. */
   async connect(): Promise<{ readonly channel: Channel; readonly library: Library }> {
-    const library = await loadLibrary();
+    const library = await loadLibrary(this.#tls);
     const channel = (this.#channel ??= new Channel(library, this.#address));
     try {
       await channel.ready(CONNECT_MS);

@@ -185,7 +185,11 @@ export class SessionCall {
       receiver_id: this.#node.id,
       session_id: this.#sessionId,
       session_status: status,
-      task_info: { task_id: `task_${this.#sessionId}`, task_status: TASK.create },
+      task_info: {
+        task_id: `task_${this.#sessionId}`,
+        parent_task_ids: toParentTasks(this.#asked),
+        task_status: TASK.create,
+      },
       message_id: `${this.#sessionId}_${this.#sent}`,
       reply_to_message_id: "",
       content,
@@ -226,6 +230,14 @@ async function toQuest(
   const size = items.reduce((sum, item) => sum + itemBytes(item), 0);
   if (size <= CONTENT_BYTES) return items;
   throw new AgentError("unprocessable", `the input of agent ${name} is larger than ${CONTENT_BYTES} bytes`);
+}
+
+/** The tasks that led to a call: that of the AIP caller with its parents, if there is one, and the turns from the first one on. */
+function toParentTasks({ metadata, caller }: RemoteRequest): readonly string[] {
+  const { parent_task_ids: parents, task_id: task } = isObject(metadata["aip"]) ? metadata["aip"] : {};
+  const named = [...(Array.isArray(parents) ? (parents as readonly unknown[]) : []), task];
+  const ids = named.filter((id) => typeof id === "string");
+  return [...ids, ...caller.map(({ request_id }) => request_id)];
 }
 
 /** Parts of a text, each of which fits into one event. */

@@ -3,6 +3,7 @@ import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
 import { processClock } from "../rpc/clock.ts";
+import type { AipTls } from "../rpc/tls.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
@@ -26,8 +27,10 @@ export interface AipGatewayOptions {
   readonly advertise?: string;
   /** The id of the gateway. Default: a random one. */
   readonly id?: string;
-  /** Allows to listen where other machines can connect. The protocol has no authentication. Default false. */
+  /** Allows to listen where other machines can connect without a certificate of mutual TLS. Default false. */
   readonly insecure?: boolean;
+  /** Listens and calls over TLS, the other nodes too. Default: everything is sent as it is. */
+  readonly tls?: AipTls;
   /** Sends each text of an agent as it is said. Default false: a quest gets one answer. */
   readonly stream?: boolean;
   /** Gets warnings and faults for the operator. */
@@ -99,10 +102,10 @@ class Gateway implements AipGateway {
 
   async start(): Promise<void> {
     if (this.#started) return;
-    const { host = "127.0.0.1:0", advertise, insecure = false, report = () => {} } = this.#options;
+    const { host = "127.0.0.1:0", advertise, insecure, tls, report = () => {} } = this.#options;
     const listen = parseHostPort(host, "the address of the gateway");
-    checkReachable(listen, insecure);
-    const library = await loadLibrary();
+    checkReachable(listen, { insecure, tls });
+    const library = await loadLibrary(tls);
     const parts = this.#createParts(library);
     const server = new RpcServer(library);
     server.serve("GatewayService", toGatewayService(parts));

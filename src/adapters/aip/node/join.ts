@@ -4,6 +4,7 @@ import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
 import { processClock } from "../rpc/clock.ts";
+import type { AipTls } from "../rpc/tls.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
@@ -27,8 +28,10 @@ export interface JoinAipGatewayOptions {
   readonly host?: string;
   /** HOST:PORT by which the gateway reaches the first agent, with the same rule. Default: where it listens. */
   readonly advertise?: string;
-  /** Allows to listen where other machines can connect. The protocol has no authentication. Default false. */
+  /** Allows to listen where other machines can connect without a certificate of mutual TLS. Default false. */
   readonly insecure?: boolean;
+  /** Listens and calls over TLS, the other nodes too. Default: everything is sent as it is. */
+  readonly tls?: AipTls;
   /** Sends each text of an agent as it is said. Default false: a quest gets one answer. */
   readonly stream?: boolean;
   /** Gets warnings and faults for the operator. */
@@ -52,23 +55,17 @@ export interface AipNode {
  * address twice. Rejects with `unavailable` if the gateway cannot be reached or does not take one of them.
  */
 export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOptions): Promise<AipNode> {
-  const {
-    gateway,
-    agents = runtime.agents,
-    host = "127.0.0.1:0",
-    insecure = false,
-    stream = false,
-  } = options;
+  const { gateway, agents = runtime.agents, host = "127.0.0.1:0", insecure, tls, stream = false } = options;
   const { clock = processClock, report = () => {} } = options;
   parseHostPort(gateway, "the address of the gateway");
   const listen = parseHostPort(host, "the address of the node");
   const advertised =
     options.advertise === undefined ? undefined : parseHostPort(options.advertise, "`advertise`");
-  checkReachable(listen, insecure);
+  checkReachable(listen, { insecure, tls });
   for (const agent of agents) runtime.describe(agent);
   if (agents.length === 0) throw new AgentError("invalid_request", "there is no agent to register");
 
-  const library = await loadLibrary();
+  const library = await loadLibrary(tls);
   const { codecs } = library;
   const runs = new RunReader(runtime);
   const perform = (session: OpenSession): Promise<void> =>

@@ -1,4 +1,6 @@
 import { AgentError } from "../../../errors.ts";
+import { isMutual } from "./tls.ts";
+import type { AipTls } from "./tls.ts";
 
 /** The parts of HOST:PORT. */
 export interface HostPort {
@@ -20,14 +22,17 @@ export function parseHostPort(text: string, what: string): HostPort {
   throw new AgentError("invalid_request", `${what} is ${JSON.stringify(text)}; it must be HOST:PORT`);
 }
 
-/** Refuses an address that other machines can reach, unless that is wanted. */
-export function checkReachable({ host }: HostPort, insecure: boolean): void {
-  if (insecure || isLoopback(host)) return;
+/** Refuses an address that other machines can reach without a certificate, unless that is wanted. */
+export function checkReachable(
+  { host }: HostPort,
+  { insecure = false, tls }: { readonly insecure?: boolean | undefined; readonly tls?: AipTls | undefined },
+): void {
+  if (insecure || isMutual(tls) || isLoopback(host)) return;
   throw new AgentError(
     "forbidden",
-    `${host} can be reached from other machines, and AIP has no authentication`,
+    `${host} can be reached from other machines, and AIP asks nobody for a token`,
     {
-      hint: "listen on 127.0.0.1, or allow it (--aip-insecure, or the option insecure) in a network that you trust",
+      hint: "listen on 127.0.0.1, ask callers for certificates (--aip-ca, or the option tls), or allow it (--aip-insecure, or the option insecure) in a network that you trust",
     },
   );
 }

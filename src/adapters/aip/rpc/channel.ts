@@ -2,6 +2,7 @@ import type * as grpc from "@grpc/grpc-js";
 import { AgentError } from "../../../errors.ts";
 import type { Library } from "../wire/load.ts";
 import type { MessageName, MessageTypes } from "../wire/messages.ts";
+import { toChannelCredentials } from "./tls.ts";
 import { asIs } from "./methods.ts";
 
 /** A bidirectional stream of messages as bytes. */
@@ -20,7 +21,7 @@ export class Channel {
     const { grpc } = library;
     this.address = address;
     this.#library = library;
-    this.#client = new grpc.Client(address, grpc.credentials.createInsecure(), OPTIONS);
+    this.#client = new grpc.Client(address, toChannelCredentials(library), OPTIONS);
   }
 
   /** Resolves when the address answers; fails at once if it refuses, else after the time limit. */

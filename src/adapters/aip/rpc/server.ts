@@ -4,12 +4,13 @@ import type { HostPort } from "./address.ts";
 import type { Library } from "../wire/load.ts";
 import { toDefinition } from "./methods.ts";
 import type { ServiceName } from "./methods.ts";
+import { toServerCredentials } from "./tls.ts";
 import { isOwnFault, STATUS, toCallStatus } from "./status.ts";
 
 /** Reports something that an operator should know, and the value that was thrown if it is a fault. */
 export type OperatorReport = (message: string, thrown?: unknown) => void;
 
-/** A gRPC server without authentication. It can listen on several ports. */
+/** A gRPC server. It can listen on several ports. */
 export class RpcServer {
   readonly #library: Library;
   readonly #server: grpc.Server;
@@ -27,7 +28,7 @@ export class RpcServer {
 
   /** Listens on one more port. Returns the port. */
   async listen({ host, port }: HostPort, report: OperatorReport): Promise<number> {
-    const credentials = this.#library.grpc.ServerCredentials.createInsecure();
+    const credentials = toServerCredentials(this.#library);
     const bound = await new Promise<number>((resolve, reject) => {
       this.#server.bindAsync(`${host}:${port}`, credentials, (cause, bound) => {
         if (cause === null) resolve(bound);

@@ -6,7 +6,7 @@ import { CallStatus, STATUS } from "../rpc/status.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { toMessages } from "../wire/content.ts";
 import { SESSION, TASK } from "../wire/messages.ts";
-import type { AgentMessage, ContentItem } from "../wire/messages.ts";
+import type { AgentMessage, ContentItem, TaskInfo } from "../wire/messages.ts";
 import { SessionTurns } from "./session-turns.ts";
 import type { SessionReply } from "./session-turns.ts";
 import type { OpenSession } from "./sessions.ts";
@@ -100,7 +100,7 @@ export class AgentSession {
       const isLast = index === messages.length - 1;
       await this.#send({
         ...this.#toMessage(quest, SESSION.holdResponse, part),
-        task_info: { task_id: taskId, task_status: isLast ? status : TASK.executing },
+        task_info: toTask(quest, taskId, isLast ? status : TASK.executing),
         message_id: index === 0 ? `msg_${id}` : `msg_${id}_${index + 1}`,
       });
     }
@@ -122,7 +122,7 @@ export class AgentSession {
     const { call, first } = this.#session;
     const message = {
       ...this.#toMessage(this.#quest, SESSION.stopResponse, []),
-      task_info: { task_id: this.#task.id, task_status: this.#task.status },
+      task_info: toTask(this.#quest, this.#task.id, this.#task.status),
       message_id: `msg_${first.session_id}_end`,
     };
     call.write(this.#options.codecs.AgentMessage.encode(message));
@@ -158,4 +158,9 @@ export class AgentSession {
       throw new CallStatus(STATUS.invalidArgument, "a message of the session is not an AgentMessage");
     }
   }
+}
+
+/** The task of an answer; its parents are those that the quest names. */
+function toTask({ task_info: task }: AgentMessage, task_id: string, task_status: number): TaskInfo {
+  return { task_id, parent_task_ids: task?.parent_task_ids ?? [], task_status };
 }

@@ -4,12 +4,14 @@ import type { WaitView } from "../../../view/run-view.ts";
 import { toAnswer } from "../../../view/to-answer.ts";
 import { isId } from "../../../protocol/ids.ts";
 import type { RequestId, RunId, ArtifactId } from "../../../protocol/ids.ts";
+import type { JsonObject } from "../../../protocol/json.ts";
 import type { TurnRequest } from "../../../protocol/requests/requests.ts";
 import type { Receipt, Runtime } from "../../../runtime/api.ts";
 import { contentFiles, contentText, inOne } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
+import { toLines } from "./refusal-lines.ts";
 import { hashParts } from "../wire/hash-parts.ts";
 import { chooseWait, readSessionState, toPrompt } from "./open-wait.ts";
 import type { SessionState } from "./open-wait.ts";
@@ -171,14 +173,12 @@ export class SessionTurns {
     { message, details }: AgentError,
     wait: WaitView | undefined,
   ): SessionReply {
-    const issues = (details.issues ?? []).map(({ path, message }) => `${path}: ${message}`);
-    const hint = details.hint === undefined ? [] : [details.hint];
     const prompt = wait === undefined ? [] : [toPrompt(wait)];
     return {
       id: `${quest.message_id}_refused`,
       taskId: taskOf(quest, this.#requestId ?? ""),
       status: wait === undefined ? TASK.broken : TASK.waiting,
-      content: [{ text: [message, ...issues, ...hint, ...prompt].join("\n") }],
+      content: [{ text: [...toLines(message, details), ...prompt].join("\n") }],
     };
   }
 }
@@ -189,10 +189,16 @@ const ENDING: ReadonlySet<string> = new Set(["internal", "unavailable", "gone", 
 /** The receipt of a quest without content: it asks how the latest request of its run stands. */
 const JOINED = { kind: "turn", replayed: true, after: 0 } as const;
 
-function metadataOf({ sender_id, session_id }: AgentMessage): {
-  readonly aip: { readonly sender_id: string; readonly session_id: string };
-} {
-  return { aip: { sender_id, session_id } };
+function metadataOf({ sender_id, session_id, task_info: task }: AgentMessage): JsonObject {
+  const { task_id = "", parent_task_ids = [] } = task ?? {};
+  return {
+    aip: {
+      sender_id,
+      session_id,
+      ...(task_id !== "" && { task_id }),
+      ...(parent_task_ids.length > 0 && { parent_task_ids }),
+    },
+  };
 }
 
 function taskOf({ task_info: task }: AgentMessage, requestId: string): string {

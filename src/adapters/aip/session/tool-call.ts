@@ -7,6 +7,7 @@ import type { Runtime } from "../../../runtime/api.ts";
 import { TASK } from "../wire/messages.ts";
 import type { ToolRequest, ToolResponse } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
+import { toLines } from "./refusal-lines.ts";
 
 export interface ToolCallOptions {
   readonly runtime: Runtime;
@@ -27,9 +28,7 @@ export async function executeToolCall(
   } catch (thrown) {
     const { code, message, details } = toAgentError(thrown);
     if (code === "internal" || code === "unavailable") throw thrown;
-    const issues = (details.issues ?? []).map((issue) => `${issue.path}: ${issue.message}`);
-    const hint = details.hint === undefined ? [] : [details.hint];
-    return { ...base, ...failed([message, ...issues, ...hint].join("; ")) };
+    return { ...base, ...failed(toLines(message, details).join("; ")) };
   }
 }
 

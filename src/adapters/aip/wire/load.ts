@@ -1,5 +1,6 @@
 import type * as grpc from "@grpc/grpc-js";
 import { AgentError } from "../../../errors.ts";
+import type { AipTls } from "../rpc/tls.ts";
 import { createCodecs, DECODED } from "./codec.ts";
 import type { Codecs } from "./codec.ts";
 
@@ -7,15 +8,18 @@ import type { Codecs } from "./codec.ts";
 export interface Library {
   readonly grpc: Omit<typeof grpc, "default">;
   readonly codecs: Codecs;
+  /** The keys of the node that uses it; absent without TLS. */
+  readonly tls?: AipTls | undefined;
 }
 
 /** Loads the optional packages on first use; says what to install if they are missing. */
-export function loadLibrary(): Promise<Library> {
+export async function loadLibrary(tls?: AipTls): Promise<Library> {
   library ??= load().catch((thrown: unknown) => {
     library = undefined;
     throw thrown;
   });
-  return library;
+  const loaded = await library;
+  return tls === undefined ? loaded : { ...loaded, tls };
 }
 
 let library: Promise<Library> | undefined;

@@ -1,0 +1,57 @@
+import type * as grpc from "@grpc/grpc-js";
+import { AgentError } from "../../../errors.ts";
+import type { Library } from "../wire/load.ts";
+
+/** What a node needs for TLS; all are texts in the PEM format. */
+export interface AipTls {
+  /** The private key of this node. Who listens needs it, and a caller where the other side asks for a certificate. */
+  readonly key?: string | undefined;
+  /** The certificate of this node, and those that lead to the authority. */
+  readonly cert?: string | undefined;
+  /**
+   * The authority of the other nodes. A node that listens with it takes only callers with a certificate of this authority, which is
+   * mutual TLS. Without it callers need none, and who calls trusts the authorities of the system.
+   */
+  readonly ca?: string | undefined;
+}
+
+/** Whether only callers with a certificate can connect. */
+export function isMutual(tls: AipTls | undefined): boolean {
+  return tls?.ca !== undefined;
+}
+
+/** The credentials of a server; without `tls` everything is sent as it is. */
+export function toServerCredentials({ grpc, tls }: Library): grpc.ServerCredentials {
+  if (tls === undefined) return grpc.ServerCredentials.createInsecure();
+  const { key, cert, ca } = tls;
+  if (key === undefined || cert === undefined)
+    throw new AgentError("invalid_request", "AIP over TLS needs a key and a certificate to listen with", {
+      hint: "give both, as --aip-key and --aip-cert or as tls: { key, cert }",
+    });
+  const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
+  return checked(() =>
+    grpc.ServerCredentials.createSsl(ca === undefined ? null : Buffer.from(ca), [pair], isMutual(tls)),
+  );
+}
+
+/** The credentials of a caller. */
+export function toChannelCredentials({ grpc, tls }: Library): grpc.ChannelCredentials {
+  if (tls === undefined) return grpc.credentials.createInsecure();
+  const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((pem) =>
+    pem === undefined ? null : Buffer.from(pem),
+  );
+  return checked(() => grpc.credentials.createSsl(ca, key, cert));
+}
+
+/** The library throws the words of OpenSSL for a text that it cannot read. */
+function checked<Credentials>(create: () => Credentials): Credentials {
+  try {
+    return create();
+  } catch (cause) {
+    const fact = cause instanceof Error ? cause.message : String(cause);
+    throw new AgentError("invalid_request", `the keys of AIP cannot be used: ${fact}`, {
+      hint: "key, cert and ca are texts in the PEM format; key and cert belong together",
+      cause,
+    });
+  }
+}
