@@ -29,9 +29,7 @@ export function toServerCredentials({ grpc, tls }: Library): grpc.ServerCredenti
       hint: "give both, as --aip-key and --aip-cert or as tls: { key, cert }",
     });
   const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
-  return checked(() =>
-    grpc.ServerCredentials.createSsl(ca === undefined ? null : Buffer.from(ca), [pair], isMutual(tls)),
-  );
+  return grpc.ServerCredentials.createSsl(ca === undefined ? null : Buffer.from(ca), [pair], isMutual(tls));
 }
 
 /** The credentials of a caller. */
@@ -40,13 +38,8 @@ export function toChannelCredentials({ grpc, tls }: Library): grpc.ChannelCreden
   const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((pem) =>
     pem === undefined ? null : Buffer.from(pem),
   );
-  return checked(() => grpc.credentials.createSsl(ca, key, cert));
-}
-
-/** The library throws the words of OpenSSL for a text that it cannot read. */
-function checked<Credentials>(create: () => Credentials): Credentials {
   try {
-    return create();
+    return grpc.credentials.createSsl(ca, key, cert);
   } catch (cause) {
     const fact = cause instanceof Error ? cause.message : String(cause);
     throw new AgentError("invalid_request", `the keys of AIP cannot be used: ${fact}`, {
