@@ -87,7 +87,7 @@ export class DialectWriter {
 export async function readAgentCalls(
   runtime: Runtime,
   address: Address,
-  until = Infinity,
+  until: number = Infinity,
 ): Promise<ReadonlySet<string>> {
   const calls = new Set<string>();
   for (let after = 0, more = true; more && after < until;) {
