@@ -7,6 +7,6 @@ export type { AipAgentOperations, AipAgentOptions } from "./client/aip-agent.ts"
 export { aipToolbox } from "./client/aip-toolbox.ts";
 export type { AipToolboxOptions } from "./client/aip-toolbox.ts";
 export type { AipTarget } from "./client/node-connection.ts";
-export type { AipTls } from "./rpc/tls.ts";
+export type { AipTls } from "./wire/load.ts";
 export { aipGateway, aipNode } from "./listeners.ts";
 export type { AipListener } from "./listeners.ts";

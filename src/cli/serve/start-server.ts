@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { toAgentError, AgentError } from "../../errors.ts";
-import type { AipTls } from "../../adapters/aip/rpc/tls.ts";
+import type { AipTls } from "../../adapters/aip/wire/load.ts";
 import { anyOf } from "../../auth/any-of.ts";
 import { apiKeys } from "../../auth/api-keys.ts";
 import { sharedToken } from "../../http/guards/shared-token.ts";
@@ -346,14 +346,18 @@ async function openAipListeners(options: ServerOptions): Promise<readonly Listen
 
 /** The keys of AIP, if files of them are named. */
 async function readAipTls({ aipKey, aipCert, aipCa }: ServerOptions): Promise<{ readonly tls?: AipTls }> {
-  const files = [aipKey, aipCert, aipCa];
-  if (files.every((file) => file === undefined)) return {};
-  const [key, cert, ca] = await Promise.all(
-    files.map((file) => (file === undefined ? undefined : readFile(file, "utf8"))),
-  ).catch((cause: unknown) => {
-    throw new AgentError("invalid_request", `a key of AIP cannot be read: ${errorMessage(cause)}`, { cause });
-  });
+  if (aipKey === undefined && aipCert === undefined && aipCa === undefined) return {};
+  const [key, cert, ca] = await Promise.all([readKey(aipKey), readKey(aipCert), readKey(aipCa)]);
   return { tls: { key, cert, ca } };
+}
+
+async function readKey(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw new AgentError("invalid_request", `a key of AIP cannot be read: ${errorMessage(cause)}`, { cause });
+  }
 }
 
 /** A wildcard address is no address for others: they get the name of this machine. */

@@ -1,10 +1,9 @@
 import { AgentError } from "../../../errors.ts";
 import { parseHostPort } from "../rpc/address.ts";
 import { Channel } from "../rpc/channel.ts";
-import type { AipTls } from "../rpc/tls.ts";
 import { methodPath } from "../rpc/methods.ts";
 import { loadLibrary } from "../wire/load.ts";
-import type { Library } from "../wire/load.ts";
+import type { AipTls, Library } from "../wire/load.ts";
 import type { Peer } from "../wire/messages.ts";
 
 /** Where a node is: behind a gateway, or at an address of its own. */

@@ -4,7 +4,6 @@ import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
 import { processClock } from "../rpc/clock.ts";
-import type { AipTls } from "../rpc/tls.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
@@ -13,6 +12,7 @@ import { toAgentInfo } from "../session/own-nodes.ts";
 import { Sessions } from "../session/sessions.ts";
 import type { OpenSession } from "../session/sessions.ts";
 import { loadLibrary } from "../wire/load.ts";
+import type { AipTls } from "../wire/load.ts";
 import { GatewayMember } from "./gateway-member.ts";
 
 /** What `joinAipGateway` takes. */

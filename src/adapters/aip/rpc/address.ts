@@ -1,6 +1,6 @@
 import { AgentError } from "../../../errors.ts";
 import { isMutual } from "./tls.ts";
-import type { AipTls } from "./tls.ts";
+import type { AipTls } from "../wire/load.ts";
 
 /** The parts of HOST:PORT. */
 export interface HostPort {

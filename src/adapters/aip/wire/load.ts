@@ -1,8 +1,20 @@
 import type * as grpc from "@grpc/grpc-js";
 import { AgentError } from "../../../errors.ts";
-import type { AipTls } from "../rpc/tls.ts";
 import { createCodecs, DECODED } from "./codec.ts";
 import type { Codecs } from "./codec.ts";
+
+/** What a node needs for TLS; all are texts in the PEM format. */
+export interface AipTls {
+  /** The private key of this node. Who listens needs it, and a caller where the other side asks for a certificate. */
+  readonly key?: string | undefined;
+  /** The certificate of this node, and those that lead to the authority. */
+  readonly cert?: string | undefined;
+  /**
+   * The authority of the other nodes. A node that listens with it takes only callers with a certificate of this authority, which is
+   * mutual TLS. Without it callers need none, and who calls trusts the authorities of the system.
+   */
+  readonly ca?: string | undefined;
+}
 
 /** The gRPC library, and the codecs of the protocol's messages. */
 export interface Library {
