@@ -188,10 +188,9 @@ async function refusedNotice(
     run_id: runId,
   };
   const told = await toNotices(log, self, event, watchers, newest);
-  const notice = told.find(({ accepted }) => accepted.requestId === requestId);
+  const accepted = told.find((notice) => notice.requestId === requestId);
   // An actor that no longer watches gets nothing again.
-  if (notice === undefined) return undefined;
-  const { accepted } = notice;
+  if (accepted === undefined) return undefined;
   return {
     shown: { ...toShown(runId, accepted), kind: "refused", at: event.ts },
     accepted,

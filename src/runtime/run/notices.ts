@@ -24,9 +24,16 @@ const AT_ONCE = 32;
 /** How many notices one actor is told at once. */
 const TOGETHER = 100;
 
+/** How many events are in memory until all have been told of them, and how many characters. Those behind them wait in the log. */
+const EVENTS_AT_ONCE = 1_000;
+const TEXT_AT_ONCE = 16 * 1024 * 1024;
+
 /**
  * Tells those that watch a run of its events: of ends of its turns, or of the publications of a topic. A notice is one entry of the
  * run's outbox, however many actors it is for; after a crash all of them are told again, and know what they have by its id.
+ *
+ * An event is read once, and what waits for an actor only refers to it: the request that tells the actor is made when it is sent. So
+ * the memory depends on the events and the actors, and hardly on their product.
  */
 export class Notices {
   readonly #context: RunContext;
@@ -41,8 +48,12 @@ export class Notices {
   #named: { readonly of: readonly WatchingActor[]; readonly names: ReadonlySet<string> } | undefined;
   #workers = 0;
   #stopped = false;
-  /** Notices are begun in the order of their events. */
-  #begun: Promise<void> = Promise.resolve();
+  /** The events that are to be read, in their order. */
+  readonly #waiting: (() => Promise<void>)[] = [];
+  /** How many events were read of which not all have been told, and their size. */
+  #events = 0;
+  #text = 0;
+  #isReading = false;
 
   constructor(context: RunContext, ledger: RunLedger, told: (mark: OutboxMark) => void) {
     this.#context = context;
@@ -52,33 +63,50 @@ export class Notices {
 
   /** Tells those that watch the run now of an event. */
   add(mark: OutboxMark, isRepeated: boolean): void {
-    const { watchers = [] } = this.#ledger.state;
-    this.#begun = this.#begun.then(() => this.#begin(mark, watchers, isRepeated));
+    const { watchers = NONE } = this.#ledger.state;
+    this.#waiting.push(() => this.#begin(mark, watchers, isRepeated));
+    void this.#read();
   }
 
   stop(): void {
     this.#stopped = true;
   }
 
+  get #self(): OwnedActor {
+    const { agent = "", key, owner, runId } = this.#ledger;
+    return { owner, agent, ...(key !== undefined && { key }), run_id: runId };
+  }
+
+  /** Reads the events that wait, one after the other, as long as there is room for them. Never rejects. */
+  async #read(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    while (this.#events < EVENTS_AT_ONCE && this.#text < TEXT_AT_ONCE && !this.#stopped) {
+      const begin = this.#waiting.shift();
+      if (begin === undefined) break;
+      // oxlint-disable-next-line no-await-in-loop -- notices are begun in the order of their events
+      await begin();
+    }
+    this.#isReading = false;
+  }
+
   async #begin(mark: OutboxMark, watchers: readonly WatchingActor[], isRepeated: boolean): Promise<void> {
     const { log, telemetry } = this.#context;
     try {
-      const { runId } = this.#ledger;
-      const event = JSON.parse(
-        await readEvent(log, { runId, requestId: mark.requestId }, mark.event),
-      ) as Event;
-      const { agent = "", key, owner, state } = this.#ledger;
-      const self = { owner, agent, ...(key !== undefined && { key }), run_id: runId };
-      const told = await toNotices(log, self, event, watchers, state.newest ?? []);
+      const { runId, state } = this.#ledger;
+      const text = await readEvent(log, { runId, requestId: mark.requestId }, mark.event);
+      const event = JSON.parse(text) as Event;
+      const happened = await happenedIn(log, this.#self, event, watchers, state.newest ?? []);
       if (this.#stopped) return;
-      let left = told.length;
-      const done = (): void => {
-        left -= 1;
-        if (left === 0) this.#told(mark);
-      };
-      if (left === 0) this.#told(mark);
-      for (const { watcher, accepted } of told)
-        this.#push(watcher, { accepted, isRepeated, event: mark.event, done });
+      const left = happened.reduce((sum, { to }) => sum + to.length, 0);
+      const told: ToldEvent = { mark, isRepeated, text: text.length, left };
+      this.#events += 1;
+      this.#text += told.text;
+      for (const { to, what } of happened) {
+        const notice: Notice = { what, told };
+        for (const watcher of to) this.#push(watcher, notice);
+      }
+      if (left === 0) this.#isTold(told);
       this.#work();
     } catch (error) {
       // Without the event there is nothing to send: its run was removed, or the log is away and the outbox is read again.
@@ -86,11 +114,18 @@ export class Notices {
     }
   }
 
-  #push(watcher: WatchingActor, notice: Notice): void {
-    const name = actorNameOf(watcher.ref);
+  #isTold({ mark, text }: ToldEvent): void {
+    this.#events -= 1;
+    this.#text -= text;
+    this.#told(mark);
+    void this.#read();
+  }
+
+  #push({ ref }: WatchingActor, notice: Notice): void {
+    const name = actorNameOf(ref);
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = { name, ref: watcher.ref, notices: [] };
+      lane = { name, ref, notices: [] };
       this.#lanes.set(name, lane);
       this.#ready.push(lane);
     }
@@ -113,12 +148,14 @@ export class Notices {
 
   /** Tells an actor what it is to be told, all at once. Never rejects. */
   async #tell(lane: Lane): Promise<void> {
+    const self = this.#self;
     const notices = lane.notices.splice(0, TOGETHER);
     const isWatching = this.#watching().has(lane.name);
     await Promise.all(
-      notices.map(async (notice) => {
-        if (isWatching && !(await this.#post(lane.ref, notice))) return;
-        notice.done();
+      notices.map(async ({ what, told }) => {
+        if (isWatching && !(await this.#post(lane.ref, toTold(self, lane.ref, what), told))) return;
+        told.left -= 1;
+        if (told.left === 0) this.#isTold(told);
       }),
     );
   }
@@ -132,7 +169,11 @@ export class Notices {
   }
 
   /** Returns false if the run has left memory: the notice is still to be sent. */
-  async #post(ref: ActorRef, { accepted, isRepeated, event }: Notice): Promise<boolean> {
+  async #post(
+    ref: ActorRef,
+    accepted: AcceptedRequest,
+    { isRepeated, mark: { event } }: ToldEvent,
+  ): Promise<boolean> {
     const { mail } = this.#context;
     try {
       if ((accepted.request.hops?.n ?? 0) > HOPS_LIMIT)
@@ -166,12 +207,6 @@ export class Notices {
 
 const NONE: readonly WatchingActor[] = [];
 
-/** What an actor is told, as a request to it. */
-interface Told {
-  readonly watcher: WatchingActor;
-  readonly accepted: AcceptedRequest;
-}
-
 /** Makes the requests that tell actors of an event of a run, equal each time they are made. */
 export async function toNotices(
   log: EventLog,
@@ -179,24 +214,45 @@ export async function toNotices(
   event: Event,
   watchers: readonly WatchingActor[],
   newest: readonly Newest[],
-): Promise<readonly Told[]> {
+): Promise<readonly AcceptedRequest[]> {
+  const happened = await happenedIn(log, self, event, watchers, newest);
+  return happened.flatMap(({ to, what }) => to.map(({ ref }) => toTold(self, ref, what)));
+}
+
+/** Something that happened in a run, and those that are told of it. */
+interface Heard {
+  readonly to: readonly WatchingActor[];
+  readonly what: Happened;
+}
+
+/** What an event of a run tells those that watch it. */
+async function happenedIn(
+  log: EventLog,
+  self: OwnedActor,
+  event: Event,
+  watchers: readonly WatchingActor[],
+  newest: readonly Newest[],
+): Promise<readonly Heard[]> {
   if (event.type === "RequestCompleted") {
-    const body = toEnded(self, event);
-    const { request_id: requestId, ts } = event;
-    const happened = { event: event.id, name: ENDED, body, requestId, ts };
-    const { error } = event;
-    return watchers
-      .filter((watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason))
-      .map((watcher) => {
-        const fails = watcher.supervise?.then === "escalate" && isFailure(error);
-        return toTold(self, watcher, fails ? { ...happened, escalated: error } : happened);
-      });
+    const { request_id: requestId, ts, error } = event;
+    const to = watchers.filter(
+      (watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason),
+    );
+    const fails = ({ supervise }: WatchingActor): boolean =>
+      supervise?.then === "escalate" && isFailure(error);
+    const what = { event: event.id, name: ENDED, body: toEnded(self, event), requestId, ts };
+    return [
+      { to: to.filter((watcher) => !fails(watcher)), what },
+      { to: to.filter(fails), what: { ...what, ...(error && { escalated: error }) } },
+    ];
   }
   if (event.type !== "MessageReceived") return [];
-  if (event.name !== WATCH)
-    return watchers
-      .filter(({ since, names }) => since < event.id && names?.includes(event.name) === true)
-      .map((watcher) => toTold(self, watcher, toPublication(event)));
+  if (event.name !== WATCH) {
+    const to = watchers.filter(
+      ({ since, names }) => since < event.id && names?.includes(event.name) === true,
+    );
+    return [{ to, what: toPublication(event) }];
+  }
   // A new subscriber gets what was published last.
   const watcher = watchers.find(({ since }) => since === event.id);
   if (watcher === undefined) return [];
@@ -206,7 +262,7 @@ export async function toNotices(
   );
   return texts
     .map((text) => JSON.parse(text) as EventOf<"MessageReceived">)
-    .map((each) => toTold(self, watcher, { ...toPublication(each), since: event.id }));
+    .map((each) => ({ to: [watcher], what: { ...toPublication(each), since: event.id } }));
 }
 
 /** What happened in a run. */
@@ -247,12 +303,11 @@ interface OwnedActor extends ActorRef {
   readonly owner: string;
 }
 
-function toTold({ owner, ...self }: OwnedActor, watcher: WatchingActor, happened: Happened): Told {
-  const { ref } = watcher;
+function toTold({ owner, ...self }: OwnedActor, ref: ActorRef, happened: Happened): AcceptedRequest {
   const { event, name, body, requestId: cause, ts, hops, since, escalated } = happened;
   const suffix = since === undefined ? "" : ` ${since}`;
   const id = `ntc_${digest(`${self.run_id} ${event} ${actorNameOf(ref)}${suffix}`)}` as RequestId;
-  const accepted: AcceptedRequest = {
+  return {
     requestId: id,
     agent: ref.agent,
     request: {
@@ -269,14 +324,23 @@ function toTold({ owner, ...self }: OwnedActor, watcher: WatchingActor, happened
     ...(escalated && { escalated }),
     ...toOwned(owner),
   };
-  return { watcher, accepted };
 }
 
-interface Notice {
-  readonly accepted: AcceptedRequest;
+/** An event that actors are being told of. */
+interface ToldEvent {
+  readonly mark: OutboxMark;
+  /** Whether they may have been told before. */
   readonly isRepeated: boolean;
-  readonly event: number;
-  done(): void;
+  /** Its size in characters. */
+  readonly text: number;
+  /** How many notices of it have not arrived. */
+  left: number;
+}
+
+/** What an actor is told; the same object for all that are told it. */
+interface Notice {
+  readonly what: Happened;
+  readonly told: ToldEvent;
 }
 
 /** What one actor is still to be told. */

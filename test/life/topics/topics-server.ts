@@ -1,12 +1,16 @@
-// Serves a topic's subscribers with a durable log in the directory given as its only argument, and prints its address.
-import { createRuntime, defineAgent, topic } from "troupe";
-import { serve } from "troupe/node";
+// Serves a topic's subscribers with a durable log in the directory given as its only argument, and prints its address. With a
+// database in `TROUPE_TOPICS_POSTGRES`, as `{url, schema}`, it is a node of a cluster.
+import { clusterRouter, createRuntime, defineAgent, topic } from "troupe";
+import type { CreateRuntimeOptions } from "troupe";
+import { httpTransport, nodeEnvironment, serve } from "troupe/node";
+import { postgresLog } from "troupe/postgres";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { z } from "zod";
+import { findFreeUrl } from "../../machine/free-port.ts";
 
 const [, , directory = "."] = process.argv;
 
-const ticks = topic("ticks");
+const ticks = topic("ticks", { messages: { tick: z.object({ n: z.number() }) } });
 
 /** Checks that it gets 1, 2, 3 … */
 const listener = defineAgent({
@@ -16,7 +20,7 @@ const listener = defineAgent({
   operations: (operation) => ({
     join: operation({ input: z.object({}), run: (_input, turn) => turn.subscribe(ticks, "tick") }),
     tick: operation({
-      input: z.object({ n: z.number() }),
+      input: ticks.messages.tick,
       run({ n }, turn) {
         const { last, wrong } = turn.memory.get();
         turn.memory.set({ last: n, wrong: n === last + 1 ? wrong : wrong + 1 });
@@ -41,10 +45,17 @@ const crowd = defineAgent({
   }),
 });
 
-const runtime = createRuntime({
-  agents: [listener, crowd],
-  log: sqliteLog(directory, { durability: "relaxed" }),
-});
+async function openEngines(): Promise<Pick<CreateRuntimeOptions, "log" | "environment" | "router">> {
+  const database = process.env["TROUPE_TOPICS_POSTGRES"];
+  if (database === undefined) return { log: sqliteLog(directory, { durability: "relaxed" }) };
+  const { url, schema } = JSON.parse(database) as { readonly url: string; readonly schema: string };
+  const log = await postgresLog({ url, schema });
+  const environment = nodeEnvironment();
+  const transport = httpTransport({ url: await findFreeUrl(), secret: "shared by both nodes" });
+  return { log, environment, router: clusterRouter({ log, transport, environment }) };
+}
+
+const runtime = createRuntime({ agents: [listener, crowd], topics: [ticks], ...(await openEngines()) });
 await runtime.ready();
 const { url } = await serve(runtime, { port: 0 });
 console.log(url);

@@ -12,16 +12,31 @@ export interface ToldSubscribers {
   readonly ms: number;
 }
 
-/** Publishes to a topic, and kills its server after a third and two thirds of the publications. */
-export async function publishUnderKills(subscribers: number, publications: number): Promise<ToldSubscribers> {
-  await using server = await ServerProcess.create(
-    fileURLToPath(new URL("topics-server.ts", import.meta.url)),
-  );
-  let url = await server.start();
+/** A server of a program of this folder. */
+function createServer(): Promise<ServerProcess> {
+  return ServerProcess.create(fileURLToPath(new URL("topics-server.ts", import.meta.url)));
+}
+
+/**
+ * Publishes to a topic, and kills a server after a third and two thirds of the publications: the only one, or with `nodes: 2` first
+ * one and then the other of two that share the database of `TROUPE_TOPICS_POSTGRES`.
+ */
+export async function publishUnderKills(
+  subscribers: number,
+  publications: number,
+  nodes: 1 | 2 = 1,
+): Promise<ToldSubscribers> {
+  await using first = await createServer();
+  await using second = await createServer();
+  const servers = [first, second].slice(0, nodes);
+  const urls: string[] = [];
+  for (const server of servers) urls.push(await server.start());
+  let requests = 0;
   const post = async (path: string, request: object): Promise<Record<string, unknown>> => {
     for (;;) {
       try {
-        const response = await fetch(new URL(path, url), {
+        requests += 1;
+        const response = await fetch(new URL(path, urls[requests % nodes]), {
           method: "POST",
           headers: { "content-type": "application/json" },
           body: JSON.stringify(request),
@@ -47,15 +62,9 @@ export async function publishUnderKills(subscribers: number, publications: numbe
   const begun = Date.now();
   let kills = 0;
   for (let n = 1; n <= publications; n += 1) {
-    await post("/troupe-topic/process", {
-      type: "Message",
-      name: "tick",
-      body: { n },
-      key: "ticks",
-      request_id: `tick-${n}`,
-    });
+    await post("/topics/ticks/publications", { name: "tick", body: { n }, request_id: `tick-${n}` });
     if (n !== Math.round(publications / 3) && n !== Math.round((publications * 2) / 3)) continue;
-    url = await server.restart();
+    urls[kills % nodes] = (await servers[kills % nodes]?.restart()) ?? "";
     kills += 1;
   }
   const isRight = async (at: number): Promise<boolean> => {
