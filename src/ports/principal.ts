@@ -25,7 +25,7 @@ export interface Principal {
 export const DEFAULT_OWNER = "default";
 
 /** The owner of the actors of agents that say `shared`. No principal has it. */
-const SHARED_OWNER = "shared";
+export const SHARED_OWNER = "shared";
 
 /** Who a server takes a request from when it has no way to tell. */
 export const ANONYMOUS: Principal = { id: "anonymous", owner: DEFAULT_OWNER, roles: ["admin"] };

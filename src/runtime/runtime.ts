@@ -24,6 +24,7 @@ import { ActorMail } from "./commands/mail.ts";
 import { Commands } from "./commands/commands.ts";
 import { Permissions } from "./commands/permissions.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
+import { ownerOfKeys } from "./commands/shared-actors.ts";
 import { defaultLimits } from "./limits.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
@@ -355,7 +356,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }
 
     async function find(agent: string, key: string): Promise<RunId | undefined> {
-      const runId = await keyed.find({ owner: scope.owner, agent, key });
+      const runId = await keyed.find({ owner: ownerOfKeys(agents, agent, scope), agent, key });
       if (runId !== undefined && (await isSeen(runId))) return runId;
       // An agent that is no longer served may have runs. A name with neither is wrong, and `get` says which there are.
       const isKnown =
@@ -373,7 +374,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return runs.create(agent, createOptions, scope);
     }
 
-    const parts = { queries, keyed, scope, timer: environment.timer, process };
+    const ownerOfKey = (agent: string): string => ownerOfKeys(agents, agent, scope);
+    const parts = { queries, keyed, scope, ownerOfKey, timer: environment.timer, process };
     const answerLinks = createAnswerLinks({
       log,
       environment,

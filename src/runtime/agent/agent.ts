@@ -157,6 +157,8 @@ export interface Agent<
   readonly supervise?: Supervision;
   /** How long its runs are kept after their last change, in milliseconds; absent if the runtime decides. */
   readonly expireMs?: number;
+  /** Whether agents of all owners ask the same actors of it. */
+  readonly shared?: boolean;
   /** When it is called by itself, by name; absent if it is never. */
   readonly schedules?: { readonly [name: string]: Schedule };
   /**
@@ -285,6 +287,11 @@ export interface AgentOptions<
    * new or changed schedule makes up for nothing; of the times that pass while no server runs, the newest one is made up.
    */
   readonly schedules?: ScheduledOperations;
+  /**
+   * Whether agents of all owners ask and tell the same actors of it, which belong to no principal but to the owner `shared`. What these
+   * do in turn belongs to it, too. Clients reach them only as operators. Default: each owner has actors of its own.
+   */
+  readonly shared?: boolean;
   /**
    * How long an idle run of it is kept after its last change, in milliseconds; then it is removed with its memory and its
    * key. Default: an actor with a key is kept for ever; a run without a key as long as the runtime keeps histories.

@@ -16,6 +16,8 @@ export interface ActorHandleParts {
   readonly queries: Queries;
   readonly keyed: KeyedRuns;
   readonly scope: Scope;
+  /** Whose the actors with keys are. */
+  readonly ownerOfKey: (agent: string) => string;
   readonly timer: (ms: number, fire: () => void) => () => void;
   process(agent: string, request: Request): Promise<Receipt>;
 }
@@ -45,7 +47,7 @@ export function toActorHandle<Ops extends Operations, Accepted extends Messages>
     ask: (operation, input, options) =>
       askAgent(parts, agent, { operation, input }, { ...options, key }) as Promise<never>,
     async get(): Promise<RunDetails | undefined> {
-      const runId = await parts.keyed.find({ owner: parts.scope.owner, agent, key });
+      const runId = await parts.keyed.find({ owner: parts.ownerOfKey(agent), agent, key });
       try {
         return runId === undefined ? undefined : await parts.queries.details(runId, parts.scope);
       } catch (error) {

@@ -19,6 +19,7 @@ import { recordConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
 import { FULL_MS, SEND_RETRY, checkNoCycle } from "./mail.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
+import { ownerOfKeys } from "./shared-actors.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
 import { mayBeRun, newRunId } from "../journal/system-runs.ts";
@@ -94,14 +95,14 @@ export class Commands {
     const { request_id: requestId } = request;
     if (requestId === undefined) {
       await checkTurnRequest(this.#context, agent, request);
-      await this.#admit(request);
+      await this.#admit(agent.name, request);
       return this.#accept(agent.name, request, `req_${environment.newId()}` as RequestId);
     }
-    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(request) };
+    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(agent.name, request) };
     const receipt = await this.#acceptance.once(requestId, same, async () => {
       await checkTurnRequest(this.#context, agent, request);
       await this.#checkRequestId(requestId, request.run_id);
-      await this.#admit(request);
+      await this.#admit(agent.name, request);
       return this.#accept(agent.name, request, requestId);
     });
     // The request may have been accepted just before a crash.
@@ -175,29 +176,35 @@ export class Commands {
     { run_id: givenRunId, key }: Pick<TurnRequest, "run_id" | "key">,
     send: (runId: RunId, owner: string) => Promise<Answer>,
   ): Promise<Answer> {
-    const { owner } = this.#scope;
     const newId = (): RunId => this.#newRunId();
     if (givenRunId !== undefined) {
       const run = await this.#findRun(agent, { run_id: givenRunId, key });
       return send(run.runId, ownerOf(run));
     }
+    if (key === undefined) return send(newId(), this.#scope.owner);
+    const owner = ownerOfKeys(this.#context.agents, agent, this.#scope);
     const sendOwn = (runId: RunId): Promise<Answer> => send(runId, owner);
-    return key === undefined ? sendOwn(newId()) : this.#keyed.send({ owner, agent, key }, newId, sendOwn);
+    return this.#keyed.send({ owner, agent, key }, newId, sendOwn);
   }
 
   /**
    * The owner whose ids of requests a request has: that of its run. Only who sees all owners can name a run of another one.
    */
-  async #ownerOfIds({ run_id: runId }: Pick<TurnRequest, "run_id">): Promise<string> {
+  async #ownerOfIds(
+    agent: string,
+    { run_id: runId, key }: Pick<TurnRequest, "run_id" | "key">,
+  ): Promise<string> {
     const { owner, seesAll } = this.#scope;
+    if (runId === undefined && key !== undefined)
+      return ownerOfKeys(this.#context.agents, agent, this.#scope);
     const run = seesAll && runId !== undefined ? await this.#context.log.run(runId) : undefined;
     return run === undefined ? owner : ownerOf(run);
   }
 
   /** Counts a new request, unless its owner has reached a limit. */
-  async #admit(request: Pick<TurnRequest, "run_id">): Promise<void> {
+  async #admit(agent: string, request: Pick<TurnRequest, "run_id" | "key">): Promise<void> {
     const { owners } = this.#context;
-    if (owners !== undefined) await owners.admitRequest(await this.#ownerOfIds(request));
+    if (owners !== undefined) await owners.admitRequest(await this.#ownerOfIds(agent, request));
   }
 
   /** Sends something again while the mailbox of its actor is full, if the agent says that clients wait for room. */
@@ -226,7 +233,7 @@ export class Commands {
     const { agent, request, requestId } = accepted;
     const { run_id: givenRunId, key } = request;
     const reply = await this.#reach(request, async () => {
-      const { owner } = this.#scope;
+      const owner = key === undefined ? "" : ownerOfKeys(this.#context.agents, agent, this.#scope);
       const isNew =
         givenRunId === undefined && (key === undefined || !(await this.#keyed.find({ owner, agent, key })));
       if (isNew) return readNew(this.#context, accepted);
@@ -241,15 +248,15 @@ export class Commands {
     const request = { ...given, body: given.body ?? null };
     if (request.request_id === undefined) {
       await checkMessage(this.#context, agent, request);
-      await this.#admit(request);
+      await this.#admit(agent.name, request);
       return this.#sendAgentMessage(agent.name, request, `msg_${environment.newId()}` as RequestId);
     }
     const messageId = request.request_id;
-    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(request) };
+    const same = { agent: agent.name, request, owner: await this.#ownerOfIds(agent.name, request) };
     return this.#acceptance.once(messageId, same, async () => {
       await checkMessage(this.#context, agent, request);
       await this.#checkRequestId(messageId, request.run_id);
-      await this.#admit(request);
+      await this.#admit(agent.name, request);
       return this.#sendAgentMessage(agent.name, request, messageId);
     });
   }
@@ -355,8 +362,14 @@ export class Commands {
     agent: string,
     { run_id: givenRunId, key }: { readonly run_id?: RunId | undefined; readonly key?: string | undefined },
   ): Promise<RunEntry> {
-    const { owner } = this.#scope;
-    const keyed = key === undefined ? undefined : await this.#keyed.find({ owner, agent, key });
+    const keyed =
+      key === undefined
+        ? undefined
+        : await this.#keyed.find({
+            owner: ownerOfKeys(this.#context.agents, agent, this.#scope),
+            agent,
+            key,
+          });
     const runId = givenRunId ?? keyed;
     if (runId === undefined)
       throw new AgentError("not_found", `agent ${agent} has no run with the key ${key}`);

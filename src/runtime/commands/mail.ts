@@ -29,6 +29,7 @@ import type { Environment } from "../../ports/environment.ts";
 import { LruMap } from "../../shared/lru-map.ts";
 import { KeyedMutex } from "../../shared/keyed-mutex.ts";
 import { announceRaise } from "./raised-budgets.ts";
+import { toOwnerOf } from "./shared-actors.ts";
 import { Deadlocks } from "./deadlocks.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 
@@ -60,7 +61,8 @@ export class ActorMail implements Mail {
     this.#deadlocks = new Deadlocks(context, (to, reply) => this.reply(to, reply));
   }
 
-  post(letter: Letter): Promise<PostReceipt | undefined> {
+  async post(given: Letter): Promise<PostReceipt | undefined> {
+    const letter = this.#addressed(given);
     const receiver = receiverOf(letter);
     const { promise, resolve, reject } = Promise.withResolvers<PostReceipt | undefined>();
     const posting: Posting = {
@@ -77,7 +79,8 @@ export class ActorMail implements Mail {
     return promise;
   }
 
-  cancel(letter: Pick<Letter, "from" | "accepted">): Promise<void> {
+  async cancel(given: Pick<Letter, "from" | "accepted">): Promise<void> {
+    const letter = this.#addressed(given);
     return this.#posting.run(receiverOf(letter), async () => {
       await this.#send(letter.accepted, { isRepeated: true, isCanceled: true });
     });
@@ -103,6 +106,12 @@ export class ActorMail implements Mail {
   stop(): void {
     this.#pauses.stop();
     this.#deadlocks.stop();
+  }
+
+  #addressed<Sent extends Pick<Letter, "accepted">>(letter: Sent): Sent {
+    const { accepted } = letter;
+    const owned = toOwnerOf(this.#context.agents.find(accepted.agent), accepted);
+    return owned === accepted ? letter : { ...letter, accepted: owned };
   }
 
   /** Sends what waits for an actor, together, until each request is accepted or refused. */

@@ -13,6 +13,7 @@ import type { AgentDirectory } from "../agent/agent-directory.ts";
 import type { CreateRunOptions, Upload } from "../api.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
+import { ownerOfKeys } from "./shared-actors.ts";
 
 /** What the permissions of a caller are read from. */
 export interface PermissionsOptions {
@@ -100,8 +101,8 @@ export class Permissions {
 
   /** The run with a key; `undefined` if there is none. Throws `not_found` for one that the caller does not see. */
   async #keyedRun(agent: string, key: string): Promise<RunEntry | undefined> {
-    const { keyed, log, scope } = this.#options;
-    const runId = await keyed.find({ owner: scope.owner, agent, key });
+    const { agents, keyed, log, scope } = this.#options;
+    const runId = await keyed.find({ owner: ownerOfKeys(agents, agent, scope), agent, key });
     const run = runId === undefined ? undefined : await log.run(runId);
     if (run === undefined || run.removed === true) return undefined;
     if (seesRun(scope, run)) return run;

@@ -15,6 +15,7 @@ import type { RunMessage, RemovalReason } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import { newRunId } from "../journal/system-runs.ts";
 import type { HostContext } from "../run-context.ts";
+import { ownerOfKeys } from "./shared-actors.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 
 /** Creates runs without a request, and forks and removes runs. */
@@ -33,8 +34,10 @@ export class RunCommands {
   async create(
     agent: string,
     { input = null, metadata = {}, key }: CreateRunOptions,
-    { owner, by }: Scope,
+    scope: Scope,
   ): Promise<RunId> {
+    const { by } = scope;
+    const owner = key === undefined ? scope.owner : ownerOfKeys(this.#context.agents, agent, scope);
     const given = toJson({ input, metadata }, "the input and the metadata of a run", INPUT_LIMIT_BYTES);
     const made = { ...toOwned(owner), ...(by && { by }) };
     const message = {

@@ -5,6 +5,7 @@ import type { ScheduleRequest, ScheduleSummary } from "../../protocol/answers/sc
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { OperationRequest, Request } from "../../protocol/requests/requests.ts";
 import { ownerIn, seesRun } from "../access/scope.ts";
+import { ownerOfKeys } from "./shared-actors.ts";
 import type { Scope } from "../access/scope.ts";
 import type { Agent } from "../agent/agent.ts";
 import { checkTold, isMessageName } from "../agent/resolve-operation.ts";
@@ -107,7 +108,7 @@ export class ScheduleCommands implements RuntimeSchedules {
     const run = givenRunId === undefined ? undefined : await queries.run(givenRunId, scope);
     if (run !== undefined && run.agent !== agentName)
       throw new AgentError("not_found", `agent ${agentName} has no run ${run.runId}`);
-    const owner = run === undefined ? scope.owner : ownerOf(run);
+    const owner = run === undefined ? ownerOfKeys(context.agents, agentName, scope) : ownerOf(run);
     await owners?.admitRequest(owner);
     const send = async (runId: RunId): Promise<RunId> => {
       await this.#send(runId, { agent, owner, key, change: { type: "set", id, schedule } });

@@ -59,6 +59,7 @@ export function defineAgent<
     supervise,
     schedules,
     expireMs,
+    shared = false,
     config,
     memory = "own",
     memorySchema,
@@ -102,6 +103,8 @@ export function defineAgent<
   checkNoQueue(options, name);
   if (expireMs !== undefined && !(Number.isFinite(expireMs) && expireMs > 0))
     throw new AgentError("invalid_request", `the expireMs of agent ${name} must be a positive number`);
+  if (typeof shared !== "boolean")
+    throw new AgentError("invalid_request", `the shared of agent ${name} must be true or false`);
   if (mailbox !== undefined) checkMailbox(mailbox, name);
   if (supervise !== undefined) checkSupervision(supervise, name);
   if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
@@ -119,6 +122,7 @@ export function defineAgent<
     ...(supervise && { supervise: { ...supervise } }),
     ...(schedules && { schedules: toSchedules(name, all, schedules) }),
     ...(expireMs !== undefined && { expireMs }),
+    ...(shared && { shared }),
     tools,
     uses: uses as UsedBeside<Uses, Tools>,
     ...(config && { config }),
