@@ -19,6 +19,7 @@ import { recordConfiguration } from "./configurations.ts";
 import { checkMessage, checkTurnRequest, findCallers } from "./check-request.ts";
 import { FULL_MS, SEND_RETRY, checkNoCycle } from "./mail.ts";
 import { IdempotencyGuard } from "./idempotency.ts";
+import { Admission } from "./admission.ts";
 import { ownerOfKeys } from "./shared-actors.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
@@ -45,6 +46,7 @@ export class Commands {
   readonly #queries: Queries;
   readonly #keyed: KeyedRuns;
   readonly #acceptance: IdempotencyGuard;
+  readonly #admission: Admission;
   readonly #pauses: Pauses;
   readonly #scope: Scope;
 
@@ -59,6 +61,7 @@ export class Commands {
     this.#queries = queries;
     this.#keyed = keyed;
     this.#acceptance = all ? all.#acceptance : new IdempotencyGuard(context.log);
+    this.#admission = all ? all.#admission : new Admission(context.environment);
     this.#pauses = all ? all.#pauses : new Pauses(context.environment);
     this.#scope = scope;
   }
@@ -162,7 +165,7 @@ export class Commands {
       checkNoCycle(runId, request);
       const accepted = owner === ownOwner ? given : { ...given, owner };
       const hasOwnId = request.request_id !== undefined;
-      const reply = await this.#send(runId, { kind: "turn", accepted, ...(hasOwnId && { hasOwnId }) });
+      const reply = await this.#sendInTurn(runId, { kind: "turn", accepted, ...(hasOwnId && { hasOwnId }) });
       const receipt = toReceipt("turn", requestId, reply, owner);
       this.#queries.remember(runId, accepted, receipt);
       return receipt;
@@ -226,6 +229,7 @@ export class Commands {
   /** The runtime is closing: a request that waits for room is not sent again. */
   stop(): void {
     this.#pauses.stop();
+    this.#admission.stop();
   }
 
   /** Runs an operation that only reads. An actor that has no run is read as it would begin, and gets none. */
@@ -282,7 +286,7 @@ export class Commands {
     const isByKey = givenRunId === undefined && key !== undefined;
     const send = async (runId: RunId, owner: string): Promise<Receipt> => {
       const sent = { ...message, ...toOwned(owner), ...(isByKey && { key }) };
-      return toReceipt("message", messageId, await this.#send(runId, sent), owner);
+      return toReceipt("message", messageId, await this.#sendInTurn(runId, sent), owner);
     };
     const place = {
       ...(givenRunId !== undefined && { run_id: givenRunId }),
@@ -427,6 +431,17 @@ export class Commands {
       output: null,
     });
     return { requestId, runId: runId ?? null, kind: "configure", replayed: false, after: reply.after, event };
+  }
+
+  /** Sends what makes work; while very much comes at once, its owners take turns. */
+  async #sendInTurn(runId: RunId, message: RunMessage): Promise<RunReceipt> {
+    const waiting = this.#admission.enter(this.#scope.owner);
+    if (waiting) await waiting;
+    try {
+      return await this.#send(runId, message);
+    } finally {
+      this.#admission.leave();
+    }
   }
 
   #send(runId: RunId, message: RunMessage): Promise<RunReceipt> {

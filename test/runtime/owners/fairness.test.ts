@@ -1,68 +1,64 @@
 import { createRuntime, defineAgent } from "troupe";
-import type { Principal, Runtime } from "troupe";
+import type { Principal } from "troupe";
 import { createApp } from "troupe/http";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryDirectory } from "../../storage/directories.ts";
 
-/** How many requests one owner sends at once. `TROUPE_FAIR=10000` is the whole of it. */
-const MANY = Number(process.env["TROUPE_FAIR"] ?? 300);
-const TIMES = 15;
+/** How many requests one owner sends at once. `TROUPE_FAIR=10000` is the whole of it, and says how long the other one waits. */
+const WHOLE = process.env["TROUPE_FAIR"];
+const MANY = Number(WHOLE ?? 400);
 
 const ANN: Principal = { id: "ann", owner: "acme", roles: ["user"] };
 const BOB: Principal = { id: "bob", owner: "bolt", roles: ["user"] };
 
-const echo = defineAgent({
-  name: "echo",
-  purpose: "Says something.",
-  async chat(input, turn) {
-    await turn.text(input);
-    await turn.sleep(1);
-    return "done";
-  },
-});
+const echo = defineAgent({ name: "echo", purpose: "Repeats.", chat: (input) => input });
 
-/** How long the first event of a request takes, in milliseconds. */
-async function firstEventMs(app: ReturnType<typeof createApp>, user: string): Promise<number> {
-  const headers = { "content-type": "application/json", "x-user": user };
-  const body = JSON.stringify({ type: "ChatRequest", input: "hello" });
+type App = ReturnType<typeof createApp>;
+
+function ask(app: App, user: string): Response | Promise<Response> {
+  return app.request("/echo/process", {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-user": user },
+    body: JSON.stringify({ type: "ChatRequest", input: "hello" }),
+  });
+}
+
+/** Resolves with how long it took when the first event of a request has come, in milliseconds. */
+async function firstEventMs(app: App, user: string): Promise<number> {
   const began = performance.now();
-  const accepted = await app.request("/echo/process", { method: "POST", headers, body });
-  const { request_id: id } = (await accepted.json()) as { readonly request_id: string };
+  const { request_id: id } = (await (await ask(app, user)).json()) as { readonly request_id: string };
+  const headers = { "x-user": user };
   const events = await app.request(`/getevents/${id}?stream=true&since=0`, { headers });
   const reader = events.body?.getReader();
   const { value } = (await reader?.read()) ?? {};
-  const took = performance.now() - began;
+  const tookMs = performance.now() - began;
   expect(value?.length).toBeGreaterThan(0);
   await reader?.cancel();
-  return took;
+  return tookMs;
 }
 
-function medianOf(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
-}
-
-test("while one owner has very many requests open, the first event of another one comes nearly as soon as ever", async () => {
-  const runtime: Runtime = createRuntime({ agents: [echo], log: sqliteLog(temporaryDirectory()) });
+test("an owner that sends very many requests does not have those of another one wait for all of them", async () => {
+  const runtime = createRuntime({ agents: [echo], log: sqliteLog(temporaryDirectory()) });
   onTestFinished(() => runtime.close());
   await runtime.ready();
   const app = createApp(runtime, {
     authenticate: (request) => ({ ann: ANN, bob: BOB })[request.headers.get("x-user") ?? ""],
   });
-  for (let warm = 0; warm < TIMES; warm += 1) await firstEventMs(app, "bob");
-  const idle: number[] = [];
-  for (let count = 0; count < TIMES; count += 1) idle.push(await firstEventMs(app, "bob"));
+  await firstEventMs(app, "bob");
+  const idleMs = await firstEventMs(app, "bob");
 
-  const own = runtime.as(ANN);
+  let open = MANY;
   const sent = Promise.all(
-    Array.from({ length: MANY }, () => own.process("echo", { type: "ChatRequest", input: "again" })),
+    Array.from({ length: MANY }, async () => {
+      const response = await ask(app, "ann");
+      open -= 1;
+      return response.status;
+    }),
   );
-  const busy: number[] = [];
-  for (let count = 0; count < TIMES; count += 1) busy.push(await firstEventMs(app, "bob"));
-  await sent;
-  const ratio = medianOf(busy) / medianOf(idle);
-  console.log(
-    `first event: idle ${medianOf(idle)} ms, busy ${medianOf(busy)} ms, worst ${Math.max(...busy)} ms, ${ratio}`,
-  );
-  expect(ratio).toBeLessThan(2);
+  const busyMs = await firstEventMs(app, "bob");
+  if (WHOLE !== undefined)
+    console.log(`the first event: ${idleMs} ms, and ${busyMs} ms; ${open} of ${MANY} were open`);
+  expect(open).toBeGreaterThan(MANY / 2);
+  expect(new Set(await sent)).toEqual(new Set([202]));
 });
