@@ -21,14 +21,26 @@ export interface LoadedAgents {
   readonly withoutAgent: readonly string[];
 }
 
-/** Imports the files of a directory. */
-export async function loadAgents(directory: string): Promise<LoadedAgents> {
+/**
+ * Imports the files of a directory. Throws for the first one that cannot be loaded; with `leaveOut`, that gets the error, and the
+ * agents of the other files are loaded, if there are any.
+ */
+export async function loadAgents(
+  directory: string,
+  leaveOut?: (file: string, error: Exit) => void,
+): Promise<LoadedAgents> {
   const found = new Map<string, FoundAgent[]>();
   const lists: (readonly Agent[])[] = [];
   const topics = new Set<Topic<Messages>>();
   const withoutAgent: string[] = [];
+  const broken = new Map<string, Exit>();
   for (const file of await listAgentFiles(directory)) {
-    const exported = await load(join(directory, file));
+    const exported = await load(join(directory, file)).catch((error: unknown) => {
+      if (leaveOut === undefined || !(error instanceof Exit)) throw error;
+      broken.set(join(directory, file), error);
+      return {};
+    });
+    if (broken.has(join(directory, file))) continue;
     const list = exportedList(exported);
     if (list) lists.push(list);
     const agents = exportedAgents(exported);
@@ -41,6 +53,7 @@ export async function loadAgents(directory: string): Promise<LoadedAgents> {
     }
   }
   if (found.size === 0) {
+    for (const error of broken.values()) throw error;
     throw new Exit(
       EXIT.agents,
       `no file in ${directory} exports an agent`,
@@ -49,6 +62,7 @@ export async function loadAgents(directory: string): Promise<LoadedAgents> {
   }
   const agents = [...found.values()].flatMap((versions) => inOrder(versions, lists));
   check(agents, [...topics]);
+  for (const [file, error] of broken) leaveOut?.(file, error);
   const files = new Map([...found.values()].flat().map(({ agent, file }) => [agent, join(directory, file)]));
   return { agents, topics: [...topics], files, withoutAgent };
 }

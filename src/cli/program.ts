@@ -1,13 +1,13 @@
 import { Command, CommanderError, Help } from "./vendor/commander.ts";
-import { AgentError, isInstance } from "../errors.ts";
+import { isInstance } from "../errors.ts";
 import { closest } from "./closest.ts";
 import { completeCommand } from "./completion/completion.ts";
 import { readEnvFile } from "./dev/env-file.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { behindCommand } from "./leading-options.ts";
 import { readVersion } from "./package-version.ts";
-import { toThrownText } from "./thrown-text.ts";
-import { createLog } from "./print/log.ts";
+import { printFailure } from "./print/failure.ts";
+import type { LogFormat } from "./print/log.ts";
 import { stderr, stdout } from "./print/terminal.ts";
 import type { ServerOptions } from "./serve/server-options.ts";
 
@@ -22,14 +22,14 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
   program.hook("preSubcommand", (_, command) => {
     if (command.name() === "dev" || command.name() === "doctor") readEnvFile();
   });
-  let print = printText;
+  let format: LogFormat = "text";
   program.hook("preAction", (_, command) => {
-    if (command.opts<Partial<ServerOptions>>().logFormat === "json") print = printJson;
+    format = command.opts<Partial<ServerOptions>>().logFormat ?? "text";
   });
   // Node would print it with what a server has written into it. A server that runs here has a listener of its own.
   process.on("uncaughtException", (thrown) => {
     if (process.listenerCount("uncaughtException") > 1) return;
-    print(thrown);
+    printFailure(thrown, format);
     process.exit(codeOf(thrown));
   });
   try {
@@ -37,7 +37,7 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
   } catch (thrown) {
     // Commander has already printed its message. Help and version also come here, with code 0.
     const isCommanders = isInstance(thrown, CommanderError);
-    if (!isCommanders) print(thrown);
+    if (!isCommanders) printFailure(thrown, format);
     // Exits at once: handles that a failed start left open would keep the process alive.
     process.exit(isCommanders ? (thrown.exitCode === 0 ? 0 : EXIT.usage) : codeOf(thrown));
   }
@@ -98,28 +98,6 @@ function helpCommand(program: Command): Command {
       const hint = near === undefined ? "troupe --help lists the commands" : `did you mean ${near}?`;
       throw new Exit(EXIT.usage, `there is no command ${name}`, hint);
     });
-}
-
-function printText(thrown: unknown): void {
-  if (isOwn(thrown)) stderr.line(`troupe: ${thrown.message}`);
-  else stderr.lines(toThrownText(thrown));
-  if (isInstance(thrown, Exit)) for (const line of thrown.hint) stderr.line(line);
-}
-
-function printJson(thrown: unknown): void {
-  const log = createLog("json");
-  if (!isOwn(thrown)) log.fault("the command failed", thrown);
-  else
-    log.fault(
-      thrown.message,
-      undefined,
-      isInstance(thrown, Exit) ? { hint: thrown.hint.join("\n") || undefined } : {},
-    );
-}
-
-/** Whether an error says everything by its message, so that its stack is not printed. */
-function isOwn(thrown: unknown): thrown is Exit | AgentError {
-  return isInstance(thrown, Exit) || isInstance(thrown, AgentError);
 }
 
 function codeOf(thrown: unknown): number {

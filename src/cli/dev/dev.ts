@@ -40,6 +40,8 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
   let place: string | undefined;
   let port: number | undefined;
   let withoutAgent: readonly string[] = [];
+  /** The files that the served agents do without. */
+  let broken: readonly string[] = [];
   const log = createLog(options.logFormat);
   const say = (message: string, facts?: Facts): void =>
     options.logFormat === "text" ? stdout.line(message) : log.info(message, facts);
@@ -105,8 +107,19 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
         await loading.ended;
         continue;
       }
-      if (type === "loaded") {
+      // A file that this change has broken is not left out: that would take its agent from open turns.
+      if (
+        type === "loaded" &&
+        serving !== undefined &&
+        report.broken.some((file) => !broken.includes(file))
+      ) {
+        loading.stop();
+        await loading.ended;
+        say(UNCHANGED);
+      } else if (type === "loaded") {
         nameWithoutAgent(report.withoutAgent);
+        broken = report.broken;
+        if (broken.length > 0) say(`the agents of the other files are served, without ${broken.join(", ")}`);
         serving?.stop();
         await serving?.ended;
         serving = loading;
@@ -118,11 +131,7 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
           return;
         }
         if (end.failure === undefined) say(`the process that loaded the agents ${end.how}`);
-        say(
-          serving === undefined
-            ? "waiting for a change of the agents"
-            : "still serving the agents as they were before this change",
-        );
+        say(serving === undefined ? "waiting for a change of the agents" : UNCHANGED);
       }
       const end = await Promise.race([changed.promise, ...(serving === undefined ? [] : [serving.ended])]);
       if (leaving || changed.happened() || end === undefined) continue;
@@ -147,6 +156,8 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
     await Promise.all([loading?.ended, serving?.ended]);
   }
 }
+
+const UNCHANGED = "still serving the agents as they were before this change";
 
 function watchAgents(directory: string, data: string, changed: (file: string) => void): () => void {
   try {

@@ -69,9 +69,10 @@ async function run({ agents, data, log = "", url, json }: Options): Promise<void
   process.exit(isWell ? 0 : EXIT.failed);
 }
 
-function print({ subject, ok, message, fix }: Finding): void {
+function print({ subject, ok, absent, message, fix }: Finding): void {
   const [first = "", ...others] = message.split("\n");
-  stdout.line(ok ? styled("green", "✓") : styled("red", "✕"), ` ${subject.padEnd(9)} ${first}`);
+  const mark = absent === true ? styled("dim", "–") : ok ? styled("green", "✓") : styled("red", "✕");
+  stdout.line(mark, ` ${subject.padEnd(9)} ${first}`);
   for (const line of others) stdout.line(`            ${line}`);
   if (fix !== undefined) stdout.line("            ", styled("bold", fix));
 }

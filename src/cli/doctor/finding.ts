@@ -6,6 +6,8 @@ export interface Finding {
   /** What was checked, in a word. */
   readonly subject: string;
   readonly ok: boolean;
+  /** Whether something is not there that only some projects need. */
+  readonly absent?: true;
   readonly message: string;
   /** What mends it: mostly a command. */
   readonly fix?: string;

@@ -40,11 +40,9 @@ export function checkModel(): Finding[] {
 export function checkPackages(): Finding[] {
   return Object.entries(OPTIONAL).map(([name, purpose]) => {
     const version = findVersion(name);
-    const message =
-      version === undefined
-        ? `${name} is not installed; it is only needed for ${purpose}: npm install ${name}`
-        : `${name} ${version}`;
-    return { subject: "packages", ok: true, message };
+    if (version !== undefined) return { subject: "packages", ok: true, message: `${name} ${version}` };
+    const message = `${name} is not installed; it is only needed for ${purpose}: npm install ${name}`;
+    return { subject: "packages", ok: true, absent: true, message };
   });
 }
 
@@ -52,6 +50,9 @@ const OPTIONAL = {
   ai: "models that are named at the AI SDK's gateway",
   "@ai-sdk/openai-compatible": "models that the environment names",
   "@modelcontextprotocol/client": "tools of MCP servers",
+  "@modelcontextprotocol/server": "agents as tools of MCP clients",
+  "@a2a-js/sdk": "the A2A protocol",
+  "@agentclientprotocol/sdk": "agents in editors (troupe acp)",
   "@grpc/grpc-js": "the AIP protocol",
   "@grpc/proto-loader": "the AIP protocol",
   pg: "a log in PostgreSQL",

@@ -5,6 +5,7 @@ import { drainOnSignals } from "../../node/signals.ts";
 import { printBanner, toDataPlace } from "./banner.ts";
 import { loadAgents, toNoAgent } from "../load-agents.ts";
 import type { LoadedAgents } from "../load-agents.ts";
+import { printFailure } from "../print/failure.ts";
 import { createLog } from "../print/log.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { loadServerConfig } from "./server-config.ts";
@@ -73,13 +74,17 @@ const COMMAND_MS = 200;
 /** The exit code of a process that SIGTERM ended. */
 const SIGTERM_CODE = 143;
 
-async function load({ agents: directory, config }: ServerOptions): Promise<LoadedAgents> {
+async function load({ agents: directory, config, logFormat }: ServerOptions): Promise<LoadedAgents> {
   const files = collectImportedFiles();
+  const broken: string[] = [];
   try {
-    const loaded = await loadAgents(directory);
+    const loaded = await loadAgents(directory, (file, error) => {
+      broken.push(file);
+      printFailure(error, logFormat);
+    });
     // Loaded here too, so that its files are watched.
     await loadServerConfig(config);
-    await tell({ type: "loaded", files: files(), withoutAgent: loaded.withoutAgent });
+    await tell({ type: "loaded", files: files(), withoutAgent: loaded.withoutAgent, broken });
     return loaded;
   } catch (thrown) {
     await tell({ type: "failed", files: files() });

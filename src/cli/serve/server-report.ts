@@ -7,6 +7,8 @@ export interface LoadedReport {
   readonly files: readonly string[];
   /** The agent files that export no agent. */
   readonly withoutAgent: readonly string[];
+  /** The agent files that cannot be loaded, whose agents are not served. */
+  readonly broken: readonly string[];
 }
 
 /** A server process serves. */

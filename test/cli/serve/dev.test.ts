@@ -199,6 +199,34 @@ test(
   },
 );
 
+test("a file that is broken at the start does not stop the others, and is served once it is repaired", async () => {
+  const cwd = await createProject({
+    "agents/other.ts": 'import "not-there";\n',
+    "agents/speaker.ts": agentSaying("hello"),
+  });
+  const { command, url } = await startDev(cwd);
+  expect(command.output()).toMatch(/agents.other\.ts cannot be loaded\n.*Cannot find package 'not-there'/);
+  expect(command.output()).toMatch(/the agents of the other files are served, without agents.other\.ts/);
+  expect((await chat(url, "speaker")).result).toBe("hello");
+
+  // A change of another file is served, and one that breaks a served file is not.
+  let from = command.output().length;
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("hello again"));
+  await command.match(/ready again/, from);
+  expect((await chat(url, "speaker")).result).toBe("hello again");
+  from = command.output().length;
+  await writeFile(join(cwd, "agents/speaker.ts"), "export const = 1;\n");
+  await command.match(/still serving the agents as they were before this change/, from);
+
+  from = command.output().length;
+  await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("hello again"));
+  await command.match(/ready again/, from);
+  from = command.output().length;
+  await writeFile(join(cwd, "agents/other.ts"), agentSaying("here", "other"));
+  await command.match(/ready again/, from);
+  expect((await chat(url, "other")).result).toBe("here");
+});
+
 test(
   "an imported file outside the directory is watched, also when it is broken",
   { tags: "long" },
