@@ -8,10 +8,12 @@ import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
+import { runMailboxes } from "../laws/mailboxes.ts";
 import { runSagas } from "../laws/sagas.ts";
 import { readBeside } from "./reads.ts";
 import { runSupervised } from "../laws/supervised.ts";
 import { raceInMemory, raceOnDisk } from "./races.ts";
+import { measureTells } from "./tells.ts";
 
 /**
  * Actors that live long: what a message costs at the start and at the end of a life, and after a restart. Run it with
@@ -32,6 +34,8 @@ const SAMPLE = Math.min(2_000, times / 10);
 const GROWTH = 1.3;
 /** What the first ask after a restart may cost, in milliseconds of CPU. */
 const FIRST_ASK_MS = 20;
+/** What a tell to an actor that has several waiting may cost, in microseconds of CPU. */
+const TELL_US = 600;
 
 const faults: string[] = [];
 
@@ -41,14 +45,14 @@ interface Store {
   remove(): Promise<void>;
 }
 
-async function createStore(): Promise<Store> {
+async function createStore(durability: "relaxed" | "full" = "relaxed"): Promise<Store> {
   if (values.log === "memory") {
     const log = memoryLog();
     return { open: () => log.reopen(), remove: async () => {} };
   }
   const directory = await mkdtemp(join(tmpdir(), "troupe-life-"));
   return {
-    open: () => sqliteLog(directory, { durability: "relaxed" }),
+    open: () => sqliteLog(directory, { durability }),
     remove: () => rm(directory, { recursive: true, force: true }),
   };
 }
@@ -237,6 +241,23 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
       if (ms > 2 * askMs)
         faults.push(`a read of an actor that ${does} takes ${(ms / askMs).toFixed(1)} times`);
     await store.remove();
+  },
+
+  /** Tells to one actor, which share commits, beside tells to fifty. */
+  async tells() {
+    const store = await createStore("full");
+    const { toOne, toFifty, wrong } = await measureTells(store.open(), Math.min(times, 5_000));
+    console.log(`tells: ${toOne} µs of CPU for one to one actor, ${toFifty} µs to one of fifty`);
+    if (toOne > TELL_US) faults.push(`a tell to one actor takes ${toOne} µs of CPU`);
+    if (wrong > 0) faults.push(`${wrong} tells were counted twice, or not at all`);
+    await store.remove();
+  },
+
+  /** Priorities, coalescing, topics and dead letters, with a death at every commit. */
+  async mailboxes() {
+    const { faults: found, deaths } = await runMailboxes(Math.max(6, Math.round(times / 5_000)), 1);
+    faults.push(...found);
+    console.log(`mailboxes: ${deaths} deaths, ${found.length} faults`);
   },
 
   /** Races of messages, calls and deadlines: each message has one reader, in order. */
