@@ -1,11 +1,12 @@
 import { isInstance, AgentError, toAgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { OutboxMark } from "../../ports/log-batch.ts";
-import type { ActorRef } from "../../protocol/actors.ts";
+import type { ActorRef, Hops } from "../../protocol/actors.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { TurnError } from "../../protocol/events/outcome-codes.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { ENDED } from "../agent/ended.ts";
 import { isFailure } from "../activation/strategy.ts";
@@ -234,13 +235,17 @@ async function happenedIn(
   newest: readonly Newest[],
 ): Promise<readonly Heard[]> {
   if (event.type === "RequestCompleted") {
-    const { request_id: requestId, ts, error } = event;
+    const { error } = event;
     const to = watchers.filter(
       (watcher) => watcher.since < event.id && wantsEnd(watcher, event.finish_reason),
     );
     const fails = ({ supervise }: WatchingActor): boolean =>
       supervise?.then === "escalate" && isFailure(error);
-    const what = { event: event.id, name: ENDED, body: toEnded(self, event), requestId, ts };
+    const what = toHappened(self, event, {
+      name: ENDED,
+      body: toEnded(self, event),
+      cause: event.request_id,
+    });
     return [
       { to: to.filter((watcher) => !fails(watcher)), what },
       { to: to.filter(fails), what: { ...what, ...(error && { escalated: error }) } },
@@ -251,7 +256,7 @@ async function happenedIn(
     const to = watchers.filter(
       ({ since, names }) => since < event.id && names?.includes(event.name) === true,
     );
-    return [{ to, what: toPublication(event) }];
+    return [{ to, what: toPublication(self, event) }];
   }
   // A new subscriber gets what was published last.
   const watcher = watchers.find(({ since }) => since === event.id);
@@ -262,7 +267,7 @@ async function happenedIn(
   );
   return texts
     .map((text) => JSON.parse(text) as EventOf<"MessageReceived">)
-    .map((each) => ({ to: [watcher], what: { ...toPublication(each), since: event.id } }));
+    .map((each) => ({ to: [watcher], what: { ...toPublication(self, each), since: event.id } }));
 }
 
 /** What happened in a run. */
@@ -271,10 +276,11 @@ interface Happened {
   /** The name of the message or operation of the actor that is told. */
   readonly name: string;
   readonly body: Json;
-  /** The request that has caused it. */
-  readonly requestId: RequestId;
-  readonly ts: string;
-  readonly hops?: EventOf<"MessageReceived">["hops"];
+  /** When it happened, in milliseconds since 1970. */
+  readonly at: number;
+  /** These are the same objects for all that are told: their requests may wait for long. */
+  readonly caller: NonNullable<OperationRequest["caller"]>;
+  readonly hops: Hops;
   /** The event of the subscription, for what was published before. */
   readonly since?: number;
   /** Set if the actor that is told fails by that. */
@@ -293,9 +299,23 @@ function toEnded({ agent, key }: ActorRef, event: EventOf<"RequestCompleted">): 
   };
 }
 
-function toPublication(event: EventOf<"MessageReceived">): Happened {
-  const { name, body, message_id: requestId, hops, id, ts } = event;
-  return { event: id, name, body, requestId, ts, ...(hops && { hops }) };
+function toPublication(self: OwnedActor, event: EventOf<"MessageReceived">): Happened {
+  const { name, body, message_id: cause, hops } = event;
+  return toHappened(self, event, { name, body, cause, hops });
+}
+
+function toHappened(
+  { run_id }: OwnedActor,
+  { id: event, ts }: Event,
+  {
+    name,
+    body,
+    cause,
+    hops,
+  }: Pick<Happened, "name" | "body"> & { readonly cause: RequestId; readonly hops?: Hops | undefined },
+): Happened {
+  const caller = [{ run_id, request_id: cause, waits: false }];
+  return { event, name, body, at: Date.parse(ts), caller, hops: nextHops(hops, ts) };
 }
 
 /** An actor, and whose it is. */
@@ -304,7 +324,7 @@ interface OwnedActor extends ActorRef {
 }
 
 function toTold({ owner, ...self }: OwnedActor, ref: ActorRef, happened: Happened): AcceptedRequest {
-  const { event, name, body, requestId: cause, ts, hops, since, escalated } = happened;
+  const { event, name, body, at, caller, hops, since, escalated } = happened;
   const suffix = since === undefined ? "" : ` ${since}`;
   const id = `ntc_${digest(`${self.run_id} ${event} ${actorNameOf(ref)}${suffix}`)}` as RequestId;
   return {
@@ -316,11 +336,11 @@ function toTold({ owner, ...self }: OwnedActor, ref: ActorRef, happened: Happene
       input: body,
       request_id: id,
       ...(ref.key === undefined ? { run_id: ref.run_id } : { key: ref.key }),
-      caller: [{ run_id: self.run_id, request_id: cause, waits: false }],
-      hops: nextHops(hops, ts),
+      caller,
+      hops,
     },
     sender: self,
-    acceptedAt: Date.parse(ts),
+    acceptedAt: at,
     ...(escalated && { escalated }),
     ...toOwned(owner),
   };
