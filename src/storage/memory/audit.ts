@@ -1,9 +1,9 @@
 import type { AuditEntry, AuditMark, AuditTrail, NewAuditEntry, RemovedEntries } from "../../ports/audit.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { auditPlaceOf, comparePlaces, toAuditPage } from "../shared/audit.ts";
-import type { AuditPlace } from "../shared/audit.ts";
+import type { EntryPlace } from "../shared/audit.ts";
 
-interface Stored extends AuditPlace {
+interface Stored extends EntryPlace {
   readonly entry: NewAuditEntry;
 }
 

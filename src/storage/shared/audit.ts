@@ -2,18 +2,18 @@ import { AgentError } from "../../errors.ts";
 import type { AuditEntry, AuditPage, AuditQuery } from "../../ports/audit.ts";
 
 /** The place of an entry in the list: by its time, and of those of one time by their order. */
-export interface AuditPlace {
+export interface EntryPlace {
   readonly at: number;
   readonly n: number;
 }
 
 /** An entry with its place. */
-export interface PlacedEntry extends AuditPlace {
+export interface PlacedEntry extends EntryPlace {
   readonly entry: AuditEntry;
 }
 
 /** Compares entries, the oldest first. */
-export function comparePlaces(a: AuditPlace, b: AuditPlace): number {
+export function comparePlaces(a: EntryPlace, b: EntryPlace): number {
   return a.at - b.at || a.n - b.n;
 }
 
@@ -28,7 +28,7 @@ export function toAuditPage(found: readonly PlacedEntry[], { limit }: AuditQuery
 }
 
 /** The place after which a query starts; `undefined` for the start of the list. */
-export function auditPlaceOf({ cursor }: AuditQuery): AuditPlace | undefined {
+export function auditPlaceOf({ cursor }: AuditQuery): EntryPlace | undefined {
   if (cursor === undefined) return undefined;
   const [, at, n] = /^(\d{1,16})\.(\d{1,16})$/.exec(cursor) ?? [];
   if (n !== undefined) return { at: Number(at), n: Number(n) };

@@ -11,7 +11,7 @@ import { contentFiles, contentText, inOne } from "../wire/content.ts";
 import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
-import { toLines } from "./refusal-lines.ts";
+import { toRefusalLines } from "./refusal-lines.ts";
 import { hashParts } from "../wire/hash-parts.ts";
 import { chooseWait, readSessionState, toPrompt } from "./open-wait.ts";
 import type { SessionState } from "./open-wait.ts";
@@ -178,7 +178,7 @@ export class SessionTurns {
       id: `${quest.message_id}_refused`,
       taskId: taskOf(quest, this.#requestId ?? ""),
       status: wait === undefined ? TASK.broken : TASK.waiting,
-      content: [{ text: [...toLines(message, details), ...prompt].join("\n") }],
+      content: [{ text: [...toRefusalLines(message, details), ...prompt].join("\n") }],
     };
   }
 }

@@ -7,7 +7,7 @@ import type { Runtime } from "../../../runtime/api.ts";
 import { TASK } from "../wire/messages.ts";
 import type { ToolRequest, ToolResponse } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
-import { toLines } from "./refusal-lines.ts";
+import { toRefusalLines } from "./refusal-lines.ts";
 
 export interface ToolCallOptions {
   readonly runtime: Runtime;
@@ -28,7 +28,7 @@ export async function executeToolCall(
   } catch (thrown) {
     const { code, message, details } = toAgentError(thrown);
     if (code === "internal" || code === "unavailable") throw thrown;
-    return { ...base, ...failed(toLines(message, details).join("; ")) };
+    return { ...base, ...failed(toRefusalLines(message, details).join("; ")) };
   }
 }
 
