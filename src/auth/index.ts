@@ -16,5 +16,6 @@ export { jwt } from "./jwt.ts";
 export type { JwtOptions } from "./jwt.ts";
 export { oidc } from "./oidc.ts";
 export type { OidcOptions } from "./oidc.ts";
+export { peers } from "./peers.ts";
 export { trustedHeader } from "./trusted-header.ts";
 export type { TrustedHeaderOptions } from "./trusted-header.ts";

@@ -7,6 +7,7 @@ import { toAgentError, AgentError } from "../../errors.ts";
 import type { AipTls } from "../../adapters/aip/wire/load.ts";
 import { anyOf } from "../../auth/any-of.ts";
 import { apiKeys } from "../../auth/api-keys.ts";
+import { peers } from "../../auth/peers.ts";
 import { sharedToken } from "../../http/guards/shared-token.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
 import type { Metrics } from "../../http/metrics/metrics.ts";
@@ -160,10 +161,15 @@ function toAuthenticate(
   secrets: SecretStore,
 ): Authenticate | undefined {
   const token = process.env["TROUPE_TOKEN"] ?? "";
+  const peerKeys = process.env["TROUPE_PEER_KEYS"] ?? "";
   try {
-    if (token !== "" || authenticate === undefined) checkToken(host, token === "" ? undefined : token);
-    if (token === "" && authenticate === undefined) return undefined;
-    const given = authenticate === undefined ? [] : [authenticate];
+    const isKnown = authenticate !== undefined || peerKeys !== "";
+    if (token !== "" || !isKnown) checkToken(host, token === "" ? undefined : token);
+    if (token === "" && !isKnown) return undefined;
+    const given = [
+      ...(peerKeys === "" ? [] : [peers(peerKeys)]),
+      ...(authenticate === undefined ? [] : [authenticate]),
+    ];
     const all = anyOf(...(token === "" ? [] : [sharedToken(token)]), apiKeys(secrets), ...given);
     all.keepIn?.(secrets);
     return all;

@@ -1,9 +1,13 @@
-import { AgentError } from "../../errors.ts";
+import { AgentError, messageOf } from "../../errors.ts";
+import { DEFAULT_OWNER } from "../../ports/principal.ts";
+import { parsePeerKeys } from "../../shared/peer-claim.ts";
+import type { PeerClaim } from "../../shared/peer-claim.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import { defineRemoteAgent } from "../../runtime/agent/definition/remote.ts";
 import type { RemoteOperations } from "../../runtime/agent/definition/remote.ts";
 import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
+import { asPeer } from "./peer-options.ts";
 import { abandon } from "./cancel.ts";
 import { RemoteDescription } from "../description/description.ts";
 import { remoteLimits } from "./settings.ts";
@@ -26,6 +30,12 @@ export interface RemoteAgentOptions extends WireOptions {
    * Other origins from which the agent's files may be downloaded. Default: only the origin of its address.
    */
   readonly artifactOrigins?: readonly string[];
+  /**
+   * Keys that this server shares with the other one, as `TROUPE_PEER_KEYS`: 32 or more characters each, separated by commas. Each
+   * request then says, signed with the first, for which principal it is, and the other server takes it as one of that principal (`peers`
+   * of `troupe/auth`). Default: it is one of the owner of `token`.
+   */
+  readonly peerKeys?: string | undefined;
   /** Maximum age of the agent's description in milliseconds. Default 60,000. */
   readonly refreshMs?: number;
   readonly limits?: Partial<RemoteLimits>;
@@ -51,12 +61,26 @@ export type RemoteOf<Definition extends Agent> = Agent<
  */
 export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
   url: string,
-  { name, purpose, memory = "own", refreshMs = 60_000, limits, ...options }: RemoteAgentOptions = {},
+  {
+    name,
+    purpose,
+    memory = "own",
+    refreshMs = 60_000,
+    limits,
+    peerKeys,
+    ...options
+  }: RemoteAgentOptions = {},
 ): RemoteOf<Definition> {
   const local = name ?? nameOf(url);
   const subject = `agent ${local}`;
-  const description = new RemoteDescription(new Wire(url, options, { subject }), refreshMs);
-  const settings = { ...options, name: local, limits: { ...remoteLimits, ...limits } };
+  const keys = peerKeys === undefined || peerKeys === "" ? undefined : toKeys(peerKeys, subject);
+  /** How its server is asked for a principal. */
+  const optionsFor = (claim: PeerClaim | undefined, now: () => number): WireOptions =>
+    keys && claim ? asPeer(url, options, { keys, claim, now }) : options;
+  const describing = optionsFor(NOBODY, Date.now);
+  const description = new RemoteDescription(new Wire(url, describing, { subject }), refreshMs);
+  const isPeer = keys !== undefined;
+  const settings = { ...options, name: local, isPeer, limits: { ...remoteLimits, ...limits } };
   const remote: RemoteHandler = {
     get known() {
       return description.known;
@@ -67,12 +91,13 @@ export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
     ready: () => description.ready(),
     perform(asked, session) {
       void description.ready();
-      const wire = new Wire(url, options, { clock: session.environment, subject });
+      const { environment: clock, principal } = session;
+      const wire = new Wire(url, optionsFor(principal, clock.now), { clock, subject });
       return new RemoteCall(wire, asked, session, settings).run();
     },
     abandon(kept, environment) {
-      const { requestId } = decodeState(kept);
-      const wire = new Wire(url, options, { clock: environment, subject });
+      const { requestId, principal } = decodeState(kept);
+      const wire = new Wire(url, optionsFor(principal, environment.now), { clock: environment, subject });
       if (requestId !== undefined) void abandon(wire, requestId, settings.limits.cancelMs);
     },
   };
@@ -84,6 +109,17 @@ export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
     readiness: () => description.readiness(local),
     remote,
   });
+}
+
+/** Who reads the description of an agent. */
+const NOBODY: PeerClaim = { id: "server", owner: DEFAULT_OWNER };
+
+function toKeys(peerKeys: string, subject: string): readonly string[] {
+  try {
+    return parsePeerKeys(peerKeys);
+  } catch (error) {
+    throw new AgentError("invalid_request", `${subject}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 function nameOf(url: string): string {

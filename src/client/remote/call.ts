@@ -55,7 +55,8 @@ export class RemoteCall {
     this.#asked = asked;
     this.#session = session;
     this.#settings = settings;
-    this.#state = decodeState(session.kept);
+    const { principal } = session;
+    this.#state = { ...decodeState(session.kept), ...(settings.isPeer && principal && { principal }) };
     this.#events = new RemoteEvents(settings.name, session, this.#state);
     this.#waits = new AnswerForwarder(wire, session, settings);
   }

@@ -3,6 +3,8 @@ export interface RemoteSettings {
   /** The local name of the agent. */
   readonly name: string;
   readonly metadata?: boolean;
+  /** Whether its server is told for whom requests are. */
+  readonly isPeer: boolean;
   readonly artifactOrigins?: readonly string[];
   readonly limits: RemoteLimits;
 }

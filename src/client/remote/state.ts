@@ -1,4 +1,5 @@
 import type { CallId } from "../../protocol/ids.ts";
+import type { PeerClaim } from "../../shared/peer-claim.ts";
 import type { Json } from "../../protocol/json.ts";
 
 /** The saved state of a remote call, to resume it after a crash. */
@@ -16,6 +17,8 @@ export interface RemoteState {
   readonly completions: readonly (readonly [string, CallId])[];
   /** The open waits: local id, remote id. */
   readonly waits: readonly (readonly [CallId, number])[];
+  /** For whom the request was made there, if its server was told. */
+  readonly principal?: PeerClaim;
   /** The remote ids of the request's files. */
   readonly attachments: readonly string[];
 }

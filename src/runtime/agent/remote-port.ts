@@ -5,6 +5,7 @@ import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome
 import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
+import type { PeerClaim } from "../../shared/peer-claim.ts";
 import type { Artifact, Memory } from "./turn-api.ts";
 
 /** The implementation of an agent on another server: the runtime calls this instead of a handler. */
@@ -145,6 +146,8 @@ export interface RemoteSession {
   readonly released: boolean;
   /** The state saved by an earlier activation. */
   readonly kept: Json | undefined;
+  /** Whose work it is; absent for that of a shared actor. */
+  readonly principal?: PeerClaim | undefined;
   /** The agent's memory of the run. */
   readonly memory: Memory;
   /** The maximum depth of speakers on the other server. */

@@ -1,4 +1,6 @@
 import type { Environment } from "../../ports/environment.ts";
+import { SHARED_OWNER, ownerOf } from "../../ports/principal.ts";
+import type { PeerClaim } from "../../shared/peer-claim.ts";
 import type { Hops, Caller } from "../../protocol/actors.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
@@ -140,6 +142,12 @@ class LocalSession implements RemoteSession {
 
   get released(): boolean {
     return this.#actor.turn.released;
+  }
+
+  get principal(): PeerClaim | undefined {
+    const { accepted } = this.#actor.turn;
+    const owner = ownerOf(accepted);
+    return owner === SHARED_OWNER ? undefined : { id: "server", ...accepted.by, owner };
   }
 
   get memory(): Memory {
