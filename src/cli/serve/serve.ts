@@ -10,7 +10,8 @@ export function serveCommand(): Command {
     .addHelpText(
       "after",
       `
-Clients send TROUPE_TOKEN, if it is set, as their bearer token.
+Clients send TROUPE_TOKEN, if it is set, as their bearer token. Servers that share a key of
+TROUPE_PEER_KEYS act for their own principals.
 
 Examples:
   troupe serve --console
