@@ -381,7 +381,13 @@ export default defineConfig({
       files: ["src/adapters/ag-ui/*"],
       rules: {
         "no-restricted-imports": only(
-          [...deeper([...RUNTIME, "../view/**", "../http/**"]), "hono", "zod", "@ag-ui/core"],
+          [
+            ...deeper([...RUNTIME, "../view/**", "../http/**"]),
+            "hono",
+            "zod",
+            "@ag-ui/core",
+            "@ag-ui/encoder",
+          ],
           ["!./**"],
         ),
       },

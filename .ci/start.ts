@@ -18,6 +18,11 @@ if (!isCurrent()) await buildConsole();
 process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/troupe");
 enableCompileCache(process.env["NODE_COMPILE_CACHE"]);
 process.argv.splice(2, 0, "dev");
+// The packages of all protocols are installed here.
+if (!process.argv.some((argument) => argument.startsWith("--wires")) && process.env["WIRES"] === undefined) {
+  const { WIRES } = await import("../src/cli/serve/wires.ts");
+  process.argv.push(`--wires=${WIRES.join(",")}`);
+}
 await import("../src/cli/main.ts");
 
 function isCurrent(): boolean {

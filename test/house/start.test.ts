@@ -80,6 +80,16 @@ async function start(clone: string, ready = /^wires/m): Promise<string> {
   const [url] = await server.match(/http:\/\/127\.0\.0\.1:\d+/);
   await server.match(ready);
   const page = await (await fetch(url, { headers: { accept: "text/html" } })).text();
+  // The packages of all protocols are installed in the repository.
+  const [card, tools] = await Promise.all([
+    fetch(`${url}/.well-known/agent-card.json`),
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }),
+    }),
+  ]);
+  expect([card.status, tools.status]).toEqual([200, 200]);
   server.kill("SIGTERM");
   await server.exited;
   return page;

@@ -11,6 +11,7 @@ import { parseRunInput } from "./input.ts";
 import { streamRun } from "./stream.ts";
 import { cancelThread, findBegun, findNewest, NAME, openThread } from "./thread.ts";
 import type { ThreadService } from "./thread.ts";
+import { findEncoding } from "./encoding.ts";
 import type { AgUiEvent } from "./event.ts";
 
 const BASE = `/${NAME}`;
@@ -41,21 +42,23 @@ export function agUi({ state = false }: AgUiOptions = {}): Adapter {
       const serviceOf = perHost(shared, (host): ThreadService => ({ host, agent, state }));
       const path = `${BASE}/${agent}`;
       app.post(path, async (c) => {
-        if (!takesText(c.req.header("accept"))) return refuseBinary(c);
+        const encoding = await findEncoding(c.req.header("accept"));
+        if (encoding === undefined) return refuseType(c);
         const service = serviceOf(c);
         const input = parseRunInput(await readJson(c, service.host.bodyLimitBytes));
         const artifacts = mount.addressOf(c, "/artifacts/");
-        return streamRun(c, service, () => acceptInput(service, input, artifacts));
+        return streamRun(c, service, { encoding, find: () => acceptInput(service, input, artifacts) });
       });
       app.get(`${path}/:thread`, async (c) => {
-        if (!takesText(c.req.header("accept"))) return refuseBinary(c);
+        const encoding = await findEncoding(c.req.header("accept"));
+        if (encoding === undefined) return refuseType(c);
         const service = serviceOf(c);
         const threadId = c.req.param("thread");
         const runId = c.req.query("runId");
         const run = await openThread(service, { threadId, runId: runId ?? "" });
         const place = await (runId === undefined ? findNewest(run) : findBegun(run));
         if (place === undefined) return replyEmpty(c);
-        return streamRun(c, service, async () => place);
+        return streamRun(c, service, { encoding, find: async () => place });
       });
       app.post(`${path}/:thread/stop`, async (c) => {
         await cancelThread(serviceOf(c), c.req.param("thread"));
@@ -67,26 +70,17 @@ export function agUi({ state = false }: AgUiOptions = {}): Adapter {
 
 const ROUTES = ["POST {agent}", "GET {agent}/{threadId}", "POST {agent}/{threadId}/stop"];
 
-/** Whether a client takes the events as text; the other form of the protocol is binary. */
-function takesText(accept: string = TEXT): boolean {
-  const types = accept.split(",").map((type) => type.split(";", 1)[0]?.trim().toLowerCase() ?? "");
-  return !types.includes(BINARY) || types.some((type) => ALL.has(type));
-}
-
-const TEXT = "text/event-stream";
-const BINARY = "application/vnd.ag-ui.event+proto";
-const ALL: ReadonlySet<string> = new Set([TEXT, "text/*", "*/*"]);
-
 function toRefusal({ code, message, details: { hint } }: AgentError): Refusal {
   const text = hint === undefined ? message : `${message}; ${hint}`;
   const event: AgUiEvent = { type: "RUN_ERROR", message: text, code };
   return { body: JSON.stringify(event) };
 }
 
-function refuseBinary(c: Context<AppEnv>): Response {
+function refuseType(c: Context<AppEnv>): Response {
   const event: AgUiEvent = {
     type: "RUN_ERROR",
-    message: `the events are sent as ${TEXT}, which the request does not accept`,
+    message:
+      "the events are sent as text/event-stream, which the request does not accept; the binary form needs the package @ag-ui/encoder",
     code: "not_acceptable",
   };
   return reply(c, JSON.stringify(event), { status: 406 });

@@ -5,6 +5,7 @@ import { lastEventId } from "../../http/messages/event-query.ts";
 import { withPrefix } from "../../http/messages/mount.ts";
 import type { StreamFormat } from "../../http/sse/format.ts";
 import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
+import type { Encoding } from "./encoding.ts";
 import { withMemory } from "./memory.ts";
 import type { SegmentPlace } from "./place.ts";
 import { RunEvents } from "./run-events.ts";
@@ -15,7 +16,7 @@ import type { AgUiEvent } from "./event.ts";
 export function streamRun(
   c: Context<AppEnv>,
   { host, state }: ThreadService,
-  find: () => Promise<SegmentPlace>,
+  { encoding, find }: { readonly encoding: Encoding; readonly find: () => Promise<SegmentPlace> },
 ): Promise<Response> {
   return replyWithStream(c, host, {
     id: undefined,
@@ -32,7 +33,8 @@ export function streamRun(
       return {
         feed: state ? withMemory(feed, remember) : feed,
         after: undefined,
-        format: runFormat(run, { seen, before: place.before, prefix: mount.addressOf(c, "") }),
+        headers: { "content-type": encoding.type, vary: "accept" },
+        format: runFormat(run, encoding, { seen, before: place.before, prefix: mount.addressOf(c, "") }),
       };
     },
   });
@@ -48,7 +50,11 @@ interface RunReader {
 }
 
 /** The frames of a run, numbered from 1, without those that its reader has seen. Files have addresses below `prefix`. */
-function runFormat(run: RunEvents, { seen = 0, before, prefix }: RunReader): StreamFormat {
+function runFormat(
+  run: RunEvents,
+  encoding: Encoding,
+  { seen = 0, before, prefix }: RunReader,
+): StreamFormat {
   let count = 0;
 
   function toFrames(events: readonly AgUiEvent[]): string {
@@ -56,8 +62,8 @@ function runFormat(run: RunEvents, { seen = 0, before, prefix }: RunReader): Str
     for (const event of events) {
       count += 1;
       if (count === 2 && before !== undefined)
-        text += toData({ type: "MESSAGES_SNAPSHOT", messages: before as Message[] });
-      if (count > seen) text += `id: ${count}\n${toData(event)}`;
+        text += encoding.frame({ type: "MESSAGES_SNAPSHOT", messages: before as Message[] });
+      if (count > seen) text += encoding.frame(event, count);
     }
     return text;
   }
@@ -71,11 +77,8 @@ function runFormat(run: RunEvents, { seen = 0, before, prefix }: RunReader): Str
     get hasEnded() {
       return run.hasEnded;
     },
-    heartbeat: () => ": keep-alive\n\n",
+    isBinary: encoding.isBinary,
+    heartbeat: () => (encoding.isBinary ? "" : ": keep-alive\n\n"),
     end: (leaving) => (leaving ? "" : toFrames(run.endAtWait())),
   };
-}
-
-function toData(event: AgUiEvent): string {
-  return `data: ${JSON.stringify(event)}\n\n`;
 }

@@ -11,7 +11,7 @@ export interface GivenTools {
 }
 
 /**
- * Reads the functions among the `tools` of a request, as the wires describe them that have them of OpenAI. An agent that takes no
+ * Reads the functions among the `tools` of a request, as several wires describe them. An agent that takes no
  * tools of its clients gets all of them as a parameter.
  */
 export function readTools(

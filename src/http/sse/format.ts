@@ -27,6 +27,8 @@ export interface StreamFormat {
    * for a whole one, and come back after a broken one. Default false.
    */
   readonly breaks?: boolean;
+  /** Whether its texts are bytes, one in each character. Default false. */
+  readonly isBinary?: boolean;
 }
 
 /** The format of the native protocol, for readers below a prefix. */

@@ -5,13 +5,20 @@ import type { ResponseWriter } from "./response-writer.ts";
 export class NodeWriter implements ResponseWriter {
   readonly #outgoing: Outgoing;
   readonly #isChunked: boolean;
+  readonly #isBinary: boolean;
   /** Whether the response headers were sent. */
   #isOpen = false;
   #hasEnded = false;
 
-  /** `gone` is called when the reader has disconnected, for any reason. */
-  constructor(outgoing: Outgoing, headers: Readonly<Record<string, string>>, gone: () => void) {
+  /** `gone` is called when the reader has disconnected, for any reason. With `isBinary`, texts are bytes, one in each character. */
+  constructor(
+    outgoing: Outgoing,
+    headers: Readonly<Record<string, string>>,
+    gone: () => void,
+    isBinary: boolean,
+  ) {
     this.#outgoing = outgoing;
+    this.#isBinary = isBinary;
     outgoing.writeHead(200, headers);
     // Node writes the length, the text and the line ends of a chunk separately. Writing them together saves
     // 15 % of the cost of a stream.
@@ -28,7 +35,7 @@ export class NodeWriter implements ResponseWriter {
   write(text: string): boolean {
     const target = this.#target;
     this.#isOpen = true;
-    const bytes = Buffer.byteLength(text);
+    const bytes = this.#bytesOf(text);
     if (bytes === 0) {
       // An empty chunk would end the response.
       this.#outgoing.flushHeaders();
@@ -62,13 +69,17 @@ export class NodeWriter implements ResponseWriter {
 
   end(text: string): void {
     this.#hasEnded = true;
-    const bytes = Buffer.byteLength(text);
+    const bytes = this.#bytesOf(text);
     const data = bytes === 0 ? "" : this.#chunk(text, bytes);
     this.#outgoing.end(this.#isChunked ? data + LAST_CHUNK : data, encodingOf(text, bytes));
   }
 
   cut(): void {
     this.#outgoing.destroy();
+  }
+
+  #bytesOf(text: string): number {
+    return this.#isBinary ? text.length : Buffer.byteLength(text);
   }
 
   #chunk(text: string, bytes: number): string {
@@ -88,7 +99,7 @@ interface WriteTarget {
   off(event: "drain" | "close", listener: () => void): unknown;
 }
 
-/** The encoding of a text with this byte length; ASCII is sent without conversion. */
+/** The encoding of a text with this byte length; ASCII and bytes are sent without conversion. */
 function encodingOf(text: string, bytes: number): "latin1" | "utf8" {
   return bytes === text.length ? "latin1" : "utf8";
 }

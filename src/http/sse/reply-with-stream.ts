@@ -86,7 +86,12 @@ function start(
   const outgoing = nodeOf(c)?.outgoing;
   if (outgoing !== undefined) {
     run(
-      new BackpressuredStream(new NodeWriter(outgoing, all, gone), gone, streams.times, span),
+      new BackpressuredStream(
+        new NodeWriter(outgoing, all, gone, format.isBinary === true),
+        gone,
+        streams.times,
+        span,
+      ),
       feed,
       id,
       host,
@@ -94,7 +99,7 @@ function start(
     );
     return ALREADY_SENT;
   }
-  const { writer, body } = createWebWriter(gone);
+  const { writer, body } = createWebWriter(gone, format.isBinary === true);
   run(new BackpressuredStream(writer, gone, streams.times, span), feed, id, host, access);
   return new Response(body, { headers: all });
 }

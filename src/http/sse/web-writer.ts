@@ -2,9 +2,12 @@ import type { ResponseWriter } from "./response-writer.ts";
 
 /**
  * Creates a writer into the body of a Response, for hosts other than Node and for calls in process. It calls `gone` when the
- * reader has disconnected.
+ * reader has disconnected. With `isBinary`, texts are bytes, one in each character.
  */
-export function createWebWriter(gone: () => void): {
+export function createWebWriter(
+  gone: () => void,
+  isBinary: boolean,
+): {
   readonly writer: ResponseWriter;
   readonly body: ReadableStream<Uint8Array>;
 } {
@@ -20,10 +23,12 @@ export function createWebWriter(gone: () => void): {
     },
     { highWaterMark: BUFFER_BYTES, size: (chunk) => chunk?.byteLength ?? 0 },
   );
+  const encode = (text: string): Uint8Array =>
+    isBinary ? Uint8Array.from(text, (byte) => byte.charCodeAt(0)) : encoder.encode(text);
   const isReady = (): boolean => controller === undefined || (controller.desiredSize ?? 0) > 0;
   const writer: ResponseWriter = {
     write: (text) => {
-      controller?.enqueue(encoder.encode(text));
+      controller?.enqueue(encode(text));
       return isReady();
     },
     drained: () => {
@@ -33,7 +38,7 @@ export function createWebWriter(gone: () => void): {
       });
     },
     end: (text) => {
-      if (text !== "") controller?.enqueue(encoder.encode(text));
+      if (text !== "") controller?.enqueue(encode(text));
       controller?.close();
       controller = undefined;
     },

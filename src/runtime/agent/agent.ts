@@ -196,7 +196,7 @@ export interface ClientToolRule {
   owns(name: string): boolean;
 }
 
-/** Where tools come from that are known only while the process runs, for example an MCP server. */
+/** Where tools come from that are known only while the process runs, for example a server of tools. */
 export interface ToolSource {
   /** The tools that are known now. */
   readonly tools: readonly Tool[];

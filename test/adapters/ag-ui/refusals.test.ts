@@ -44,12 +44,11 @@ test("everything under its paths is refused in its words", async () => {
   expect(await refusalOf(await post("{"))).toMatchObject({ status: 400 });
   expect(await refusalOf(await post(`"${"x".repeat(5_000_000)}"`))).toMatchObject({ status: 413 });
   expect((await server.runtime.runs({ limit: 1 })).runs).toEqual([]);
-  const accept = "application/vnd.ag-ui.event+proto";
-  expect(await refusalOf(await post(input, { accept }))).toMatchObject({
+  expect(await refusalOf(await post(input, { accept: "image/png" }))).toMatchObject({
     status: 406,
     code: "not_acceptable",
   });
-  expect((await post(input, { accept: `${accept}, text/event-stream` })).status).toBe(200);
+  expect((await post(input)).status).toBe(200);
   expect(
     await refusalOf(
       await post({ ...input, runId: "r", messages: [{ id: "1", role: "user", content: "other" }] }),

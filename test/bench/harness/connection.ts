@@ -82,8 +82,14 @@ export class Connection {
 }
 
 /** The text of a request. */
-export function toRequestText(method: "GET" | "POST", path: string, body?: unknown): string {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`;
+export function toRequestText(
+  method: "GET" | "POST",
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more.join("")}`;
   if (body === undefined) return `${head}\r\n`;
   const json = JSON.stringify(body);
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`;

@@ -24,8 +24,10 @@ export async function serveTurns(
   // Loaded only for its measurement: a commit to compare with may not have it.
   const adapters = WIRES
     ? [
+        (await import("troupe/adapters/a2a")).a2a(),
         (await import("troupe/adapters/ag-ui")).agUi(),
         (await import("troupe/adapters/agentscope")).agentscope(),
+        (await import("troupe/adapters/mcp")).mcp(),
         (await import("troupe/adapters/openai")).openai(),
         (await import("troupe/adapters/ui")).ui(),
       ]

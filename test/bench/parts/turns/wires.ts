@@ -28,6 +28,44 @@ const AG_UI: Wire = {
   texts: /"type":"TEXT_MESSAGE_CONTENT","messageId":"[^"]*","delta":"hello world (\d+)"/g,
 };
 
+const A2A: Wire = {
+  request: () =>
+    toRequestText(
+      "POST",
+      "/a2a/bench",
+      {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "SendStreamingMessage",
+        params: {
+          message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "hello world" }] },
+        },
+      },
+      { "a2a-version": "1.0" },
+    ),
+  end: '"state":"TASK_STATE_COMPLETED"',
+  texts: /"parts":\[\{"text":"hello world (\d+)/g,
+};
+
+const MCP: Wire = {
+  request: () =>
+    toRequestText(
+      "POST",
+      "/mcp/bench",
+      {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "bench", arguments: { input: "hello world" }, _meta: { progressToken: 1 } },
+      },
+      { accept: "application/json, text/event-stream" },
+    ),
+  end: '"jsonrpc":"2.0","id":1}',
+  texts: /"message":"hello world (\d+)/g,
+  // It reports texts that have gathered together, and says the whole text at the end.
+  leastBytes: 1_500,
+};
+
 const OPENAI: Wire = {
   request: () =>
     toRequestText("POST", "/v1/chat/completions", { model: "bench", messages: [message], stream: true }),
@@ -47,9 +85,11 @@ const UI: Wire = {
 
 const ROWS: readonly (readonly [label: string, wire: Wire | undefined])[] = [
   ["native", undefined],
+  ["A2A", A2A],
   ["AG-UI", AG_UI],
   ["AgentScope", AGENTSCOPE],
   ["AI SDK UI", UI],
+  ["MCP", MCP],
   ["OpenAI", OPENAI],
 ];
 
