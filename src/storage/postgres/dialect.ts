@@ -10,7 +10,7 @@ export const POSTGRES: SqlDialect = {
     owner: "belongs_to",
     createdAt: "created_at",
     updatedAt: "updated_at",
-    head: "head",
+    head: "head + coalesce((SELECT count FROM troupe.recent WHERE recent.run = run.id), 0)",
     stored: "stored",
     live: "stored AND NOT removed",
     openWaits: "(SELECT count(*) FROM troupe.wait WHERE wait.run = run.id)",

@@ -149,6 +149,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       settle(error) {
         if (error === undefined) {
           run.appends += 1;
+          run.recent = encoded.recent;
           advance(run, batch);
           const count = countEvents(batch.events);
           // It has what is before the base.

@@ -65,7 +65,7 @@ export async function readPage(
     for (const row of appends) {
       if (row.head === null) continue;
       ({ head, n } = { head: row.head, n: row.n });
-      if (!page.add(toChunk(row, row.head))) return page.finish();
+      if (!page.add(toChunk(row, row.head, newest))) return page.finish();
     }
     const isCut = appends.length > 0 && appends.at(-1)?.head === null;
     if (!isCut) return page.finish();
@@ -94,8 +94,14 @@ interface AppendChunk extends LogChunk {
   readonly body: string;
 }
 
-function toChunk({ count, records_end, body, records }: AppendRow, last: number): AppendChunk {
-  return { first: last - count + 1, last, records_end, body, records };
+/** What is behind the newest event that is asked for is left out. */
+function toChunk(
+  { count, records_end, body, records }: AppendRow,
+  head: number,
+  newest: number,
+): AppendChunk {
+  const first = head - count + 1;
+  return { first, last: Math.min(head, newest), records_end, body, records };
 }
 
 /** The newest snapshot of a run. */
@@ -123,7 +129,10 @@ export function toRunSnapshot(row: SnapshotColumns): Snapshot | undefined {
 /** The bytes of the events and records of all runs, or of one. */
 export async function readSize(database: Database, runId: RunId | undefined): Promise<number> {
   const [row] = await database.ask<{ bytes: number }>(
-    "SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM troupe.run WHERE $1::text IS NULL OR id = $1",
+    `SELECT (
+      (SELECT coalesce(sum(bytes), 0) FROM troupe.run WHERE $1::text IS NULL OR id = $1) +
+      (SELECT coalesce(sum(octet_length(lines)), 0) FROM troupe.recent WHERE $1::text IS NULL OR run = $1)
+    )::bigint AS bytes`,
     [runId ?? null],
   );
   return row?.bytes ?? 0;

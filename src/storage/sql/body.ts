@@ -13,6 +13,21 @@ export function encodeBody(events: LoggedEvents): string {
   return events.map(toLine).join("\n");
 }
 
+/**
+ * The same for events behind the texts of a line, the newest one first. More texts of their speaker are a line that begins with a
+ * comma: it replaces the end of the array.
+ */
+export function encodeBehind(line: Texts | undefined, events: LoggedEvents): string {
+  const lines = events.map(toLine);
+  const [first] = events;
+  if (typeof first === "object" && first.speaker === line?.speaker && first.ending === line.ending) {
+    const behindMs = first.at - line.at;
+    const said = first.said.map((item) => (typeof item === "number" ? item + behindMs : item));
+    lines[0] = `,${JSON.stringify(said).slice(1)}`;
+  }
+  return lines.toReversed().join("\n");
+}
+
 /** Reads the lines of a row, whose first event has the given id. */
 export function parseBody(body: string, { runId, first }: { runId: RunId; first: number }): LoggedEvents {
   let id = first;

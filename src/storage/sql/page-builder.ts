@@ -10,7 +10,7 @@ import { firstOf, sizeOf } from "../shared/page-events.ts";
 export interface LogChunk {
   /** The id of its first event; without events, the id after the run's newest event. */
   readonly first: number;
-  /** The id of its last event. */
+  /** The id of its last event, or of the last one that is wanted. */
   readonly last: number;
   /** The number of records of the run up to the end of the chunk. */
   readonly records_end: number;
@@ -63,7 +63,8 @@ export class PageBuilder<Chunk extends LogChunk> {
     this.#verify(chunk);
     if (!this.#full && chunk.last > this.#last) {
       const skip = this.#last + 1 - chunk.first;
-      const range = { skip, limit: limit - (this.#last - after), limitBytes: this.#room };
+      const most = Math.min(limit - (this.#last - after), chunk.last - this.#last);
+      const range = { skip, limit: most, limitBytes: this.#room };
       const next = firstOf(this.#eventsOf(chunk), range, this.#last === after ? 1 : 0);
       for (const item of next) this.#events.push(item);
       if (this.#room < Infinity) this.#room -= sizeOf(next);

@@ -291,8 +291,7 @@ test("a node that knows events which the database has lost serves them no longer
   });
   // As a standby has it that had not received the second append.
   proxy.cut();
-  await query(`DELETE FROM ${schemaOf(log)}.batch WHERE head > 1`);
-  await query(`UPDATE ${schemaOf(log)}.run SET head = 1, appends = 1`);
+  await query(`DELETE FROM ${schemaOf(log)}.recent`);
   expect(log.health().warnings).toBeUndefined();
   proxy.mend();
   await wake;
@@ -309,8 +308,7 @@ test("an append to a run whose newest events the database has lost is refused, a
   const log = await open({});
   let cursor = await startRun(log, "run", 1);
   cursor = await log.append(cursor, nextEvents(cursor, 2));
-  await query(`DELETE FROM ${schemaOf(log)}.batch WHERE head > 1`);
-  await query(`UPDATE ${schemaOf(log)}.run SET head = 1, appends = 1`);
+  await query(`DELETE FROM ${schemaOf(log)}.recent`);
   await expect(async () => log.append(cursor, nextEvents(cursor, 1))).rejects.toThrow(
     /has lost acknowledged/,
   );
@@ -355,7 +353,8 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
     DROP TABLE ${schema}.spent, ${schema}.schedule;
-    DROP FUNCTION ${schema}.read_2;
+    DROP FUNCTION ${schema}.read_2, ${schema}.join_lines_1, ${schema}.end_recent_1;
+    DROP TABLE ${schema}.recent;
     ALTER TABLE ${schema}.run DROP COLUMN belongs_to, DROP COLUMN base, DROP COLUMN base_head, DROP COLUMN base_records`);
   const log = await openSchema(schema);
   onTestFinished(() => log.close());

@@ -6,6 +6,7 @@ import { FUNCTIONS } from "./functions.ts";
 import { GROUP_APPEND } from "./group-append.ts";
 import { KEPT_VERSIONS } from "./kept-versions.ts";
 import { OWNERS } from "./owners.ts";
+import { RECENT } from "./recent.ts";
 import { SCHEDULES } from "./schedules.ts";
 import { SPENDERS } from "./spenders.ts";
 import { SPENT } from "./spent.ts";
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly string[] = [
   SPENT,
   SCHEDULES,
   SPENDERS,
+  RECENT,
 ];
 
 /** The number of the schema that this version needs. */

@@ -76,7 +76,8 @@ interface Row {
   readonly updated_at: number;
 }
 
-const STATE = "id, epoch, appends, updated_at FROM troupe.run";
+const STATE = `id, epoch, updated_at,
+  coalesce((SELECT recent.appends FROM troupe.recent WHERE recent.run = run.id), appends) AS appends FROM troupe.run`;
 
 /** Rows of runs in an order; those that are removed and those that are not have an index each. */
 function rowsIn(order: string, most: number, where: string = "true"): string {

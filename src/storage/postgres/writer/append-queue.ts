@@ -3,15 +3,16 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import type { LogFigures } from "../../../ports/event-log.ts";
 import type { Batch } from "../../../ports/log-batch.ts";
 import { countEvents } from "../../../protocol/events/texts.ts";
+import type { LoggedEvents, Texts } from "../../../protocol/events/texts.ts";
 import { backoffMs } from "../../../shared/backoff.ts";
-import { encodeBody } from "../../sql/body.ts";
+import { encodeBehind, encodeBody } from "../../sql/body.ts";
 import { encodeChanges } from "../../sql/changes.ts";
 import { toFenced } from "../../sql/claims.ts";
 import { delay, RETRY, toInvalid, WRITERS } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
 import { LostAppends } from "./claims.ts";
-import type { ClaimedRun } from "./claims.ts";
+import type { ClaimedRun, RecentAppends } from "./claims.ts";
 
 /** An append as the function of the database takes it. */
 interface EncodedAppend {
@@ -19,16 +20,35 @@ interface EncodedAppend {
   readonly item: string;
   /** The events as lines. */
   readonly body: string;
+  /** The newest small appends when this one is committed; it is one of them. */
+  readonly recent: RecentAppends | undefined;
 }
 
 export function encodeAppend(run: ClaimedRun, batch: Batch): EncodedAppend {
   const { events, records } = batch;
+  const changes = encodeChanges(run, batch);
   const encoded = records.length === 0 ? null : JSON.stringify(records);
   const { runId, epoch, appends } = run;
-  const changes = encodeChanges(run, batch);
   const item = [runId, epoch, appends, countEvents(events), records.length, encoded, changes];
-  return { item: JSON.stringify(item), body: encodeBody(events) };
+  if (changes === null && records.length === 0 && events.length > 0) {
+    const { characters = 0, line } = run.recent ?? {};
+    const body = encodeBehind(line, events);
+    const recent = { characters: characters + body.length, line: lineAfter(line, events, body) };
+    if (recent.characters <= RECENT_CHARACTERS)
+      return { item: JSON.stringify([...item, true]), body, recent };
+  }
+  return { item: JSON.stringify(item), body: encodeBody(events), recent: undefined };
 }
+
+/** The texts that others can join behind an append. */
+function lineAfter(line: Texts | undefined, events: LoggedEvents, body: string): Texts | undefined {
+  if (events.length === 1 && body.startsWith(",")) return line;
+  const last = events.at(-1);
+  return typeof last === "object" ? last : undefined;
+}
+
+/** How much shares a row, in characters. A change of the row copies it within its page, so it stays far below a page's 8 kB. */
+const RECENT_CHARACTERS = 2_000;
 
 /** An append that is to be committed. */
 interface Job extends EncodedAppend {
@@ -65,8 +85,8 @@ export class AppendQueue {
     this.#jobs.push({ ...job, until: this.#database.deadline() });
     if (this.#scheduled) return;
     this.#scheduled = true;
-    // The appends of all runs that a turn of the event loop makes go together.
-    queueMicrotask(() => {
+    // The appends of all runs that a turn of the event loop makes go together, also the texts that join another commit.
+    setImmediate(() => {
       this.#scheduled = false;
       this.#pump();
     });

@@ -1,6 +1,7 @@
 import { Fenced } from "../../../ports/event-log.ts";
 import type { RemoveOptions } from "../../../ports/event-log.ts";
 import type { RunEntry, Snapshot } from "../../../ports/log-entries.ts";
+import type { Texts } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { toFenced } from "../../sql/claims.ts";
 import type { OwnedRun } from "../../sql/claims.ts";
@@ -14,6 +15,14 @@ import type { SnapshotColumns } from "../reader.ts";
 export interface ClaimedRun extends OwnedRun {
   /** The number of appends so far: with the epoch it names one state of the run. */
   appends: number;
+  /** The newest small appends, which share a row until one follows that is more; `undefined` if none have been made since. */
+  recent?: RecentAppends | undefined;
+}
+
+export interface RecentAppends {
+  readonly characters: number;
+  /** The texts at their end, which more texts of the speaker join. */
+  readonly line: Texts | undefined;
 }
 
 /** The database has fewer appends of a run than this node knows of: it has lost acknowledged ones. */

@@ -224,7 +224,8 @@ async function countPostgres(
 ): Promise<Readonly<Record<string, number>>> {
   // The statistics of a connection are written after a statement when the last ones are a second old.
   const { rows } = await client.query<Record<string, string>>(`SELECT
-    (SELECT n_tup_ins FROM pg_stat_user_tables WHERE schemaname = 'troupe' AND relname = 'batch') AS rows,
+    (SELECT sum(n_tup_ins) FROM pg_stat_user_tables
+      WHERE schemaname = 'troupe' AND relname IN ('batch', 'recent')) AS rows,
     (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()) AS commits,
     pg_current_wal_insert_lsn() - '0/0' AS wal`);
   const numbers = Object.entries(rows[0] ?? {}).map(([name, value]) => [name, Number(value)] as const);
