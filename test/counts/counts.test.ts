@@ -37,8 +37,15 @@ async function start(
   return { child, url };
 }
 
-/** Has some chats one after the other, and says what each of them has cost. */
-async function count(where: string, chats: string): Promise<Counted> {
+/**
+ * Has some chats one after the other, and says what each of them has cost. `readWal` reads how much the database has added to its
+ * write-ahead log.
+ */
+async function count(
+  where: string,
+  chats: string,
+  readWal: () => Promise<number> = async () => 0,
+): Promise<Counted> {
   const [how = "", input] = chats.split(" ");
   const { child, url } = await start(where, how);
   const chat = async (): Promise<void> => {
@@ -52,11 +59,13 @@ async function count(where: string, chats: string): Promise<Counted> {
   for (let turn = 0; turn < WARM_UP; turn += 1) await chat();
   child.send("begin");
   await once(child, "message");
+  const walBefore = await readWal();
   for (let turn = 0; turn < TURNS; turn += 1) await chat();
   child.send("end");
   const [counted] = (await once(child, "message")) as [Counted];
+  const walBytes = (await readWal()) - walBefore;
   return Object.fromEntries(
-    Object.entries(counted).map(([name, total]: [string, number]) => [name, total / TURNS]),
+    Object.entries({ ...counted, walBytes }).map(([name, total]: [string, number]) => [name, total / TURNS]),
   ) as unknown as Counted;
 }
 
@@ -81,6 +90,22 @@ async function countSqlite(chats: string): Promise<Counted> {
   return { ...counted, rows: rows / (WARM_UP + TURNS) };
 }
 
+async function countPostgres(chats: string): Promise<Counted> {
+  const url = await newDatabase();
+  const readWal = async (): Promise<number> =>
+    Number((await ask(url, "SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes"))[0]?.["bytes"]);
+  const counted = await count(url, chats, readWal);
+  // A new schema adds a row to the table of migrations, which is no cost of a chat.
+  const tables = await ask(
+    url,
+    "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'troupe' AND tablename <> 'migration'",
+  );
+  let rows = 0;
+  for (const { name } of tables)
+    rows += Number((await ask(url, `SELECT count(*) AS rows FROM ${String(name)}`))[0]?.["rows"]);
+  return { ...counted, rows: rows / (WARM_UP + TURNS) };
+}
+
 describe("a chat on SQLite costs no more than its limits", () => {
   test.each(Object.entries(limits))("%s", async (chats, { sqlite }) => {
     // The thread that moves pages does it more often beside other work, which can only add to what is written, so a count that is
@@ -95,16 +120,10 @@ describe("a chat on SQLite costs no more than its limits", () => {
 describe("a chat on PostgreSQL costs no more than its limits", () => {
   needsPostgres();
   test.each(Object.entries(limits))("%s", async (chats, { postgres }) => {
-    const url = await newDatabase();
-    const counted = await count(url, chats);
-    // A new schema adds a row to the table of migrations, which is no cost of a chat.
-    const tables = await ask(
-      url,
-      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'troupe' AND tablename <> 'migration'",
-    );
-    let rows = 0;
-    for (const { name } of tables)
-      rows += Number((await ask(url, `SELECT count(*) AS rows FROM ${String(name)}`))[0]?.["rows"]);
-    expect(above({ ...counted, rows: rows / (WARM_UP + TURNS) }, postgres)).toEqual([]);
+    // A checkpoint or a vacuum in the middle adds to the write-ahead log.
+    let counted = await countPostgres(chats);
+    for (let more = 2; more > 0 && above(counted, postgres).length > 0; more -= 1)
+      counted = await countPostgres(chats);
+    expect(above(counted, postgres)).toEqual([]);
   });
 });

@@ -39,7 +39,7 @@ const speaker = defineAgent({
   async chat(texts, turn) {
     for (let index = 1; index <= Number(texts); index += 1) {
       const said = turn.text(`text ${index}\n`);
-      if (how !== "burst") await said;
+      if (how === "fours" ? index % 4 === 0 : how !== "burst") await said;
     }
   },
 });
@@ -48,7 +48,7 @@ const metrics = createMetrics();
 const isPostgres = where.startsWith("postgres:");
 const runtime = createRuntime({
   agents: [speaker],
-  ...(how === "steps" && { textWindowMs: 0 }),
+  ...((how === "steps" || how === "fours") && { textWindowMs: 0 }),
   // Without a sync of each commit, which costs time and writes nothing.
   log: isPostgres ? await postgresLog({ url: where }) : sqliteLog(where, { durability: "relaxed" }),
   telemetry: {
