@@ -5,13 +5,19 @@ import type { Agent, Collaborators } from "./runtime/agent/agent.ts";
 import type { FittingBind } from "./runtime/agent/bind.ts";
 import type { Runtime } from "./runtime/api.ts";
 import type { RuntimeOptions } from "./runtime/options.ts";
+import type { Encryption } from "./ports/encryption.ts";
 import { createRuntime as createRuntimeOn } from "./runtime/runtime.ts";
+import { encryptedStores } from "./storage/encrypted/encrypted-log.ts";
 import { memoryArtifacts } from "./storage/memory/artifacts.ts";
 import { memoryLog } from "./storage/memory/log.ts";
 import { memorySecrets } from "./storage/memory/secrets.ts";
 
 /** What `createRuntime` takes: the agents, and engines where those in memory do not suffice. */
-export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> & Partial<RuntimeOptions>;
+export type CreateRuntimeOptions = Pick<RuntimeOptions, "agents"> &
+  Partial<RuntimeOptions> & {
+    /** Encrypts the events and files of owners where they are stored. Default: they are not. */
+    readonly encryption?: Encryption;
+  };
 
 /** The same with the types of its agents, so that the names and the operations of `bind` are checked. */
 export type BoundRuntimeOptions<
@@ -38,10 +44,11 @@ export function createRuntime<
       "the log of the runtime is not an event log: use sqliteLog(directory) or memoryLog()",
     );
   }
+  const stores = { log, artifacts: given.artifacts ?? log.artifacts?.() ?? memoryArtifacts() };
+  const { encryption, ...rest } = given;
   return createRuntimeOn({
-    ...given,
-    log,
-    artifacts: given.artifacts ?? log.artifacts?.() ?? memoryArtifacts(),
+    ...rest,
+    ...encryptedStores(stores, encryption),
     secrets: given.secrets ?? log.secrets?.() ?? memorySecrets(),
     environment: given.environment ?? nodeEnvironment(),
     router: given.router ?? localRouter(),
@@ -57,6 +64,7 @@ function withoutUndefined<Options extends object>(options: Options): Options {
 export { AgentError } from "./errors.ts";
 export type { CallErrorCode, ErrorCode, ErrorDetails, FailedCall } from "./errors.ts";
 export type { Action, ActionResource, Authorize } from "./runtime/access/authorize.ts";
+export type { Encryption, OwnerKey } from "./ports/encryption.ts";
 export type { Redact, RedactedText } from "./runtime/commands/redaction.ts";
 export type { ArtifactStore } from "./ports/artifact-store.ts";
 export type { Environment } from "./ports/environment.ts";

@@ -80,6 +80,8 @@ export interface NewArtifact {
   readonly artifactId: ArtifactId;
   /** The first run it belongs to, if any. */
   readonly runId?: RunId;
+  /** Whose file it is, if it belongs to no run yet. Not stored. */
+  readonly owner?: string;
   /** In milliseconds since 1970. */
   readonly createdAt?: number;
   /** A name for humans; never used as a file name. A function is called once, when all bytes were read. */

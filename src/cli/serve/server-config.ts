@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Adapter } from "../../http/adapter.ts";
+import type { Encryption } from "../../ports/encryption.ts";
 import type { Authenticate } from "../../ports/principal.ts";
 import type { Authorize } from "../../runtime/access/authorize.ts";
 import type { Redact } from "../../runtime/commands/redaction.ts";
@@ -17,6 +18,8 @@ export interface ServerConfig {
   /** What principals may do, beside what their roles say. */
   readonly authorize?: Authorize;
   readonly redact?: Redact;
+  /** The keys with which the data of owners is encrypted. */
+  readonly encryption?: Encryption;
   /** What each owner may use. */
   readonly owners?: LimitsOfOwner;
   /** The receivers outside to which events are sent. */
@@ -38,7 +41,16 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   } catch (thrown) {
     throw new Exit(EXIT.refused, `${file} does not load`, toThrownText(thrown));
   }
-  const { authenticate, authorize, owners, redact, webhooks = [], adapters = [], ...rest } = exported;
+  const {
+    authenticate,
+    authorize,
+    encryption,
+    owners,
+    redact,
+    webhooks = [],
+    adapters = [],
+    ...rest
+  } = exported;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
     throw new Exit(EXIT.refused, `${file} exports ${unknown}, which a server does not know`, KNOWN);
@@ -50,15 +62,25 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   if (!Array.isArray(webhooks) || !Array.isArray(adapters)) {
     throw new Exit(EXIT.refused, `${file} exports webhooks or adapters that are no list`, KNOWN);
   }
+  if (encryption !== undefined && !isEncryption(encryption)) {
+    throw new Exit(EXIT.refused, `${file} exports encryption without a function keyFor`, KNOWN);
+  }
   return {
     webhooks: webhooks as readonly WebhookOptions[],
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
     ...(authorize !== undefined && { authorize: authorize as Authorize }),
+    ...(encryption !== undefined && { encryption }),
     ...(redact !== undefined && { redact: redact as Redact }),
     ...(owners !== undefined && { owners: owners as LimitsOfOwner }),
   };
 }
 
+function isEncryption(value: unknown): value is Encryption {
+  return (
+    typeof value === "object" && value !== null && "keyFor" in value && typeof value.keyFor === "function"
+  );
+}
+
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), authorize, owners, redact, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), authorize, encryption, owners, redact, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';

@@ -33,6 +33,7 @@ import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
 import { PID_NOTE, URL_NOTE, writeNote } from "./write-note.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
+import { encryptedStores } from "../../storage/encrypted/encrypted-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { toConnection } from "../logs/connection.ts";
 import { openPostgres, openWithHints, toStore } from "../logs/open-log.ts";
@@ -81,8 +82,7 @@ export async function startServer(
     agents: hooks === undefined ? agents : [...agents, hooks.agent],
     topics,
     versions,
-    log,
-    artifacts,
+    ...encryptedStores({ log, artifacts }, config.encryption),
     secrets,
     router: openRouter(log),
     environment: nodeEnvironment(),

@@ -130,7 +130,7 @@ const InboxPart = lazy(async () => (await import("../inbox/inbox-place.tsx")).In
 const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
-const AuditPart = lazy(async () => (await import("../audit/audit-place.tsx")).AuditPlace);
+const AuditPart = lazy(async () => (await import("../audit/audit-place.tsx")).AuditTrailPlace);
 const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);
 const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);
 

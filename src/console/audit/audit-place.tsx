@@ -17,7 +17,7 @@ import type { ConsolePlace } from "../places/place.ts";
 type AuditPlaceOf = Extract<ConsolePlace, { readonly name: "audit" }>;
 
 /** Who did what, the newest first; for operators. */
-export function AuditPlace({ place }: { readonly place: AuditPlaceOf }): VNode {
+export function AuditTrailPlace({ place }: { readonly place: AuditPlaceOf }): VNode {
   const { server } = useConsole();
   const asked = toQuery(place);
   const key = JSON.stringify(asked);

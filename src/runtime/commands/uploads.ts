@@ -54,7 +54,7 @@ export class Uploads {
     try {
       if (runId === undefined) {
         await this.#ofOwner(account, artifactId, file.body, (own) =>
-          this.#unattached.admit(own, (body) => files.store.put({ ...artifact, body })),
+          this.#unattached.admit(own, (body) => files.store.put({ ...artifact, owner: scope.owner, body })),
         );
       } else {
         const run = await this.#queries.run(runId, scope);

@@ -1,0 +1,16 @@
+/**
+ * Encrypts what owners have where it is stored: events, records, memory, inputs, metadata, schedules, and the names and bytes of
+ * files, with AES-256-GCM. Names that are looked for stay readable: ids, keys, owners, agents, times, states, and the audit trail.
+ */
+export interface Encryption {
+  /**
+   * The key of an owner: 32 random bytes. Of several, the first one encrypts and all decrypt, so that a new key is put before the
+   * others. What is stored without a key is not encrypted, and what was encrypted cannot be read without its key: an owner whose
+   * key is thrown away is erased everywhere, also in backups. Asked again after ten seconds. A request that needs the key of an owner
+   * fails when this throws.
+   */
+  keyFor(owner: string): OwnerKey | Promise<OwnerKey>;
+}
+
+/** The key of an owner, or several, the newest first; `undefined` for none. */
+export type OwnerKey = Uint8Array | readonly Uint8Array[] | undefined;
