@@ -111,6 +111,151 @@ test("the adapter of the documentation serves an agent, and refuses in its words
   ]);
 });
 
+/** A wire as a stranger writes it: a chat with files, memory, sealed state and the SDK handler of another package. */
+const OUTSIDE = `
+import { AgentError } from "troupe";
+import { lastEventId, parseDataUrl, readJson, reply, replyFrom, replyWithStream, withPrefix } from "troupe/http";
+import type { Adapter, StreamFormat } from "troupe/http";
+import { conversationKey, RunFold, RunReader, segmentsOf, textOf } from "troupe/projection";
+import { isId } from "troupe/protocol";
+import type { Event } from "troupe/protocol";
+
+interface Body {
+  readonly user: string;
+  readonly chat: string;
+  readonly text: string;
+  readonly file?: string;
+}
+
+/** One frame a part, in the order of the run. */
+function parts(prefix: string): StreamFormat {
+  const fold = new RunFold();
+  return {
+    opening: "",
+    event(text) {
+      const event = JSON.parse(withPrefix(text, prefix)) as Event;
+      return fold.take(event).map((change) => {
+        const shown =
+          change.type === "text" ? change.text
+          : change.type === "file" ? change.part.file.url
+          : change.type === "end" ? change.turn.outcome : "";
+        return "id: " + event.id + "\\ndata: " + change.type + " " + shown + "\\n\\n";
+      }).join("");
+    },
+    heartbeat: () => ": alive\\n\\n",
+    end: () => "",
+  };
+}
+
+const wire: Adapter = {
+  name: "outside",
+  roots: ["outside"],
+  owns: (path) => path.startsWith("/outside"),
+  toRefusal: ({ code, message }) => ({ body: JSON.stringify({ code, message }) }),
+  addRoutes(app, shared, { agent }) {
+    app.all("/outside/sdk", (c) => replyFrom(c, 100, async (request) => new Response(await request.text())));
+    if (agent === undefined) return;
+    app.post("/outside/" + agent, async (c) => {
+      const { runtime, bodyLimitBytes, fileLimitBytes, mount } = shared.as(c);
+      const { user, chat, text, file } = (await readJson(c, bodyLimitBytes)) as unknown as Body;
+      const attachments = [];
+      if (file !== undefined) {
+        const { bytes, mimeType } = parseDataUrl(file, "file");
+        const body = (async function* () { yield bytes; })();
+        const stored = await runtime.upload({ name: "note", mimeType, limitBytes: fileLimitBytes, body });
+        attachments.push(stored.artifactId);
+      }
+      const key = await conversationKey("outside", user, chat);
+      const input = { type: "ChatRequest", input: text, key, attachments } as const;
+      const { requestId, runId } = await runtime.process(agent, input);
+      const state = await runtime.seals.seal("outside", { requestId });
+      for await (const _page of (await runtime.follow({ kind: "request", agent, runId: runId ?? "", requestId }, {})).pages);
+      const { view } = await new RunReader(runtime).read(runId ?? "");
+      const said = segmentsOf(view).map(({ parts }) => textOf(parts));
+      const files = attachments.map((id) => mount.addressOf(c, "/artifacts/" + id));
+      const memory = await runtime.memory(runId ?? "");
+      const opened = await runtime.seals.open("outside", state);
+      const requests = await runtime.requests(runId ?? "");
+      return reply(c, JSON.stringify({
+        said, files, memory, runId, opened: opened?.requestId === requestId, requests: requests.length,
+      }));
+    });
+    app.get("/outside/" + agent + "/:run", (c) => replyWithStream(c, shared.as(c), {
+      id: c.req.param("run") ?? "",
+      async open(signal) {
+        const { runtime, mount } = shared.as(c);
+        const id = c.req.param("run") ?? "";
+        if (!isId(id)) throw new AgentError("not_found", "there is no such run");
+        const after = lastEventId(c) ?? 0;
+        const feed = await runtime.follow({ kind: "run", agent, runId: id }, { after, signal });
+        return { feed, after, format: parts(mount.addressOf(c, "")) };
+      },
+    }));
+  },
+};
+export default wire;
+`;
+
+test("a wire is written outside with the public entries alone", async () => {
+  await compile("outside", { "wire.ts": OUTSIDE });
+  const program = `
+    import { createRuntime, defineAgent } from "troupe";
+    import { createApp } from "troupe/http";
+    import { z } from "zod";
+    import wire from "./outside/wire.ts";
+    const clerk = defineAgent({
+      name: "clerk",
+      purpose: "Counts, and copies files.",
+      memorySchema: z.number().default(0),
+      async chat(input, turn) {
+        turn.memory.set(turn.memory.get() + 1);
+        await turn.text(input + "!");
+        for (const file of await turn.attachments())
+          await turn.artifact({ name: "copy", mimeType: file.mimeType, data: await file.text() });
+      },
+    });
+    const runtime = createRuntime({ agents: [clerk] });
+    const app = createApp(runtime, { adapters: [wire], allowedOrigins: ["https://app.example"] });
+    const post = async (path, body) => {
+      const answer = await app.request("http://localhost" + path, { method: "POST", body, headers: {
+        "content-type": "application/json", origin: "https://app.example" } });
+      const { headers } = answer;
+      console.log(answer.status, headers.get("access-control-allow-origin"), headers.get("x-content-type-options"));
+      return answer.text();
+    };
+    const chat = { user: "u", chat: "\u4f1a".repeat(30), text: "hi", file: "data:text/plain;base64,bm90ZQ==" };
+    const first = JSON.parse(await post("/outside/clerk", JSON.stringify(chat)));
+    const second = JSON.parse(await post("/outside/clerk", JSON.stringify(chat)));
+    console.log(JSON.stringify([second.said, second.memory, second.opened, second.requests, first.runId === second.runId]));
+    console.log(/^http:\\/\\/localhost\\/artifacts\\/[\\w-]+$/.test(first.files[0]));
+    const read = async (headers) => (await app.request("http://localhost/outside/clerk/" + first.runId, { headers })).text();
+    const frames = (await read({})).split("\\n\\n").filter((frame) => frame.includes("data: "));
+    console.log(frames.map((frame) => /data: (\\w+)/.exec(frame)[1]).join());
+    console.log(frames.some((frame) => frame.includes("http://localhost/artifacts/")));
+    const [id] = /\\d+/.exec(frames.at(-2));
+    console.log((await read({ "last-event-id": id })).includes(frames.at(-1)));
+    console.log(await post("/outside/sdk", "short"));
+    console.log(await post("/outside/sdk", "x".repeat(101)));
+    await runtime.close();
+  `;
+  await writeFile(join(project, "outside-main.mjs"), program.replaceAll("\\\\", "\\"));
+  const lines = (await run(process.execPath, ["outside-main.mjs"], project)).trim().split("\n");
+  const guarded = "200 https://app.example nosniff";
+  expect(lines).toEqual([
+    guarded,
+    guarded,
+    '[["hi!","hi!"],2,true,2,true]',
+    "true",
+    "input,text,file,end,input,text,file,end",
+    "true",
+    "true",
+    guarded,
+    "short",
+    "413 https://app.example nosniff",
+    expect.stringContaining("too_large") as unknown,
+  ]);
+});
+
 test("AIP says which packages to install, and works with them", async () => {
   await writeFile(
     join(project, "aip.mjs"),
