@@ -80,14 +80,18 @@ async function quiet(): Promise<void> {
 /** Compares the cost of a message at the start and at the end. */
 function compare(what: string, samples: readonly number[]): void {
   // The first ones warm the process up.
-  const [, first = 0] = samples;
-  const last = samples.at(-1) ?? 0;
+  const first = medianOf(samples.slice(1, 6));
+  const last = medianOf(samples.slice(-5));
   globalThis.gc?.();
   const heapMb = Math.round(process.memoryUsage().heapUsed / 1_048_576);
   const us = (ms: number): string => `${Math.round((ms * 1_000) / SAMPLE)} µs`;
   console.log(`${what}: ${us(first)} at the start, ${us(last)} at the end; heap ${heapMb} MB`);
   if (last > GROWTH * first)
     faults.push(`${what}: a message at the end costs ${(last / first).toFixed(2)} times`);
+}
+
+function medianOf(samples: readonly number[]): number {
+  return samples.toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? 0;
 }
 
 /** The CPU of the first ask of an actor in a process that has worked with young ones before, so that its code is warm. */

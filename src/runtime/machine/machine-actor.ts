@@ -231,6 +231,7 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
 
   join(asked: MachineRequest, input: unknown, receive: (callId: CallId) => void): unknown {
     receive(this.issue());
+    this.#transitions.given();
     this.#machine.send(toOperationEvent(asked, input));
     return this.#error;
   }
@@ -253,11 +254,15 @@ class MachineActor implements MachineCalls, LogicHost, OpenMachine {
   #takeMessage(snapshot: AnyMachineSnapshot): boolean {
     const { turn, depth } = this.actor;
     if (depth > 0 || this.#transitions.hasMore) return false;
-    const message = turn.inbox.find((unread) => this.#messageEvent(unread, snapshot) !== undefined);
-    const event = message && this.#messageEvent(message, snapshot);
+    let event: MachineEvent | undefined;
+    const message = turn.inbox.find((unread) => {
+      event = this.#messageEvent(unread, snapshot);
+      return event !== undefined;
+    });
     if (message === undefined || event === undefined) return false;
     turn.inbox.remove(message);
     turn.listener.received({ call_id: this.issue(), name: message.name, ids: [message.id] });
+    this.#transitions.given();
     this.#machine.send(event);
     return true;
   }

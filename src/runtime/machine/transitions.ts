@@ -11,8 +11,10 @@ export class Transitions {
   #unprocessed = 0;
   /** Starts the calls of the running transition. */
   #starts: (() => void)[] = [];
-  /** The number of transitions in this turn of the event loop. */
+  /** The number of transitions in this turn of the event loop, since something came from outside. */
   #atOnce = 0;
+  /** Whether a new count begins in the next turn of the event loop. */
+  #isCounting = false;
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -26,6 +28,11 @@ export class Transitions {
   /** Whether the machine has events to process. */
   get hasMore(): boolean {
     return this.#unprocessed > 0;
+  }
+
+  /** An event comes from outside, so what follows is no loop of the machine. */
+  given(): void {
+    this.#atOnce = 0;
   }
 
   /** An event was sent to the machine. */
@@ -50,8 +57,10 @@ export class Transitions {
    */
   end(): void {
     this.#isUnderWay = false;
-    if (this.#atOnce === 0) {
+    if (!this.#isCounting) {
+      this.#isCounting = true;
       this.#environment.macrotask(() => {
+        this.#isCounting = false;
         this.#atOnce = 0;
       });
     }

@@ -1,7 +1,7 @@
 import { defineAgent, fromMachine, operation } from "troupe";
 import type { MessageRequest, Request } from "troupe/protocol";
 import { expect, test } from "vitest";
-import { assign, setup } from "xstate";
+import { assign, createMachine, setup } from "xstate";
 import { z } from "zod";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked } from "../test-host.ts";
@@ -119,6 +119,34 @@ test("a full mailbox takes a message that the machine takes at once", async () =
   });
   await host.ask("clerk", letter("a"));
   expect(await endOf(host)).toMatchObject({ output: ["a"] });
+});
+
+test("a machine reads all its messages at once, however many there are", async () => {
+  const counter = fromMachine({
+    name: "counter",
+    purpose: "Counts.",
+    machine: createMachine({
+      context: { count: 0 },
+      initial: "shut",
+      states: {
+        shut: { on: { open: "counting" } },
+        counting: {
+          after: { 60_000: "end" },
+          on: { one: { actions: assign({ count: ({ context }) => context.count + 1 }) } },
+        },
+        end: { type: "final" },
+      },
+      output: ({ context }) => context.count,
+    }),
+    operations: { open: operation({}) },
+    messages: { one: z.null() },
+  });
+  const host = new TestHost({ agents: [counter], limits: { unreadMessages: 2_000 } });
+  for (let sent = 0; sent < 1_200; sent += 1)
+    await host.ask("counter", { type: "Message", name: "one", body: null, key: "k" });
+  await host.ask("counter", open);
+  await host.environment.advance(60_000);
+  expect((await host.events(asked)).at(-1)).toMatchObject({ output: 1_200 });
 });
 
 test("its messages are checked and described, and other actors tell them", async () => {
