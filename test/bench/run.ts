@@ -21,6 +21,7 @@ import { measureLongTurns } from "./parts/turns/long-turns.ts";
 import { measureManyRuns } from "./parts/many-runs.ts";
 import { ONE_TEXT_TRIALS, measureOneText } from "./parts/turns/one-text.ts";
 import { PACED_TRIALS, measurePaced } from "./parts/turns/paced.ts";
+import { measureOwners } from "./parts/owners.ts";
 import { measureReadiness } from "./parts/readiness.ts";
 import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
 import { measureRunList } from "./parts/run-list.ts";
@@ -48,6 +49,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   "many-runs": { measure: measureManyRuns },
   "run-list": { measure: measureRunList },
   calls: { measure: measureChildCalls },
+  owners: { measure: measureOwners },
   // A turn that sends nothing to other actors must not cost more for them.
   actors: { measure: measureActors, trials: ONE_TEXT_TRIALS },
   readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },

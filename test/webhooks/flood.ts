@@ -102,6 +102,9 @@ const SPEED = 60;
 const STALLED_MS = 240_000;
 const PROGRAM = fileURLToPath(new URL("hooked-server.ts", import.meta.url));
 
+/** What a server answers that is about to be killed, or is busy. */
+const AGAIN = new Set([408, 429, 503]);
+
 /** Has a turn run to its end, over the deaths of the server. */
 async function chat(url: () => Promise<string>, key: string, id: string): Promise<void> {
   const request = { type: "ChatRequest", input: "x", key, request_id: id, wait: "completed" };
@@ -114,7 +117,7 @@ async function chat(url: () => Promise<string>, key: string, id: string): Promis
       });
       const event = (await answer.json()) as { readonly type?: string };
       if (event.type === "RequestCompleted") return;
-      if (answer.status >= 400 && answer.status !== 503) throw new Error(JSON.stringify(event));
+      if (answer.status >= 400 && !AGAIN.has(answer.status)) throw new Error(JSON.stringify(event));
     } catch (thrown) {
       // The process has died, and the next one has another address.
       if (!(thrown instanceof TypeError) && !(thrown instanceof SyntaxError)) throw thrown;

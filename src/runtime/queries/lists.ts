@@ -33,17 +33,26 @@ export async function searchRuns(
   const found: RunEntry[] = [];
   let cursor = start;
   let looked = 0;
-  for (;;) {
-    const page = await log.list({ ...query, limit: limit - found.length, ...(cursor && { cursor }) });
-    found.push(...page.runs.filter((run) => !isHidden(run) && fits(run, search)));
+  for (let size = LOOKED_AT_ONCE; ;) {
+    const page = await log.list({ ...query, limit: size, ...(cursor && { cursor }) });
+    const places = page.runs.flatMap((run, at) => (!isHidden(run) && fits(run, search) ? [at] : []));
+    const last = places[limit - found.length - 1];
+    if (last !== undefined && last < page.runs.length - 1) {
+      // More than was asked for: the same page again, up to the last one, because only its end has a cursor.
+      size = last + 1;
+      continue;
+    }
+    found.push(...places.flatMap((at) => page.runs[at] ?? []));
     looked += page.runs.length;
     cursor = page.next;
     if (cursor === undefined) return { runs: found };
     if (found.length >= limit || looked >= LOOKED) return { runs: found, next: cursor };
+    size = LOOKED_AT_ONCE;
   }
 }
 
 const LOOKED = 10_000;
+const LOOKED_AT_ONCE = 100;
 
 /** A part of the list by creation for a caller that does not see each run. Looks at 10,000 runs at most. */
 export async function listSeen(

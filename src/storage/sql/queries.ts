@@ -150,7 +150,10 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     else if (owner !== undefined) where.add(`${run.owner} <> '${DEFAULT_OWNER}' AND ${run.owner} = ?`, owner);
     if (agent !== undefined) where.add("agent = ?", agent);
     if (status !== undefined) {
-      where.add(status === "idle" ? "status = ?" : "status > 0 AND status = ?", RUN_PHASES.indexOf(status));
+      const phase = RUN_PHASES.indexOf(status);
+      // An owner has fewer runs than there are busy ones: the plus keeps their index from being used.
+      if (owner !== undefined && owner !== DEFAULT_OWNER) where.add("+status = ?", phase);
+      else where.add(status === "idle" ? "status = ?" : "status > 0 AND status = ?", phase);
     }
     if (position !== undefined) {
       const { updatedAt, runId } = position;
@@ -191,7 +194,10 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       const where = selected(query);
       const from = byCreation ? run.byCreation.from : run.from;
       const byTime = oldestFirst ? `${run.updatedAt}, ${run.id} DESC` : `${run.updatedAt} DESC, ${run.id}`;
-      const order = byCreation ? run.byCreation.order : byTime;
+      // The runs of an owner are sorted; in the order of their creation they stand among those of all others.
+      const isSorted = query.owner !== undefined && query.owner !== DEFAULT_OWNER;
+      const byPlace = isSorted ? `${run.byCreation.order} + 0` : run.byCreation.order;
+      const order = byCreation ? byPlace : byTime;
       const text = `${runs} FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT ? OFFSET ?`;
       // One row more than requested shows whether there is a next page.
       return toQuery(finish(text), [...where.values, limit + 1, offset], (rows: readonly RunColumns[]) => {
@@ -252,6 +258,8 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       if (agent !== undefined) where.add(`${wait.agent} = ?`, agent);
       if (runId !== undefined) where.add(wait.ofRun, runId);
       if (owner === DEFAULT_OWNER) where.add(`NOT ${wait.isOwned}`);
+      // The waits of a run are fewer than those of its owner, whose index an expression of its own keeps from being used.
+      else if (owner !== undefined && runId !== undefined) where.add(`${wait.owner} || '' = ?`, owner);
       else if (owner !== undefined) where.add(`${wait.isOwned} AND ${wait.owner} = ?`, owner);
       if (requestId !== undefined)
         where.add(
@@ -325,7 +333,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       if (owner === DEFAULT_OWNER) where.add(`audit.owner = '${DEFAULT_OWNER}'`);
       else if (owner !== undefined) where.add(`audit.owner <> '${DEFAULT_OWNER}' AND audit.owner = ?`, owner);
       if (by !== undefined) where.add("by_id = ?", by);
+      const isOfOne = owner !== undefined && owner !== DEFAULT_OWNER;
       if (action === "process") where.add("action = 0");
+      else if (action !== undefined && isOfOne) where.add("+action = ?", AUDIT_ACTIONS.indexOf(action));
       else if (action !== undefined) where.add("action > 0 AND action = ?", AUDIT_ACTIONS.indexOf(action));
       if (runId !== undefined) where.add(audit.ofRun, runId);
       if (from !== undefined) where.add("at >= ?", from);

@@ -6,7 +6,7 @@ import type { Agent } from "troupe";
 import { serve } from "troupe/node";
 import type { ServeOptions } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { collect } from "../../../src/testing/collect.ts";
 import { useBrowser } from "../../console/harness/browser.ts";
@@ -136,6 +136,52 @@ test("a person answers from a link in a browser without scripts, after a restart
   await page.goto(other);
   await page.getByText("Ann has answered this question.").waitFor();
   expect(await post(other, GOOD)).toEqual([409, expect.stringContaining("Ann has answered")]);
+});
+
+test("two people send the form at the same time, without scripts and after previews: one wins, and the other reads who, also after a restart", async ({
+  skip,
+}) => {
+  const directory = temporaryDirectory();
+  const answered: Record<string, string> = {};
+  {
+    await using server = await start(directory);
+    const [one = "", two = ""] = server.links;
+    // As browsers and chats fetch what might be opened.
+    const headers = { "sec-purpose": "prefetch;prerender", purpose: "prefetch" };
+    const previews = Array.from({ length: 100 }, (_, time) => fetch(time % 2 === 0 ? one : two, { headers }));
+    expect(new Set((await Promise.all(previews)).map(({ status }) => status))).toEqual(new Set([200]));
+    await using ann = await open(skip, one, { scripts: false, expected: /409/ });
+    await using bob = await open(skip, two, { scripts: false, expected: /409/ });
+    const people = [ann, bob].map(({ page }) => page);
+    for (const page of people) {
+      await page.getByLabel("No", { exact: true }).check();
+      await page.getByLabel("now", { exact: true }).check();
+      await page.getByLabel("Up to which amount?").fill("10");
+    }
+    await Promise.all(people.map((page) => page.getByRole("button", { name: "Send the answer" }).click()));
+    for (const [name, page] of [
+      ["Ann", ann.page],
+      ["Bob", bob.page],
+    ] as const) {
+      await page.getByText(/Your answer has arrived|has answered this question/).waitFor();
+      answered[name] = await page.locator("body").innerText();
+    }
+  }
+  const isWinner = (name: string): boolean => answered[name]?.includes("Your answer has arrived") === true;
+  expect(["Ann", "Bob"].filter(isWinner)).toHaveLength(1);
+  const winner = isWinner("Ann") ? "Ann" : "Bob";
+  const loser = isWinner("Ann") ? "Bob" : "Ann";
+  expect(answered[loser]).toContain(`${winner} has answered this question`);
+
+  const runtime = createRuntime({ agents: [refunds], log: sqliteLog(directory) });
+  await runtime.ready();
+  const server = await serve(runtime, { token: TOKEN, drain: false });
+  onTestFinished(async () => {
+    await server.close({ graceMs: 0 });
+    await runtime.close();
+  });
+  for (const path of mails)
+    expect(await (await fetch(server.url + path)).text()).toContain(`${winner} has answered this question`);
 });
 
 test("of two people who answer at once, one wins and the other reads who", async () => {
