@@ -36,7 +36,7 @@ function questionsOf(dialect: SqlDialect): Readonly<Record<string, SqlQuery<unkn
     "who did what": queries.audit(one),
     "what someone did": queries.audit({ ...one, by: "ann" }),
     "who did a thing": queries.audit({ ...one, action: "erase" }),
-    "what it has spent": queries.spent("acme", 20_000),
+    "what it has spent": queries.spentOn({ owner: "acme", day: 20_000 }),
     "a run": queries.run(run, "acme"),
     "a request": queries.lookup("req_x" as RequestId, "acme"),
     "the run of a key": queries.find({ owner: "acme", agent: "clerk", name: "ann" }),
