@@ -13,21 +13,22 @@ import { findPrograms, PostgresServer } from "../../machine/postgres-server.ts";
 import { atMost, kilobytes, ms, skipped, times } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import type { Setup } from "../harness/setup.ts";
-import { median } from "../harness/statistics.ts";
+import { median, percentile } from "../harness/statistics.ts";
 
 /** The runs of each owner, every tenth of which waits for a person. */
 const RUNS = 100;
 /** How often each read is measured. */
 const READS = 200;
-/** The turns of a round, with and without an owner. */
-const TURNS = 200;
+/** The turns of a round, with and without an owner, and their texts. A loaded machine needs many short rounds. */
+const TURNS = 30;
+const TEXTS = 100;
 
 const clerk = defineAgent({
   name: "clerk",
   purpose: "Answers, or asks a person.",
   async chat(input, turn) {
     if (input.startsWith("ask")) await turn.waitForInput({ answer: "What now?" });
-    for (let text = 0; text < 10; text += 1) await turn.text(`${input} `);
+    for (let text = 0; text < TEXTS; text += 1) await turn.text(`${input} `);
   },
 });
 
@@ -39,7 +40,7 @@ export async function measureOwners({ isQuick, longRounds }: Setup): Promise<Res
   return [
     ...(await inDirectory((directory) => measureReads(sqlitePlace(directory), owners))),
     ...(await measurePostgres(owners)),
-    await inDirectory((directory) => measureTurns(directory, longRounds * 3)),
+    await inDirectory((directory) => measureTurns(directory, longRounds * 12)),
     await inDirectory((directory) => measureMemory(directory, owners)),
   ];
 }
@@ -121,18 +122,29 @@ async function measureTurns(directory: string, rounds: number): Promise<Result> 
   const bare: number[] = [];
   const owned: number[] = [];
   for (let round = -2; round < rounds; round += 1)
-    for (const [own, costs] of [
-      [runtime, bare],
-      [runtime.as(ANN), owned],
-    ] as const) {
+    for (const { own, costs } of inTurn(
+      round,
+      { own: runtime, costs: bare },
+      { own: runtime.as(ANN), costs: owned },
+    )) {
       const before = process.cpuUsage();
       await haveTurns(own);
       const { user, system } = process.cpuUsage(before);
       if (round >= 0) costs.push(user + system);
     }
   await runtime.close();
-  const ratio = median(owned.map((cost, round) => cost / (bare[round] ?? 0)));
-  return atMost("CPU of a turn of an owner, beside one without owners, durable log", ratio, 1.03);
+  // The tenth cheapest of a hundred: what the machine does besides makes the others dearer.
+  const ratio = percentile(owned, 0.1) / percentile(bare, 0.1);
+  return atMost(
+    `CPU of a turn of an owner with ${TEXTS} texts, beside one without owners, durable log`,
+    ratio,
+    1.03,
+  );
+}
+
+/** Both, beginning with another one in each round. */
+function inTurn<Each>(round: number, one: Each, two: Each): readonly Each[] {
+  return round % 2 === 0 ? [one, two] : [two, one];
 }
 
 async function haveTurns(own: Runtime): Promise<void> {
