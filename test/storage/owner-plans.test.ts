@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import type { RequestId, RunId } from "troupe/protocol";
+import type { RunId } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { POSTGRES } from "../../src/storage/postgres/dialect.ts";
 import { postgresLog } from "../../src/storage/postgres/index.ts";
@@ -38,7 +38,7 @@ function questionsOf(dialect: SqlDialect): Readonly<Record<string, SqlQuery<unkn
     "who did a thing": queries.audit({ ...one, action: "erase" }),
     "what it has spent": queries.spentOn({ owner: "acme", day: 20_000 }),
     "a run": queries.run(run, "acme"),
-    "a request": queries.lookup("req_x" as RequestId, "acme"),
+    "a request": queries.lookup("req_x", "acme"),
     "the run of a key": queries.find({ owner: "acme", agent: "clerk", name: "ann" }),
   };
 }
@@ -82,9 +82,10 @@ test("PostgreSQL finds all that is asked for an owner without looking at the row
       ANALYZE`);
     /** The most rows that a step of a question reads or leaves out. */
     const mostOf = async ({ text, values }: SqlQuery<unknown>): Promise<number> => {
-      const { rows } = await client.query<{ "QUERY PLAN": string }>(`EXPLAIN (ANALYZE, COSTS OFF) ${text}`, [
-        ...values.map((value) => (value === "acme" ? "owner-7" : value)),
-      ]);
+      const { rows } = await client.query<{ "QUERY PLAN": string }>(
+        `EXPLAIN (ANALYZE, COSTS OFF) ${text}`,
+        values.map((value) => (value === "acme" ? "owner-7" : value)),
+      );
       const numbers = rows.flatMap((row) =>
         [...row["QUERY PLAN"].matchAll(/(?:rows=|Rows Removed by [\w ]+: )([\d.]+)/g)].map(([, count]) =>
           Number(count),
