@@ -39,6 +39,8 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
   const rows = new LruMap<RunId, SealedRow>(RUNS_KNOWN);
   /** What is being sealed and appended. */
   const running = new Set<Promise<unknown>>();
+  /** The newest of them of each run. */
+  const newest = new Map<RunId, Promise<unknown>>();
   /** The claimed runs of which something could not be opened, and why. */
   const unreadable = new Map<RunId, unknown>();
 
@@ -53,18 +55,27 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
   }
 
   function append(cursor: Cursor, batch: Batch): Promise<Cursor> {
-    const appended = sealAndAppend(cursor, batch).finally(() => running.delete(appended));
+    // Those of a run are appended in their order, however long each takes to be sealed.
+    const before = newest.get(cursor.runId);
+    const sealing = prepare(cursor, batch);
+    sealing.catch(() => {});
+    const appended = Promise.resolve(before?.catch(() => {}))
+      .then(async () => log.append(cursor, await sealing))
+      .finally(() => {
+        running.delete(appended);
+        if (newest.get(cursor.runId) === appended) newest.delete(cursor.runId);
+      });
     running.add(appended);
+    newest.set(cursor.runId, appended);
     return appended;
   }
 
-  async function sealAndAppend(cursor: Cursor, batch: Batch): Promise<Cursor> {
+  async function prepare(cursor: Cursor, batch: Batch): Promise<Batch> {
     const { runId } = cursor;
     // A run of which not everything can be read is not continued with the rest.
     if (unreadable.has(runId)) throw unreadable.get(runId);
     const owner = batch.run === undefined ? await runs.ownerOf(runId) : runs.note(runId, batch.run);
-    if ((await ring.newest(owner)) === undefined) return log.append(cursor, batch);
-    return log.append(cursor, await seal(owner, cursor, batch));
+    return (await ring.newest(owner)) === undefined ? batch : seal(owner, cursor, batch);
   }
 
   async function seal(owner: string, { runId, head }: Cursor, batch: Batch): Promise<Batch> {
