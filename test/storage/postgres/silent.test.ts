@@ -115,6 +115,8 @@ const bodies = (run: string): { readonly [name: string]: object } => ({
   forkRun: { after: 1 },
   erase: { owner: "nobody" },
   createAnswerLink: { request_id: "known" },
+  openTopic: { name: "news" },
+  publish: { name: "told", body: null },
   makeSchedule: { run_id: run, operation: "chat", input: { input: "hi" }, after_ms: 1_000 },
 });
 
@@ -124,6 +126,7 @@ function send(url: string, { name, method, path, run }: Sent): Promise<Response>
     .replace("{run_id}", run)
     .replace("{request_id}", "known")
     .replace("{schedule_id}", `sch_${"a".repeat(32)}`)
+    .replace("{topic}", "news")
     .replace("{id}", run)
     .replace("{artifact_id}", "a".repeat(64));
   const query =
