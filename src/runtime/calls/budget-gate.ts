@@ -6,7 +6,15 @@ import type { CallId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { handwrittenSchema } from "../agent/definition/handwritten-schema.ts";
 import type { OwnerAccounts } from "../owners/accounts.ts";
-import { DAY_MS, MOST_RAISE, budgetsFor, checkRaise, dayOf, overIn } from "../owners/budgets.ts";
+import {
+  DAY_MS,
+  MOST_RAISE,
+  budgetsFor,
+  checkRaise,
+  dayOf,
+  isSameBudget,
+  overIn,
+} from "../owners/budgets.ts";
 import type { NeededBudget, Spender } from "../owners/budgets.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import type { LiveWait } from "../scheduler/call-tree.ts";
@@ -150,7 +158,9 @@ export class BudgetGate {
     const look = (): void => {
       this.#findOver(owners).then(
         (still) => {
-          if (still === undefined && call.open) expireWait(turn, live);
+          // Another budget that is used up by now has a question of its own, which a raise of it finds.
+          const isOver = still !== undefined && isSameBudget(still, over);
+          if (!isOver && call.open) expireWait(turn, live);
         },
         // Whoever answers it, or the end of the day, has it looked at again.
         () => {},

@@ -4,6 +4,7 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { WaitEntry } from "../../ports/log-entries.ts";
+import { isSameBudget } from "../owners/budgets.ts";
 import { readEvent } from "../replay/accepted.ts";
 import type { HostContext } from "../run-context.ts";
 import { sendMessage } from "../run/messages.ts";
@@ -29,9 +30,7 @@ export async function announceRaise(
     const text = await readEvent(log, wait, wait.waitId).catch(ifGone);
     if (text === undefined) return false;
     const event = JSON.parse(text) as Event;
-    if (event.type !== "WaitForInput" || event.budget === undefined) return false;
-    const { unit, day, agent } = event.budget;
-    return unit === budget.unit && day === budget.day && agent === budget.agent;
+    return event.type === "WaitForInput" && event.budget !== undefined && isSameBudget(event.budget, budget);
   };
   try {
     for (let cursor: string | undefined; ;) {

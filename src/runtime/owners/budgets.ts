@@ -87,3 +87,8 @@ export function checkRaise({ unit }: Budget, { raise, ...more }: JsonObject): nu
 function budgetOf({ agents }: OwnerLimits, agent: string): AgentBudget | undefined {
   return agents !== undefined && Object.hasOwn(agents, agent) ? agents[agent] : undefined;
 }
+
+/** Whether two say the same budget, whatever was spent of it when. */
+export function isSameBudget(one: Budget, other: Budget): boolean {
+  return one.unit === other.unit && one.day === other.day && one.agent === other.agent;
+}

@@ -309,6 +309,26 @@ test("a raise has the other runs go on that wait for the same budget, on disk to
   expect(asksAgain).toBeDefined();
 });
 
+test("a run that waits for one budget waits for the next one when the first is raised, and hears of its raise", async () => {
+  const runtime = await start({
+    tokensPerDay: 60,
+    agents: { writer: { tokensPerDay: 60 } },
+    budgetApprovers: ["finance"],
+  });
+  const [ann, fay] = [runtime.as(ANN), runtime.as(FAY)];
+  const asks = [await run(ann, "2", "a-1"), await run(ann, "1", "a-2")];
+  const budgets = asks.map((event) => (event as EventOf<"WaitForInput">).budget);
+  expect(budgets[0]?.agent).toBe(budgets[1]?.agent);
+  // The other run's question is about the other budget by now; the answer to one of them is heard by both.
+  const next = (await raise(fay, "a-1", 1_000)) as EventOf<"WaitForInput">;
+  expect(next).toMatchObject({ type: "WaitForInput" });
+  expect(next.budget?.agent).not.toBe(budgets[0]?.agent);
+  expect(await raise(fay, "a-1", 1_000)).toMatchObject({ finish_reason: "success" });
+  await expect
+    .poll(async () => (await eventsOf(ann, "a-2")).at(-1))
+    .toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+});
+
 test("branches of one turn go on with one raise of the budget of their run", async () => {
   const fan = defineAgent({
     name: "writer",
