@@ -108,12 +108,7 @@ export function createAnswerLinks({
     if (link === undefined) return undefined;
     const asked = await findOpen(link);
     if (asked !== undefined) return toOpened(asked, "open", link.roles);
-    const past = await findPast(link).catch((thrown: unknown) => {
-      // The run was removed, and with it what was asked.
-      if (thrown instanceof AgentError && (thrown.code === "gone" || thrown.code === "not_found"))
-        return undefined;
-      throw thrown;
-    });
+    const past = await findPast(link).catch(ifRemoved);
     if (past === undefined) return undefined;
     const [event, resumeId] = past;
     const by = resumeId === undefined ? undefined : toAnswerer(resumeId);
@@ -200,8 +195,19 @@ export function createAnswerLinks({
         by: { id: "link", ...(link.name !== undefined && { name: link.name }) },
         roles: link.roles,
       });
+      // An equal answer of somebody else, who was faster, is replayed.
+      const past = await findPast(link).catch(ifRemoved);
+      if (past !== undefined && past[1] !== resumeId)
+        throw new AgentError("conflict", "somebody else has answered the question");
     },
   };
+}
+
+/** The run was removed, and with it what was asked. */
+function ifRemoved(thrown: unknown): undefined {
+  if (thrown instanceof AgentError && (thrown.code === "gone" || thrown.code === "not_found"))
+    return undefined;
+  throw thrown;
 }
 
 /** The wait of a link, and who holds it. */

@@ -184,15 +184,21 @@ test("two people send the form at the same time, without scripts and after previ
     expect(await (await fetch(server.url + path)).text()).toContain(`${winner} has answered this question`);
 });
 
-test("of two people who answer at once, one wins and the other reads who", async () => {
-  await using server = await start();
-  const [one = "", two = ""] = server.links;
-  const answers = await Promise.all([post(one, GOOD), post(two, { ...GOOD, approved: "false" })]);
-  const [won, lost] = answers.toSorted(([a], [b]) => a - b);
-  expect(won).toEqual([200, expect.stringContaining("Your answer has arrived")]);
-  const winner = answers[0]?.[0] === 200 ? "Ann" : "Bob";
-  expect(lost).toEqual([409, expect.stringContaining(`${winner} has answered`)]);
-});
+test.each([
+  ["another answer", { approved: "false" }],
+  ["an equal answer", {}],
+])(
+  "of two people who answer at once, the second with %s, one wins and the other reads who",
+  async (_, own) => {
+    await using server = await start();
+    const [one = "", two = ""] = server.links;
+    const answers = await Promise.all([post(one, GOOD), post(two, { ...GOOD, ...own })]);
+    const [won, lost] = answers.toSorted(([a], [b]) => a - b);
+    expect(won).toEqual([200, expect.stringContaining("Your answer has arrived")]);
+    const winner = answers[0]?.[0] === 200 ? "Ann" : "Bob";
+    expect(lost).toEqual([409, expect.stringContaining(`${winner} has answered`)]);
+  },
+);
 
 test("the same form sent twice is one answer", async () => {
   await using server = await start();
