@@ -68,7 +68,9 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
     deliveryRun: RunId,
   ): Promise<{ readonly at: number; readonly message: WebhookMessage } | undefined> {
     const endpoint = receivers.get(to);
-    if (runtime === undefined || endpoint === undefined) return undefined;
+    if (endpoint === undefined) return undefined;
+    // After a restart open deliveries go on before the server listens.
+    if (runtime === undefined) throw new AgentError("unavailable", "the webhooks are not served yet");
     // Deliveries are about runs of all owners, so that a user of another owner must not request one.
     if (!(await canSee(seenBy(runtime, DEFAULT_OWNER), deliveryRun))) {
       throw new AgentError("forbidden", `only the owner ${DEFAULT_OWNER} may have webhooks sent`, {

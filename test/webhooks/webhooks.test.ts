@@ -1,5 +1,6 @@
 import { createRuntime } from "troupe";
 import type { Runtime } from "troupe";
+import { serve } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { createWebhooks } from "troupe/webhooks";
@@ -163,6 +164,44 @@ test("what happened while no webhooks ran is told at the next start, and what wa
   const live = await speak(server.runtime);
   await pass(environment, () => receiver.taken.length >= 2);
   expect(receiver.taken.map(({ runId }) => runId).toSorted()).toEqual([missed, live].toSorted());
+});
+
+test("a delivery that goes on after a restart before the server listens is tried again", async () => {
+  const environment = manualEnvironment();
+  const directory = temporaryDirectory();
+  let isAway = true;
+  await using receiver = await startReceiver(() => (isAway ? 503 : 204));
+  const endpoints: WebhookOptions[] = [
+    { url: receiver.url, on: ["end"], secret: SECRET, name: "desk", allowPrivate: true },
+  ];
+  {
+    await using server = await start(directory, endpoints, environment);
+    await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
+    await pass(environment, () => receiver.attempts === 1, 10);
+  }
+  isAway = false;
+  const hooks = createWebhooks(endpoints);
+  const runtime = createRuntime({
+    agents: [asker, speaker, hooks.agent],
+    log: sqliteLog(directory),
+    environment,
+    limits: { turnMs: 1e12 },
+  });
+  await runtime.ready();
+  const [delivery] = (await runtime.runs({ agent: "webhook", limit: 1 })).runs;
+  const before = delivery?.last_event_id ?? 0;
+  // The pause of its first attempt is over, and the next one has failed.
+  await pass(environment, async () => {
+    const { runs } = await runtime.runs({ agent: "webhook", limit: 1 });
+    return (runs[0]?.last_event_id ?? 0) >= before + 3;
+  });
+  const server = await serve(runtime, { drain: false, listeners: [hooks] });
+  try {
+    await pass(environment, () => receiver.taken.length === 1);
+  } finally {
+    await server.close({ graceMs: 0 });
+    await runtime.close();
+  }
 });
 
 test("a receiver that never takes a message is tried for a day, and the turn says why it failed", async () => {
