@@ -388,7 +388,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         const run = await queries.run(runId, TRUSTED);
         const { agent } = run;
         const owner = ownerOf(run);
-        await commands.within({ owner, seesAll: false, by, roles }).process(agent, {
+        return commands.within({ owner, seesAll: false, by, roles }).process(agent, {
           type: "ResumeWithInput",
           request_id: requestId,
           wait_id: waitId,

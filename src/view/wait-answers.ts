@@ -3,7 +3,8 @@ import type { Event, EventOf } from "../protocol/events/events.ts";
 import type { RunId } from "../protocol/ids.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
-import type { Runtime } from "../runtime/api.ts";
+import type { Receipt, Runtime } from "../runtime/api.ts";
+import { isOwnAnswer } from "../runtime/queries/acknowledge.ts";
 import type { WaitView } from "./run-view.ts";
 import { approvalKeyOf, checkAnswerable, toAnswer, toApproval } from "./to-answer.ts";
 import type { AskedQuestion } from "./to-answer.ts";
@@ -110,6 +111,11 @@ export function toWaitValues(wait: AskedQuestion, answer: GivenAnswer): JsonObje
       return never;
     }
   }
+}
+
+/** Throws for an equal answer that another client has given before: the runtime takes it twice. */
+export function checkOwnAnswer(receipt: Receipt, waitId: number, resumeId: string | undefined): void {
+  if (!isOwnAnswer(receipt, resumeId)) throw alreadyAnswered(waitId);
 }
 
 /** The error for an answer that comes too late. */

@@ -8,10 +8,11 @@ import type { Host } from "../../http/routes/host.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import { sha256 } from "../../shared/sha256.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
-import { alreadyAnswered, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
+import { checkOwnAnswer, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
 import { readTaskAnswer, readParts } from "./message.ts";
 import { contextOf, findTask, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
@@ -110,18 +111,11 @@ async function answerTask(
   const answer = readTaskAnswer(message);
   if (identity !== undefined && answer.type === "values" && answer.waitId !== undefined) {
     // Whether it is a repetition, the runtime knows; the task may be over by now.
-    const { waitId, values } = answer;
-    const { after } = await runtime.process(
-      agent,
-      checkNative({
-        type: "ResumeWithInput",
-        request_id: requestId,
-        wait_id: waitId,
-        request_keys: values,
-        resume_id: `res_${identity}`,
-      }),
-    );
-    return { place, after };
+    return give(runtime, place, {
+      waitId: answer.waitId,
+      values: answer.values,
+      resumeId: `res_${identity}`,
+    });
   }
   const { status } = await runtime.status(requestId);
   if (status === "completed") throw new UnsupportedOperationError(`the task ${requestId} is over`);
@@ -130,16 +124,29 @@ async function answerTask(
   if (waits.length === 0)
     throw new UnsupportedOperationError(`the task ${requestId} does not wait for an answer`);
   const wait = await findAnsweredWait(runtime, { agent, runId, waits }, answer);
-  const { replayed, after } = await runtime.process(
-    agent,
+  return give(runtime, place, { waitId: wait.waitId, values: toWaitValues(wait, answer) });
+}
+
+/** Gives an answer; one with an id can be sent again. */
+async function give(
+  runtime: Runtime,
+  place: TaskPlace,
+  {
+    waitId,
+    values,
+    resumeId,
+  }: { readonly waitId: number; readonly values: JsonObject; readonly resumeId?: string },
+): Promise<TaskMoment> {
+  const receipt = await runtime.process(
+    place.agent,
     checkNative({
       type: "ResumeWithInput",
-      request_id: requestId,
-      wait_id: wait.waitId,
-      request_keys: toWaitValues(wait, answer),
+      request_id: place.requestId,
+      wait_id: waitId,
+      request_keys: values,
+      ...(resumeId !== undefined && { resume_id: resumeId }),
     }),
   );
-  // The runtime accepts an equal answer twice, for clients that repeat a request.
-  if (replayed) throw alreadyAnswered(wait.waitId);
-  return { place, after };
+  checkOwnAnswer(receipt, waitId, resumeId);
+  return { place, after: receipt.after };
 }

@@ -1,12 +1,11 @@
 import { AgentError } from "../../errors.ts";
 import { checkNative } from "../../http/messages/native-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
-import type { Event } from "../../protocol/events/events.ts";
 import { canonical, isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { WaitView } from "../../view/run-view.ts";
 import { approvalKeyOf, checkAnswerable } from "../../view/to-answer.ts";
-import { alreadyAnswered, toWaitValues } from "../../view/wait-answers.ts";
+import { alreadyAnswered, checkOwnAnswer, toWaitValues } from "../../view/wait-answers.ts";
 import { textIn } from "./input.ts";
 import type { ResumeEntry, RunInput } from "./input.ts";
 import { toResumeId, toWireId } from "./place.ts";
@@ -74,14 +73,10 @@ export async function giveAnswers(
 }
 
 /** Gives one answer. Returns the id of its event. */
-async function give(
-  { host, agent, thread, own }: ThreadRun,
-  wait: WaitView,
-  values: JsonObject,
-): Promise<number> {
+async function give({ host, agent, own }: ThreadRun, wait: WaitView, values: JsonObject): Promise<number> {
   const { requestId, waitId } = wait;
   const resumeId = toResumeId(own, waitId);
-  const { replayed, after } = await host.runtime.process(
+  const receipt = await host.runtime.process(
     agent,
     checkNative({
       type: "ResumeWithInput",
@@ -91,13 +86,8 @@ async function give(
       resume_id: resumeId,
     }),
   );
-  if (!replayed) return after + 1;
-  // The runtime takes an equal answer twice, also one of another client.
-  const address = { kind: "run", runId: thread.runId ?? "", agent } as const;
-  const [text = "{}"] = (await host.runtime.read(address, { after, limit: 1 })).events;
-  const event = JSON.parse(text) as Partial<Event & { readonly type: "ResumeWithInput" }>;
-  if (event.resume_id === resumeId) return after + 1;
-  throw alreadyAnswered(waitId);
+  checkOwnAnswer(receipt, waitId, resumeId);
+  return receipt.after + 1;
 }
 
 /** Cancels the request that asks. The run shows nothing but its end. */

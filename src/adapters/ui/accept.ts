@@ -2,8 +2,6 @@ import { AgentError } from "../../errors.ts";
 import { checkFileCount, storeFiles } from "../../http/messages/inline-file.ts";
 import { checkNative, checkSameText, findRequest } from "../../http/messages/native-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
-import { idOf } from "../../protocol/events/encode.ts";
-import type { Event } from "../../protocol/events/events.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { ChatRequest, ResumeWithInput } from "../../protocol/requests/requests.ts";
 import type { Receipt } from "../../runtime/api.ts";
@@ -11,7 +9,7 @@ import { answerIdOf, messageIdOf, pageRequestId, waitToolId } from "../../view/u
 import type { AnswerKind } from "../../view/ui/names.ts";
 import { earlierTexts, readToolAnswers, toGivenAnswer } from "../../view/ui/tool-answers.ts";
 import type { ToolAnswer } from "../../view/ui/tool-answers.ts";
-import { findTypedWait, toWaitValues } from "../../view/wait-answers.ts";
+import { checkOwnAnswer, findTypedWait, toWaitValues } from "../../view/wait-answers.ts";
 import type { PlacedQuestion } from "../../view/wait-answers.ts";
 import { findAgain, leaveTurn, repeatTurn } from "./again.ts";
 import { readUserMessage } from "./body.ts";
@@ -198,14 +196,8 @@ async function answer(
     ...(id !== undefined && { resume_id: id }),
   };
   const receipt = await host.runtime.process(agent, checkNative(resume));
-  if (!receipt.replayed) return receipt;
-  // The runtime takes an equal answer twice, also one of another client.
-  const { runId, after } = receipt;
-  const address = { kind: "run", runId: runId ?? "", agent } as const;
-  const [text = "{}"] = (await host.runtime.read(address, { after, limit: 1 })).events;
-  const given = JSON.parse(text) as Partial<Event & { readonly type: "ResumeWithInput" }>;
-  if (id !== undefined && given.resume_id === id) return receipt;
-  throw new AgentError("conflict", `question ${waitId} was answered by another client (event ${idOf(text)})`);
+  checkOwnAnswer(receipt, waitId, id);
+  return receipt;
 }
 
 /** The id of the answer that a message gives, so that sending it twice is one answer; none for a message without an id. */

@@ -1,5 +1,6 @@
 import type { Environment } from "../../ports/environment.ts";
 import { requestIdOf, typeOf, depthOf } from "../../protocol/events/encode.ts";
+import type { EventOf } from "../../protocol/events/events.ts";
 import type { AcknowledgementOptions, Receipt } from "../api.ts";
 import type { EventPage } from "../feeds.ts";
 
@@ -43,4 +44,14 @@ export async function acknowledge(
     stopTimer();
     signal?.removeEventListener("abort", stop);
   }
+}
+
+/** Whether an accepted answer is the one with an id, and not an equal one of somebody else that is replayed. */
+export function isOwnAnswer(
+  { replayed, event = "{}" }: Pick<Receipt, "replayed" | "event">,
+  resumeId: string | undefined,
+): boolean {
+  if (!replayed) return true;
+  const given = JSON.parse(event) as Partial<EventOf<"ResumeWithInput">>;
+  return resumeId !== undefined && given.resume_id === resumeId;
 }

@@ -12,6 +12,8 @@ import { LINK_PURPOSE, SIGN_IN_PURPOSE, toAnswerLink } from "../agent/answer-lin
 import { mayAnswer } from "../agent/approvers.ts";
 import type { LinkedWait } from "../agent/answer-link.ts";
 import type { AnswerLinks, OpenedAnswerLink } from "../answer-links.ts";
+import type { Receipt } from "../api.ts";
+import { isOwnAnswer } from "./acknowledge.ts";
 import type { TextSigner } from "../secrets/text-signer.ts";
 import { readWaits } from "./lists.ts";
 import type { Queries } from "./queries.ts";
@@ -27,7 +29,7 @@ export interface AnswerLinksOptions {
   /** Throws unless the caller may answer the questions of a run. */
   permit(runId: RunId): Promise<unknown>;
   /** Delivers an answer. */
-  answer(answer: NamedAnswer): Promise<void>;
+  answer(answer: NamedAnswer): Promise<Receipt>;
 }
 
 /** An answer to one wait. */
@@ -108,7 +110,12 @@ export function createAnswerLinks({
     if (link === undefined) return undefined;
     const asked = await findOpen(link);
     if (asked !== undefined) return toOpened(asked, "open", link.roles);
-    const past = await findPast(link).catch(ifRemoved);
+    const past = await findPast(link).catch((thrown: unknown) => {
+      // The run was removed, and with it what was asked.
+      if (thrown instanceof AgentError && (thrown.code === "gone" || thrown.code === "not_found"))
+        return undefined;
+      throw thrown;
+    });
     if (past === undefined) return undefined;
     const [event, resumeId] = past;
     const by = resumeId === undefined ? undefined : toAnswerer(resumeId);
@@ -186,7 +193,7 @@ export function createAnswerLinks({
       // The same values from the same link are one answer, however often a browser sends them.
       const hash = (await sha256(`${token}\n${JSON.stringify(values)}`)).slice(0, 16);
       const resumeId = `${LINK}${hash}.${toHex(link.name ?? "")}`;
-      await answer({
+      const receipt = await answer({
         runId: link.runId,
         requestId: link.requestId,
         waitId: asked.id,
@@ -196,18 +203,10 @@ export function createAnswerLinks({
         roles: link.roles,
       });
       // An equal answer of somebody else, who was faster, is replayed.
-      const past = await findPast(link).catch(ifRemoved);
-      if (past !== undefined && past[1] !== resumeId)
+      if (!isOwnAnswer(receipt, resumeId))
         throw new AgentError("conflict", "somebody else has answered the question");
     },
   };
-}
-
-/** The run was removed, and with it what was asked. */
-function ifRemoved(thrown: unknown): undefined {
-  if (thrown instanceof AgentError && (thrown.code === "gone" || thrown.code === "not_found"))
-    return undefined;
-  throw thrown;
 }
 
 /** The wait of a link, and who holds it. */
