@@ -122,6 +122,36 @@ async function queued({ runtime }: A2aServer, runId: string, count: number): Pro
   while ((await runtime.requests(runId)).length < count) await new Promise(setImmediate);
 }
 
+test("an answer that another client has given is refused, and an own one is taken again", async () => {
+  const client = await server.client("interviewer");
+  const { id } = await gather(client.sendMessageStream(say("go")));
+  const asked = (await server.runtime.waits({ limit: 100 })).events
+    .map((text) => JSON.parse(text) as { readonly id: number; readonly request_id: string })
+    .filter(({ request_id: of }) => of === id);
+  const [one, two] = asked.map(({ id: wait_id }) => wait_id);
+  const send = async (wait_id: number | undefined, messageId: string): Promise<string> => {
+    const message = {
+      role: "ROLE_USER",
+      messageId,
+      taskId: id,
+      parts: [{ data: { [wait_id === one ? "name" : "colour"]: "blue" } }],
+      metadata: { wait_id },
+    };
+    const body = { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } };
+    const headers = { "a2a-version": "1.0", "a2a-extensions": "urn:troupe:a2a:repeated-messages" };
+    return (await server.post("/a2a/interviewer", body, headers)).text();
+  };
+  expect(await send(one, "mine")).toContain("INPUT_REQUIRED");
+  expect(await send(one, "mine")).toContain("INPUT_REQUIRED");
+  await server.runtime.process("interviewer", {
+    type: "ResumeWithInput",
+    request_id: id,
+    wait_id: two ?? 0,
+    request_keys: { colour: "blue" },
+  });
+  expect(await send(two, "late")).toContain("is already answered");
+});
+
 test.each(["JSONRPC", "HTTP+JSON"])("lists tasks by pages and states over %s", async (binding) => {
   const client = await server.client("echo", binding);
   const contextId = `list-${binding.replace("+", "-")}`;
