@@ -16,7 +16,7 @@ export interface TopicClient {
   /** Lists them, page by page: those with a run, the one that was changed last first, then those that have none yet. */
   list(query?: TopicsQuery): Promise<TopicsPage>;
 
-  /** A topic with its subscribers; `not_found` for one that nobody has declared or used. */
+  /** A topic with its subscribers; `not_found` for one that is neither declared nor used. */
   get(name: string, options?: Interruptible): Promise<TopicDetails>;
 
   /** Publishes something; resolves with its id when it is in the log of the topic. A repeated `requestId` has no effect. */

@@ -61,7 +61,7 @@ beforeAll(async () => {
     "held-inbox": [`#/inbox?wait=${held.runId}.held`, "clerk is held: nondeterministic"],
     inbox: ["#/inbox", "How it came here"],
     health: ["#/health", "Version"],
-    audit: ["#/audit", "Nobody with a name"],
+    audit: ["#/audit", "There are no entries yet"],
     api: ["#/api?route=postProcess", "Accepts a request"],
     schema: ["#/api?schema=ToolCall", "schema"],
     agents: ["#/agents", "Repeats a text"],

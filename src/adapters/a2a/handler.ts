@@ -21,10 +21,11 @@ import { AgentError } from "../../errors.ts";
 import { withPrefix } from "../../http/messages/mount.ts";
 import { cancelRequest } from "../../http/routes/cancel-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import type { Feed } from "../../runtime/feeds.ts";
+import { toFeed } from "../../runtime/queries/to-feed.ts";
 import { acceptTaskMessage } from "./accept.ts";
 import type { TaskMoment } from "./accept.ts";
-import { endedBehindQuestion } from "./behind-question.ts";
 import { contextOf, findTask } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
 import { toProtocolError, toRpcError } from "./refusal.ts";
@@ -183,4 +184,42 @@ async function* nothing(): AsyncGenerator<StreamResponse, void, undefined> {
 function checkLength(length: number | undefined): void {
   if (length === undefined || (Number.isInteger(length) && length >= 0)) return;
   throw wrongField("historyLength", "must be a number from 0");
+}
+
+/**
+ * The events of a task that is queued, which also end when another task of its context asks something: its own client need not be the
+ * one that answers.
+ */
+function endedBehindQuestion(runtime: Runtime, place: TaskPlace, feed: Feed): Feed {
+  return toFeed((sink) => {
+    const over = new AbortController();
+    const reader = feed.read({
+      page: (page) => sink.page(page),
+      end(error) {
+        over.abort();
+        sink.end(error);
+      },
+    });
+    untilBehind(runtime, place, over.signal).then(
+      (isBehind) => isBehind && reader.stop(),
+      // The events of the task itself tell what is wrong.
+      () => {},
+    );
+    return reader;
+  }, feed.finished);
+}
+
+/** Resolves with true when the task waits behind a question, and with false when it has begun or is not read any more. */
+async function untilBehind(
+  runtime: Runtime,
+  { agent, runId, requestId }: TaskPlace,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!signal.aborted && (await runtime.status(requestId)).status === "queued") {
+    if ((await runtime.run(runId)).status === "waiting") return true;
+    // Ends when the run waits or has nothing to do.
+    const feed = await runtime.follow({ kind: "run", agent, runId }, { signal });
+    for await (const page of feed.pages) if (page.last) break;
+  }
+  return false;
 }

@@ -1,13 +1,12 @@
 import { AgentError, messageOf } from "../../errors.ts";
 import { DEFAULT_OWNER } from "../../ports/principal.ts";
-import { parsePeerKeys } from "../../shared/peer-claim.ts";
+import { parsePeerKeys, signClaim } from "../../shared/peer-claim.ts";
 import type { PeerClaim } from "../../shared/peer-claim.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
 import { defineRemoteAgent } from "../../runtime/agent/definition/remote.ts";
 import type { RemoteOperations } from "../../runtime/agent/definition/remote.ts";
 import type { RemoteHandler } from "../../runtime/agent/remote-port.ts";
 import { RemoteCall } from "./call.ts";
-import { asPeer } from "./peer-options.ts";
 import { abandon } from "./cancel.ts";
 import { RemoteDescription } from "../description/description.ts";
 import { remoteLimits } from "./settings.ts";
@@ -77,7 +76,7 @@ export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
   /** How its server is asked for a principal. */
   const optionsFor = (claim: PeerClaim | undefined, now: () => number): WireOptions =>
     keys && claim ? asPeer(url, options, { keys, claim, now }) : options;
-  const describing = optionsFor(NOBODY, Date.now);
+  const describing = optionsFor(SERVER, Date.now);
   const description = new RemoteDescription(new Wire(url, describing, { subject }), refreshMs);
   const isPeer = keys !== undefined;
   const settings = { ...options, name: local, isPeer, limits: { ...remoteLimits, ...limits } };
@@ -112,7 +111,27 @@ export function remoteAgent<Definition extends Agent = Agent<RemoteOperations>>(
 }
 
 /** Who reads the description of an agent. */
-const NOBODY: PeerClaim = { id: "server", owner: DEFAULT_OWNER };
+const SERVER: PeerClaim = { id: "server", owner: DEFAULT_OWNER };
+
+/** Signs each request to the origin of an address with for whom it is, in the place of a token. */
+function asPeer(
+  url: string,
+  { fetch: given, token: _token, ...options }: WireOptions,
+  { keys, claim, now }: { readonly keys: readonly string[]; readonly claim: PeerClaim; now(): number },
+): WireOptions {
+  const { origin } = new URL(url);
+  return {
+    ...options,
+    async fetch(input, init) {
+      const send = given ?? globalThis.fetch;
+      const address = input instanceof Request ? input.url : String(input);
+      if (new URL(address).origin !== origin) return send(input, init);
+      const headers = new Headers(init?.headers);
+      headers.set("authorization", `Bearer ${await signClaim(keys, claim, now())}`);
+      return send(input, { ...init, headers });
+    },
+  };
+}
 
 function toKeys(peerKeys: string, subject: string): readonly string[] {
   try {

@@ -1,9 +1,9 @@
 import { sha256 } from "../../shared/sha256.ts";
 import { AgentError } from "../../errors.ts";
-import { isModelCode, TURN_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
-import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
+import { isTurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json } from "../../protocol/json.ts";
+import { toRemoteError } from "../../runtime/agent/remote-port.ts";
 import type {
   RemoteEnd,
   RemoteError,
@@ -264,11 +264,11 @@ export class RemoteCall {
  */
 function completedEnd(completed: Readonly<Record<string, unknown>>, name: string): RemoteEnd {
   const { finish_reason: reason, result, output, error, result_truncated: truncated } = completed;
-  if (reason === "canceled") return toError("canceled", `agent ${name} was canceled on its server`);
+  if (reason === "canceled") return toRemoteError("canceled", `agent ${name} was canceled on its server`);
   if (reason === "error") {
     const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
     const why = typeof message === "string" && message !== "" ? message : "it gives no reason";
-    return toError(isTurnCode(code) ? code : "agent_error", `agent ${name} failed: ${why}`);
+    return toRemoteError(isTurnErrorCode(code) ? code : "agent_error", `agent ${name} failed: ${why}`);
   }
   const value = (output ?? (typeof result === "string" ? null : result) ?? null) as Json;
   return {
@@ -281,31 +281,17 @@ function completedEnd(completed: Readonly<Record<string, unknown>>, name: string
 
 /** The end of a failed call; `taken` is true if the server had accepted the request. */
 function failedEnd(thrown: unknown, name: string, taken: boolean): RemoteError {
-  if (!(thrown instanceof AgentError)) return toError("agent_error", `agent ${name} could not be called`);
+  if (!(thrown instanceof AgentError))
+    return toRemoteError("agent_error", `agent ${name} could not be called`);
   const { code, message } = thrown;
-  if (code === "timeout") return toError("timeout", message);
-  if (code === "unprocessable") return toError("unsupported_input", message);
+  if (code === "timeout") return toRemoteError("timeout", message);
+  if (code === "unprocessable") return toRemoteError("unsupported_input", message);
   if (code === "too_deep") return { ok: false, toolCode: code, turnCode: "agent_error", message };
   // The server knew the request before and no longer knows it.
   if (taken && (code === "not_found" || code === "gone"))
-    return toError("interrupted", `agent ${name} has lost the request; whether it took effect is unknown`);
-  return toError("agent_error", message);
-}
-
-function toError(turnCode: TurnErrorCode, message: string): RemoteError {
-  const toolCode = TOOL_CODES[turnCode] ?? (isModelCode(turnCode) ? turnCode : "tool_error");
-  return { ok: false, toolCode, turnCode, message };
-}
-
-/** The code of the local call for each error code of the remote turn. */
-const TOOL_CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
-  unsupported_input: "invalid_input",
-  interrupted: "interrupted",
-  poisoned: "interrupted",
-  timeout: "timeout",
-  canceled: "canceled",
-};
-
-function isTurnCode(code: unknown): code is TurnErrorCode {
-  return (TURN_ERROR_CODES as readonly unknown[]).includes(code);
+    return toRemoteError(
+      "interrupted",
+      `agent ${name} has lost the request; whether it took effect is unknown`,
+    );
+  return toRemoteError("agent_error", message);
 }

@@ -39,7 +39,9 @@ export function AuditTrailPlace({ place }: { readonly place: AuditPlaceOf }): VN
       {error !== undefined && <RefusalNote error={error} />}
       {value !== undefined && rows.length === 0 && (
         <p class="second">
-          {isFiltered(place) ? "No entry fits the filter." : "Nobody with a name has done anything yet."}
+          {isFiltered(place)
+            ? "No entry fits the filter."
+            : "There are no entries yet. Requests without a name are not listed."}
         </p>
       )}
       {rows.length > 0 && (

@@ -5,7 +5,7 @@ import type { Json } from "../json.ts";
 /** A subject that actors publish to and subscribe to. */
 export interface TopicSummary {
   readonly name: string;
-  /** Its run, whose events are what was published; absent if nothing was, and nobody has subscribed. */
+  /** Its run, whose events are what was published; absent without a publication and a subscriber. */
   readonly run_id?: RunId;
   /** Absent for `default`. */
   readonly owner?: string;

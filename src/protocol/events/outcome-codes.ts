@@ -51,6 +51,11 @@ export type TurnErrorCode = (typeof TURN_CODES)[number] | ModelErrorCode;
 /** All reasons for a turn to end with `error`. */
 export const TURN_ERROR_CODES: readonly TurnErrorCode[] = [...TURN_CODES, ...MODEL_ERROR_CODES];
 
+/** Whether a code says why a turn ended with `error`. */
+export function isTurnErrorCode(code: unknown): code is TurnErrorCode {
+  return (TURN_ERROR_CODES as readonly unknown[]).includes(code);
+}
+
 /** The reasons for a turn to be held: no code that is served can continue it. */
 export const HOLD_CODES = [
   "nondeterministic",

@@ -1,6 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { CallMode, Hops, Caller } from "../../protocol/actors.ts";
 import type { Approval, ClientToolCall, EventBody, Questions } from "../../protocol/events/event-body.ts";
+import { isModelCode } from "../../protocol/events/outcome-codes.ts";
 import type { ToolErrorCode, TurnErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
@@ -88,6 +89,21 @@ export interface RemoteError {
   readonly turnCode: TurnErrorCode;
   readonly message: string;
 }
+
+/** The failed end of a call, by why the turn on the other server ended. */
+export function toRemoteError(turnCode: TurnErrorCode, message: string): RemoteError {
+  const toolCode = TOOL_CODES[turnCode] ?? (isModelCode(turnCode) ? turnCode : "tool_error");
+  return { ok: false, toolCode, turnCode, message };
+}
+
+/** The code of the local call for each error code of the remote turn. */
+const TOOL_CODES: Partial<Record<TurnErrorCode, ToolErrorCode>> = {
+  unsupported_input: "invalid_input",
+  interrupted: "interrupted",
+  poisoned: "interrupted",
+  timeout: "timeout",
+  canceled: "canceled",
+};
 
 /** A speaker on the other server. */
 export interface RemoteSpeaker {

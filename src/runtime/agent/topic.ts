@@ -24,7 +24,7 @@ export interface TopicOptions<Published extends Messages = AnyMessages> {
   /** 1 if a new subscriber gets the newest publication of each name. Default 0. */
   readonly retain?: 0 | 1;
   /**
-   * The schemas of what can be published, by name. Anything else is refused, whoever publishes it; so the runtime needs the topic
+   * The schemas of what can be published, by name. Anything else is refused, from every publisher; so the runtime needs the topic
    * (`createRuntime({ topics })`, or an export of a file of agents). Default: any JSON can be published, under any name.
    */
   readonly messages?: Published;

@@ -118,7 +118,7 @@ export class BudgetGate {
     return over && { ...over, day: new Date(day * DAY_MS).toISOString().slice(0, 10), ...agent };
   }
 
-  /** Asks by how much the budget is raised. Resolves when the question is closed; with `undefined` if nobody has answered it. */
+  /** Asks by how much the budget is raised. Resolves when the question is closed; with `undefined` without an answer. */
   #ask(callId: CallId, over: Budget, owners: OwnerAccounts): Promise<number | undefined> {
     const { speaker, turn } = this.#caller;
     const { environment } = turn.context;
@@ -162,7 +162,7 @@ export class BudgetGate {
           const isOver = still !== undefined && isSameBudget(still, over);
           if (!isOver && call.open) expireWait(turn, live);
         },
-        // Whoever answers it, or the end of the day, has it looked at again.
+        // The next answer, or the end of the day, has it looked at again.
         () => {},
       );
     };
@@ -189,7 +189,7 @@ export class BudgetGate {
     call.whenClosed(() => resolve(raised));
     if (!turn.ended && expiresAt !== undefined)
       call.whenClosed(environment.alarm(expiresAt, () => expireWait(turn, live)));
-    // There may be room since it was asked, or since the budget was read: whoever has raised it has not seen this question then.
+    // A raise between the reading of the budget and the commit of this question did not see the question.
     if (known !== undefined) look();
     else turn.recorder.committed().then(look, () => {});
     return promise;

@@ -88,7 +88,7 @@ function budgetOf({ agents }: OwnerLimits, agent: string): AgentBudget | undefin
   return agents !== undefined && Object.hasOwn(agents, agent) ? agents[agent] : undefined;
 }
 
-/** Whether two say the same budget, whatever was spent of it when. */
+/** Whether two are about the same budget; what was spent of it may differ. */
 export function isSameBudget(one: Budget, other: Budget): boolean {
   return one.unit === other.unit && one.day === other.day && one.agent === other.agent;
 }

@@ -99,7 +99,7 @@ test(
 );
 
 test.each([
-  ["--aip=0.0.0.0:0", 78, "AIP asks nobody for a token"],
+  ["--aip=0.0.0.0:0", 78, "AIP has no tokens"],
   ["--aip=nowhere", 78, "must be HOST:PORT"],
   ["--aip-join=127.0.0.1:1", 69, "127.0.0.1:1"],
 ])("%s is refused", async (option, code, message) => {

@@ -158,7 +158,7 @@ describe("a topic with messages", () => {
   });
   const own = { agents: [bank], topics: [rates] };
 
-  test("takes only what fits them, whoever publishes it", async () => {
+  test("takes only what fits them, from every publisher", async () => {
     const host = new TestHost(own);
     await send(host, "bank", "follow", "a");
     await send(host, "bank", "quote", "a", { value: 1 }, "good");

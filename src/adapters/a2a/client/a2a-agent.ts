@@ -49,7 +49,7 @@ const LIMITS: A2aLimits = {
 
 /**
  * Makes a local agent of any that speaks A2A, by the address of the agent or of its card. Each call is a task. Its texts are logged as
- * they arrive, its files are stored here, and what it asks is asked here. After a crash the call goes on with the same task.
+ * they arrive, its files are stored here, and what it asks is asked here. After a crash the call continues the same task.
  */
 export function a2aAgent(
   url: string,

@@ -34,7 +34,7 @@ export class AgentCards {
   #askedAt = -Infinity;
   #fault: AgentError | undefined;
 
-  /** `purpose` is what the agent does whatever its card says. */
+  /** A given `purpose` replaces that of the card. */
   constructor(connection: A2aConnection, purpose: string | undefined) {
     this.#connection = connection;
     this.#given = purpose;

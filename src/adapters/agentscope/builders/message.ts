@@ -112,7 +112,7 @@ export class MessageBuilder {
     return this.#end("failed", error);
   }
 
-  /** Ends a message of which nobody knows how it would have ended. */
+  /** Ends a message whose outcome is unknown. */
   unknown(error: ObjectError): MessageObject {
     return this.#end("unknown", error);
   }

@@ -28,13 +28,9 @@ export function checkReachable(
   { insecure = false, tls }: { readonly insecure?: boolean | undefined; readonly tls?: AipTls | undefined },
 ): void {
   if (insecure || isMutual(tls) || isLoopback(host)) return;
-  throw new AgentError(
-    "forbidden",
-    `${host} can be reached from other machines, and AIP asks nobody for a token`,
-    {
-      hint: "listen on 127.0.0.1, ask callers for certificates (--aip-ca, or the option tls), or allow it (--aip-insecure, or the option insecure) in a network that you trust",
-    },
-  );
+  throw new AgentError("forbidden", `${host} can be reached from other machines, and AIP has no tokens`, {
+    hint: "listen on 127.0.0.1, ask callers for certificates (--aip-ca, or the option tls), or allow it (--aip-insecure, or the option insecure) in a network that you trust",
+  });
 }
 
 /** Whether only this machine can reach the host. */
