@@ -1,7 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 
-/** How many requests of clients are being accepted at once: enough for a full commit, and few enough that one more hardly waits. */
-const AT_ONCE = 32;
+/** How many requests of clients are being accepted at once: enough for full commits, and few enough that one more waits for one of them. */
+const AT_ONCE = 512;
 
 /** How long a request waits at most while none of those before it comes to its end, in milliseconds. */
 const STUCK_MS = 250;

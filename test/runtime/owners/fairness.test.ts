@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../../storage/directories.ts";
 
 /** How many requests one owner sends at once. `TROUPE_FAIR=10000` is the whole of it, and says how long the other one waits. */
 const WHOLE = process.env["TROUPE_FAIR"];
-const MANY = Number(WHOLE ?? 400);
+const MANY = Number(WHOLE ?? 2_000);
 
 const ANN: Principal = { id: "ann", owner: "acme", roles: ["user"] };
 const BOB: Principal = { id: "bob", owner: "bolt", roles: ["user"] };
