@@ -56,11 +56,16 @@ test("a key is its owner's, with its roles, until it expires or is revoked", asy
   expect(oldest).toMatchObject({ id: info.id, lastUsedAt: now - 5_000 });
 });
 
+/** The last part of a key; it may have underscores itself. */
+function secretOf(key: string): string {
+  return key.split("_").slice(2).join("_");
+}
+
 test("a text that is not exactly the key is nobody's", async () => {
   const keys = apiKeys(memorySecrets());
   const { key, info } = await keys.create({ name: "one" });
   const other = await keys.create({ name: "other" });
-  const [, , secret = ""] = key.split("_");
+  const secret = secretOf(key);
   const wrong = [
     key.slice(0, -1),
     `${key}x`,
@@ -103,7 +108,7 @@ test("keys survive a restart with SQLite, and its files have only a hash of them
   expect(await principalOf(keys, key)).toMatchObject({ owner: "acme" });
   await keys.revoke(info.id);
   await runtime.close();
-  const [, , secret = ""] = key.split("_");
+  const secret = secretOf(key);
   for (const file of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (!file.isFile()) continue;
     expect(readFileSync(join(file.parentPath, file.name), "latin1")).not.toContain(secret);
