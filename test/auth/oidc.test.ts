@@ -245,7 +245,7 @@ test("with https the cookie is of this host alone", async () => {
   ]);
 });
 
-test("the console offers to sign in, shows who has, and signs out", async ({ skip }) => {
+test("the console offers to sign in, shows who has, and signs out", { tags: "long" }, async ({ skip }) => {
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
   await using provider = await startProvider(url);

@@ -108,12 +108,13 @@ describe("call", () => {
           "pay takes { to: string, amount: number, within_s?: number }",
         ],
         [
-          ["call", "payments", "pay", "{}", "--json"],
+          ["call", "payments", "pay", "{}", "--url", "http://127.0.0.1:1"],
           2,
-          "--json stands after the operation",
-          "troupe call --json payments pay",
+          "--url stands after the operation",
+          "troupe call --url … payments pay",
         ],
-        [["call", "payments", "pay", "--to", "bob", "--json"], 2, "troupe call --json payments pay"],
+        [["call", "payments", "pay", "--to", "bob", "--run"], 2, "'--run <id>' argument missing"],
+        [["call", "payments", "pay", "--to", "bob", "--run=a b"], 2, "An id has 1 to 128 letters"],
         [["call", "payments"], 2, "missing required argument 'operation'", "troupe help call"],
         [["help", "calls"], 2, "there is no command calls", "did you mean call?"],
         [["help", "nope"], 2, "there is no command nope", "troupe --help lists the commands"],
@@ -131,6 +132,35 @@ describe("call", () => {
       expect([args, given, stdout]).toEqual([args, code, ""]);
       for (const text of texts) expect(stderr).toContain(text);
     }
+  });
+
+  test("takes its options behind the input too, where a field of the same name wins", async () => {
+    const { code, stdout } = await run([
+      "call",
+      "echo",
+      "repeat",
+      '{"text":"hi","times":2}',
+      "--json",
+      "--request-id=behind-1",
+    ]);
+    expect(code).toBe(0);
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { request_id?: string });
+    expect(events.length).toBeGreaterThan(1);
+    expect(events.every(({ request_id: id }) => id === "behind-1")).toBe(true);
+  });
+
+  test("shows the help of an operation, and the operations of an agent", async () => {
+    const help = await run(["call", "payments", "pay", "--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    expect(help.stdout).toMatch(/^pay\({ to: string, amount: number, within_s\?: number }\): /);
+    expect(help.stdout).toMatch(/^--to +string/m);
+    expect(help.stdout).toMatch(/^--within_s +number, optional/m);
+    const { code, stdout } = await run(["call", "payments", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout.match(/^\w+(?=\()/gm)).toEqual(["chat", "pay"]);
   });
 
   test("ends with the code of a turn that failed", async () => {

@@ -143,7 +143,7 @@ describe("a server that sends control characters in every text", () => {
     }
   });
 
-  test("runs nothing in a shell that completes what is typed", async () => {
+  test("runs nothing in a shell that completes what is typed", { tags: "long" }, async () => {
     await using server = await startPoisonous("success");
     const cwd = await createProject({});
     const script = `troupe() { "${process.execPath}" "${main}" "$@"; }

@@ -81,42 +81,46 @@ test(
   },
 );
 
-test("a button takes no click, Enter or Space in its first 500 ms, and says so", async ({ skip }) => {
-  const { request_id: id, run_id: runId } = await server.start("payments", "pay 3 to bob", atRest);
-  await using tab = await open(skip, "about:blank", { others: [server.url] });
-  const { page } = tab;
-  await page.clock.install();
-  await page.goto(`${server.url}/#/runs/${runId}`);
-  const yes = page.getByRole("button", { name: "Yes" });
-  await yes.waitFor();
-  await page.clock.pauseAt(Date.now() + 60_000);
-  // The moment from which the buttons are there: the page is shown anew.
-  await page.evaluate('location.hash = "#/runs"');
-  // The page asks for the list after a pause, which passes only with its clock.
-  await expect
-    .poll(async () => {
-      await page.clock.runFor(20);
-      return page.getByRole("list", { name: "Runs" }).count();
-    })
-    .toBe(1);
-  await page.evaluate(`location.hash = "#/runs/${runId}"`);
-  await expect
-    .poll(async () => {
-      await page.clock.runFor(20);
-      return yes.count();
-    })
-    .toBe(1);
-  await page.clock.runFor(300);
-  await yes.focus();
-  await page.keyboard.press("Enter");
-  await page.keyboard.press("Space");
-  await yes.click({ force: true });
-  await page.getByText("this has only just appeared").waitFor();
-  expect((await server.runtime.status(id)).status).toBe("waiting");
-  await page.clock.runFor(500);
-  await yes.click();
-  await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
-});
+test(
+  "a button takes no click, Enter or Space in its first 500 ms, and says so",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { request_id: id, run_id: runId } = await server.start("payments", "pay 3 to bob", atRest);
+    await using tab = await open(skip, "about:blank", { others: [server.url] });
+    const { page } = tab;
+    await page.clock.install();
+    await page.goto(`${server.url}/#/runs/${runId}`);
+    const yes = page.getByRole("button", { name: "Yes" });
+    await yes.waitFor();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    // The moment from which the buttons are there: the page is shown anew.
+    await page.evaluate('location.hash = "#/runs"');
+    // The page asks for the list after a pause, which passes only with its clock.
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(20);
+        return page.getByRole("list", { name: "Runs" }).count();
+      })
+      .toBe(1);
+    await page.evaluate(`location.hash = "#/runs/${runId}"`);
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(20);
+        return yes.count();
+      })
+      .toBe(1);
+    await page.clock.runFor(300);
+    await yes.focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Space");
+    await yes.click({ force: true });
+    await page.getByText("this has only just appeared").waitFor();
+    expect((await server.runtime.status(id)).status).toBe("waiting");
+    await page.clock.runFor(500);
+    await yes.click();
+    await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
+  },
+);
 
 test(
   "a second click on the spot of Stop does not try the turn again, which has moved there",

@@ -74,7 +74,7 @@ test("a file is a download at its own address, whatever its type", { tags: "long
   expect(await tab.page.evaluate("window.hacked")).toBeUndefined();
 });
 
-test("no address makes the page send anything but reads", async ({ skip }) => {
+test("no address makes the page send anything but reads", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId } = await server.start("payments", "pay 3 to bob", { wait: "completed" });
   await using tab = await open(skip, server.url, { expected: /404/ });
   const { page } = tab;

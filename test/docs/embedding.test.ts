@@ -8,8 +8,9 @@ import { defaultLimits } from "../../src/runtime/limits.ts";
 import { chat, createProject, startProgram } from "../cli/command.ts";
 import { findFreePort } from "../machine/free-port.ts";
 import { findBlocks, root } from "./blocks.ts";
+import { shortened } from "../machine/long.ts";
 
-test.each(["Hono", "Express", "Fastify"])(
+test.each(shortened(["Hono", "Express", "Fastify"], 1))(
   "the agents are served beside the routes of %s",
   async (framework) => {
     const [code = ""] = findBlocks("docs/guide/embedding.md", `## In ${framework}`, "ts");

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { servers } from "./server.ts";
+import { runsLong } from "../machine/long.ts";
 
 const chat = fc.record({
   agent: fc.constantFrom("echo", "calculator", "team"),
@@ -37,7 +38,7 @@ test.each(servers)(
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runsLong ? 40 : 10 },
     );
   },
 );

@@ -191,7 +191,7 @@ test("with an owner go its API keys, the files that it has sent for later, and i
   expect((await bob?.artifact(kept?.artifactId ?? ""))?.info.name).toBe(CANARY);
 });
 
-test("an erasure ends with the process, and goes on at the next start", async () => {
+test("an erasure ends with the process, and goes on at the next start", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   const runtime = await start(directory);
   await fill(runtime, CANARY);

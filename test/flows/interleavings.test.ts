@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { servers } from "./server.ts";
+import { runsLong } from "../machine/long.ts";
 
 /** The actions of a random client: the request it refers to, and whether it waits for the answer. */
 const move = fc.record({
@@ -35,7 +36,7 @@ test.each(servers)(
         }
         checkOrder(events);
       }),
-      { numRuns: 60 },
+      { numRuns: runsLong ? 60 : 15 },
     );
   },
 );

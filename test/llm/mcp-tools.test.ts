@@ -192,7 +192,7 @@ describe("the tools of a program", () => {
     await runtime.close();
   });
 
-  test("are missing while their program hangs, which is ended", async () => {
+  test("are missing while their program hangs, which is ended", { tags: "long" }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "troupe-mcp-"));
     const file = join(folder, "pid");
     const hang = `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`;
@@ -426,7 +426,7 @@ test("the headers of a server are those of the turn, and are in no event", async
 describe("the tools of a server on the network that goes away", () => {
   test(
     "are a degraded part of the server while it is away, and ready when it is back without a call",
-    { timeout: 60_000 },
+    { tags: "long", timeout: 60_000 },
     async () => {
       await using program = await HttpProgram.start();
       const server = mcpTools({ url: program.url });
@@ -468,7 +468,7 @@ describe("the tools of a server on the network that goes away", () => {
     await server.close();
   });
 
-  test("come when it comes, for an agent that started without it", async () => {
+  test("come when it comes, for an agent that started without it", { tags: "long" }, async () => {
     await using program = await HttpProgram.start();
     await program.stop();
     const server = mcpTools({ url: program.url }, { name: "sums" });
@@ -492,7 +492,7 @@ describe("the tools of a server on the network that goes away", () => {
     await runtime.close();
   });
 
-  test("are called again after a restart as before, also while it is away", async () => {
+  test("are called again after a restart as before, also while it is away", { tags: "long" }, async () => {
     const log = memoryLog();
     await using program = await HttpProgram.start();
     const start = () => {

@@ -6,11 +6,12 @@ import type { Event } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { randomLog } from "./random-log.ts";
 import type { RandomLog } from "./random-log.ts";
+import { runsLong } from "../machine/long.ts";
 
 const logs = fc
   .tuple(fc.integer(), fc.integer({ min: 1, max: 120 }))
   .map(([seed, steps]) => logOf(seed, steps));
-const runs = { numRuns: 300 };
+const runs = { numRuns: runsLong ? 300 : 60 };
 
 describe("the view of a log", () => {
   test("is the same however the log is cut", () => {

@@ -1,7 +1,7 @@
 import { Command } from "../vendor/commander.ts";
 import { addConnectionOptions, requireAgent, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
-import { toTypeText } from "../print/schema-type.ts";
+import { printOperation } from "../print/operation.ts";
 import { printTable } from "../print/table.ts";
 import { stdout, styled } from "../print/terminal.ts";
 import { toLine } from "../print/text.ts";
@@ -53,15 +53,9 @@ export function describeCommand(): Command {
         }
         stdout.line(styled("bold", name), agent.version === undefined ? "" : ` version ${agent.version}`);
         stdout.line(toLine(agent.purpose));
-        for (const {
-          name: operation,
-          description,
-          input_schema: input,
-          output_schema: output,
-        } of agent.operations) {
+        for (const operation of agent.operations) {
           stdout.line();
-          stdout.line(styled("bold", operation), `(${toTypeText(input)}): ${toTypeText(output)}`);
-          if (description !== "") stdout.line(`  ${toLine(description)}`);
+          printOperation(operation);
         }
         if (agent.tools.length === 0) return;
         stdout.line();

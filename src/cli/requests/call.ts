@@ -8,7 +8,8 @@ import { addConnectionOptions, requireAgent, connectToServer, talk } from "../co
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { TurnPrinter } from "../print/progress.ts";
-import { toTypeText } from "../print/schema-type.ts";
+import { printOperation, toTypeText } from "../print/operation.ts";
+import { printTable } from "../print/table.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { askFields } from "../prompt/ask.ts";
 import { canAsk } from "../prompt/prompts.ts";
@@ -30,12 +31,13 @@ export function callCommand(): Command {
     .addHelpText(
       "after",
       `
-Options stand before the agent; what follows the operation is its input. What the input lacks is asked for.
+What follows the operation is its input: JSON, or its fields as options. What the input lacks is asked for.
 
 Examples:
   troupe call payments pay '{"to":"bob","amount":3}'
   troupe call payments pay --to bob --amount 3
-  troupe call --json echo repeat @input.json | jq .type
+  troupe call echo repeat @input.json --json | jq .type
+  troupe call payments pay --help
 
 Exit codes: 0 done, 1 the turn failed, 2 usage, 3 canceled, 4 it waits and there is no terminal to ask on,
 66 unknown agent, 69 no server, 77 token.`,
@@ -54,9 +56,18 @@ async function run(
   const client = connectToServer(options, (text) => progress.aside(text));
   await talk(client, async () => {
     await requireAgent(client, agent);
+    if (isHelp(operationName)) {
+      for (const operation of (await client.agent(agent).describe()).operations) printOperation(operation);
+      return;
+    }
     const operation = await findOperation(client, agent, operationName);
-    checkOptions(command, operation, agent, words);
-    const given = readInput(operation, words);
+    const fields = new Set(toPromptFields(operation.input_schema).map(({ key }) => `--${key}`));
+    if (words.some((word) => isHelp(word) && !fields.has(word))) {
+      printHelp(operation);
+      return;
+    }
+    const given = readInput(operation, takeOptions(command, words, fields));
+    const { json, ...request } = command.opts<RequestOptions>();
     const missing = missingFields(operation, given);
     if (missing.length > 0 && !canAsk()) {
       const names = missing.map(({ key }) => key).join(", ");
@@ -71,15 +82,15 @@ async function run(
 
     const call = client
       .agent(agent)
-      .call(operation.name, input, { ...toCallOptions(options), answer: answerHere });
+      .call(operation.name, input, { ...toCallOptions({ ...request, json }), answer: answerHere });
     void call.runId.then(
       (runId) => stderr.line(styled("dim", `  ${agent}.${operation.name}   ${runId}`)),
       () => undefined,
     );
-    const output = await runCall(call, { ...options, progress }).catch((thrown: unknown) => {
+    const output = await runCall(call, { ...request, json, progress }).catch((thrown: unknown) => {
       throw isMisfit(thrown) ? new Exit(EXIT.usage, thrown.message, toSchemaLine(operation)) : thrown;
     });
-    if (!options.json) stdout.json(output ?? null);
+    if (!json) stdout.json(output ?? null);
   });
 }
 
@@ -93,23 +104,56 @@ async function findOperation(client: Client, agent: string, name: string): Promi
   throw new Exit(EXIT.usage, `${agent} has no operation ${name}`, fix);
 }
 
-/** Throws if an option of the command stands among the words of the input, where it would be a field. */
-function checkOptions(
-  command: Command,
-  { name, input_schema: schema }: OperationDescriptor,
-  agent: string,
-  words: readonly string[],
-): void {
-  const fields = new Set(toPromptFields(schema).map(({ key }) => `--${key}`));
-  const misplaced = command.options.find(({ long }) => !fields.has(long ?? "") && words.includes(long ?? ""));
-  if (misplaced === undefined) return;
-  const { long = "", required } = misplaced;
-  const option = required ? `${long} …` : long;
-  throw new Exit(
-    EXIT.usage,
-    `${long} stands after the operation, where its input is expected`,
-    `put it before the agent: troupe call ${option} ${agent} ${name} …`,
+/** The help of an operation: what it takes, and each field as an option. */
+function printHelp(operation: OperationDescriptor): void {
+  printOperation(operation);
+  const { properties, required } = operation.input_schema ?? {};
+  if (!isObject(properties) || Object.keys(properties).length === 0) return;
+  stdout.line();
+  const isRequired = (key: string): boolean => Array.isArray(required) && required.includes(key);
+  printTable(
+    ["OPTION", "TYPE", "MEANING"],
+    Object.entries(properties).map(([key, schema]) => [
+      `--${key}`,
+      toTypeText(schema) + (isRequired(key) ? "" : ", optional"),
+      isObject(schema) && typeof schema["description"] === "string" ? schema["description"] : "",
+    ]),
   );
+}
+
+function isHelp(word: string): boolean {
+  return word === "--help" || word === "-h";
+}
+
+/**
+ * Takes the options of the command from the words behind the operation, and returns the others. A field of the input
+ * comes before an option of the same name. Throws for an option of the connection, which exists already.
+ */
+function takeOptions(
+  command: Command,
+  words: readonly string[],
+  fields: ReadonlySet<string>,
+): readonly string[] {
+  const ofConnection = addConnectionOptions(new Command()).options.map(({ long }) => long);
+  const input: string[] = [];
+  const left = [...words];
+  for (let word = left.shift(); word !== undefined; word = left.shift()) {
+    const [name = ""] = word.split("=", 1);
+    const option = fields.has(name) ? undefined : command.options.find(({ long }) => long === name);
+    if (option === undefined) {
+      input.push(word);
+    } else if (ofConnection.includes(name)) {
+      throw new Exit(
+        EXIT.usage,
+        `${name} stands after the operation, where its input is expected`,
+        `put it before the agent: troupe call ${name} … ${command.args.slice(0, 2).join(" ")}`,
+      );
+    } else {
+      const next = option.required && name === word ? left.splice(0, 1) : [];
+      command.parseOptions([word, ...next]);
+    }
+  }
+  return input;
 }
 
 /** Whether the server has refused the input, whose fault its message names. */

@@ -13,6 +13,8 @@ import { toThrownText } from "../thrown-text.ts";
 
 /** What a server takes from its configuration file, by the names of its exports. */
 export interface ServerConfig {
+  /** The agent of requests that name none; by default `echo`, else the first one by its file. */
+  readonly defaultAgent?: string;
   /** Who may use the server, besides those with TROUPE_TOKEN or an API key. */
   readonly authenticate?: Authenticate;
   /** What principals may do, beside what their roles say. */
@@ -44,6 +46,7 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   const {
     authenticate,
     authorize,
+    defaultAgent,
     encryption,
     owners,
     redact,
@@ -59,6 +62,9 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     if (value === undefined || typeof value === "function") continue;
     throw new Exit(EXIT.refused, `${file} exports ${name}, which is no function`, KNOWN);
   }
+  if (defaultAgent !== undefined && typeof defaultAgent !== "string") {
+    throw new Exit(EXIT.refused, `${file} exports defaultAgent, which is no name`, KNOWN);
+  }
   if (!Array.isArray(webhooks) || !Array.isArray(adapters)) {
     throw new Exit(EXIT.refused, `${file} exports webhooks or adapters that are no list`, KNOWN);
   }
@@ -70,6 +76,7 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
     ...(authorize !== undefined && { authorize: authorize as Authorize }),
+    ...(defaultAgent !== undefined && { defaultAgent }),
     ...(encryption !== undefined && { encryption }),
     ...(redact !== undefined && { redact: redact as Redact }),
     ...(owners !== undefined && { owners: owners as LimitsOfOwner }),
@@ -83,4 +90,4 @@ function isEncryption(value: unknown): value is Encryption {
 }
 
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), authorize, encryption, owners, redact, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), authorize, defaultAgent, encryption, owners, redact, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';

@@ -20,8 +20,10 @@ import { keepCode } from "../../node/versions/keep-versions.ts";
 import type { Authenticate } from "../../ports/principal.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Runtime } from "../../runtime/api.ts";
+import type { Agent } from "../../runtime/agent/agent.ts";
 import { errorMessage } from "../../runtime/agent/error-message.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
+import { closest } from "../closest.ts";
 import { EXIT, Exit } from "../exit.ts";
 import type { LoadedAgents } from "../load-agents.ts";
 import type { Log } from "../print/log.ts";
@@ -68,6 +70,7 @@ export async function startServer(
   );
   const openRouter = toOpenRouter(options, lines);
   const config = await loadServerConfig(options.config);
+  checkDefault(config.defaultAgent, agents);
   const hooks = await openWebhooks(config);
   const { log, artifacts, secrets } = await openData(options);
   for (const warning of log.health().warnings ?? []) lines.fault(warning);
@@ -87,6 +90,7 @@ export async function startServer(
     router: openRouter(log),
     environment: nodeEnvironment(),
     telemetry: metrics,
+    ...(config.defaultAgent !== undefined && { defaultAgent: config.defaultAgent }),
     ...(config.authorize && { authorize: config.authorize }),
     ...(config.redact && { redact: config.redact }),
     ...(config.owners && { owners: config.owners }),
@@ -107,6 +111,18 @@ export async function startServer(
     await runtime.close({ drainMs: 0 });
     throw thrown;
   }
+}
+
+/** Throws if the configuration names a default agent that is not served. */
+function checkDefault(name: string | undefined, agents: readonly Agent[]): void {
+  const names = agents.map((agent) => agent.name);
+  if (name === undefined || names.includes(name)) return;
+  const near = closest(name, names);
+  throw new Exit(
+    EXIT.refused,
+    `the configuration names the default agent ${JSON.stringify(name)}, which no file exports`,
+    near === undefined ? `the agents: ${names.join(", ")}` : `did you mean ${near}?`,
+  );
 }
 
 /** Notes where the server is, for the other commands. With a database its data directory has only these notes. */

@@ -209,22 +209,26 @@ test("the card at the root is that of the default agent, and open", async () => 
   expect((await fetch(`${guarded.url}/a2a/echo/v1/tasks`)).status).toBe(401);
 });
 
-test("a server that is killed in the middle of a task continues with the same bytes", async () => {
-  await using killed = await ServerProcess.create();
-  let url = await killed.start();
-  const client = await connect(url, "ticker");
-  const task = (await client.sendMessage(say("3 1000", { returnImmediately: true }))) as Task;
-  const before: unknown[] = [];
-  await (async () => {
-    for await (const update of client.resubscribeTask({ tenant: "", id: task.id })) {
-      before.push(update);
-      if (update.payload?.$case === "artifactUpdate") break;
-    }
-  })();
-  url = await killed.restart();
-  const after: unknown[] = [];
-  const again = await connect(url, "ticker");
-  for await (const update of again.resubscribeTask({ tenant: "", id: task.id })) after.push(update);
-  expect(after.slice(0, before.length)).toEqual(before);
-  expect(textOf(await again.getTask({ tenant: "", id: task.id }))).toBe("1\n2\n3\n");
-});
+test(
+  "a server that is killed in the middle of a task continues with the same bytes",
+  { tags: "long" },
+  async () => {
+    await using killed = await ServerProcess.create();
+    let url = await killed.start();
+    const client = await connect(url, "ticker");
+    const task = (await client.sendMessage(say("3 1000", { returnImmediately: true }))) as Task;
+    const before: unknown[] = [];
+    await (async () => {
+      for await (const update of client.resubscribeTask({ tenant: "", id: task.id })) {
+        before.push(update);
+        if (update.payload?.$case === "artifactUpdate") break;
+      }
+    })();
+    url = await killed.restart();
+    const after: unknown[] = [];
+    const again = await connect(url, "ticker");
+    for await (const update of again.resubscribeTask({ tenant: "", id: task.id })) after.push(update);
+    expect(after.slice(0, before.length)).toEqual(before);
+    expect(textOf(await again.getTask({ tenant: "", id: task.id }))).toBe("1\n2\n3\n");
+  },
+);

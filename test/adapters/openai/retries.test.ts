@@ -51,38 +51,42 @@ test("a request whose answer was lost is sent again by the client and is the sam
   ).toBe(400);
 });
 
-test("a response whose server is killed in the middle is polled and streamed again, whole and once", async () => {
-  await using server = await ServerProcess.create();
-  const clientOf = (url: string): OpenAI =>
-    new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
-  const stream = await clientOf(await server.start()).responses.create({
-    model: "ticker",
-    input: "3 1000",
-    stream: true,
-  });
-  const seen: OpenAI.Responses.ResponseStreamEvent[] = [];
-  const { promise: said, resolve } = Promise.withResolvers<void>();
-  const reading = (async () => {
-    for await (const event of stream) {
-      seen.push(event);
-      if (event.type === "response.output_text.delta") resolve();
-    }
-  })().catch((thrown: unknown) => thrown);
-  await said;
-  const client = clientOf(await server.restart());
-  expect(await reading).toBeInstanceOf(Error);
-  const [first] = seen;
-  const id = first?.type === "response.created" ? first.response.id : "";
-  const rest = await client.responses.retrieve(id, {
-    stream: true,
-    starting_after: seen.at(-1)?.sequence_number ?? 0,
-  });
-  for await (const event of rest) seen.push(event);
-  expect(seen.map(({ sequence_number: number }) => number)).toEqual(seen.map((_, index) => index));
-  const deltas = seen.map((event) => (event.type === "response.output_text.delta" ? event.delta : ""));
-  expect(deltas.join("")).toBe("1\n2\n3\n");
-  expect(await client.responses.retrieve(id)).toMatchObject({
-    status: "completed",
-    output_text: "1\n2\n3\n",
-  });
-});
+test(
+  "a response whose server is killed in the middle is polled and streamed again, whole and once",
+  { tags: "long" },
+  async () => {
+    await using server = await ServerProcess.create();
+    const clientOf = (url: string): OpenAI =>
+      new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+    const stream = await clientOf(await server.start()).responses.create({
+      model: "ticker",
+      input: "3 1000",
+      stream: true,
+    });
+    const seen: OpenAI.Responses.ResponseStreamEvent[] = [];
+    const { promise: said, resolve } = Promise.withResolvers<void>();
+    const reading = (async () => {
+      for await (const event of stream) {
+        seen.push(event);
+        if (event.type === "response.output_text.delta") resolve();
+      }
+    })().catch((thrown: unknown) => thrown);
+    await said;
+    const client = clientOf(await server.restart());
+    expect(await reading).toBeInstanceOf(Error);
+    const [first] = seen;
+    const id = first?.type === "response.created" ? first.response.id : "";
+    const rest = await client.responses.retrieve(id, {
+      stream: true,
+      starting_after: seen.at(-1)?.sequence_number ?? 0,
+    });
+    for await (const event of rest) seen.push(event);
+    expect(seen.map(({ sequence_number: number }) => number)).toEqual(seen.map((_, index) => index));
+    const deltas = seen.map((event) => (event.type === "response.output_text.delta" ? event.delta : ""));
+    expect(deltas.join("")).toBe("1\n2\n3\n");
+    expect(await client.responses.retrieve(id)).toMatchObject({
+      status: "completed",
+      output_text: "1\n2\n3\n",
+    });
+  },
+);

@@ -21,6 +21,23 @@ test("serves until a signal stops it", async () => {
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
+test("the default agent is the one that the configuration names", async () => {
+  const cwd = await createProject({
+    "agents/a.ts": agentSaying("hello", "alto"),
+    "agents/z.ts": agentSaying("hello", "zither"),
+    "troupe.config.ts": `export const defaultAgent = "zither";`,
+    "wrong.ts": `export const defaultAgent = "zithre";`,
+  });
+  const command = startCommand(["serve", "--port=0"], { cwd });
+  await command.match(/zither \(default\)/);
+
+  const refused = startCommand(["serve", "--port=0", "--data=other", "--config=wrong.ts"], { cwd });
+  expect(await refused.exited).toBe(78);
+  expect(refused.output()).toContain(
+    'the default agent "zithre", which no file exports\ndid you mean zither?',
+  );
+});
+
 test("its pid is in a file while it serves", async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["serve", "--port=0"], { cwd });

@@ -113,31 +113,33 @@ test(
   },
 );
 
-test("an actor that is chosen is shown alone in every tab, and the address brings it back", async ({
-  skip,
-}) => {
-  const { run_id: runId } = await server.start("outer", "hello", atRest);
-  await using tab = await open(skip, `${server.url}/#/runs/${runId}/actors`);
-  const { page } = tab;
-  const everything = page.getByRole("button", { name: "Show everything" });
-  await page.getByRole("treeitem", { name: /middle/ }).click();
-  await everything.waitFor();
-  // The tree shows all, so that another one can be chosen.
-  expect(await page.getByRole("treeitem").count()).toBe(3);
-  await page.reload();
-  await page.getByRole("treeitem", { name: /middle/, selected: true }).waitFor();
-  await page.getByRole("tab", { name: "Timeline" }).click();
-  await page.locator("[data-call='c1.1.1']").waitFor();
-  expect(await page.locator("[data-call]").count()).toBe(2);
-  await page.getByRole("tab", { name: "Events" }).click();
-  const all = (await (await fetch(`${server.url}/events/${runId}?since=0`)).json()) as readonly unknown[];
-  await page.getByText(`${all.length - 3} of ${all.length} events`).waitFor();
-  // The conversation is that of the chosen actor, and the turn has not ended in it.
-  expect(await page.locator(".turn-line").count()).toBe(0);
-  await everything.click();
-  await page.getByText(`${all.length} events`, { exact: true }).waitFor();
-  await page.locator(".turn-line").getByText("done").waitFor();
-});
+test(
+  "an actor that is chosen is shown alone in every tab, and the address brings it back",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: runId } = await server.start("outer", "hello", atRest);
+    await using tab = await open(skip, `${server.url}/#/runs/${runId}/actors`);
+    const { page } = tab;
+    const everything = page.getByRole("button", { name: "Show everything" });
+    await page.getByRole("treeitem", { name: /middle/ }).click();
+    await everything.waitFor();
+    // The tree shows all, so that another one can be chosen.
+    expect(await page.getByRole("treeitem").count()).toBe(3);
+    await page.reload();
+    await page.getByRole("treeitem", { name: /middle/, selected: true }).waitFor();
+    await page.getByRole("tab", { name: "Timeline" }).click();
+    await page.locator("[data-call='c1.1.1']").waitFor();
+    expect(await page.locator("[data-call]").count()).toBe(2);
+    await page.getByRole("tab", { name: "Events" }).click();
+    const all = (await (await fetch(`${server.url}/events/${runId}?since=0`)).json()) as readonly unknown[];
+    await page.getByText(`${all.length - 3} of ${all.length} events`).waitFor();
+    // The conversation is that of the chosen actor, and the turn has not ended in it.
+    expect(await page.locator(".turn-line").count()).toBe(0);
+    await everything.click();
+    await page.getByText(`${all.length} events`, { exact: true }).waitFor();
+    await page.locator(".turn-line").getByText("done").waitFor();
+  },
+);
 
 test(
   "requests that wait for a turn are in the mailbox, and the timeline shows how long they waited",

@@ -59,21 +59,25 @@ test(`the same holds on SQLite, for ${STORED_CASES} requests`, async () => {
 
 needsPostgres();
 
-test(`the same holds on two nodes with PostgreSQL, for ${STORED_CASES} requests`, async () => {
-  const schema = newSchema();
-  const openNode = async (): Promise<NodeParts> => {
-    const log = await openSchema(schema, { secretsKey: "a key of thirty-two characters .." });
-    onTestFinished(() => log.close());
-    const transport = httpTransport({ url: await findFreeUrl(), secret: "shared by both nodes" });
-    const environment = nodeEnvironment();
-    return { log, environment, router: clusterRouter({ log, transport, environment }) };
-  };
-  const scene = await openScene([await openNode(), await openNode()]);
-  await expectWalls(scene, STORED_CASES);
-  await expectLists(scene);
-  await expectOwnThings(scene);
-  expect(new Set(await statusesOf(scene))).toEqual(new Set(["waiting"]));
-});
+test(
+  `the same holds on two nodes with PostgreSQL, for ${STORED_CASES} requests`,
+  { tags: "long" },
+  async () => {
+    const schema = newSchema();
+    const openNode = async (): Promise<NodeParts> => {
+      const log = await openSchema(schema, { secretsKey: "a key of thirty-two characters .." });
+      onTestFinished(() => log.close());
+      const transport = httpTransport({ url: await findFreeUrl(), secret: "shared by both nodes" });
+      const environment = nodeEnvironment();
+      return { log, environment, router: clusterRouter({ log, transport, environment }) };
+    };
+    const scene = await openScene([await openNode(), await openNode()]);
+    await expectWalls(scene, STORED_CASES);
+    await expectLists(scene);
+    await expectOwnThings(scene);
+    expect(new Set(await statusesOf(scene))).toEqual(new Set(["waiting"]));
+  },
+);
 
 /** Lists have nothing of another owner in them. */
 async function expectLists({ apps, runs }: Scene): Promise<void> {

@@ -39,7 +39,7 @@ test("a start and a change read the newest configuration of an agent, and none b
   await second.close();
 });
 
-test("configurations without a snapshot are read in pages of a limited size", async () => {
+test("configurations without a snapshot are read in pages of a limited size", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   const before = sqliteLog(directory);
   let { cursor } = await before.claim("config-reader");

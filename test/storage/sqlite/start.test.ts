@@ -35,7 +35,7 @@ async function runProgram(source: string, directory: string): Promise<string> {
   return stdout;
 }
 
-test("a program that does nothing after its log is ready ends by itself", async () => {
+test("a program that does nothing after its log is ready ends by itself", { tags: "long" }, async () => {
   expect(await runProgram(PROGRAM, temporaryDirectory())).toBe("ready\n");
 });
 

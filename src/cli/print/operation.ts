@@ -1,4 +1,18 @@
+import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import { isObject } from "../../protocol/json.ts";
+import { stdout, styled } from "./terminal.ts";
+import { toLine } from "./text.ts";
+
+/** Prints an operation as one would type it, and what it does. */
+export function printOperation({
+  name,
+  description,
+  input_schema,
+  output_schema,
+}: OperationDescriptor): void {
+  stdout.line(styled("bold", name), `(${toTypeText(input_schema)}): ${toTypeText(output_schema)}`);
+  if (description !== "") stdout.line(`  ${toLine(description)}`);
+}
 
 /** A JSON Schema as a type of TypeScript, as far as that says it. */
 export function toTypeText(schema: unknown): string {
