@@ -5,7 +5,10 @@ import { TestHost } from "../runtime/test-host.ts";
 import type { CommitFault } from "../runtime/test-host.ts";
 
 /** The steps of a saga. Even ones are tools with an effect outside, odd ones are asks of other actors. */
-const STEPS = 5;
+export const STEPS = 5;
+
+/** The keys of the hotels of a trip. */
+export const roomsOf = (trip: string): readonly string[] => [1, 3, 5].map((step) => `${trip}-${step}`);
 
 /** How a saga ends: canceled while a step works or after it, failed after it, or stuck after it until its time is over. */
 export const ENDS = ["canceled during", "canceled after", "failed", "timed out"] as const;
@@ -18,48 +21,68 @@ export interface Saga {
   readonly commitFaults?: readonly CommitFault[];
 }
 
-/** What was done outside: a provider does nothing for a key that it knows. */
-class Outside {
-  readonly booked = new Map<number, Set<string>>();
-  readonly undone = new Map<number, Set<string>>();
-  /** What was booked and undone, in order. */
-  readonly done: string[] = [];
+/** What is done outside for the step of a trip; an attempt that is made again has the same key. */
+export interface Deed {
+  readonly what: "book" | "undo";
+  readonly trip: string;
+  readonly step: number;
+  readonly key: string;
+}
 
-  book(step: number, key: string): void {
-    this.#note(this.booked, "book", step, key);
+/** What was done outside for one trip: a provider does nothing for a key that it knows. */
+export class Outside {
+  readonly #booked = new Map<number, Set<string>>();
+  readonly #undone = new Map<number, Set<string>>();
+  /** What was booked and undone, in order. */
+  readonly #done: string[] = [];
+
+  act({ what, step, key }: Deed): void {
+    if (what === "book") this.#note(this.#booked, what, step, key);
+    // It cancels a booking, if there is one.
+    else if (this.#booked.has(step)) this.#note(this.#undone, what, step, key);
   }
 
-  undo(step: number, key: string): void {
-    // It cancels a booking, if there is one.
-    if (this.booked.has(step)) this.#note(this.undone, "undo", step, key);
+  /** What is wrong: each booking must be undone once, the newest first. */
+  faults(): readonly string[] {
+    const faults: string[] = [];
+    for (let at = 2; at <= STEPS; at += 2) {
+      const [booked, undone] = [this.#booked.get(at)?.size ?? 0, this.#undone.get(at)?.size ?? 0];
+      if (booked > 1 || undone !== booked)
+        faults.push(`step ${at} was booked ${booked} times and undone ${undone}`);
+    }
+    const undone = this.#done.filter((what) => what.startsWith("undo")).map((what) => Number(what.slice(5)));
+    if (undone.some((at, index) => index > 0 && at > (undone[index - 1] ?? 0)))
+      faults.push(`the steps were undone in the order ${undone.join()}`);
+    return faults;
   }
 
   #note(into: Map<number, Set<string>>, what: string, step: number, key: string): void {
     const keys = into.get(step) ?? new Set();
     into.set(step, keys);
-    if (!keys.has(key)) this.done.push(`${what} ${step}`);
+    if (!keys.has(key)) this.#done.push(`${what} ${step}`);
     keys.add(key);
   }
 }
 
-const stepInput = z.object({ step: z.number() });
+const stepInput = z.object({ trip: z.string(), step: z.number() });
 
-function createAgents(outside: Outside): readonly Agent[] {
+/** The agents of trips, each of whose steps takes a time. */
+export function createTrips(act: (deed: Deed) => void, stepMs = 1_000): readonly Agent[] {
   /** A tool that does something outside, and is at work for a time. */
-  const toTool = (name: string, ms: number, act: (step: number, callId: string) => void) =>
+  const toTool = (what: Deed["what"], ms: number) =>
     defineTool({
-      name,
+      name: what,
       description: "Works outside.",
       input: stepInput,
       effect: "idempotent",
-      async run({ step }, turn) {
-        act(step, turn.callId);
+      async run({ trip: of, step }, turn) {
+        act({ what, trip: of, step, key: turn.callId });
         await turn.sleep(ms);
         return step;
       },
     });
-  const book = toTool("book", 1_000, (step, callId) => outside.book(step, callId));
-  const undo = toTool("undo", 500, (step, callId) => outside.undo(step, callId));
+  const book = toTool("book", stepMs);
+  const undo = toTool("undo", stepMs / 2);
   const hotel = defineAgent({
     name: "hotel",
     purpose: "Has one room.",
@@ -68,7 +91,7 @@ function createAgents(outside: Outside): readonly Agent[] {
       book: own({
         input: z.object({}),
         async run(_input, turn) {
-          await turn.sleep(1_000);
+          await turn.sleep(stepMs);
           const { booked, undone } = turn.memory.get();
           turn.memory.set({ booked: booked + 1, undone });
           return null;
@@ -92,12 +115,13 @@ function createAgents(outside: Outside): readonly Agent[] {
       go: own({
         input: z.object({ end: z.enum(ENDS), step: z.number() }),
         async run({ end, step: last }, turn) {
+          const { key: own = "" } = turn.self;
           for (let step = 1; step <= STEPS; step += 1) {
             if (step % 2 === 0) {
-              turn.cleanup((t) => t.tool(undo, { step }));
-              await turn.tool(book, { step });
+              turn.cleanup((t) => t.tool(undo, { trip: own, step }));
+              await turn.tool(book, { trip: own, step });
             } else {
-              const room = turn.actor(hotel, `room-${step}`);
+              const room = turn.actor(hotel, `${own}-${step}`);
               turn.cleanup((t) => t.ask(room, "undo", {}));
               await turn.ask(room, "book", {});
             }
@@ -122,7 +146,7 @@ async function runSaga(
   const { end, step, passive = false, commitFaults = [] } = saga;
   const outside = new Outside();
   const host = new TestHost({
-    agents: createAgents(outside),
+    agents: createTrips((deed) => outside.act(deed)),
     commitFaults,
     limits: { turnMs: 20_000, ...(passive && { idleRuns: 0 }) },
   });
@@ -164,26 +188,19 @@ async function runSaga(
     const reason = isCanceled ? "canceled" : "error";
     if (last.finish_reason !== reason || last.cleanup_errors) faults.push(JSON.stringify(last));
   }
-  for (let at = 2; at <= STEPS; at += 2) {
-    const [booked, undone] = [outside.booked.get(at)?.size ?? 0, outside.undone.get(at)?.size ?? 0];
-    if (booked > 1 || undone !== booked)
-      faults.push(`step ${at} was booked ${booked} times and undone ${undone}`);
-  }
-  for (let at = 1; at <= STEPS; at += 2) {
+  faults.push(...outside.faults());
+  for (const key of roomsOf("one")) {
     const { event } = await host.ask("hotel", {
       type: "OperationRequest",
       operation: "count",
       input: {},
-      key: `room-${at}`,
+      key,
     });
     const { output } = JSON.parse(event ?? "{}") as { readonly output?: { booked: number; undone: number } };
     const { booked = -1, undone = -1 } = output ?? {};
     if (booked !== undone || booked > 1)
-      faults.push(`step ${at} was booked ${booked} times and undone ${undone}`);
+      faults.push(`room ${key} was booked ${booked} times and undone ${undone}`);
   }
-  const undone = outside.done.filter((what) => what.startsWith("undo")).map((what) => Number(what.slice(5)));
-  if (undone.some((at, index) => index > 0 && at > (undone[index - 1] ?? 0)))
-    faults.push(`the steps were undone in the order ${undone.join()}`);
   return { faults: faults.map((fault) => `${JSON.stringify(saga)}: ${fault}`), commits: host.commits };
 }
 

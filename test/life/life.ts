@@ -8,6 +8,7 @@ import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
+import { keepLawsUnderKills } from "./laws/laws-under-kills.ts";
 import { runMailboxes } from "../laws/mailboxes.ts";
 import { runSagas } from "../laws/sagas.ts";
 import { readBeside } from "./reads.ts";
@@ -287,6 +288,25 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     const { faults: found, deaths } = await runSupervised(programs, 1);
     faults.push(...found);
     console.log(`supervised: ${programs} programs, ${deaths} deaths, ${found.length} faults`);
+  },
+
+  /**
+   * Cleanup, watch, select and retention while servers are killed: one on SQLite, and two on the PostgreSQL of
+   * `TROUPE_TEST_POSTGRES`, if there is one.
+   */
+  async laws() {
+    const url = process.env["TROUPE_TEST_POSTGRES"];
+    const many = Math.ceil(times / 5_000);
+    const laws = { sagas: Math.ceil(many / 4), watched: many, racing: many, accounts: many * 50, every: 300 };
+    for (const database of [undefined, ...(url ? [{ url, schema: `laws_${Date.now()}` }] : [])]) {
+      const {
+        faults: found,
+        kills,
+        done,
+      } = await keepLawsUnderKills({ ...laws, ...(database && { database }) });
+      faults.push(...found);
+      console.log(`laws on ${database ? "PostgreSQL" : "SQLite"}: ${done}, ${kills} kills`);
+    }
   },
 
   /** The count of asks over HTTP, while the server is killed. */
