@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import type { Json } from "../../protocol/json.ts";
-import { checkAddress } from "../agent/actor-address.ts";
+import { checkAddress, toActorAddress } from "../agent/actor-address.ts";
 import type { ActorAddress } from "../agent/actor-address.ts";
 import {
   SCHEDULE,
@@ -11,9 +11,11 @@ import {
   toScheduledId,
   toScheduleSummary,
 } from "../journal/stored-schedule.ts";
-import type { ScheduleBody } from "../journal/stored-schedule.ts";
+import type { NewSchedule, ScheduleBody } from "../journal/stored-schedule.ts";
+import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
+import type { TimedRequest } from "../agent/definition/timer-agent.ts";
 import { checkTold } from "../agent/resolve-operation.ts";
-import type { MadeSchedule, ScheduledTime } from "../agent/turn-api.ts";
+import type { MadeSchedule, ScheduledTime, ToldRequest } from "../agent/turn-api.ts";
 import { digest } from "../journal/digest.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { effect } from "./calls.ts";
@@ -39,10 +41,32 @@ export async function schedule(
     seed,
   };
   const { id, ...made } = toNewSchedule(given, when, "turn.schedule", () => sequence.now());
+  // Nothing is awaited before, because the steps of a turn take their places when it makes them.
+  const timed = tellTimer(sequence, address, made);
+  if (timed) return { id, requestId: (await timed).requestId };
   const body: ScheduleBody = { on: true, id, ...made };
   await tell(sequence, address, SCHEDULE, body, {});
   const { times } = made;
   return { id, ...("at" in times && { requestId: toScheduledId(made, times.at) }) };
+}
+
+/**
+ * In a turn that an earlier version of the runtime has begun, a time that comes once was told to the timer agent. Tells it again as the log
+ * has it; `undefined` if the log has no such step here.
+ */
+function tellTimer(
+  sequence: Sequence,
+  { agent, key, runId }: ActorAddress,
+  { operation, input, times }: NewSchedule,
+): Promise<ToldRequest> | undefined {
+  const { actor, scope } = sequence;
+  if (!("at" in times) || scope.upcoming?.startsWith(`tell ${TIMER_AGENT}/`) !== true) return undefined;
+  const { turn } = actor;
+  const timerKey = `timer-${digest(`${turn.runId} ${scope.callId}`)}`;
+  const place = key === undefined ? { run_id: runId ?? "" } : { key };
+  const request: TimedRequest = { at: times.at, agent: agent.name, ...place, operation, input };
+  const timer = toActorAddress(turn.context.agents.timer, timerKey);
+  return tell(sequence, timer, "send", request, {});
 }
 
 /** Removes a schedule of an actor. */

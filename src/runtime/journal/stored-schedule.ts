@@ -29,6 +29,12 @@ export type ScheduleBody =
   | { readonly on: false; readonly id: string }
   | ({ readonly on: true; readonly id: string } & NewSchedule);
 
+/** What the schedule sends that a message makes; null if it removes one. */
+export function inputOfSchedule(body: Json): Json {
+  const made = body as unknown as ScheduleBody;
+  return made.on ? made.input : null;
+}
+
 /** A schedule of a run, as the log has it. */
 export interface StoredSchedule extends NewSchedule {
   /** When it was made or resumed, in milliseconds since 1970: only times after that count. */

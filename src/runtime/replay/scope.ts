@@ -52,6 +52,13 @@ export class ReplayScope {
     return this.#count < this.#logged;
   }
 
+  /** The logged step at the next position, patches aside; `undefined` if there is none. */
+  get upcoming(): Signature | undefined {
+    this.skipPatches();
+    const item = this.#items[this.#count];
+    return item === undefined ? undefined : toSignature(item);
+  }
+
   /** The id of the newest call. */
   get callId(): CallId {
     return `${this.path}.${this.#count}` as CallId;

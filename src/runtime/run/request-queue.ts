@@ -18,7 +18,7 @@ import type { Agent } from "../agent/agent.ts";
 import { isTakenLater } from "../agent/overloaded.ts";
 import { isLoggedRead, isMessageName } from "../agent/resolve-operation.ts";
 import { TOPIC_AGENT } from "../agent/topic.ts";
-import { SCHEDULE } from "../journal/stored-schedule.ts";
+import { SCHEDULE, inputOfSchedule } from "../journal/stored-schedule.ts";
 import type { ScheduleBody } from "../journal/stored-schedule.ts";
 import { WATCH } from "../agent/watchers.ts";
 import type { LoadedActor, LoadedCall } from "../api.ts";
@@ -238,7 +238,7 @@ export class RequestQueue {
     const bytes = byteLength(JSON.stringify(body));
     const hasReader = isForRun || this.input.awaits(name, body);
     const dropped = hasReader ? [] : this.#inbox.makeRoom({ name, body, bytes }, served);
-    this.#begin({ agent, owner }, key, null, {});
+    this.#begin({ agent, owner }, key, name === SCHEDULE ? inputOfSchedule(body) : null, {});
     if (dropped.length > 0) ledger.change({ type: "Dropped", ids: dropped });
     const speaker = ledger.speakerOf({ requestId: this.slot.requestId ?? null, agent });
     const { text: event, ...message } = ledger.receive(speaker, messageId, {
@@ -266,7 +266,7 @@ export class RequestQueue {
     ledger.checkThere();
     if (isLook) await this.schedules.look(change);
     else if (make) {
-      this.#begin({ agent, owner }, key, null, {});
+      this.#begin({ agent, owner }, key, this.schedules.inputOf(agent, change), {});
       make();
     }
     ledger.save();

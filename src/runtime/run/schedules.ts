@@ -2,6 +2,7 @@ import { AgentError, toAgentError } from "../../errors.ts";
 import type { ErrorCode } from "../../errors.ts";
 import { DEFAULT_OWNER, toOwned } from "../../ports/principal.ts";
 import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
+import type { Json } from "../../protocol/json.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { Agent } from "../agent/agent.ts";
@@ -69,6 +70,13 @@ export class Schedules {
     return Object.keys(this.#defined()).length > 0;
   }
 
+  /** What the schedule sends that a change makes; null if it makes none. A run that begins has no agent yet. */
+  inputOf(agent: string, change: ScheduleChange): Json {
+    if (change.type === "set") return change.schedule.input;
+    if (change.type !== "define") return null;
+    return this.#context.agents.find(agent)?.schedules?.[change.name]?.input ?? null;
+  }
+
   /** The run has lost its key to another one, and its schedules with it. */
   forget(): void {
     this.#all = undefined;
@@ -118,9 +126,13 @@ export class Schedules {
     const { limits, owners, log } = this.#context;
     const { runId } = this.#ledger;
     const tooMany = (who: string, limit: number): AgentError =>
-      new AgentError("conflict", `${who} has ${limit} schedules, and can have no more`, {
-        hint: "remove one, or change one by its id",
-      });
+      new AgentError(
+        "conflict",
+        `${who} has ${limit} ${limit === 1 ? "schedule" : "schedules"}, and can have no more`,
+        {
+          hint: "remove one, or change one by its id",
+        },
+      );
     if (all.size >= limits.schedules) throw tooMany(`run ${runId}`, limits.schedules);
     if (owners === undefined) return;
     await owners.ready(owner);

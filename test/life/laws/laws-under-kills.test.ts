@@ -5,7 +5,7 @@ import { newSchema } from "../../storage/postgres/logs.ts";
 import { keepLawsUnderKills } from "./laws-under-kills.ts";
 
 /** `npm run test:life -- --only laws` does more. */
-const few = { sagas: 1, watched: 2, racing: 3, accounts: 6, every: 60 };
+const few = { sagas: 1, watched: 2, racing: 3, accounts: 6, every: 40 };
 
 test(
   "a server that is killed keeps the laws of cleanup, watch, select and retention",

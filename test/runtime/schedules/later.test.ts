@@ -68,6 +68,10 @@ test("a request is sent at its time, when the turn that scheduled it has long en
   expect((await host.runtime.status(asked)).finish_reason).toBe("success");
   await host.environment.advance(HOUR_MS / 2);
   expect(host.runtime.health().activeRuns).toBe(0);
+  // What it will be sent is in the lists of runs at once.
+  expect((await host.runtime.runs({ limit: 1, agent: "list" })).runs).toMatchObject([
+    { initial_input: { item: "later" }, turns: 0 },
+  ]);
   await host.restart();
   expect(await itemsOf(host)).toEqual([]);
   await host.environment.advance(HOUR_MS / 2 + 2_000);

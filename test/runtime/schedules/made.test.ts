@@ -170,6 +170,7 @@ describe("a client", () => {
     });
     expect(Date.parse(made.next_at ?? "")).toBe(host.environment.now() + MINUTE_MS);
     const { schedules } = host.runtime;
+    expect((await host.runtime.run(made.run_id)).initial_input).toEqual({ text: "hello" });
     const { requestId } = await schedules.run(made.run_id, "daily");
     await host.environment.idle();
     expect((await host.runtime.status(requestId)).finish_reason).toBe("success");
@@ -313,7 +314,7 @@ describe("of several owners", () => {
     );
     await bob.schedules.make("diary", given);
     expect(await refusalOf(bob.schedules.make("diary", { ...given, key: "b" }))).toBe(
-      "conflict: owner bolt has 1 schedules, and can have no more",
+      "conflict: owner bolt has 1 schedule, and can have no more",
     );
     expect(await bob.find("diary", "b")).toBeUndefined();
   });

@@ -40,6 +40,9 @@ describe("a schedule", () => {
     expect(await endsOf(host)).toEqual([]);
     await host.environment.advance(MINUTE_MS);
     expect(await endsOf(host)).toEqual([at(11)]);
+    expect((await host.runtime.runs({ limit: 1, agent: "reporter" })).runs).toMatchObject([
+      { initial_input: { topic: "news" } },
+    ]);
     await host.environment.advance(2 * HOUR_MS);
     expect(await endsOf(host)).toEqual([at(11), at(12), at(13)]);
     expect(host.faults).toEqual([]);

@@ -1,0 +1,62 @@
+import { defineAgent } from "troupe";
+import type { Agent, Turn } from "troupe";
+import { expect, test } from "vitest";
+import { toActorAddress } from "../../../src/runtime/agent/actor-address.ts";
+import { createTimerAgent } from "../../../src/runtime/agent/definition/timer-agent.ts";
+import { digest } from "../../../src/runtime/journal/digest.ts";
+import { textsOf } from "../../agents/events.ts";
+import { list } from "../actors/agents.ts";
+import { TestHost, asked } from "../test-host.ts";
+
+const HOUR_MS = 3_600_000;
+
+const planner = (plan: (turn: Turn, afterMs: number) => Promise<unknown>): Agent =>
+  defineAgent({
+    name: "planner",
+    purpose: "Schedules something, and asks.",
+    async chat(_input, turn) {
+      await plan(turn, HOUR_MS);
+      await turn.waitForInput({ go: "Once more?" });
+      await plan(turn, HOUR_MS * 3);
+      return "planned";
+    },
+  });
+
+/** What `turn.schedule` did before actors had schedules: it told an agent that sleeps, whose key is made from the place of the step before. */
+function before(turn: Turn, afterMs: number): Promise<unknown> {
+  const at = turn.now() + afterMs;
+  const key = `timer-${digest(`${turn.request.runId} c1.1`)}`;
+  const request = { at, agent: "list", key: "shop", operation: "add", input: { item: "later" } };
+  return turn.tell(
+    toActorAddress(
+      createTimerAgent(() => list),
+      key,
+    ),
+    "send",
+    request,
+  );
+}
+
+test("an open turn that an earlier version has begun keeps the request that it has scheduled", async () => {
+  const host = new TestHost({ agents: [list, planner(before)], limits: { idleRuns: 0 } });
+  await host.ask("planner", { type: "ChatRequest", input: "", request_id: asked });
+  await host.restart([
+    list,
+    planner((turn, afterMs) =>
+      turn.schedule(turn.actor(list, "shop"), "add", { item: "later" }, { afterMs }),
+    ),
+  ]);
+  await host.ask("planner", {
+    type: "ResumeWithInput",
+    request_id: asked,
+    request_keys: { go: true },
+  } as never);
+  expect(await host.runtime.status(asked)).toMatchObject({ finish_reason: "success", result: "planned" });
+  const items = async (): Promise<readonly string[]> =>
+    textsOf(await host.events((await host.runtime.find("list", "shop")) ?? ""));
+  await host.environment.advance(2 * HOUR_MS);
+  expect(await items()).toEqual(["later"]);
+  await host.environment.advance(2 * HOUR_MS);
+  expect(await items()).toEqual(["later", "later"]);
+  expect(host.faults).toEqual([]);
+});
