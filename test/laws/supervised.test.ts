@@ -1,5 +1,7 @@
+import { sqliteLog } from "troupe/storage/sqlite";
 import { expect, test } from "vitest";
-import { runSupervised } from "./supervised.ts";
+import { temporaryDirectory } from "../storage/directories.ts";
+import { runSupervised, runSupervisedOnDisk } from "./supervised.ts";
 
 /** `npm run test:life -- --only supervised` runs more programs, and dies at every commit. */
 const EVERY = Number(process.env["TROUPE_SUPERVISED_EVERY"] ?? 11);
@@ -14,3 +16,13 @@ test(
     expect(deaths).toBeGreaterThan(50);
   },
 );
+
+test("the same holds on SQLite, over restarts in the midst of work", { timeout: 600_000 }, async () => {
+  const directories = new Map<number, string>();
+  const open = (seed: number) => {
+    const directory = directories.get(seed) ?? temporaryDirectory();
+    directories.set(seed, directory);
+    return sqliteLog(directory, { durability: "relaxed" });
+  };
+  expect(await runSupervisedOnDisk(open, Math.ceil(PROGRAMS / 6))).toEqual([]);
+});

@@ -1,7 +1,9 @@
-import { defineAgent, ended } from "troupe";
-import type { Agent, Supervision } from "troupe";
+import { setTimeout as pause } from "node:timers/promises";
+import { createRuntime, defineAgent, ended } from "troupe";
+import type { Agent, EventLog, Runtime, Supervision } from "troupe";
 import type { Event, EventOf, JsonObject } from "troupe/protocol";
 import { z } from "zod";
+import { toEncoded } from "../../src/protocol/events/texts.ts";
 import { TestHost } from "../runtime/test-host.ts";
 import type { CommitFault } from "../runtime/test-host.ts";
 
@@ -19,9 +21,21 @@ interface Program {
   readonly seed: number;
   readonly supervise: Supervision;
   readonly works: readonly Work[];
-  readonly passive: boolean;
-  readonly commitFaults?: readonly CommitFault[];
 }
+
+/** Where a program runs: under a clock of the test, or on a disk. */
+interface Place {
+  /** The runtime of now: it is another one after each death. */
+  readonly runtime: Runtime;
+  readonly log: EventLog;
+  /** Waits until something holds, over the deaths that come; false if it never does. */
+  settle(isOver: () => Promise<boolean>): Promise<boolean>;
+  /** Starts again; the deaths that have not come yet come no more. */
+  restart(): Promise<void>;
+}
+
+/** How long work takes, in milliseconds. */
+const WORK_MS = 200;
 
 /** How often each work was tried: a try is known by its key, so a turn that runs again after a crash counts once. */
 class Tries {
@@ -41,7 +55,7 @@ class Tries {
 
 const workInput = z.object({ work: z.string(), fails: z.number() });
 
-function createAgents(supervise: Supervision, tries: Tries): readonly Agent[] {
+function createAgents(supervise: Supervision, tries: Tries, workMs: number): readonly Agent[] {
   const worker = defineAgent({
     name: "worker",
     purpose: "Counts what it has done.",
@@ -54,7 +68,7 @@ function createAgents(supervise: Supervision, tries: Tries): readonly Agent[] {
           const tried = await turn.effect("try", ({ callId }) => tries.number(work, callId), {
             effect: "idempotent",
           });
-          await turn.sleep(200);
+          await turn.sleep(workMs);
           if (tried <= fails) throw new Error(`try ${tried}`);
           return `try ${tried}`;
         },
@@ -95,32 +109,21 @@ function createAgents(supervise: Supervision, tries: Tries): readonly Agent[] {
   return [worker, boss];
 }
 
-/** Runs a program to its end, with deaths at some commits. Returns what is not as its strategy says. */
+/** Runs a program to its end. Returns what is not as its strategy says. */
 async function runProgram(
-  program: Program,
-): Promise<{ readonly faults: readonly string[]; readonly commits: number }> {
-  const { supervise, works, passive, commitFaults = [] } = program;
-  const tries = new Tries();
-  const host = new TestHost({
-    agents: createAgents(supervise, tries),
-    commitFaults,
-    limits: passive ? { idleRuns: 0 } : {},
-  });
+  place: Place,
+  { supervise, works }: Program,
+  tries: Tries,
+): Promise<readonly string[]> {
   const faults: string[] = [];
   const { attempts = 1 } = supervise.restart ?? {};
-  const finish = async (isOver: () => Promise<boolean>): Promise<void> => {
-    for (let left = 200; left > 0; left -= 1) {
-      await host.environment.idle();
-      if (host.crashed) await host.restart();
-      else if (await isOver()) return;
-      else await host.environment.advance(250);
-    }
-    faults.push("it did not end");
+  const settle = async (isOver: () => Promise<boolean>): Promise<void> => {
+    if (!(await place.settle(isOver))) faults.push("it did not end");
   };
   const isEnded = async (id: string): Promise<boolean> =>
-    (await host.log.lookup(id))?.completed !== undefined &&
-    !(await hasOpen(host, "worker")) &&
-    !(await hasOpen(host, "boss"));
+    (await place.log.lookup(id))?.completed !== undefined &&
+    !(await hasOpen(place, "worker")) &&
+    !(await hasOpen(place, "boss"));
   const send = async (
     agent: string,
     operation: string,
@@ -130,8 +133,8 @@ async function runProgram(
   ): Promise<void> => {
     const request = { type: "OperationRequest", operation, input, key, request_id: id } as const;
     // A process that dies loses what it has not accepted, so its client sends that again.
-    await finish(async () => {
-      if ((await host.log.lookup(id)) === undefined) host.ask(agent, request).catch(() => {});
+    await settle(async () => {
+      if ((await place.log.lookup(id)) === undefined) place.runtime.process(agent, request).catch(() => {});
       return isEnded(id);
     });
   };
@@ -146,44 +149,49 @@ async function runProgram(
     const expected = succeeds ? fails + 1 : attempts;
     if (tries.of(id) !== expected) faults.push(`${id} was tried ${tries.of(id)} times, not ${expected}`);
     if (succeeds && way !== "call") done += 1;
-    faults.push(...(await checkEnd(host, id, way, succeeds, supervise)));
-    const worker = await host.runtime.find("worker", "w");
-    const run = worker === undefined ? undefined : await host.runtime.run(worker);
+    faults.push(...(await checkEnd(place, id, way, succeeds, supervise)));
+    const worker = await place.runtime.find("worker", "w");
+    const run = worker === undefined ? undefined : await place.runtime.run(worker);
     const isStopped = run?.last_turn?.stopped !== undefined;
     if (isStopped !== (!succeeds && way !== "call" && supervise.then === "stop"))
       faults.push(`after ${id} the worker is ${isStopped ? "" : "not "}stopped`);
     if (!isStopped || worker === undefined) continue;
-    await finish(async () => {
-      const isResumed = (await host.runtime.run(worker)).last_turn?.stopped === undefined;
-      if (!isResumed) host.runtime.resume(worker).catch(() => {});
-      await host.environment.idle();
+    await settle(async () => {
+      const isResumed = (await place.runtime.run(worker)).last_turn?.stopped === undefined;
+      if (!isResumed) await place.runtime.resume(worker).catch(() => {});
       return isResumed;
     });
   }
-  await host.restart();
-  while (host.crashed) await host.restart();
-  await host.environment.advance(2_000);
-  const count = await read(host, "worker", "count", "w");
+  await place.restart();
+  const count = await read(place, "worker", "count", "w");
   if ((count ?? 0) !== done) faults.push(`the worker remembers ${JSON.stringify(count)} works, not ${done}`);
-  faults.push(...(await checkNotices(host, supervise)));
-  return { faults: faults.map((fault) => `${JSON.stringify(program)}: ${fault}`), commits: host.commits };
+  faults.push(...(await checkNotices(place, supervise)));
+  return faults;
 }
 
-async function hasOpen(host: TestHost, agent: string): Promise<boolean> {
-  const { runs } = await host.runtime.runs({ agent, limit: 10 });
-  const left = await host.log.outbox({});
+async function hasOpen({ runtime, log }: Place, agent: string): Promise<boolean> {
+  const { runs } = await runtime.runs({ agent, limit: 10 });
+  const left = await log.outbox({});
   return runs.some(({ status, queued }) => status !== "idle" || queued > 0) || left.length > 0;
+}
+
+/** All events of a run, or of one request. */
+async function eventsOf({ log }: Place, id: string): Promise<readonly Event[]> {
+  const entry = await log.lookup(id);
+  const { events } = await log.read(entry?.runId ?? id, { after: 0 });
+  const all = toEncoded(events).map((text) => JSON.parse(text) as Event);
+  return entry ? all.filter(({ request_id: of }) => of === id) : all;
 }
 
 /** Compares the end of a request with what the strategy says, also in the log of the worker. */
 async function checkEnd(
-  host: TestHost,
+  place: Place,
   id: string,
   way: Work["way"],
   succeeds: boolean,
   { then }: Supervision,
 ): Promise<readonly string[]> {
-  const end = (await host.events(id)).at(-1) as EventOf<"RequestCompleted">;
+  const end = (await eventsOf(place, id)).at(-1) as EventOf<"RequestCompleted">;
   const isCaught = !succeeds && then === "stop" && (way === "ask" || way === "call");
   const isSuccess = succeeds || isCaught || way === "tell";
   const faults: string[] = [];
@@ -191,9 +199,9 @@ async function checkEnd(
     faults.push(`${id} ended with ${JSON.stringify(end)}`);
   const output = JSON.stringify(end.output);
   if (isCaught && !output.startsWith('"caught try ')) faults.push(`${id} got ${output}`);
-  const worker = await host.runtime.find("worker", "w");
+  const worker = await place.runtime.find("worker", "w");
   if (way === "call" || worker === undefined) return faults;
-  const events = await host.events(worker);
+  const events = await eventsOf(place, worker);
   const completed = events.filter((event) => event.type === "RequestCompleted").at(-1);
   const own = events.filter(({ request_id: of }) => of !== null && of === completed?.request_id);
   const restarts = own.filter(({ type }) => type === "RequestRestarted").length;
@@ -205,13 +213,13 @@ async function checkEnd(
 }
 
 /** Each end of the worker is told once, in order; a failed one that escalates fails what tells it. */
-async function checkNotices(host: TestHost, { then }: Supervision): Promise<readonly string[]> {
-  const [worker, boss] = [await host.runtime.find("worker", "w"), await host.runtime.find("boss", "b")];
+async function checkNotices(place: Place, { then }: Supervision): Promise<readonly string[]> {
+  const [worker, boss] = [await place.runtime.find("worker", "w"), await place.runtime.find("boss", "b")];
   if (worker === undefined || boss === undefined) return [];
-  const ends = (await host.events(worker)).flatMap((event) =>
+  const ends = (await eventsOf(place, worker)).flatMap((event) =>
     event.type === "RequestCompleted" ? [`${event.request_id ?? ""} ${event.finish_reason}`] : [],
   );
-  const told = (await host.events(boss)).flatMap((event) =>
+  const told = (await eventsOf(place, boss)).flatMap((event) =>
     event.type === "RequestStarted" && event.operation === "ended" ? [event] : [],
   );
   const toText = ({ input }: Event & { readonly type: "RequestStarted" }): string => {
@@ -225,14 +233,19 @@ async function checkNotices(host: TestHost, { then }: Supervision): Promise<read
   if (told.map(toText).join() !== ends.join())
     faults.push(`told ${told.map(toText).join()}, not ${ends.join()}`);
   const expected = then === "escalate" ? ends.filter((text) => text.endsWith(" success")) : ends;
-  const seen = (await read(host, "boss", "seen", "b")) as readonly string[] | undefined;
+  const seen = (await read(place, "boss", "seen", "b")) as readonly string[] | undefined;
   if ((seen ?? []).join() !== expected.join())
     faults.push(`seen ${(seen ?? []).join()}, not ${expected.join()}`);
   return faults;
 }
 
-async function read(host: TestHost, agent: string, operation: string, key: string): Promise<unknown> {
-  const { event } = await host.ask(agent, { type: "OperationRequest", operation, input: {}, key });
+async function read(place: Place, agent: string, operation: string, key: string): Promise<unknown> {
+  const { event } = await place.runtime.process(agent, {
+    type: "OperationRequest",
+    operation,
+    input: {},
+    key,
+  });
   return (JSON.parse(event ?? "{}") as { readonly output?: unknown }).output;
 }
 
@@ -252,9 +265,78 @@ function createProgram(seed: number): Program {
       then: pick(2) === 0 ? "escalate" : "stop",
     },
     works: Array.from({ length: 3 }, () => ({ way: WAYS[pick(WAYS.length)] ?? "ask", fails: pick(4) })),
-    passive: pick(2) === 0,
   };
 }
+
+/** A process that dies at commits, under a clock of the test. */
+class SimulatedPlace implements Place {
+  readonly host: TestHost;
+  readonly log: EventLog;
+
+  constructor(agents: readonly Agent[], passive: boolean, commitFaults: readonly CommitFault[]) {
+    this.host = new TestHost({ agents, commitFaults, limits: passive ? { idleRuns: 0 } : {} });
+    this.log = this.host.log;
+  }
+
+  get runtime(): Runtime {
+    return this.host.runtime;
+  }
+
+  async settle(isOver: () => Promise<boolean>): Promise<boolean> {
+    const { host } = this;
+    for (let left = 200; left > 0; left -= 1) {
+      await host.environment.idle();
+      if (host.crashed) await host.restart();
+      else if (await isOver()) return true;
+      else await host.environment.advance(250);
+    }
+    return false;
+  }
+
+  async restart(): Promise<void> {
+    const { host } = this;
+    await host.restart();
+    while (host.crashed) await host.restart();
+    await host.environment.advance(2_000);
+  }
+}
+
+/** A log on a disk, whose process ends while it works, and begins again. */
+class DiskPlace implements Place {
+  log: EventLog;
+  runtime: Runtime;
+  readonly #open: () => EventLog;
+  readonly #agents: readonly Agent[];
+  /** The looks at what is done; every few of them the process ends. */
+  #looks = 0;
+
+  constructor(agents: readonly Agent[], open: () => EventLog) {
+    this.#open = open;
+    this.#agents = agents;
+    this.log = open();
+    this.runtime = createRuntime({ agents, log: this.log });
+  }
+
+  async settle(isOver: () => Promise<boolean>): Promise<boolean> {
+    for (let left = 2_000; left > 0; left -= 1) {
+      if (await isOver()) return true;
+      this.#looks += 1;
+      if (this.#looks % 8 === 0) await this.restart();
+      else await pause(WORK_ON_DISK_MS / 2);
+    }
+    return false;
+  }
+
+  async restart(): Promise<void> {
+    await this.runtime.close({ drainMs: 0 });
+    this.log = this.#open();
+    this.runtime = createRuntime({ agents: this.#agents, log: this.log });
+    await this.runtime.ready();
+  }
+}
+
+/** How long work on a disk takes, in milliseconds. */
+const WORK_ON_DISK_MS = 20;
 
 /** Random programs, each with a death at every `every`th commit, written or not. */
 export async function runSupervised(
@@ -265,17 +347,44 @@ export async function runSupervised(
   let deaths = 0;
   for (let seed = 1; seed <= programs; seed += 1) {
     const program = createProgram(seed);
-    const { faults: found, commits } = await runProgram(program);
-    faults.push(...found);
+    const run = async (commitFaults: readonly CommitFault[]): Promise<number> => {
+      const tries = new Tries();
+      const agents = createAgents(program.supervise, tries, WORK_MS);
+      const place = new SimulatedPlace(agents, seed % 2 === 0, commitFaults);
+      const found = await runProgram(place, program, tries);
+      faults.push(...found.map((fault) => `${JSON.stringify({ ...program, commitFaults })}: ${fault}`));
+      deaths += commitFaults.length;
+      return place.host.commits;
+    };
+    const commits = await run([]);
     for (let commit = 1 + (seed % every); commit <= commits; commit += every)
       for (const written of [false, true]) {
         const first = { commit, kind: "crash", written } as const;
         // Every other process dies again soon after.
         const again = { commit: commit + 2, kind: "crash", written: !written } as const;
-        const commitFaults = commit % 2 === 1 ? [first] : [first, again];
-        deaths += commitFaults.length;
-        faults.push(...(await runProgram({ ...program, commitFaults })).faults);
+        await run(commit % 2 === 1 ? [first] : [first, again]);
       }
   }
   return { faults, deaths };
+}
+
+/** Random programs on a log on disk, whose process ends again and again. */
+export async function runSupervisedOnDisk(
+  open: (seed: number) => EventLog,
+  programs: number,
+): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (let seed = 101; seed <= 100 + programs; seed += 1) {
+    const { restart, ...supervise } = createProgram(seed).supervise;
+    const program: Program = {
+      ...createProgram(seed),
+      supervise: { ...supervise, ...(restart && { restart: { ...restart, backoffMs: seed % 30 } }) },
+    };
+    const tries = new Tries();
+    const place = new DiskPlace(createAgents(program.supervise, tries, WORK_ON_DISK_MS), () => open(seed));
+    const found = await runProgram(place, program, tries);
+    await place.runtime.close();
+    faults.push(...found.map((fault) => `${JSON.stringify(program)}: ${fault}`));
+  }
+  return faults;
 }

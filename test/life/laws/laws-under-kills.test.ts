@@ -5,7 +5,7 @@ import { newSchema } from "../../storage/postgres/logs.ts";
 import { keepLawsUnderKills } from "./laws-under-kills.ts";
 
 /** `npm run test:life -- --only laws` does more. */
-const few = { sagas: 1, watched: 2, racing: 3, accounts: 6, every: 40 };
+const few = { sagas: 1, watched: 2, racing: 3, accounts: 6, every: 25 };
 
 test(
   "a server that is killed keeps the laws of cleanup, watch, select and retention",
@@ -13,7 +13,7 @@ test(
   async () => {
     const { faults, kills } = await keepLawsUnderKills(few);
     expect(faults).toEqual([]);
-    expect(kills).toBeGreaterThan(2);
+    expect(kills).toBeGreaterThan(1);
   },
 );
 
@@ -24,6 +24,6 @@ describe("in a cluster", () => {
     const database = { url: await postgresUrl(), schema: newSchema() };
     const { faults, kills } = await keepLawsUnderKills({ ...few, database });
     expect(faults).toEqual([]);
-    expect(kills).toBeGreaterThan(2);
+    expect(kills).toBeGreaterThan(1);
   });
 });
