@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { takeLock } from "../../storage/sqlite/directory/lock.ts";
 import { DirectoryInUse } from "../../storage/sqlite/format/errors.ts";
 import { readHeadFile } from "../../storage/sqlite/format/head-file.ts";
-import { VERSION } from "../../storage/sqlite/format/schema.ts";
+import { NEWER_HINT, VERSION } from "../../storage/sqlite/format/schema.ts";
 import { PID_NOTE, readNote } from "../serve/write-note.ts";
 import type { Finding } from "./finding.ts";
 
@@ -19,7 +19,7 @@ export function checkData(directory: string): Finding[] {
     const format = readFormat(database);
     if (format > VERSION) {
       const message = `${directory} has format ${format}; this troupe reads ${VERSION} and older`;
-      return [{ ...finding, ok: false, message, fix: "npm install troupe@latest" }];
+      return [{ ...finding, ok: false, message, fix: NEWER_HINT }];
     }
     const head = readHeadFile(join(directory, "head"));
     const holder = isHeld(directory)

@@ -12,7 +12,7 @@ import { parseBody } from "../sql/body.ts";
 import { Claims } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { DamagedLog } from "./format/errors.ts";
-import { VERSION } from "./format/schema.ts";
+import { NEWER_HINT, VERSION } from "./format/schema.ts";
 import { createReader, QUERIES } from "./reader/reader.ts";
 import type { PendingChunk } from "./writer/recent-events.ts";
 import { RecentEvents } from "./writer/recent-events.ts";
@@ -50,7 +50,10 @@ function readDatabase(database: DatabaseSync): OpenReader {
       "unavailable",
       `the log has format ${format}, and this version of troupe reads ${VERSION} only`,
       {
-        hint: "check it with the version of troupe that serves it, or start this one on it once",
+        hint:
+          format > VERSION
+            ? NEWER_HINT
+            : "check it with the version of troupe that serves it, or start this one on it once",
       },
     );
   // Everything is read from the moment of the first query on.

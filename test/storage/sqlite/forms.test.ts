@@ -338,7 +338,12 @@ test("a log of an unknown format is refused", async () => {
   database.exec("PRAGMA user_version = 99");
   database.close();
 
-  expect(() => sqliteLog(directory)).toThrow("the log has format 99");
+  expect(() => sqliteLog(directory)).toThrow(
+    expect.objectContaining({
+      message: expect.stringContaining("the log has format 99") as string,
+      details: { hint: expect.stringContaining("npm install troupe@latest") as string },
+    }),
+  );
 });
 
 test("a log of format 6 is opened, and its runs are listed in the order of their creation", async () => {

@@ -95,7 +95,7 @@ async function readVersion(database: Database, { query }: Transaction): Promise<
     throw new AgentError(
       "invalid_request",
       `the database has schema ${version}, and this version of troupe knows ${SCHEMA_VERSION} and older`,
-      { hint: "npm install troupe@latest" },
+      { hint: "npm install troupe@latest, or restore the backup that was made before the update" },
     );
   }
   return version;

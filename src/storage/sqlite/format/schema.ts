@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { AgentError } from "../../../errors.ts";
 
 /** How durable commits are. */
 export type Durability = "relaxed" | "full";
@@ -31,7 +32,11 @@ export function createSchema(database: DatabaseSync): void {
   const version = Number(row?.["user_version"]);
   if (version === VERSION) return;
   if (!(version >= 0 && version < VERSION)) {
-    throw new Error(`the log has format ${version}; this version of troupe reads ${VERSION} and older`);
+    throw new AgentError(
+      "invalid_request",
+      `the log has format ${version}, and this version of troupe reads ${VERSION} and older`,
+      { hint: NEWER_HINT },
+    );
   }
   const changes = version === 0 ? [SCHEMA] : FROM.slice(version - 1);
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
@@ -39,6 +44,9 @@ export function createSchema(database: DatabaseSync): void {
 
 /** The number of the current format, which a database has as `user_version`. */
 export const VERSION = 22;
+
+/** What to do about a log of a newer format. */
+export const NEWER_HINT = "npm install troupe@latest, or restore the copy that was made before the update";
 
 // Partial indexes: parked requests are not in the index that a start reads, nor in the one that finds open requests.
 const OPEN_INDEX =
