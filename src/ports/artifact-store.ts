@@ -12,8 +12,11 @@ export interface ArtifactStore {
   /** Finds an artifact; `undefined` when there is none. */
   get(artifactId: ArtifactId): Promise<StoredArtifact | undefined>;
 
-  /** Lists all artifacts, in any order. */
-  list(): AsyncIterable<StoredArtifact>;
+  /**
+   * Lists artifacts in any order: all, or with `waiting` those without a run, which a store finds without looking at the others.
+   * Those that have only reservations are among them.
+   */
+  list(options?: { readonly waiting?: boolean }): AsyncIterable<StoredArtifact>;
 
   /** Reads the bytes in chunks; fails with `not_found` if there are none. */
   read(artifactId: ArtifactId): AsyncIterable<Uint8Array>;

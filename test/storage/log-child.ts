@@ -94,7 +94,7 @@ function crowdTheDisk(): void {
   const { reader, head, unlock } = openDirectory(log, options);
   const database = openDatabase(join(log, "log.db"), "full");
   const headFile = openHeadFile(join(log, "head"));
-  const writer = new DiskWriter(database, headFile, head, true);
+  const writer = new DiskWriter(database, headFile, head, { writeEveryHead: true });
   const body = Buffer.from("x".repeat(2 * 1024 * 1024));
   const first = writer.commit(NONE, [[1, 1, 1, 0, body.length, null, null]], body);
   const ballast = join(directory, "ballast");

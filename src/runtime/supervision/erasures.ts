@@ -122,20 +122,22 @@ export class Erasures {
   /** Removes the API keys of an owner: at once on this node, within two seconds on others. */
   async #eraseKeys(owner: string): Promise<void> {
     const secrets = this.#secrets;
+    const own: string[] = [];
     for (const name of await secrets.names()) {
       if (!name.startsWith(API_KEYS)) continue;
       const text = await secrets.get(name);
       const key = text === undefined ? undefined : (JSON.parse(text) as { readonly owner?: string });
       if (key === undefined || ownerOf(key) !== owner) continue;
-      await secrets.remove([name, API_KEY_USES + name.slice(API_KEYS.length)]);
+      own.push(name, API_KEY_USES + name.slice(API_KEYS.length));
     }
+    if (own.length > 0) await secrets.remove(own);
   }
 
   /** Removes the files of an owner that belong to no run yet. They are attached to one that never is, and removed with it. */
   async #eraseUploads(owner: string, runId: RunId): Promise<void> {
     const artifacts = this.#artifacts;
     const found: ArtifactId[] = [];
-    for await (const artifact of artifacts.list())
+    for await (const artifact of artifacts.list({ waiting: true }))
       if (await isWaitingFile(artifact, owner)) found.push(artifact.artifactId);
     if (found.length > 0) await artifacts.attach(found, runId);
     // Also what a process has attached that died before this.

@@ -50,8 +50,8 @@ export function encryptedArtifacts(
       const info = await store.get(artifactId);
       return info && openInfo(info);
     },
-    async *list() {
-      for await (const info of store.list()) yield await openInfo(info);
+    async *list(options) {
+      for await (const info of store.list(options)) yield await openInfo(info);
     },
     async *read(artifactId) {
       const info = await store.get(artifactId);

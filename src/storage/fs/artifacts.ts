@@ -158,11 +158,11 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
     }
   }
 
-  async function* list(): AsyncIterable<StoredArtifact> {
+  async function* list({ waiting = false } = {}): AsyncIterable<StoredArtifact> {
     await ready;
-    for (const artifactId of await allIds()) {
+    for (const artifactId of await (waiting ? waitingIds() : allIds())) {
       const info = await get(artifactId);
-      if (info !== undefined) yield info;
+      if (info !== undefined && (!waiting || info.runIds.every(isReservation))) yield info;
     }
   }
 
@@ -220,12 +220,8 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
 
   async function unattachedFigures(): Promise<ArtifactFigures> {
     await ready;
-    const ids = new Set((await readdir(unattached)) as ArtifactId[]);
-    for (const name of (await readdir(runs)).filter(isReservation)) {
-      for (const artifactId of await idsOf(name)) ids.add(artifactId);
-    }
     let [files, bytes] = [0, 0];
-    await forEachOf([...ids], async (artifactId) => {
+    await forEachOf(await waitingIds(), async (artifactId) => {
       const info = await get(artifactId);
       if (info === undefined || !info.runIds.every(isReservation)) return;
       files += 1;
@@ -248,6 +244,14 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
   async function allIds(): Promise<readonly ArtifactId[]> {
     const names = await readdir(directory);
     return names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5) as ArtifactId);
+  }
+
+  /** The artifacts without a run, and those with reservations. */
+  async function waitingIds(): Promise<readonly ArtifactId[]> {
+    const ids = new Set((await readdir(unattached)) as ArtifactId[]);
+    for (const name of (await readdir(runs)).filter(isReservation))
+      for (const artifactId of await idsOf(name)) ids.add(artifactId);
+    return [...ids];
   }
 
   async function idsOf(runId: RunId): Promise<readonly ArtifactId[]> {

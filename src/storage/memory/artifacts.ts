@@ -32,8 +32,8 @@ export function memoryArtifacts(): ArtifactStore {
       return info;
     },
     get: async (artifactId) => artifacts.get(artifactId)?.info,
-    async *list() {
-      for (const { info } of artifacts.values()) yield info;
+    async *list({ waiting = false } = {}) {
+      for (const { info } of artifacts.values()) if (!waiting || info.runIds.every(isReservation)) yield info;
     },
     async *read(artifactId) {
       const artifact = artifacts.get(artifactId);

@@ -48,9 +48,10 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
   return {
     put: (artifact) => put(artifact).catch(toRefusal),
     get,
-    async *list() {
+    async *list({ waiting = false } = {}) {
+      const values = waiting ? [RESERVED, oldestReservation(Infinity)] : [];
       for (let after = ""; ;) {
-        const rows = await database.ask<ArtifactColumns>(LIST, [after]);
+        const rows = await database.ask<ArtifactColumns>(waiting ? WAITING : LIST, [after, ...values]);
         for (const row of rows) yield toStored(row);
         const last = rows.at(-1);
         if (last === undefined) return;
@@ -263,6 +264,9 @@ const ARTIFACT = `SELECT id, created_at, name, mime_type, size,
 const GET = `${ARTIFACT} WHERE id = $1`;
 
 const LIST = `${ARTIFACT} WHERE id > $1 ORDER BY id LIMIT 500`;
+
+const WAITING = `${ARTIFACT} WHERE id > $1 AND NOT EXISTS (SELECT FROM troupe.artifact_run
+    WHERE artifact_run.artifact = artifact.id AND NOT (run >= $2 AND run < $3)) ORDER BY id LIMIT 500`;
 
 const TOTAL = "SELECT coalesce(sum(size), 0)::bigint AS bytes FROM troupe.artifact";
 

@@ -245,6 +245,19 @@ export function testArtifactStore(subject: ArtifactStoreSubject): void {
       expect(listed.toSorted((a, b) => (a.artifactId < b.artifactId ? -1 : 1))).toEqual(stored);
     });
 
+    test("without a run are listed alone, with those that have only reservations", async () => {
+      const store = await openFor(subject);
+      await store.put({ ...file(id), runId: "run" });
+      await store.put({ ...file("artifact-2"), createdAt: 5 });
+      await store.put({ ...file("artifact-3") });
+      await store.put({ ...file("artifact-4") });
+      await store.attach(["artifact-3"], reservationId(1, "turn"));
+      await store.attach(["artifact-4"], "run");
+      const listed: string[] = [];
+      for await (const { artifactId } of store.list({ waiting: true })) listed.push(artifactId);
+      expect(listed.toSorted()).toEqual(["artifact-2", "artifact-3"]);
+    });
+
     test("that were never stored are not found", async () => {
       const store = await openFor(subject);
       expect(await store.get("none")).toBeUndefined();

@@ -44,7 +44,7 @@ async function makeCopies(newest: "recent" | "chunks"): Promise<Copies> {
   });
   let names = true;
   const failing: HeadFile = { ...headFile, write: (next) => names && headFile.write(next) };
-  const writer = new DiskWriter(database, failing, head, true);
+  const writer = new DiskWriter(database, failing, head, { writeEveryHead: true });
   appendToBoth(writer, 2, "recent");
   const named = copy(directory);
   names = false;

@@ -13,6 +13,7 @@ import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { openDirectory } from "../../../src/storage/sqlite/directory/open-directory.ts";
 import { openDatabase } from "../../../src/storage/sqlite/format/schema.ts";
 import { DiskWriter } from "../../../src/storage/sqlite/writer/disk-writer.ts";
+import { createPageMemory } from "../../../src/storage/sqlite/writer/page-states.ts";
 import { nextEvents, row, asRunId, startRun } from "../../../src/testing/event-log/subject.ts";
 import { skipWithoutCompiler } from "../../machine/skip-without.ts";
 import { startLogChild, temporaryDirectory } from "../directories.ts";
@@ -53,7 +54,7 @@ test("while another connection moves pages, the head file names nothing that may
   const { reader, head, unlock } = openDirectory(directory, { acceptLoss: false });
   const database = openDatabase(path, "relaxed");
   const headFile = openHeadFile(join(directory, "head"));
-  const writer = new DiskWriter(database, headFile, head, false);
+  const writer = new DiskWriter(database, headFile, head, { writeEveryHead: false });
   const holder = new DatabaseSync(path);
   holder.exec("BEGIN; SELECT * FROM batch");
   writer.commit({ parts: "", bytes: 0 }, [], new Uint8Array());
@@ -80,7 +81,7 @@ test("a mover that is woken without work waits again", async () => {
   const { reader, file, unlock } = openDirectory(directory, { acceptLoss: false });
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const thread = new URL("../../../src/storage/sqlite/writer/mover-thread.ts", import.meta.url);
-  const workerData = { path: join(directory, "log.db"), file, shared };
+  const workerData = { path: join(directory, "log.db"), file, pages: createPageMemory(), shared };
   const ended = once(new Worker(thread, { workerData }), "exit");
   await expect.poll(() => Atomics.notify(shared, AT.state)).toBe(1);
 

@@ -143,7 +143,7 @@ function raiseHead(database: DatabaseSync, known: Head | undefined, path: string
     headFile.reset(raised);
     headFile.sync();
     if (newest === undefined || newest.recent === null) return raised;
-    const writer = new DiskWriter(database, headFile, raised, true);
+    const writer = new DiskWriter(database, headFile, raised, { writeEveryHead: true });
     const moved = writer.moveRecent(newest.recent);
     if (moved.type === "failed")
       throw new AgentError("unavailable", `the log cannot be opened: ${moved.reason}`);

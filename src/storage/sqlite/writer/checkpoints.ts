@@ -2,12 +2,16 @@ import { statSync } from "node:fs";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { AppendItem } from "./message.ts";
+import { PAGE_BYTES } from "./page-states.ts";
+import type { PageMemory } from "./page-states.ts";
 
 /** The start data of the mover thread. */
 export interface MoverData {
   readonly path: string;
   /** An open file descriptor of the database. */
   readonly file: number;
+  /** The states of the pages. */
+  readonly pages: PageMemory;
   /** Memory that writer and mover share; the indexes are in `AT`. */
   readonly shared: Int32Array;
 }
@@ -47,6 +51,11 @@ export class Checkpoints {
   /** Whether there is work even if nothing is written. */
   get waiting(): boolean {
     return this.#asked || this.#pages >= IDLE_PAGES;
+  }
+
+  /** Whether the mover has nothing to do. */
+  get resting(): boolean {
+    return !this.#asked && Atomics.load(this.#shared, AT.state) === STATE.free;
   }
 
   /** Counts written pages. */
@@ -126,8 +135,6 @@ export function countPages(items: readonly AppendItem[], recentBytes: number): n
   }
   return pages;
 }
-
-const PAGE_BYTES = 4_096;
 
 /** Pages worth moving: at a quarter of this, twice as many commits were slowed down (measured). */
 const MOVE_PAGES = 8_192;

@@ -16,6 +16,7 @@ import type {
   RunRemoval,
   SpendingChanges,
 } from "./message.ts";
+import type { Leftovers } from "./leftovers.ts";
 import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
 import type { PendingChunk, RecentColumns, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
@@ -27,6 +28,7 @@ export class DiskWriter {
   readonly #statements: Statements;
   readonly #headFile: HeadFile;
   readonly #writeEveryHead: boolean;
+  readonly #leftovers: Leftovers | undefined;
   #head: Head;
   readonly #recent: RecentEvents;
   /** The recent events as of the newest transaction. */
@@ -40,8 +42,15 @@ export class DiskWriter {
   /** The failure because of which nothing more is committed. */
   #trouble: FromWriter | undefined;
 
-  constructor(database: DatabaseSync, headFile: HeadFile, head: Head, writeEveryHead: boolean) {
+  /** Only one with `leftovers` can scrub. */
+  constructor(
+    database: DatabaseSync,
+    headFile: HeadFile,
+    head: Head,
+    { writeEveryHead, leftovers }: { readonly writeEveryHead: boolean; readonly leftovers?: Leftovers },
+  ) {
     this.#database = database;
+    this.#leftovers = leftovers;
     this.#statements = createStatements(database);
     this.#recent = new RecentEvents(database);
     this.#headFile = headFile;
@@ -147,14 +156,25 @@ export class DiskWriter {
     return this.#transact(() => this.#chunkAll());
   }
 
-  /** Deletes some chunks of a removed run. Returns whether there was anything to delete. */
+  /** Deletes some chunks of removed runs. Returns whether there may be more to delete. */
   purge(): boolean {
-    const { findRemoved, purgeChunks, endPurge } = this.#statements;
-    const rid = findRemoved.get()?.["rid"];
-    if (rid === undefined) return false;
-    const { changes } = purgeChunks.run(rid, PURGE_CHUNKS);
-    if (changes === 0) endPurge.run(rid);
-    return true;
+    const { begin, findRemoved, purgeChunks, endPurge, commit } = this.#statements;
+    begin.run();
+    try {
+      let left = PURGE_CHUNKS;
+      while (left > 0) {
+        const rid = findRemoved.get()?.["rid"];
+        if (rid === undefined) break;
+        const { changes } = purgeChunks.run(rid, left);
+        if (Number(changes) < left) endPurge.run(rid);
+        left -= Number(changes) + 1;
+      }
+      commit.run();
+      return left <= 0;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
   }
 
   /**
@@ -165,7 +185,9 @@ export class DiskWriter {
     // After a failed sync the next one can seem to succeed although the data was lost.
     if (this.#trouble !== undefined && !isFull(this.#trouble)) return;
     try {
+      this.#leftovers?.gather();
       const { busy, log, checkpointed } = this.#statements.checkpoint.get() ?? {};
+      this.#leftovers?.moved(Number(checkpointed));
       this.#trouble = undefined;
       // A reader may hold back a part, or the mover may have moved all pages, which need not be synced then.
       if (busy !== 0 || log !== checkpointed) return;
@@ -177,29 +199,41 @@ export class DiskWriter {
   }
 
   /**
-   * Overwrites what removed runs have left, in steps between which other work is possible; throws if it cannot. One step writes
-   * the whole database anew: deleted content also stays in pages that are in use, where SQLite has moved rows (a tenth of the
-   * removals in a test left a copy with `secure_delete` and overwritten free pages). The recent events must have been moved before.
-   * `settleMover` keeps the mover from moving pages at the same time.
+   * Overwrites what removed runs have left, in steps between which other work is possible; throws if it cannot. The recent events
+   * must have been moved before. `settleMover` keeps the mover from moving pages at the same time.
    */
   *scrub(settleMover: () => void): Generator<void, void> {
     if (this.#trouble?.type === "failed") throw new Error(this.#trouble.reason);
     while (this.purge()) yield;
-    // Otherwise the copy of the database is in memory.
-    this.#database.exec("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY");
-    yield;
+    for (let more = true; more;) {
+      settleMover();
+      more = this.wipeSome();
+      yield;
+    }
     for (let tries = 1; ; tries += 1) {
       settleMover();
-      if (this.#truncate()) return;
+      if (this.#truncate()) break;
       if (tries === TRUNCATE_TRIES)
         throw new Error("another connection has been reading the log for too long");
       yield;
     }
+    // Before the next commit, which could write a page as it was in the cache.
+    this.#leftovers?.wipeAll();
+    this.#database.exec("PRAGMA shrink_memory");
+  }
+
+  /** Overwrites leftovers in some pages of the database, while the mover rests. Returns whether there may be more. */
+  wipeSome(): boolean {
+    if (this.#leftovers?.wipeSome(WIPED_PAGES)) return true;
+    this.#database.exec("PRAGMA shrink_memory");
+    return false;
   }
 
   /** Moves the write-ahead log into the database and empties its file; returns whether that was possible. */
   #truncate(): boolean {
-    const { busy } = this.#statements.truncate.get() ?? {};
+    this.#leftovers?.gather();
+    const { busy, checkpointed } = this.#statements.truncate.get() ?? {};
+    this.#leftovers?.moved(Number(checkpointed));
     if (busy !== 0) return false;
     this.#headFile.write(this.#head);
     this.#headFile.sync();
@@ -347,6 +381,9 @@ const NOTHING = new Uint8Array();
 
 /** Chunks per purge step: few enough that a commit in between hardly waits. */
 const PURGE_CHUNKS = 128;
+
+/** Pages per step of a scrub: a few milliseconds. */
+const WIPED_PAGES = 2_048;
 
 /** Each try waits for readers as long as a connection does, 5 s. */
 const TRUNCATE_TRIES = 12;

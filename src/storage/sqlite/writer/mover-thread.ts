@@ -3,11 +3,13 @@ import { DatabaseSync } from "node:sqlite";
 import { workerData } from "node:worker_threads";
 import { AT, FAILED, STATE } from "./checkpoints.ts";
 import type { MoverData } from "./checkpoints.ts";
+import { PageStates } from "./page-states.ts";
 
 // Like the writer's thread, this one sleeps in Atomics.wait. It has a connection only while it moves pages,
 // so that the writer may close everything when the mover is free.
 
-const { path, file, shared } = workerData as MoverData;
+const { path, file, pages: memory, shared } = workerData as MoverData;
+const states = new PageStates(path, memory);
 
 for (;;) {
   Atomics.wait(shared, AT.state, STATE.free);
@@ -25,10 +27,19 @@ function move(): number {
   try {
     const database = new DatabaseSync(path);
     let pages: unknown;
+    // While it reads, the log keeps the pages that are moved.
+    const keeping = new DatabaseSync(path, { readOnly: true });
     try {
+      keeping.exec("BEGIN; SELECT 1 FROM sqlite_schema");
+      states.gather();
       database.exec("PRAGMA synchronous = FULL");
-      pages = database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get()?.["log"];
+      const { log, checkpointed } = database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+      // What was committed between the two.
+      states.gather();
+      states.moved(Number(checkpointed));
+      pages = log;
     } finally {
+      keeping.close();
       database.close();
     }
     // SQLite syncs only after the last page is moved, which the writer does.

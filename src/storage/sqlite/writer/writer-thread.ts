@@ -3,7 +3,9 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import { Checkpoints, countPages } from "./checkpoints.ts";
 import { openHeadFile } from "../format/head-file.ts";
 import { SIGNAL } from "./message.ts";
+import { Leftovers } from "./leftovers.ts";
 import type { FromWriter, ToWriter, WriterData } from "./message.ts";
+import { openPageStates, savePageStates } from "./page-states.ts";
 import { openDatabase } from "../format/schema.ts";
 import { isFull, DiskWriter } from "./disk-writer.ts";
 
@@ -18,8 +20,12 @@ const database = openDatabase(path, durability);
 const headFile = openHeadFile(join(directory, "head"));
 // Without a sync per commit, the head file could be newer than the log after a power failure, so it is synced
 // only at checkpoints.
-const writer = new DiskWriter(database, headFile, head, durability === "full");
-const checkpoints = new Checkpoints({ path, file });
+const pages = openPageStates(path, head.batch);
+const writer = new DiskWriter(database, headFile, head, {
+  writeEveryHead: durability === "full",
+  leftovers: new Leftovers(file, pages.states),
+});
+const checkpoints = new Checkpoints({ path, file, pages: pages.memory });
 
 /** Maximum sleep while there is periodic work. */
 const PAUSE_MS = 250;
@@ -33,6 +39,7 @@ let seen = 0;
 let closed = false;
 let full = false;
 let purging = true;
+let wiping = false;
 let unsyncedSince: number | undefined;
 let scrub: Generator<void, void> | undefined;
 let probedAt = 0;
@@ -116,7 +123,7 @@ function scrubNext(): void {
 
 /** How long the thread can sleep if no message comes. */
 function pauseMs(): number {
-  if (purging || scrub !== undefined) return 0;
+  if (purging || wiping || scrub !== undefined) return 0;
   const waiting = full || unsyncedSince !== undefined || checkpoints.waiting || writer.hasRecent;
   return waiting ? PAUSE_MS : Infinity;
 }
@@ -137,14 +144,20 @@ function lookAfter(idle: boolean): void {
       unsyncedSince = undefined;
       headFile.sync();
     }
-    if (checkpoints.look(idle && !purging)) writer.checkpoint();
+    if (checkpoints.look(idle && !purging)) {
+      writer.checkpoint();
+      wiping = pages.areKnown;
+    }
     if (idle && purging) {
       checkpoints.count(REMOVAL_PAGES);
       purging = writer.purge();
     }
+    // So that a scrub has less to do.
+    if (idle && !purging && wiping && checkpoints.resting) wiping = writer.wipeSome();
   } catch {
     // None of this affects acknowledged data; a broken disk shows in the next commit.
     purging = false;
+    wiping = false;
   }
 }
 
@@ -169,6 +182,7 @@ function close(): void {
     if (scrub !== undefined) say({ type: "scrubbed", reason: "the log was closed" });
     if (writer.hasRecent) writer.moveRecent();
     writer.checkpoint();
+    savePageStates(path, pages.memory, writer.head.batch);
   } finally {
     database.close();
     headFile.close();

@@ -32,7 +32,7 @@ async function openWriter(): Promise<Subject> {
   expect(file).toBeGreaterThan(0);
   const database = openDatabase(join(directory, "log.db"), "relaxed");
   const headFile = openHeadFile(join(directory, "head"));
-  const writer = new DiskWriter(database, headFile, head, false);
+  const writer = new DiskWriter(database, headFile, head, { writeEveryHead: false });
   let id = 1;
   onTestFinished(() => {
     for (const connection of [database, headFile, reader]) connection.close();
