@@ -460,7 +460,10 @@ export default defineConfig({
     { files: ["test/**", ".ci/**"], rules: { "no-console": "off" } },
     { files: ["test/**"], rules: { "no-restricted-imports": "off" } },
     // The test runner of Node awaits the tests itself.
-    { files: ["src/cli/init/templates/*/test/**"], rules: { "typescript/no-floating-promises": "off" } },
+    {
+      files: ["src/cli/init/templates/*/test/**", "examples/support-desk/test/**"],
+      rules: { "typescript/no-floating-promises": "off" },
+    },
     { files: ["*.config.ts", "test/house/lint-plugin.ts"], rules: { "import/no-default-export": "off" } },
   ],
 });

@@ -38,11 +38,15 @@ test("a project has a repository, a file for coding agents, and no word left to 
   );
 
   expect((await readdir(project)).sort()).toEqual([
+    ".dockerignore",
     ".git",
+    ".github",
     ".gitignore",
     "AGENTS.md",
+    "Dockerfile",
     "README.md",
     "agents",
+    "compose.yaml",
     "package.json",
     "test",
     "tsconfig.json",
@@ -51,7 +55,7 @@ test("a project has a repository, a file for coding agents, and no word left to 
     name: "post",
     scripts: { dev: "troupe dev", start: "troupe serve", test: "node --test" },
   });
-  for (const name of ["README.md", "AGENTS.md"]) {
+  for (const name of ["README.md", "AGENTS.md", "Dockerfile"]) {
     expect(await readFile(join(project, name), "utf8")).not.toMatch(/\{\{|\}\}/);
   }
 });
@@ -95,10 +99,19 @@ async function createFolder(): Promise<string> {
   return folder;
 }
 
+const PACKAGES = [
+  "zod",
+  "xstate",
+  "@types/node",
+  "@modelcontextprotocol/client",
+  "@modelcontextprotocol/server",
+];
+
 /** Lets the project import troupe: a folder that links the repository's packages and the repository itself. */
 async function linkOwnPackage(project: string): Promise<void> {
-  await mkdir(join(project, "node_modules/@types"), { recursive: true });
-  for (const name of ["zod", "xstate", "@types/node"]) {
+  for (const scope of ["@types", "@modelcontextprotocol"])
+    await mkdir(join(project, "node_modules", scope), { recursive: true });
+  for (const name of PACKAGES) {
     await symlink(join(root, "node_modules", name), join(project, "node_modules", name));
   }
   await symlink(root, join(project, "node_modules/troupe"));

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { llmAgent, mcpTools, modelFromEnv, scriptedModel } from "troupe/llm";
-import type { McpTools, Message } from "troupe/llm";
+import type { McpTools, Message, ScriptStep } from "troupe/llm";
 import { recall, remember } from "./customer.ts";
 import { refund } from "./refund.ts";
 
@@ -11,7 +11,7 @@ function serverOf(name: string): McpTools {
 }
 
 /** What the model says without a key: it looks the order up, reads the rules, refunds, and remembers that. */
-const script = scriptedModel(({ messages }) => {
+const script = scriptedModel(({ messages }): ScriptStep | string => {
   const at = messages.findLastIndex(({ role }) => role === "user");
   const [, name = "", order = ""] = /^(\w+): refund (\w+)$/.exec(messages[at]?.content ?? "") ?? [];
   const results = messages.slice(at).filter(({ role }) => role === "tool");

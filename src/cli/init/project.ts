@@ -16,14 +16,14 @@ export async function writeProject(
   directory: string,
   { name, template }: ProjectOptions,
 ): Promise<readonly string[]> {
+  const { agent, file, request, folder } = TEMPLATES[template];
   const files = new Map<string, string>([
     ["package.json", toPackageJson(directory, name, template)],
     ["tsconfig.json", toJson(TSCONFIG)],
     [".gitignore", "node_modules/\n.troupe/\n.env\n"],
-    ...(await readTemplate("common")),
-    ...(await readTemplate(template)),
+    ...(await readFiles(join(FOLDER, "common"))),
+    ...(await readFiles(folder === undefined ? join(FOLDER, template) : join(PACKAGE, folder))),
   ]);
-  const { agent, file, request } = TEMPLATES[template];
   const words: Readonly<Record<string, string>> = { NAME: name, AGENT: agent, FILE: file, REQUEST: request };
   for (const [path, text] of files) {
     const target = join(directory, path);
@@ -57,8 +57,7 @@ const PACKAGE = fileURLToPath(new URL("../../../", import.meta.url));
 /** The files are compiled by the project they end up in, so they are only in src/, which is in the package. */
 const FOLDER = join(PACKAGE, "src/cli/init/templates");
 
-async function readTemplate(name: string): Promise<[path: string, text: string][]> {
-  const folder = join(FOLDER, name);
+async function readFiles(folder: string): Promise<[path: string, text: string][]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   return Promise.all(
@@ -77,6 +76,8 @@ function toPackageJson(directory: string, name: string, template: TemplateName):
     ? (JSON.parse(readFileSync(path, "utf8")) as { readonly dependencies?: Record<string, string> })
     : {};
   const { dependencies, devDependencies } = readOwn();
+  const versions = { ...devDependencies, ...dependencies };
+  const packages = TEMPLATES[template].packages ?? [];
   return toJson({
     name,
     version: "0.1.0",
@@ -85,8 +86,7 @@ function toPackageJson(directory: string, name: string, template: TemplateName):
     scripts: { dev: "troupe dev", start: "troupe serve", test: "node --test" },
     dependencies: {
       troupe: findSource(),
-      ...(template === "machine" && { xstate: `^${dependencies["xstate"]}` }),
-      zod: `^${dependencies["zod"]}`,
+      ...Object.fromEntries([...packages, "zod"].map((name) => [name, `^${versions[name]}`])),
       ...existing.dependencies,
     },
     devDependencies: {
@@ -138,7 +138,7 @@ const TSCONFIG = {
     allowImportingTsExtensions: true,
     skipLibCheck: true,
   },
-  include: ["agents", "test"],
+  include: ["*.ts", "agents", "servers", "test"],
 };
 
 function toJson(value: object): string {
