@@ -7,7 +7,7 @@ import { afterLastTest, agentSaying, createProject, main, startCommand, startPro
 import { EXIT } from "../../src/cli/exit.ts";
 import { json, startHostile } from "../client/hostile-server.ts";
 import { findFreeUrl } from "../machine/free-port.ts";
-import { skipWithoutScript } from "../machine/skip-without.ts";
+import { skipWithoutScript, skipWithoutShells } from "../machine/skip-without.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -513,10 +513,43 @@ describe("completion", () => {
 source <(troupe completion bash)
 COMP_WORDS=(troupe describe pay); COMP_CWORD=2
 # A shell does not wait for a server that is slow to answer, as one is on a busy machine.
-for try in {1..20}; do _troupe; [[ \${#COMPREPLY[@]} -gt 0 ]] && break; done
+until [[ \${#COMPREPLY[@]} -gt 0 ]]; do _troupe; done
 echo "\${COMPREPLY[@]}"`;
     const bash = startProgram("bash", ["-c", script], { cwd, env: { TROUPE_URL: url } });
     await expect(bash.match(/^payments$/m)).resolves.toBeTruthy();
+  });
+
+  test.for(["a folder of functions", "a file that is sourced"])(
+    "of zsh completes what is typed, from %s",
+    { tags: "long" },
+    async (place, { skip }) => {
+      if (!hasShells) skipWithoutShells(skip);
+      const { stdout } = await run(["completion", "zsh"]);
+      const folder = await createProject({ _troupe: stdout });
+      const load = place.startsWith("a folder")
+        ? `fpath=(${folder} $fpath); autoload -Uz _troupe`
+        : `source ${folder}/_troupe`;
+      // What the shell does when somebody types a tab.
+      const script = `troupe() { "${process.execPath}" "${main}" "$@" }
+compdef() { complete=$1 }; compadd() { shift; taken=(\${(P)1}) }
+complete=_troupe; ${load}
+words=(troupe describe pay); CURRENT=3
+until [[ -n $taken ]]; do $complete; done
+echo found $taken`;
+      const zsh = startProgram("zsh", ["-fc", script], { cwd: folder, env: { TROUPE_URL: url } });
+      await expect(zsh.match(/^found payments/m)).resolves.toBeTruthy();
+    },
+  );
+
+  test("of fish completes what is typed", { tags: "long" }, async ({ skip }) => {
+    if (!hasShells) skipWithoutShells(skip);
+    const script = `function troupe; "${process.execPath}" "${main}" $argv; end
+troupe completion fish | source
+while test -z "$found"; set found (complete -C "troupe describe pay"); end
+echo found $found; complete -C "troupe serve --durab"`;
+    const fish = startProgram("fish", ["--no-config", "-c", script], { cwd, env: { TROUPE_URL: url } });
+    await expect(fish.match(/^found payments$/m)).resolves.toBeTruthy();
+    await expect(fish.match(/^--durability$/m)).resolves.toBeTruthy();
   });
 });
 
@@ -683,6 +716,7 @@ function run(args: readonly string[], input = "", env: Record<string, string> = 
   });
 }
 
+const hasShells = ["zsh", "fish"].every((shell) => spawnSync(shell, ["-c", "true"]).status === 0);
 const hasScript = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
 
 /** Runs a command on a terminal of 80 columns. */

@@ -20,6 +20,11 @@ export function skipWithoutCurl(skip: Skip): never {
   return skipWithout(skip, "needs bash and curl 7.82 or newer: install them (apt-get install bash curl)");
 }
 
+/** Skips a test that needs the shells zsh and fish. */
+export function skipWithoutShells(skip: Skip): never {
+  return skipWithout(skip, "needs zsh and fish: install them (apt-get install zsh fish)");
+}
+
 /** Skips a test that needs a small disk of its own. */
 export function skipWithoutSmallDisk(skip: Skip): never {
   return skipWithout(

@@ -47,7 +47,8 @@ _troupe() {
   found=(\${(f)"$(troupe complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
   compadd -a found
 }
-compdef _troupe troupe
+# In a folder of functions this file is the function itself, whose first call is a completion.
+if [[ $funcstack[1] == _troupe ]]; then _troupe "$@"; else compdef _troupe troupe; fi
 `,
   fish: `complete -c troupe -f -a '(troupe complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 `,
