@@ -76,6 +76,9 @@ const parts = choose(values.only?.split(","));
 const [cpu] = cpus();
 console.log(`Node ${process.version}, ${cpus().length} cores of ${cpu?.model ?? "an unknown kind"}`);
 if (!canPin) console.log("The processes cannot be pinned to cores here, so the figures vary more.");
+console.log(
+  `Before its first round a server has ${setup.warmUpTurns} turns; then the rounds of the servers alternate.`,
+);
 pinClient();
 
 if (values.against === undefined) {

@@ -3,8 +3,14 @@ export interface Counted {
   /** Batches that were committed. */
   readonly commits: number;
   readonly events: number;
-  /** Messages to the thread that writes, and back; a commit of texts alone is no message to it. */
-  readonly hops: number;
+  /** Messages to the thread that writes, and back: each is copied twice. A commit is none. */
+  readonly messages: number;
+  /** How often the thread that writes is woken, and wakes the main thread. */
+  readonly wakes: number;
+  /** The bytes that are copied for the thread that writes. */
+  readonly sharedBytes: number;
+  /** Values that the main thread encodes as JSON: for the log, for readers, to keep them. */
+  readonly encodings: number;
   /** The rows of all tables afterwards. */
   readonly rows?: number;
   /** Statements for PostgreSQL. */
@@ -29,7 +35,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     sqlite: {
       commits: 4,
       events: 4,
-      hops: 6,
+      messages: 0.2,
+      wakes: 8,
+      sharedBytes: 1_720,
+      encodings: 22,
       rows: 8.1,
       statements: 0,
       writtenBytes: 102_000,
@@ -38,7 +47,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     postgres: {
       commits: 4,
       events: 4,
-      hops: 0,
+      messages: 0,
+      wakes: 0,
+      sharedBytes: 0,
+      encodings: 22,
       rows: 5.1,
       statements: 5.5,
       walBytes: 5_300,
@@ -50,7 +62,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     sqlite: {
       commits: 102,
       events: 102,
-      hops: 105,
+      messages: 0.2,
+      wakes: 204,
+      sharedBytes: 11_700,
+      encodings: 325,
       rows: 106.1,
       statements: 0,
       writtenBytes: 680_000,
@@ -59,7 +74,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     postgres: {
       commits: 102,
       events: 102,
-      hops: 0,
+      messages: 0,
+      wakes: 0,
+      sharedBytes: 0,
+      encodings: 425,
       rows: 5.1,
       statements: 105,
       walBytes: 26_000,
@@ -71,16 +89,22 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     sqlite: {
       commits: 27,
       events: 102,
-      hops: 30,
+      messages: 0.2,
+      wakes: 54,
+      sharedBytes: 5_900,
+      encodings: 172,
       rows: 31.1,
       statements: 0,
       writtenBytes: 260_000,
-      allocatedBytes: 560_000,
+      allocatedBytes: 545_000,
     },
     postgres: {
       commits: 27,
       events: 102,
-      hops: 0,
+      messages: 0,
+      wakes: 0,
+      sharedBytes: 0,
+      encodings: 194,
       rows: 5.1,
       statements: 30,
       walBytes: 12_000,
@@ -92,7 +116,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     sqlite: {
       commits: 40,
       events: 102,
-      hops: 44,
+      messages: 0.2,
+      wakes: 80,
+      sharedBytes: 7_500,
+      encodings: 240,
       statements: 0,
       writtenBytes: 350_000,
       allocatedBytes: 700_000,
@@ -100,7 +127,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     postgres: {
       commits: 40,
       events: 102,
-      hops: 0,
+      messages: 0,
+      wakes: 0,
+      sharedBytes: 0,
+      encodings: 300,
       statements: 42,
       writtenBytes: 42_000,
       allocatedBytes: 1_200_000,
@@ -110,7 +140,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     sqlite: {
       commits: 2,
       events: 102,
-      hops: 4,
+      messages: 0.2,
+      wakes: 4,
+      sharedBytes: 3_950,
+      encodings: 121,
       rows: 6.1,
       statements: 0,
       writtenBytes: 124_000,
@@ -119,7 +152,10 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
     postgres: {
       commits: 2,
       events: 102,
-      hops: 0,
+      messages: 0,
+      wakes: 0,
+      sharedBytes: 0,
+      encodings: 121,
       rows: 5.2,
       statements: 3.5,
       writtenBytes: 30_000,

@@ -13,20 +13,49 @@ import { sqliteLog } from "troupe/storage/sqlite";
 import type { Counted } from "./limits.ts";
 
 const [, , where = "", how = ""] = process.argv;
-const counts = { commits: 0, events: 0, toWriter: 0, fromWriter: 0, statements: 0 };
+const counts = {
+  commits: 0,
+  events: 0,
+  messages: 0,
+  wakes: 0,
+  sharedBytes: 0,
+  encodings: 0,
+  statements: 0,
+};
 const heap = new Session();
 let before = { ...counts, ...readIo() };
 
 // They only count: what is called is called as before.
 const { postMessage, emit } = Worker.prototype;
 Worker.prototype.postMessage = function post(...args) {
-  counts.toWriter += 1;
+  counts.messages += 1;
   postMessage.apply(this, args);
 };
 Worker.prototype.emit = function pass(this: Worker, ...args: Parameters<typeof emit>) {
-  if (args[0] === "message") counts.fromWriter += 1;
+  if (args[0] === "message") counts.messages += 1;
   return emit.apply(this, args);
 } as typeof emit;
+const { notify, waitAsync } = Atomics;
+Atomics.notify = function wake(array: Int32Array, index: number, count?: number) {
+  counts.wakes += 1;
+  return notify(array, index, count);
+} as typeof notify;
+Atomics.waitAsync = function awaitWake(array: Int32Array, index: number, value: number) {
+  counts.wakes += 1;
+  return waitAsync(array, index, value);
+} as typeof waitAsync;
+const buffers = Buffer.prototype as Buffer;
+const write = buffers.write as (text: string, offset?: number, length?: number) => number;
+buffers.write = function copy(this: Buffer, text: string, offset?: number, length?: number) {
+  const bytes = write.call(this, text, offset, length);
+  if (this.buffer instanceof SharedArrayBuffer) counts.sharedBytes += bytes;
+  return bytes;
+} as Buffer["write"];
+const stringify = JSON.stringify as (value: unknown, replacer?: null, space?: number) => string;
+JSON.stringify = function encode(value: unknown, replacer?: null, space?: number): string {
+  counts.encodings += 1;
+  return stringify(value, replacer, space);
+} as typeof JSON.stringify;
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function ask(this: pg.Client, ...args: unknown[]) {
   counts.statements += 1;
@@ -85,12 +114,16 @@ async function end(): Promise<void> {
   const after = { ...counts, ...readIo() };
   const { profile } = await heap.post("HeapProfiler.stopSampling");
   heap.disconnect();
+  const differenceOf = (name: keyof typeof after): number => after[name] - before[name];
   const counted: Counted = {
-    commits: after.commits - before.commits,
-    events: after.events - before.events,
-    hops: after.toWriter - before.toWriter + (after.fromWriter - before.fromWriter),
-    statements: after.statements - before.statements,
-    writtenBytes: after.writtenBytes - before.writtenBytes,
+    commits: differenceOf("commits"),
+    events: differenceOf("events"),
+    messages: differenceOf("messages"),
+    wakes: differenceOf("wakes"),
+    sharedBytes: differenceOf("sharedBytes"),
+    encodings: differenceOf("encodings"),
+    statements: differenceOf("statements"),
+    writtenBytes: differenceOf("writtenBytes"),
     allocatedBytes: sizeOf(profile.head),
   };
   process.send?.(counted);

@@ -24,9 +24,8 @@ import type { Durability } from "./format/schema.ts";
 import { QUERIES } from "./reader/reader.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, ClaimedRun } from "./writer/encode-append.ts";
-import type { AddedEntry, AuditChanges, ChunkedRun, SpendingChanges } from "./writer/message.ts";
+import type { AddedEntry, AuditChanges, ChunkedRun, RunRemoval, SpendingChanges } from "./writer/message.ts";
 import { WriterClient } from "./writer/writer-client.ts";
-import type { AppendJob, OwnJob } from "./writer/writer-client.ts";
 
 /** What `sqliteLog` takes. */
 export interface SqliteLogOptions {
@@ -144,7 +143,7 @@ export function sqliteLog(
       run.rid = lastRid;
     }
     const encoded = encodeAppend(run, batch);
-    return commit(run, { rid: run.rid, append: encoded }, () => {
+    return commit(run, encoded, () => {
       if (startOfBatch(run, batch).head > run.head) forgetRecent(run, batch.base?.head);
       advance(run, batch);
       for (const { requestId, phase } of batch.requests ?? []) {
@@ -167,7 +166,7 @@ export function sqliteLog(
     }
     run.leaving = true;
     const references = reader.ask((tables) => tables.answer(QUERIES.references(run.runId)));
-    await commit(run, { work: { type: "remove", rid: run.rid, erases } }, () => {
+    await commit(run, { type: "remove", rid: run.rid, erases }, () => {
       run.isHeld = false;
       forgetRecent(run);
     });
@@ -216,28 +215,22 @@ export function sqliteLog(
   }
 
   /** Commits an append or the removal of a run, then applies its effects in memory, before any reader is woken. */
-  function commit<Result>(
-    run: ClaimedRun,
-    job: Omit<AppendJob, "settle"> | Omit<OwnJob, "settle">,
-    done: () => Result,
-  ): Promise<Result> {
+  function commit<Result>(run: ClaimedRun, work: Append | RunRemoval, done: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const pending = new Deferred<void>();
     run.pending = pending;
-    writer.post({
-      ...job,
-      settle(error) {
-        run.pending = undefined;
-        if (error === undefined) {
-          resolve(done());
-          appended.push(run.runId);
-        } else {
-          reject(error);
-        }
-        settle(run);
-        pending.resolve();
-      },
-    });
+    const settled = (error?: Error): void => {
+      run.pending = undefined;
+      if (error === undefined) {
+        resolve(done());
+        appended.push(run.runId);
+      } else {
+        reject(error);
+      }
+      settle(run);
+      pending.resolve();
+    };
+    writer.post("type" in work ? { work, settle: settled } : { rid: run.rid, append: work, settle: settled });
     return promise;
   }
 

@@ -1,6 +1,7 @@
 import { compare, middle, ratio, warmUp } from "./load.ts";
 import type { Sample } from "./load.ts";
 import { ms, toTable } from "./result.ts";
+import { percentile } from "./statistics.ts";
 import { ServerProcess } from "./server-process.ts";
 import type { ServerName, ServerOptions } from "./server-process.ts";
 
@@ -53,16 +54,25 @@ export class TurnTable implements AsyncDisposable {
     const rows = this.#rows.map(([label], index) => {
       const own = samples[index] ?? [];
       const { cpuMs, turnsPerS, firstP50Ms, firstP99Ms, writes } = middle(own);
+      const costs = own.map((sample) => sample.cpuMs);
+      const [low, high] = [percentile(costs, 0.25), percentile(costs, 0.75)];
       return [
         label,
-        `${cpuMs.toFixed(3)} ms`,
+        `${cpuMs.toFixed(3)} ms (${low.toFixed(2)} to ${high.toFixed(2)})`,
         ratio(own, unit, "cpuMs").toFixed(2),
         turnsPerS.toFixed(0),
         `${ms(firstP50Ms)}, ${ms(firstP99Ms)}`,
         writes.toFixed(1),
       ];
     });
-    const head = ["server", "CPU a turn", "× bare Hono", "turns/s", "first event p50, p99", "writes"];
+    const head = [
+      "server",
+      "CPU a turn (middle half)",
+      "× bare Hono",
+      "turns/s",
+      "first event p50, p99",
+      "writes",
+    ];
     return toTable([head, ...rows]);
   }
 }

@@ -65,9 +65,11 @@ export class DiskWriter {
 
   /** Commits appends; leaves out those that conflict with stored data. */
   commit(recent: RecentParts, items: readonly AppendItem[], bodies: Uint8Array): FromWriter {
+    const batch = this.#head.batch + 1;
+    const isRow = items.length === 0 && !this.#recent.isDue(batch) && batch % FORGET_EVERY !== 0;
     return this.#transact(() => {
-      const batch = this.#head.batch + 1;
       this.#small = this.#recent.add(recent, bodies, batch);
+      if (isRow) return;
       let at = recent.bytes;
       for (const [index, item] of items.entries()) {
         const body = bodies.subarray(at, at + item[4]);
@@ -78,7 +80,7 @@ export class DiskWriter {
       }
       for (const gathered of this.#recent.takeOld(batch)) this.#addGathered(gathered);
       this.#recent.trim(batch);
-    });
+    }, isRow);
   }
 
   /** Whether there are recent events to move. */
@@ -240,7 +242,8 @@ export class DiskWriter {
     return true;
   }
 
-  #transact(change: () => void): FromWriter {
+  /** Makes a change and adds the row of its transaction. One that is this row alone needs no further statements. */
+  #transact(change: () => void, isRow = false): FromWriter {
     // There may be space again.
     if (isFull(this.#trouble)) this.checkpoint();
     if (this.#trouble !== undefined) return this.#trouble;
@@ -251,7 +254,7 @@ export class DiskWriter {
     this.#checksums = [];
     this.#small = NO_COLUMNS;
     try {
-      begin.run();
+      if (!isRow) begin.run();
       change();
       const batch = this.#head.batch + 1;
       const { range } = this.#recent;
@@ -259,7 +262,7 @@ export class DiskWriter {
       // The number of the transaction is unique: if another process wrote to the directory, this fails.
       addBatch.run(batch, this.#head.epoch, hash, this.#firstChunk, range, ...this.#small);
       if (batch % FORGET_EVERY === 0) forgetBatches.run(batch - KEPT_BATCHES);
-      commit.run();
+      if (!isRow) commit.run();
       this.#range = range;
       this.#head = { epoch: this.#head.epoch, batch, hash };
       if (this.#writeEveryHead) this.#headFile.write(this.#head);

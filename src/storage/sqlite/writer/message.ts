@@ -1,6 +1,5 @@
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Head } from "../format/head-file.ts";
-import type { RecentParts } from "./recent-events.ts";
 import type { Durability } from "../format/schema.ts";
 import type { AuditChange, Changes, SpentChange } from "../../sql/changes.ts";
 import type { RemovedEntries } from "../../../ports/audit.ts";
@@ -12,25 +11,14 @@ export interface WriterData {
   readonly head: Head;
   /** An open file descriptor of the database. */
   readonly file: number;
-  /** Memory that both threads share; the indexes are in `SIGNAL`. */
+  /** Memory that both threads share; the indexes are in `SIGNAL` (commit-memory.ts). */
   readonly signal: Int32Array;
 }
 
-/**
- * Indexes into the memory that both threads share: a counter that is incremented and notified with everything that is sent
- * to the writer, and a commit that has only small appends, which needs no message: the bytes of their bodies, and those of
- * their parts, which follow the bodies. The writer sets the latter to 0 when it takes the commit.
- */
-export const SIGNAL = { count: 0, bodyBytes: 1, partBytes: 2 } as const;
-
-/** Messages to the writer. Every commit gets one reply, in order; one of small appends alone is usually not a message. */
+/** Messages to the writer. Commits of appends are in shared memory instead (`CommitMemory`). */
 export type ToWriter =
-  | {
-      readonly type: "commit";
-      readonly recent: RecentParts;
-      readonly items: readonly AppendItem[];
-      readonly bodies?: SharedArrayBuffer;
-    }
+  /** The memory in which the next commits are. */
+  | { readonly type: "memory"; readonly memory: SharedArrayBuffer }
   | RunRemoval
   | AuditChanges
   | SpendingChanges
@@ -63,8 +51,8 @@ export interface SpendingChanges {
 export type AddedEntry = readonly [...AuditChange, owner: string, runId: RunId | null, times: number];
 
 /**
- * One append without its body. The bodies of all items (events joined by line breaks) are concatenated in the
- * memory that both threads share, after those of the small appends.
+ * One append without its body, as it is after a way through JSON. The bodies of all items (events joined by line breaks) are
+ * concatenated in the memory that both threads share, after those of the small appends.
  */
 export type AppendItem = readonly [
   rid: number,
@@ -86,7 +74,7 @@ export interface KnownChanges extends Changes {
   readonly known?: readonly boolean[];
 }
 
-/** Messages from the writer. */
+/** Messages from the writer. A commit that is `committed` with nothing to tell is a signal instead (`SIGNAL.replies`). */
 export type FromWriter =
   /** The first message: the thread runs and accepts commits. */
   | { readonly type: "started" }

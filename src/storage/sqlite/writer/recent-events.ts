@@ -88,6 +88,13 @@ export class RecentEvents {
     return oldest === undefined ? null : `${oldest.row} ${this.#row.batch} ${this.#row.checksum}`;
   }
 
+  /** Whether events are to become chunks, or rows to be emptied, when a batch is committed. */
+  isDue(batch: number): boolean {
+    const [oldest] = this.#runs.values();
+    const isOld = oldest !== undefined && this.#isOld(oldest, batch);
+    return isOld || (oldest?.row ?? batch) - this.#start >= TRIMMED;
+  }
+
   /** Takes the small appends of a commit, with whose bodies the bytes begin. Returns what its row must have of them. */
   add({ parts, bytes }: RecentParts, bodies: Uint8Array, batch: number): RecentColumns {
     if (parts === "") return NO_COLUMNS;
@@ -111,11 +118,15 @@ export class RecentEvents {
   takeOld(batch: number): readonly PendingChunk[] {
     const old: PendingChunk[] = [];
     for (const waiting of this.#runs.values()) {
-      if (batch - waiting.row < ROWS && this.#end - waiting.rowStart < BYTES) break;
+      if (!this.#isOld(waiting, batch)) break;
       old.push(this.#toGathered(waiting));
     }
     for (const { rid } of old) this.#runs.delete(rid);
     return old;
+  }
+
+  #isOld({ row, rowStart }: Waiting, batch: number): boolean {
+    return batch - row >= ROWS || this.#end - rowStart >= BYTES;
   }
 
   /** Takes the events of all runs. */

@@ -1,21 +1,20 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { AgentError } from "../../../errors.ts";
 import type { LogHealth } from "../../../ports/event-log.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
-import { SIGNAL } from "./message.ts";
+import { CommitMemory, SIGNAL, newSignal } from "./commit-memory.ts";
 import type {
   AuditChanges,
   SpendingChanges,
   ChunkedRun,
   FromWriter,
-  AppendItem,
   RefusedItem,
   RunRemoval,
   ToWriter,
   WriterData,
 } from "./message.ts";
-import type { RecentParts } from "./recent-events.ts";
 import type { Append } from "./encode-append.ts";
 
 /** A unit of work to commit: an append of a run, or what has a commit of its own. */
@@ -27,9 +26,9 @@ export interface AppendJob extends Settled {
 }
 
 /** What has a commit of its own. */
-export type OwnWork = RunRemoval | AuditChanges | SpendingChanges;
+type OwnWork = RunRemoval | AuditChanges | SpendingChanges;
 
-export interface OwnJob extends Settled {
+interface OwnJob extends Settled {
   readonly append?: undefined;
   readonly work: OwnWork;
 }
@@ -46,7 +45,7 @@ interface Settled {
 export class WriterClient {
   readonly #worker: Worker;
   readonly #signal: Int32Array;
-  readonly #bodies = new SharedBodies();
+  readonly #memory = new CommitMemory();
   readonly #onCommitted: () => void;
   readonly #onChunked: (runs: readonly ChunkedRun[]) => void;
   readonly #onRecovered: () => void;
@@ -63,6 +62,15 @@ export class WriterClient {
   /** The scrubs, one after the other, because each overwrites what was removed before it began. */
   #scrubs: Promise<void> = Promise.resolve();
   #onScrubbed: ((reason?: string) => void) | undefined;
+  readonly #flushNow = (): void => {
+    this.#scheduled = false;
+    this.#flush();
+  };
+  /** Called after a signal that a commit is done. It belongs to no run, also if a run has caused the commit. */
+  readonly #replied: (sent: readonly Job[] | undefined) => void = AsyncLocalStorage.bind((sent) => {
+    // The commit before may have got its reply as a message.
+    if (sent !== undefined && sent === this.#sent) this.#settle({});
+  });
 
   constructor(
     data: Omit<WriterData, "signal">,
@@ -78,7 +86,7 @@ export class WriterClient {
     this.#onCommitted = options.onCommitted;
     this.#onChunked = options.onChunked;
     this.#onRecovered = options.onRecovered;
-    this.#signal = new Int32Array(new SharedArrayBuffer(12));
+    this.#signal = newSignal();
     // In the source tree the thread is TypeScript like this file; in the package both are JavaScript.
     const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
     const workerData: WriterData = { ...data, signal: this.#signal };
@@ -142,12 +150,8 @@ export class WriterClient {
     if (this.#scheduled) return;
     this.#scheduled = true;
     const wait = this.#sentAt + this.#commitIntervalMs - performance.now();
-    const flush = (): void => {
-      this.#scheduled = false;
-      this.#flush();
-    };
-    if (wait > 0) setTimeout(flush, wait);
-    else setImmediate(flush);
+    if (wait > 0) setTimeout(this.#flushNow, wait);
+    else setImmediate(this.#flushNow);
   }
 
   #flush(): void {
@@ -158,6 +162,7 @@ export class WriterClient {
     if (this.#commitIntervalMs > 0) this.#sentAt = performance.now();
     if (first.append === undefined) {
       this.#sent = this.#queue.splice(0, 1);
+      this.#awaitReply();
       this.#send(first.work);
       return;
     }
@@ -165,44 +170,31 @@ export class WriterClient {
     const small: AppendJob[] = [];
     const others: AppendJob[] = [];
     for (const job of jobs) if (job.append) (job.append.isRecent ? small : others).push(job);
-    const recent = this.#writeRecent(small);
-    const items = others.map(({ rid, append }): AppendItem => {
-      const { position, body, records, changes } = append;
-      append.bytes = this.#bodies.write(body);
-      return [rid, ...position, append.bytes, records, changes];
-    });
     // The indexes of refused items count from the first item.
-    this.#sent = items.length === 0 ? small : [...others, ...small];
-    const partBytes = items.length === 0 ? this.#bodies.write(recent.parts) : 0;
-    const memory = this.#bodies.take();
-    if (partBytes > 0 && memory === undefined) this.#sendSmall(recent.bytes, partBytes);
-    else this.#send({ type: "commit", recent, items, ...(memory !== undefined && { bodies: memory }) });
-  }
-
-  /** Writes the bodies of small appends to the shared memory. All of them together are one row. */
-  #writeRecent(jobs: readonly AppendJob[]): RecentParts {
-    const parts: number[] = [];
-    let bytes = 0;
-    for (const { rid, append } of jobs) {
-      const [first, last, recordsEnd] = append.position;
-      append.bytes = this.#bodies.write(append.body);
-      this.#bodies.breakLine();
-      parts.push(rid, first, last, recordsEnd, append.bytes);
-      bytes += append.bytes + 1;
-    }
-    return { parts: parts.length === 0 ? "" : JSON.stringify(parts), bytes };
-  }
-
-  /** Sends a commit of small appends, which is in the shared memory. A message would cost both threads more than its text. */
-  #sendSmall(bodyBytes: number, partBytes: number): void {
-    Atomics.store(this.#signal, SIGNAL.bodyBytes, bodyBytes);
-    Atomics.store(this.#signal, SIGNAL.partBytes, partBytes);
+    this.#sent = others.length === 0 ? small : [...others, ...small];
+    const grown = this.#memory.write(small, others, this.#signal);
+    if (grown !== undefined) this.#send({ type: "memory", memory: grown });
+    this.#awaitReply();
+    Atomics.store(this.#signal, SIGNAL.hasCommit, 1);
     this.#notify();
+  }
+
+  /** Settles what was sent when the writer signals that it is committed. A message would cost both threads more than a text. */
+  #awaitReply(): void {
+    const sent = this.#sent;
+    const { value } = Atomics.waitAsync(
+      this.#signal,
+      SIGNAL.replies,
+      Atomics.load(this.#signal, SIGNAL.replies),
+    );
+    // Nothing else is sent, so the writer has not replied yet.
+    if (typeof value !== "string") void value.then(() => this.#replied(sent));
   }
 
   #send(message: ToWriter): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origins
     this.#worker.postMessage(message);
+    Atomics.store(this.#signal, SIGNAL.hasMessages, 1);
     this.#notify();
   }
 
@@ -280,54 +272,6 @@ export class WriterClient {
     this.#closing?.();
   }
 }
-
-/**
- * Memory that the writer's thread reads without a copy. It contains the bodies of one commit, is reused for
- * the next, and grows to the size of the largest commit.
- */
-class SharedBodies {
-  #buffer: Buffer<SharedArrayBuffer> = Buffer.from(new SharedArrayBuffer(START_BYTES));
-  #length = 0;
-  #isNew = true;
-
-  /** Appends a text. Returns its size in bytes. */
-  write(text: string): number {
-    if (text.length === 0) return 0;
-    // A UTF-16 code unit takes at most three bytes.
-    if (this.#length + 3 * text.length > this.#buffer.length) this.#reserve(Buffer.byteLength(text));
-    const bytes = this.#buffer.write(text, this.#length);
-    this.#length += bytes;
-    return bytes;
-  }
-
-  /** Appends a line break. */
-  breakLine(): void {
-    this.#reserve(1);
-    this.#buffer[this.#length] = LINE_BREAK;
-    this.#length += 1;
-  }
-
-  /** Ends a commit. Returns the memory if the other thread does not have it yet. */
-  take(): SharedArrayBuffer | undefined {
-    this.#length = 0;
-    if (!this.#isNew) return undefined;
-    this.#isNew = false;
-    return this.#buffer.buffer;
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.#length + bytes;
-    if (needed <= this.#buffer.length) return;
-    const larger = Buffer.from(new SharedArrayBuffer(2 ** Math.ceil(Math.log2(needed))));
-    larger.set(this.#buffer.subarray(0, this.#length));
-    this.#buffer = larger;
-    this.#isNew = true;
-  }
-}
-
-const LINE_BREAK = 10;
-
-const START_BYTES = 1024 * 1024;
 
 /** An empty append. */
 const NOTHING: Append = {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { Checkpoints, countPages } from "./checkpoints.ts";
+import { readCommit, SIGNAL } from "./commit-memory.ts";
 import { openHeadFile } from "../format/head-file.ts";
-import { SIGNAL } from "./message.ts";
 import { Leftovers } from "./leftovers.ts";
 import type { FromWriter, ToWriter, WriterData } from "./message.ts";
 import { openPageStates, savePageStates } from "./page-states.ts";
@@ -34,7 +34,7 @@ const PROBE_MS = 1_000;
 /** Pages written by the removal of a run or by one purge step; more if texts are long. */
 const REMOVAL_PAGES = 256;
 
-let bodies: Buffer = Buffer.alloc(0);
+let memory: Buffer = Buffer.alloc(0);
 let seen = 0;
 let closed = false;
 let full = false;
@@ -48,19 +48,20 @@ say({ type: "started" });
 for (;;) {
   const idle = Atomics.wait(signal, SIGNAL.count, seen, pauseMs()) === "timed-out";
   seen = Atomics.load(signal, SIGNAL.count);
-  const partBytes = Atomics.exchange(signal, SIGNAL.partBytes, 0);
-  if (partBytes > 0) commitSmall(partBytes);
-  else takeMessages();
+  // A commit may need the memory of a message that was sent before it.
+  const hasCommit = Atomics.exchange(signal, SIGNAL.hasCommit, 0) === 1;
+  if (Atomics.exchange(signal, SIGNAL.hasMessages, 0) === 1) takeMessages();
+  if (hasCommit) commit();
   if (closed) break;
   scrubNext();
   lookAfter(idle);
 }
 
-/** Commits small appends, whose bodies and parts are in the shared memory. */
-function commitSmall(partBytes: number): void {
-  const bytes = Atomics.load(signal, SIGNAL.bodyBytes);
-  checkpoints.count(countPages([], bytes));
-  answer(writer.commit({ parts: bodies.toString("latin1", bytes, bytes + partBytes), bytes }, [], bodies));
+/** Commits the appends that are in the shared memory. */
+function commit(): void {
+  const { recent, items } = readCommit(memory, signal);
+  checkpoints.count(countPages(items, recent.bytes));
+  answer(writer.commit(recent, items, memory));
 }
 
 function takeMessages(): void {
@@ -73,11 +74,9 @@ function takeMessages(): void {
 
 function take(message: ToWriter): void {
   switch (message.type) {
-    case "commit": {
-      if (message.bodies !== undefined) bodies = Buffer.from(message.bodies);
-      checkpoints.count(countPages(message.items, message.recent.bytes));
-      return answer(writer.commit(message.recent, message.items, bodies));
-    }
+    case "memory":
+      memory = Buffer.from(message.memory);
+      return;
     case "remove":
       purging = true;
       checkpoints.count(REMOVAL_PAGES);
@@ -102,7 +101,10 @@ function take(message: ToWriter): void {
 }
 
 function answer(reply: FromWriter): void {
-  say(reply);
+  if (reply.type === "committed" && reply.refused === undefined && reply.chunked === undefined) {
+    Atomics.add(signal, SIGNAL.replies, 1);
+    Atomics.notify(signal, SIGNAL.replies);
+  } else say(reply);
   full = isFull(reply);
   unsyncedSince ??= Date.now();
 }

@@ -27,6 +27,8 @@ const TURN_MS = 2_200;
 const CLIENTS: readonly number[] = [1, 32, 500];
 const QUICK_CLIENTS: readonly number[] = [1, 32];
 
+const ROUNDS = 5;
+
 /** The load for which goals are given. */
 const GOAL_CLIENTS = 32;
 
@@ -122,7 +124,7 @@ async function measureRounds(
   isQuick: boolean,
 ): Promise<ReadonlyMap<string, readonly PacedSample[]>> {
   const of = new Map(measured.map(({ label }) => [label, [] as PacedSample[]]));
-  for (let round = 1; round <= (isQuick ? 3 : 5); round += 1) {
+  for (let round = 1; round <= ROUNDS; round += 1) {
     const draining: Promise<unknown>[] = [];
     for (const { label, server, asked, count } of measured) {
       // One client has nobody after whom it could begin.
