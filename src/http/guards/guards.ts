@@ -13,6 +13,7 @@ import { quoted } from "./quoted.ts";
 import { addressOf, createAuthentication } from "./authentication.ts";
 import type { Authentication } from "./authentication.ts";
 import { sharedToken } from "./shared-token.ts";
+import { OwnerTurns } from "./turns.ts";
 
 /** Access rules of the server. */
 export interface GuardOptions {
@@ -85,6 +86,8 @@ export function createGuard(
     });
   }
   const authenticator: Authenticator | undefined = token === undefined ? given : sharedToken(token);
+  // With one token there is one owner.
+  const turns = given && new OwnerTurns();
   const mount = createMount(trustProxy);
   const authenticate = authenticator && createAuthentication(authenticator, { trustProxy });
   const hosts = createHostCheck(allowedHosts, authenticate !== undefined);
@@ -128,7 +131,12 @@ export function createGuard(
     const answer = forHealth ? undefined : await answerOf(c);
     if (answer !== undefined) return answer;
     if (authenticate === undefined) c.set("principal", ANONYMOUS);
-    else if (!forHealth && !isOpen(c) && !isPublic(c)) c.set("principal", await authenticate(c));
+    else if (!forHealth && !isOpen(c) && !isPublic(c)) {
+      const principal = await authenticate(c);
+      c.set("principal", principal);
+      const turn = turns?.begin(principal.owner);
+      if (turn !== undefined) await turn;
+    }
     const expected = c.req.header("expect");
     if (expected !== undefined && !CONTINUE.test(expected)) {
       return refuse(c, unmet(expected), { own: EXPECTATION_FAILED });

@@ -6,6 +6,7 @@ import type { RunId } from "../../protocol/ids.ts";
 import type { RunRequest, RunSummary } from "../../protocol/answers/status.ts";
 import type { ForkedFrom } from "../../protocol/events/events.ts";
 import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
+import { mapConcurrent } from "../../shared/map-concurrent.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import { isHidden } from "../journal/system-runs.ts";
 import type { RunDetails, WaitsPage, WaitsQuery } from "../lists.ts";
@@ -84,20 +85,30 @@ function fits(run: RunEntry, { finishReason, text, sees }: RunSearch): boolean {
 /** Maximum bytes of a page, which has at least one wait. */
 const PAGE_BYTES = 1_048_576;
 
+/** The waits whose events are read at once: a database answers them together. */
+const READ_AT_ONCE = 16;
+
 /** Reads a page of the open waits, as their encoded events. */
 export async function readWaits(log: EventLog, query: WaitsQuery, sees?: Sees): Promise<WaitsPage> {
   const { waits, next } = await log.waits(query);
-  const seen = new Map<RunId, boolean>();
+  const seen = new Map<RunId, Promise<boolean>>();
+  const isSeen = async ({ runId }: WaitEntry): Promise<boolean> => {
+    const run = await log.run(runId);
+    return run !== undefined && run.removed !== true && sees?.(run) !== false;
+  };
+  const texts = mapConcurrent(waits, READ_AT_ONCE, async (wait) => {
+    if (sees !== undefined) {
+      const known = seen.get(wait.runId) ?? isSeen(wait);
+      seen.set(wait.runId, known);
+      if (!(await known)) return undefined;
+    }
+    return readWait(log, wait);
+  });
   const events: string[] = [];
   let room = PAGE_BYTES;
-  for (const [index, wait] of waits.entries()) {
-    const { runId } = wait;
-    if (sees !== undefined) {
-      const run = seen.has(runId) ? undefined : await log.run(runId);
-      if (!seen.has(runId)) seen.set(runId, run !== undefined && run.removed !== true && sees(run));
-      if (seen.get(runId) === false) continue;
-    }
-    const text = await readWait(log, wait);
+  let index = -1;
+  for await (const text of texts) {
+    index += 1;
     room -= text === undefined ? 0 : byteLength(text);
     if (room < 0 && events.length > 0) {
       // The shorter page is read again, because only the log can make the cursor of the page after it.

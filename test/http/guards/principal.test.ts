@@ -128,3 +128,26 @@ test("a copy of the open turns is for admins alone", async () => {
   expect(copy.status).toBe(200);
   expect(await copy.text()).toBe('{"type":"end"}\n');
 });
+
+test("an owner that sends 1,000 requests at once has few begin before the next one of another owner", async () => {
+  const begun: string[] = [];
+  const app = new Hono<AppEnv>();
+  const authenticate = ({ headers }: Request): Principal => ({
+    ...ANN,
+    owner: headers.get("x-owner") ?? "acme",
+  });
+  app.use(createGuard({ authenticate }, [], (_, error) => new Response(String(error))).handler);
+  app.get("/", (c) => {
+    begun.push(c.get("principal")?.owner ?? "");
+    return c.text("hello");
+  });
+  const ask = async (owner: string): Promise<Response> =>
+    app.request("http://localhost/", { headers: { "x-owner": owner } });
+  const all = Array.from({ length: 1_000 }, () => ask("acme"));
+  await ask("bolt");
+  expect(begun.length).toBeLessThan(40);
+  await ask("bolt");
+  expect(begun.filter((owner) => owner === "acme").length).toBeLessThan(80);
+  await Promise.all(all);
+  expect(begun).toHaveLength(1_002);
+});
