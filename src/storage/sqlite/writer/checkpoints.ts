@@ -53,11 +53,6 @@ export class Checkpoints {
     return this.#asked || this.#pages >= IDLE_PAGES;
   }
 
-  /** Whether the mover has nothing to do. */
-  get resting(): boolean {
-    return !this.#asked && Atomics.load(this.#shared, AT.state) === STATE.free;
-  }
-
   /** Counts written pages. */
   count(pages: number): void {
     this.#pages += pages;

@@ -207,11 +207,6 @@ export class DiskWriter {
   *scrub(settleMover: () => void): Generator<void, void> {
     if (this.#trouble?.type === "failed") throw new Error(this.#trouble.reason);
     while (this.purge()) yield;
-    for (let more = true; more;) {
-      settleMover();
-      more = this.wipeSome();
-      yield;
-    }
     for (let tries = 1; ; tries += 1) {
       settleMover();
       if (this.#truncate()) break;
@@ -222,13 +217,6 @@ export class DiskWriter {
     // Before the next commit, which could write a page as it was in the cache.
     this.#leftovers?.wipeAll();
     this.#database.exec("PRAGMA shrink_memory");
-  }
-
-  /** Overwrites leftovers in some pages of the database, while the mover rests. Returns whether there may be more. */
-  wipeSome(): boolean {
-    if (this.#leftovers?.wipeSome(WIPED_PAGES)) return true;
-    this.#database.exec("PRAGMA shrink_memory");
-    return false;
   }
 
   /** Moves the write-ahead log into the database and empties its file; returns whether that was possible. */
@@ -384,9 +372,6 @@ const NOTHING = new Uint8Array();
 
 /** Chunks per purge step: few enough that a commit in between hardly waits. */
 const PURGE_CHUNKS = 128;
-
-/** Pages per step of a scrub: a few milliseconds. */
-const WIPED_PAGES = 2_048;
 
 /** Each try waits for readers as long as a connection does, 5 s. */
 const TRUNCATE_TRIES = 12;

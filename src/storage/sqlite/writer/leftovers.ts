@@ -14,7 +14,6 @@ export class Leftovers {
   readonly #states: PageStates;
   readonly #slice = Buffer.allocUnsafe(SLICE_PAGES * PAGE_BYTES);
   readonly #pointer = Buffer.alloc(4);
-  #next = FIRST_PAGE;
 
   /** `file` is a file descriptor of the database. */
   constructor(file: number, states: PageStates) {
@@ -32,32 +31,21 @@ export class Leftovers {
     this.#states.moved(frames);
   }
 
-  /** Wipes some unknown pages, about so many. Returns whether there may be more. Throws if a page is damaged. */
-  wipeSome(pages: number): boolean {
+  /**
+   * Wipes all unknown pages, and syncs the file. The whole write-ahead log must have been moved: after a part of it, the pages of the
+   * file are not of one moment, and a page that is free in its list can be in use. Throws if a page is damaged.
+   */
+  wipeAll(): void {
     const count = this.#countPages();
     const free = this.#readFree(count);
-    let left = pages;
-    while (left > 0) {
-      const first = this.#states.nextUnknown(this.#next);
-      if (first > count) {
-        this.#wipeFree(free);
-        this.#next = FIRST_PAGE;
-        return false;
-      }
+    for (let first = this.#states.nextUnknown(FIRST_PAGE); first <= count;) {
       let last = first;
       while (last < count && last - first + 1 < SLICE_PAGES && this.#states.get(last + 1) === PAGE.unknown)
         last += 1;
       this.#wipeSlice(first, last - first + 1, free);
-      left -= last - first + 1;
-      this.#next = last + 1;
+      first = this.#states.nextUnknown(last + 1);
     }
-    return true;
-  }
-
-  /** Wipes all unknown pages, and syncs the file. */
-  wipeAll(): void {
-    this.#next = FIRST_PAGE;
-    while (this.wipeSome(SLICE_PAGES));
+    this.#wipeFree(free);
     fdatasyncSync(this.#file);
   }
 

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from "node:fs";
 
 /** What both threads share: where the write-ahead log was read to, and a byte for each page. */
 export interface PageMemory {
@@ -109,8 +109,6 @@ export class PageStates {
 interface OpenStates {
   readonly memory: PageMemory;
   readonly states: PageStates;
-  /** Whether they are those that the process before has saved, or the database is small. Otherwise all would have to be read. */
-  readonly areKnown: boolean;
 }
 
 /** Takes the states that the process before has saved at its end, unless another one has written since; `batch` is the newest. */
@@ -118,8 +116,7 @@ export function openPageStates(path: string, batch: number): OpenStates {
   // The only transaction of a start raises the epoch.
   const saved = takeSaved(toFile(path), batch - 1);
   const memory = createPageMemory(saved);
-  const isSmall = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= SMALL_BYTES;
-  return { memory, states: new PageStates(path, memory), areKnown: saved !== undefined || isSmall };
+  return { memory, states: new PageStates(path, memory) };
 }
 
 /** Saves the states for the next process; `batch` is the newest transaction. */
@@ -154,9 +151,6 @@ function toFile(path: string): string {
 }
 
 const BATCH_BYTES = 8;
-
-/** The size of a database that is read at once. */
-const SMALL_BYTES = 67_108_864;
 
 /** Indexes into the position. */
 const AT = { count: 0, salt1: 1, salt2: 2, moved: 3 } as const;

@@ -39,7 +39,6 @@ let seen = 0;
 let closed = false;
 let full = false;
 let purging = true;
-let wiping = false;
 let unsyncedSince: number | undefined;
 let scrub: Generator<void, void> | undefined;
 let probedAt = 0;
@@ -125,7 +124,7 @@ function scrubNext(): void {
 
 /** How long the thread can sleep if no message comes. */
 function pauseMs(): number {
-  if (purging || wiping || scrub !== undefined) return 0;
+  if (purging || scrub !== undefined) return 0;
   const waiting = full || unsyncedSince !== undefined || checkpoints.waiting || writer.hasRecent;
   return waiting ? PAUSE_MS : Infinity;
 }
@@ -146,20 +145,14 @@ function lookAfter(idle: boolean): void {
       unsyncedSince = undefined;
       headFile.sync();
     }
-    if (checkpoints.look(idle && !purging)) {
-      writer.checkpoint();
-      wiping = pages.areKnown;
-    }
+    if (checkpoints.look(idle && !purging)) writer.checkpoint();
     if (idle && purging) {
       checkpoints.count(REMOVAL_PAGES);
       purging = writer.purge();
     }
-    // So that a scrub has less to do.
-    if (idle && !purging && wiping && checkpoints.resting) wiping = writer.wipeSome();
   } catch {
     // None of this affects acknowledged data; a broken disk shows in the next commit.
     purging = false;
-    wiping = false;
   }
 }
 
