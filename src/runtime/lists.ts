@@ -20,8 +20,17 @@ export interface RunsQuery {
   readonly finishReason?: FinishReason;
   /** A part of the first input's text, or the beginning of the id or the key of a run, or of its newest request's id. */
   readonly text?: string;
-  /** `created` lists the oldest run first. Default `updated`: the most recently updated first. */
-  readonly order?: "updated" | "created";
+  /** The code of the error with which the newest turn ended. */
+  readonly errorCode?: string;
+  /** Only runs that were updated at this time or later, in milliseconds since 1970. */
+  readonly updatedAfter?: number;
+  /** Only runs that were created with these values in their metadata. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * `created` lists the oldest run first, `oldest` the least recently updated one. Default `updated`: the most recently updated
+   * first.
+   */
+  readonly order?: "updated" | "oldest" | "created";
   readonly limit: number;
   /** The `next` of the previous page; only for the order `updated`. */
   readonly cursor?: string;

@@ -94,6 +94,8 @@ interface ShownPlaceProps {
 
 function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
   switch (place.name) {
+    case "overview":
+      return <OverviewPart waits={waits} held={held} />;
     case "runs":
       return <RunsPlace place={place} />;
     case "run":
@@ -126,6 +128,7 @@ function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
   }
 }
 
+const OverviewPart = lazy(async () => (await import("../overview/overview-place.tsx")).OverviewPlace);
 const InboxPart = lazy(async () => (await import("../inbox/inbox-place.tsx")).InboxPlace);
 const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);

@@ -16,7 +16,7 @@ export function Header({ isLost, inboxCount }: HeaderProps): VNode {
   const { place } = useConsole();
   return (
     <header class="bar">
-      <a class="mark" href="#/runs" aria-label="troupe">
+      <a class="mark" href="#/" aria-label="troupe">
         <img src={icon} alt="" />
         <span>troupe</span>
       </a>
@@ -104,8 +104,9 @@ function PlaceAnchor({
 }
 
 const PLACES: readonly PlaceLink[] = [
-  { name: "agents", label: "Agents", holds: ["agents"], isMinor: false },
+  { name: "", label: "Overview", holds: ["overview"], isMinor: true },
   { name: "runs", label: "Runs", holds: ["runs", "run", "compare"], isMinor: false },
+  { name: "agents", label: "Agents", holds: ["agents"], isMinor: false },
   { name: "inbox", label: "Inbox", holds: ["inbox"], isMinor: false },
   { name: "audit", label: "Audit", holds: ["audit"], isMinor: true },
   { name: "api", label: "API", holds: ["api"], isMinor: true },

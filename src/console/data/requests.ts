@@ -19,6 +19,12 @@ export async function readAgents(
   return Promise.all(agents.map(({ name }) => readAgent(server, name, signal)));
 }
 
+/** The names of the agents of the server. */
+export async function readAgentNames(server: PageServer, signal: AbortSignal): Promise<readonly string[]> {
+  const { json } = await server.ask("GET", "/", { signal });
+  return (json as readonly AgentEntry[]).map(({ name }) => name);
+}
+
 export async function readAgent(
   server: PageServer,
   agent: string,
@@ -83,6 +89,11 @@ export async function sendRetry(server: PageServer, runId: string): Promise<void
 /** Ends the held turn of a run with the reason as its error. */
 export async function sendEnd(server: PageServer, runId: string): Promise<void> {
   await server.ask("POST", `/runs/${encodeURIComponent(runId)}/end`);
+}
+
+/** Removes a run with everything in it. */
+export async function removeRun(server: PageServer, runId: string): Promise<void> {
+  await server.ask("DELETE", `/runs/${encodeURIComponent(runId)}`);
 }
 
 /** Sends a dead letter of a run again, once. */

@@ -23,6 +23,7 @@ export const RUN_TABS: readonly RunTab[] = [
 
 /** A place of the console with what its address says about it. */
 export type ConsolePlace =
+  | { readonly name: "overview"; readonly query: PlaceQuery }
   | { readonly name: "runs"; readonly query: PlaceQuery }
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: PlaceQuery }
   | { readonly name: "inbox"; readonly query: PlaceQuery }
@@ -45,7 +46,7 @@ export function parsePlace(fragment: string): ConsolePlace {
   if (rest.length > 0) return lost;
   switch (name) {
     case "":
-      return { name: "runs", query };
+      return { name: "overview", query };
     case "runs": {
       if (first === undefined || first === "") return { name: "runs", query };
       const tab = RUN_TABS.find((known) => known === (second ?? "chat"));
@@ -83,6 +84,8 @@ export function withQuery<Kind extends ConsolePlace>(
 
 function toPath(place: ConsolePlace): string {
   switch (place.name) {
+    case "overview":
+      return "";
     case "runs":
     case "inbox":
     case "audit":

@@ -1,90 +1,98 @@
 import type { VNode } from "preact";
-import type { RunSummary } from "../../protocol/answers/status.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { QueryParameters } from "../../client/wire/wire.ts";
 import { useConsole } from "../app/context.ts";
-import { useRunChanges } from "../data/changes.ts";
+import { useRunPages } from "../data/run-pages.ts";
+import type { RunPages } from "../data/run-pages.ts";
+import { readAgentNames } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { RefusalNote } from "../parts/refusal.tsx";
-import { State } from "../parts/state.tsx";
-import type { StateName } from "../parts/state.tsx";
-import { duration, exactTime, timeAgo } from "../parts/time.ts";
+import { refusalText } from "../parts/refusal.tsx";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
+import { BulkBar } from "./bulk-bar.tsx";
+import { RunList } from "./run-list.tsx";
+import { SavedViews } from "./saved-views.tsx";
 
-/** All runs, the newest first. */
-export function RunsPlace({ place }: { readonly place: ConsolePlace & { readonly name: "runs" } }): VNode {
-  const { server, go } = useConsole();
-  const { agent = "", state = "", q = "" } = place.query;
-  const runs = useResource(`${server.url} ${agent} ${state} ${q}`, async (signal) => {
-    const query = { limit: 100, agent: agent || undefined, q: q || undefined, ...FILTERS[state] };
-    return (await server.ask("GET", "/runs", { query, signal })).json as readonly RunSummary[];
-  });
-  const { value, error, reload } = runs;
-  useRunChanges(server, reload);
+type RunsAddress = ConsolePlace & { readonly name: "runs" };
 
-  const isFiltered = agent !== "" || state !== "" || q !== "";
-  if (value?.length === 0 && !isFiltered) return <NoRuns />;
+/** All runs, the newest first, as far as a person scrolls. The filters are in the address. */
+export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
+  const { server } = useConsole();
+  const pages = useRunPages(server, toQuery(place));
+  const { runs, error } = pages;
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const isFiltered = Object.values(place.query).some((value) => value !== "");
+  const chosen = useMemo(() => runs?.filter((run) => selected.has(run.run_id)) ?? [], [runs, selected]);
+  if (runs?.length === 0 && !isFiltered && !pages.isStale) return <NoRuns />;
+  const select = (runId: string, isSelected: boolean): void => {
+    const next = new Set(selected);
+    if (isSelected) next.add(runId);
+    else next.delete(runId);
+    setSelected(next);
+  };
   return (
-    <div class="page">
+    <div class="page runs-page">
       <div class="heading">
         <h1 tabIndex={-1}>Runs</h1>
+        <span class="second number" role="status">
+          {toCount(pages)}
+        </span>
+        <SavedViews place={place} />
       </div>
-      <div class="filters">
-        <input
-          class="input search"
-          type="search"
-          aria-label="Search in runs"
-          placeholder="Search by input or id"
-          value={q}
-          onInput={({ currentTarget }) => go(withQuery(place, { q: currentTarget.value }), { replace: true })}
-        />
-        <select
-          class="input"
-          aria-label="State"
-          value={state}
-          onChange={({ currentTarget }) =>
-            go(withQuery(place, { state: currentTarget.value }), { replace: true })
-          }
-        >
-          <option value="">every state</option>
-          {Object.keys(FILTERS).map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-        {agent !== "" && (
-          <button
-            type="button"
-            class="button"
-            onClick={() => go(withQuery(place, { agent: undefined }), { replace: true })}
-          >
-            of {agent} ✕
-          </button>
-        )}
-      </div>
-      {error !== undefined && value === undefined && <RefusalNote error={error} />}
-      {value?.length === 0 && <p class="second">No run fits the filter.</p>}
-      {value !== undefined && value.length > 0 && (
+      <Filters place={place} />
+      {error !== undefined && (
+        <p class="note failed" role="alert">
+          {refusalText(error)} {pages.isStale && "What is below is the list before this filter."}
+        </p>
+      )}
+      {chosen.length > 0 && <BulkBar runs={chosen} onDone={() => setSelected(new Set())} />}
+      {runs?.length === 0 && !pages.hasMore && <p class="second">No run fits the filter.</p>}
+      {runs !== undefined && (runs.length > 0 || pages.hasMore) && (
         <>
           <div class="run-list-head" aria-hidden="true">
+            <span />
             <span>State</span>
             <span>Agent</span>
-            <span>First input</span>
+            <span>What was asked</span>
             <span>Last turn</span>
             <span>Tokens</span>
             <span>Changed</span>
           </div>
-          <ul class="list" aria-label="Runs">
-            {value.map((run) => (
-              <RunRow key={run.run_id} run={run} />
-            ))}
-          </ul>
+          <RunList pages={pages} selected={selected} onSelect={select} />
         </>
       )}
     </div>
   );
+}
+
+/** `12,345 runs`, or how many are read so far where nobody has counted them. */
+function toCount({ runs, total, hasMore, isStale }: RunPages): string {
+  if (runs === undefined || isStale) return "";
+  const count = total ?? runs.length;
+  const word = count === 1 && !hasMore ? "run" : "runs";
+  return `${count.toLocaleString()}${total === undefined && hasMore ? "+" : ""} ${word}`;
+}
+
+function toQuery({ query }: RunsAddress): QueryParameters {
+  const { agent, state = "", q, error, since, meta, order } = query;
+  const hours = SINCE[since ?? ""];
+  const [name, value] = meta?.split("=", 2) ?? [];
+  return {
+    agent: agent || undefined,
+    q: q || undefined,
+    error_code: error || undefined,
+    // To a minute, so that the list of "the last hour" stays the same list while it is looked at.
+    updated_after:
+      hours === undefined
+        ? undefined
+        : new Date(Math.floor(Date.now() / 60_000 - hours * 60) * 60_000).toISOString(),
+    metadata: name && value ? `${name}=${value}` : undefined,
+    order: order || undefined,
+    total: true,
+    ...FILTERS[state],
+  };
 }
 
 /** The states that the list can be filtered by. */
@@ -97,33 +105,131 @@ const FILTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   canceled: { finish_reason: "canceled", status: "idle" },
 };
 
-function RunRow({ run }: { readonly run: RunSummary }): VNode {
-  const state = stateOf(run);
-  const took = lastTurnMs(run, Date.now());
-  const { input_tokens: into = 0, output_tokens: out = 0 } = run.usage ?? {};
-  const tokens = into + out;
+/** Hours back, by the name in the address. */
+const SINCE: Readonly<Record<string, number>> = { hour: 1, day: 24, week: 168 };
+
+function Filters({ place }: { readonly place: RunsAddress }): VNode {
+  const { server, go } = useConsole();
+  const { agent = "", state = "", error = "", since = "", meta = "", order = "" } = place.query;
+  const agents = useResource(server.url, (signal) => readAgentNames(server, signal)).value ?? [];
+  const change = (changes: Readonly<Record<string, string>>): void =>
+    go(withQuery(place, changes), { replace: true });
+  const names = agent === "" || agents.includes(agent) ? agents : [agent, ...agents];
+  const isFiltered = Object.values(place.query).some((value) => value !== "");
   return (
-    <li>
-      <a class="row run-row" href={`#/runs/${run.run_id}`}>
-        {state === undefined ? (
-          <span class="second">{run.forked_from ? "forked" : "no turn"}</span>
-        ) : (
-          <State {...state} />
-        )}
-        <span class="agent one-line">{run.agent}</span>
-        <span class="what one-line" dir="auto">
-          {toGist(run.initial_input)}
-        </span>
-        <span class="worked second number">
-          {took !== undefined && duration(took)}
-          {run.turns > 1 && `, ${run.turns} turns`}
-        </span>
-        <span class="tokens second number">{tokens === 0 ? "" : tokens}</span>
-        <span class="time second number" title={exactTime(run.updated_at)}>
-          {timeAgo(run.updated_at)}
-        </span>
-      </a>
-    </li>
+    <div class="filters">
+      <SearchField place={place} />
+      <select
+        class="input"
+        aria-label="Agent"
+        value={agent}
+        onChange={({ currentTarget }) => change({ agent: currentTarget.value })}
+      >
+        <option value="">every agent</option>
+        {names.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select
+        class="input"
+        aria-label="State"
+        value={state}
+        onChange={({ currentTarget }) => change({ state: currentTarget.value })}
+      >
+        <option value="">every state</option>
+        {Object.keys(FILTERS).map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select
+        class="input"
+        aria-label="Time"
+        value={since}
+        onChange={({ currentTarget }) => change({ since: currentTarget.value })}
+      >
+        <option value="">any time</option>
+        <option value="hour">last hour</option>
+        <option value="day">last day</option>
+        <option value="week">last week</option>
+      </select>
+      <details class="more-filters" open={order !== "" || error !== "" || meta !== ""}>
+        <summary class="button quiet">More filters</summary>
+        <div class="filters">
+          <select
+            class="input"
+            aria-label="Order"
+            value={order}
+            onChange={({ currentTarget }) => change({ order: currentTarget.value })}
+          >
+            <option value="">newest first</option>
+            <option value="oldest">oldest first</option>
+          </select>
+          <TextFilter label="Error code" value={error} onChange={(value) => change({ error: value })} />
+          <TextFilter
+            label="Metadata name=value"
+            value={meta}
+            onChange={(value) => change({ meta: value })}
+          />
+        </div>
+      </details>
+      {isFiltered && (
+        <button
+          type="button"
+          class="button quiet"
+          onClick={() => go({ name: "runs", query: {} }, { replace: true })}
+        >
+          Clear
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Searches when the person has stopped typing for a moment. */
+function SearchField({ place }: { readonly place: RunsAddress }): VNode {
+  const { go } = useConsole();
+  const { q = "" } = place.query;
+  const [text, setText] = useState(q);
+  useEffect(() => setText(q), [q]);
+  useEffect(() => {
+    if (text === q) return undefined;
+    const timer = setTimeout(() => go(withQuery(place, { q: text }), { replace: true }), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [text, q, place, go]);
+  return (
+    <input
+      class="input search"
+      type="search"
+      data-search
+      aria-label="Search in runs"
+      placeholder="Search inputs and outputs, or an id"
+      value={text}
+      onInput={({ currentTarget }) => setText(currentTarget.value)}
+    />
+  );
+}
+
+const TYPED_MS = 150;
+
+interface TextFilterProps {
+  readonly label: string;
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+function TextFilter({ label, value, onChange }: TextFilterProps): VNode {
+  return (
+    <input
+      class="input narrow"
+      aria-label={label}
+      placeholder={label}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value.trim())}
+    />
   );
 }
 
@@ -140,57 +246,4 @@ function NoRuns(): VNode {
       />
     </Empty>
   );
-}
-
-/** A run's state as a sign shows it, with a word instead of the usual one. */
-interface ShownState {
-  readonly name: StateName;
-  readonly word?: string;
-}
-
-/** The state of a run in the list. */
-function stateOf(run: RunSummary): ShownState | undefined {
-  switch (run.status) {
-    case "running":
-      return { name: "running" };
-    case "waiting":
-    case "held":
-      return { name: run.status };
-    case "idle":
-      return endOf(run);
-    default: {
-      const never: never = run.status;
-      return never;
-    }
-  }
-}
-
-/** How the newest turn ended; unknown for a run that has had none. */
-function endOf({ last_turn: last }: RunSummary): ShownState | undefined {
-  if (last?.stopped) return { name: "held", word: "stopped" };
-  switch (last?.finish_reason) {
-    case "success":
-      return { name: "done" };
-    case "canceled":
-      return { name: "canceled" };
-    case "error":
-      return { name: "failed", ...(last?.error_code !== undefined && { word: last.error_code }) };
-    case undefined:
-      return undefined;
-    default:
-      return undefined;
-  }
-}
-
-/** The time that the newest turn took; until now if it is open. */
-function lastTurnMs({ last_turn: last }: RunSummary, now: number): number | undefined {
-  if (last === undefined) return undefined;
-  const end = last.ended_at === undefined ? now : Date.parse(last.ended_at);
-  return Math.max(0, end - Date.parse(last.started_at));
-}
-
-/** The first line of a run's first input, for the list. */
-function toGist(input: unknown): string {
-  const text = typeof input === "string" ? input : (JSON.stringify(input) ?? "");
-  return text.slice(0, 300);
 }

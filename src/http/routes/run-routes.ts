@@ -38,10 +38,12 @@ export function runHandlers(host: Host, { agent }: Place): AgentHandlers<"reques
       if (key !== undefined) {
         return reply(c, await runOfKey(runtime, agent ?? read(query, "agent", parseName), key));
       }
-      const { json, next } = await readRunsPage(runtime, toRunsQuery(query, agent));
-      const headers =
-        next === undefined ? undefined : { link: nextPage(mount.pathOf(c), query, "cursor", next) };
-      return reply(c, json, headers && { headers });
+      const { json, next, total } = await readRunsPage(runtime, toRunsQuery(query, agent));
+      const headers = {
+        ...(next !== undefined && { link: nextPage(mount.pathOf(c), query, "cursor", next) }),
+        ...(total !== undefined && { "total-count": String(total) }),
+      };
+      return reply(c, json, { headers });
     },
 
     async waits(c) {
@@ -201,10 +203,20 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const status = read(query, "status", parsePhase);
   const finishReason = read(query, "finish_reason", parseFinish);
   const text = read(query, "q", parseText);
+  const errorCode = read(query, "error_code", parseName);
+  const updatedAfter = read(query, "updated_after", parseTime);
+  const metadata = read(query, "metadata", parsePair);
+  const order = read(query, "order", parseOrder);
+  const total = read(query, "total", parseFlag);
   const cursor = read(query, "cursor", parseName);
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
     limit: Math.min(limit, PAGE_LIMIT),
+    ...(errorCode !== undefined && { errorCode }),
+    ...(updatedAfter !== undefined && { updatedAfter }),
+    ...(metadata !== undefined && { metadata }),
+    ...(order !== undefined && { order }),
+    ...(total !== undefined && { total }),
     ...(agent !== undefined && { agent }),
     ...(status !== undefined && { status }),
     ...(finishReason !== undefined && { finishReason }),
@@ -225,7 +237,18 @@ function toWatched(query: URLSearchParams, servedAgent: string | undefined): Wat
   return { limit, ...(agent !== undefined && { agent }) };
 }
 
-const ONLY_LISTS = ["status", "finish_reason", "q", "key", "cursor"];
+const ONLY_LISTS = [
+  "status",
+  "finish_reason",
+  "error_code",
+  "updated_after",
+  "metadata",
+  "order",
+  "total",
+  "q",
+  "key",
+  "cursor",
+];
 
 function toWaitsQuery(query: URLSearchParams, servedAgent: string | undefined): WaitsQuery {
   const agent = servedAgent ?? read(query, "agent", parseName);
@@ -257,26 +280,51 @@ function parseFinish(text: string): Parsed<FinishReason> {
   return { ok: false, message: "must be success, error or canceled", issues: [] };
 }
 
+function parseTime(text: string): Parsed<number> {
+  const time = Date.parse(text);
+  return Number.isNaN(time)
+    ? { ok: false, message: "must be a time, for example 2026-01-31T12:00:00Z", issues: [] }
+    : { ok: true, value: time };
+}
+
+/** `name=value`. */
+function parsePair(text: string): Parsed<Readonly<Record<string, string>>> {
+  const at = text.indexOf("=");
+  if (at < 1) return { ok: false, message: "must be a name and a value, as in customer=ann", issues: [] };
+  return { ok: true, value: { [text.slice(0, at)]: text.slice(at + 1) } };
+}
+
+function parseOrder(text: string): Parsed<"updated" | "oldest"> {
+  if (text === "updated" || text === "oldest") return { ok: true, value: text };
+  return { ok: false, message: "must be updated or oldest", issues: [] };
+}
+
 /** A page of the list of runs as JSON text. */
 interface RunsText {
   readonly json: string;
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
+  /** The number of all runs of the list, if it was asked for and can be counted. */
+  readonly total?: number;
 }
 
 /** Reads a page of the list of runs: up to a number of runs and of bytes, but at least one run. */
 export async function readRunsPage(
   runtime: Pick<Runtime, "runs">,
-  { limit, cursor: start, ...chosen }: RunsQuery,
+  { limit, cursor: start, total: counts = false, ...chosen }: RunsQuery,
 ): Promise<RunsText> {
   const texts: string[] = [];
   let room = PAGE_BYTES - 2;
   let piece = PIECE;
   let cursor = start;
+  let total: number | undefined;
 
   for (;;) {
     const asked = Math.min(piece, limit - texts.length);
-    const { runs, next } = await runtime.runs({ ...chosen, limit: asked, ...(cursor && { cursor }) });
+    const asksTotal = counts && total === undefined && { total: true };
+    const page = await runtime.runs({ ...chosen, ...asksTotal, limit: asked, ...(cursor && { cursor }) });
+    const { runs, next } = page;
+    total ??= page.total;
     const found = runs.map(toRunText);
     const fitting = countFitting(found, room);
     if (fitting === found.length || (asked === 1 && texts.length === 0)) {
@@ -284,11 +332,10 @@ export async function readRunsPage(
       for (const text of found) room -= sizeOf(text);
       cursor = next;
       // A search that found fewer has looked at as many runs as one page may.
-      const isSearch = chosen.text !== undefined || chosen.finishReason !== undefined;
-      const isLast = texts.length >= limit || (isSearch && found.length < asked);
-      if (next === undefined || isLast) return toText(texts, next);
+      const isLast = texts.length >= limit || found.length < asked;
+      if (next === undefined || isLast) return toText(texts, next, total);
     } else if (fitting === 0 && texts.length > 0) {
-      return toText(texts, cursor);
+      return toText(texts, cursor, total);
     } else {
       // Only the list knows the cursor of the next page, so the list is read again for the runs that fit.
       piece = Math.max(fitting, 1);
@@ -317,6 +364,10 @@ function sizeOf(text: string): number {
   return byteLength(text) + 1;
 }
 
-function toText(texts: readonly string[], next: string | undefined): RunsText {
-  return { json: `[${texts.join(",")}]`, ...(next !== undefined && { next }) };
+function toText(texts: readonly string[], next: string | undefined, total: number | undefined): RunsText {
+  return {
+    json: `[${texts.join(",")}]`,
+    ...(next !== undefined && { next }),
+    ...(total !== undefined && { total }),
+  };
 }

@@ -121,6 +121,8 @@ export interface LastTurn {
   readonly ended_at?: string;
   readonly finish_reason?: FinishReason;
   readonly error_code?: TurnErrorCode;
+  /** The beginning of the error's message; absent where the log is encrypted. */
+  readonly error_message?: string;
   /** Since when its cleanup steps run, if they run. */
   readonly canceling?: { readonly since: string };
   /** Why it is held, if it is. */
@@ -189,6 +191,9 @@ const lastTurn = z
     ended_at: timestamp.exactOptional().describe("Absent while the turn is not at its end."),
     finish_reason: finishReason.exactOptional(),
     error_code: z.enum(TURN_ERROR_CODES).exactOptional(),
+    error_message: text
+      .exactOptional()
+      .describe("The beginning of the error's message; absent where the log is encrypted."),
     canceling: z
       .object({ since: timestamp })
       .exactOptional()

@@ -85,6 +85,9 @@ export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", res
 /**
  * A run is loaded from its newest snapshot, about this many events and records after it, and its last turn.
  */
+/** How many characters of an error's message are in the list of runs. */
+const SHOWN_ERROR = 200;
+
 const SNAPSHOT_EVERY = 256;
 
 /** Keeps a run's state, its phase, its row in the list of runs and its log consistent. */
@@ -608,7 +611,7 @@ export class RunLedger implements RunStateOwner {
       ...this.#lastTurn,
       ended_at: toTimestamp(this.#now()),
       finish_reason: finishReason,
-      ...(error && { error_code: error.code }),
+      ...(error && { error_code: error.code, error_message: error.message.slice(0, SHOWN_ERROR) }),
     };
     if (usage) this.#usage = addUsage(this.#usage ?? {}, usage);
     return text;

@@ -14,8 +14,11 @@ import { readEvent } from "../replay/accepted.ts";
 
 /** Which runs a search finds, and where it begins. */
 export interface RunSearch {
-  readonly finishReason: FinishReason | undefined;
-  readonly text: string | undefined;
+  readonly finishReason?: FinishReason | undefined;
+  readonly text?: string | undefined;
+  readonly errorCode?: string | undefined;
+  readonly updatedAfter?: number | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Whether the caller sees a run; absent if it sees each. */
   readonly sees?: Sees | undefined;
 }
@@ -45,7 +48,10 @@ export async function searchRuns(
     }
     found.push(...places.flatMap((at) => page.runs[at] ?? []));
     looked += page.runs.length;
-    cursor = page.next;
+    // The rest of the list was updated earlier still.
+    const isOver =
+      query.oldestFirst !== true && (page.runs.at(-1)?.updatedAt ?? 0) < (search.updatedAfter ?? 0);
+    cursor = isOver ? undefined : page.next;
     if (cursor === undefined) return { runs: found };
     if (found.length >= limit || looked >= LOOKED) return { runs: found, next: cursor };
     size = LOOKED_AT_ONCE;
@@ -72,14 +78,26 @@ export async function listSeen(
 
 const SEEN_AT_ONCE = 500;
 
-function fits(run: RunEntry, { finishReason, text, sees }: RunSearch): boolean {
+function fits(run: RunEntry, search: RunSearch): boolean {
+  const { finishReason, errorCode, updatedAfter, metadata, text, sees } = search;
   if (sees?.(run) === false) return false;
   if (finishReason !== undefined && run.lastTurn?.finish_reason !== finishReason) return false;
+  if (errorCode !== undefined && run.lastTurn?.error_code !== errorCode) return false;
+  if (updatedAfter !== undefined && run.updatedAt < updatedAfter) return false;
+  if (metadata !== undefined && !hasValues(run, metadata)) return false;
   if (text === undefined) return true;
   const { runId, alias, lastTurn, initialInput } = run;
   if ([runId, alias, lastTurn?.request_id].some((id) => id?.startsWith(text) === true)) return true;
   const input = typeof initialInput === "string" ? initialInput : JSON.stringify(initialInput);
   return input.toLowerCase().includes(text.toLowerCase());
+}
+
+/** Whether a run was created with values, which people write as texts. */
+function hasValues({ metadata }: RunEntry, wanted: Readonly<Record<string, string>>): boolean {
+  return Object.entries(wanted).every(([name, text]) => {
+    const value = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
+    return value !== undefined && (typeof value === "string" ? value : JSON.stringify(value)) === text;
+  });
 }
 
 /** Maximum bytes of a page, which has at least one wait. */

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
+import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import type { RequestStatus, RunRequest } from "../../protocol/answers/status.ts";
@@ -25,7 +26,7 @@ import type {
   ReadEventsOptions,
 } from "../feeds.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
-import { isHidden, isUnfinished } from "../journal/system-runs.ts";
+import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
 import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
 import { toShown } from "../replay/beginning.ts";
 import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
@@ -178,21 +179,36 @@ export class Queries {
   }
 
   async runs(
-    { order = "updated", finishReason, text, ...asked }: RunsQuery,
+    { order = "updated", finishReason, text, errorCode, updatedAfter, metadata, ...asked }: RunsQuery,
     scope: Scope,
   ): Promise<RunsPage> {
-    const query = { ...asked, ...ofOwner(scope, asked.owner) };
+    const query = {
+      ...asked,
+      ...ofOwner(scope, asked.owner),
+      ...(order === "oldest" && { oldestFirst: true }),
+    };
     const { sees } = scope;
     if (sees !== undefined && order === "created") {
       const { runs, ...page } = await listSeen(this.#log, query, sees);
       return { ...page, runs: runs.map(toDetails) };
     }
-    if (finishReason !== undefined || text !== undefined || sees !== undefined) {
-      const { runs, next } = await searchRuns(this.#log, query, { finishReason, text, sees });
+    const search = { finishReason, text, errorCode, updatedAfter, metadata, sees };
+    if (Object.values(search).some((one) => one !== undefined)) {
+      const { runs, next } = await searchRuns(this.#log, query, search);
       return { runs: runs.map(toDetails), ...(next !== undefined && { next }) };
     }
-    const { runs, ...page } = await this.#log.list({ ...query, byCreation: order === "created" });
-    return { ...page, runs: runs.filter((run) => !isHidden(run)).map(toDetails) };
+    const byCreation = order === "created";
+    const { runs, total, ...page } = await this.#log.list({ ...query, byCreation });
+    const rows = runs.filter((run) => !isHidden(run)).map(toDetails);
+    if (total === undefined) return { ...page, runs: rows };
+    const isCounted = byCreation || query.agent !== undefined;
+    return { ...page, runs: rows, total: isCounted ? total : total - (await this.#countHidden(query)) };
+  }
+
+  /** The number of the runs of a list that no client sees. */
+  async #countHidden({ cursor: _, ...query }: RunEntryQuery): Promise<number> {
+    const page = await this.#log.list({ ...query, agent: NO_AGENT, limit: 1, offset: 0, total: true });
+    return page.total ?? 0;
   }
 
   /** The newest rows of the list of runs, then each row when it changes, encoded. */

@@ -1,3 +1,4 @@
+import type { LastTurn } from "../../protocol/answers/status.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import type { Encryption } from "../../ports/encryption.ts";
 import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
@@ -126,7 +127,14 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
       return value === null || isEmpty(value) ? value : ring.sealJson(owner, `${name} ${runId}`, value);
     };
     const [initialInput, metadata] = await Promise.all([field("initialInput"), field("metadata")]);
-    const stored = { ...row, initialInput, metadata: metadata as JsonObject };
+    const { error_message: _, ...lastTurn } = row.lastTurn ?? {};
+    const stored = {
+      ...row,
+      initialInput,
+      metadata: metadata as JsonObject,
+      // What an error says can be what the run was told.
+      ...(row.lastTurn && { lastTurn: lastTurn as LastTurn }),
+    };
     rows.set(runId, { plain: row, stored });
     return stored;
   }

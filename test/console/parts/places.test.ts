@@ -3,6 +3,7 @@ import { parsePlace, toFragment, withQuery } from "../../../src/console/places/p
 import { duration, timeAgo } from "../../../src/console/parts/time.ts";
 
 test.for([
+  "#/",
   "#/runs",
   "#/runs?agent=echo&state=waiting",
   "#/runs/run_1",
@@ -20,7 +21,7 @@ test("an unknown address gives the page of unknown addresses", () => {
   for (const fragment of ["#/nowhere", "#/runs/a/b/c", "#/agents/a/b", "#/runs/run_1/nothing", "#/%zz"]) {
     expect(parsePlace(fragment).name).toBe("lost");
   }
-  expect(parsePlace("")).toEqual({ name: "runs", query: {} });
+  expect(parsePlace("")).toEqual({ name: "overview", query: {} });
 });
 
 test("a filter that is emptied leaves the address", () => {

@@ -1,0 +1,119 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { toAgentError } from "../../errors.ts";
+import type { AgentError } from "../../errors.ts";
+import type { QueryParameters } from "../../client/wire/wire.ts";
+import type { RunSummary } from "../../protocol/answers/status.ts";
+import { useRunChanges } from "./changes.ts";
+import type { PageServer } from "./page-server.ts";
+
+/** A list of runs that is read page by page as far as a person looks. */
+export interface RunPages {
+  /** What is read so far; absent before the first answer. */
+  readonly runs: readonly RunSummary[] | undefined;
+  /** Why the last attempt to read failed. `runs` is then what was read before, perhaps with other filters. */
+  readonly error: AgentError | undefined;
+  /** Whether there are more runs behind. */
+  readonly hasMore: boolean;
+  /** The number of all runs of the list; absent where the server does not count them. */
+  readonly total: number | undefined;
+  /** Whether `runs` are those of other filters than the ones asked for. */
+  readonly isStale: boolean;
+  /** Reads the next page, unless one is being read. */
+  more(): void;
+  reload(): void;
+}
+
+interface Read {
+  readonly key: string;
+  readonly runs: readonly RunSummary[];
+  readonly next: string | undefined;
+  readonly total: number | undefined;
+}
+
+/** Reads the runs that a query selects. Their beginning is read again when a run changes; what is behind stays. */
+export function useRunPages(server: PageServer, query: QueryParameters): RunPages {
+  const key = JSON.stringify([server.url, query]);
+  const [read, setRead] = useState<Read>();
+  const [error, setError] = useState<AgentError>();
+  const newest = useRef<Read>(undefined);
+  newest.current = read;
+  const busy = useRef<AbortController>(undefined);
+  const asked = useRef(query);
+  asked.current = query;
+
+  const load = useCallback(
+    async (cursor: string | undefined): Promise<void> => {
+      const stop = new AbortController();
+      busy.current = stop;
+      try {
+        const page = { ...asked.current, limit: PAGE, cursor };
+        const { json, headers } = await server.ask("GET", "/runs", { query: page, signal: stop.signal });
+        const runs = json as readonly RunSummary[];
+        const next = cursorIn(headers.get("link"));
+        const total = headers.get("total-count");
+        const before = newest.current?.key === key ? newest.current : undefined;
+        const count = total === null ? before?.total : Number(total);
+        setRead({ key, total: count, ...merge(before, runs, next, cursor !== undefined) });
+        setError(undefined);
+      } catch (thrown) {
+        if (!stop.signal.aborted) setError(toAgentError(thrown));
+      }
+      if (busy.current === stop) busy.current = undefined;
+    },
+    [server, key],
+  );
+
+  useEffect(() => {
+    void load(undefined);
+    return () => busy.current?.abort();
+  }, [load]);
+  const reload = useCallback(() => {
+    if (busy.current === undefined) void load(undefined);
+  }, [load]);
+  useRunChanges(server, reload);
+  const more = useCallback(() => {
+    const { next, key: of } = newest.current ?? {};
+    if (next !== undefined && of === key && busy.current === undefined) void load(next);
+  }, [load, key]);
+
+  return useMemo(
+    () => ({
+      runs: read?.runs,
+      error,
+      hasMore: read?.next !== undefined,
+      total: read?.total,
+      isStale: read !== undefined && read.key !== key,
+      more,
+      reload,
+    }),
+    [read, error, key, more, reload],
+  );
+}
+
+const PAGE = 100;
+
+/** Joins a page with what was read before: behind it, or, for the first page, in front of it. */
+function merge(
+  before: Read | undefined,
+  runs: readonly RunSummary[],
+  next: string | undefined,
+  isBehind: boolean,
+): Pick<Read, "runs" | "next"> {
+  if (before === undefined) return { runs, next };
+  const ids = new Set(runs.map((run) => run.run_id));
+  if (isBehind) return { runs: [...before.runs.filter((run) => !ids.has(run.run_id)), ...runs], next };
+  const isLonger = before.runs.length > runs.length && next !== undefined;
+  // Without a common run there may be others in between.
+  if (!isLonger || !before.runs.some((run) => ids.has(run.run_id))) return { runs, next };
+  const last = runs.at(-1)?.updated_at ?? "";
+  const rest = before.runs.filter((run) => !ids.has(run.run_id) && run.updated_at <= last);
+  return { runs: [...runs, ...rest], next: before.next };
+}
+
+/** The cursor in a Link header. */
+function cursorIn(link: string | null): string | undefined {
+  const [, address] = /<([^>]+)>; rel="next"/.exec(link ?? "") ?? [];
+  return address === undefined
+    ? undefined
+    : (new URL(address, "http://x").searchParams.get("cursor") ?? undefined);
+}

@@ -1,0 +1,201 @@
+import type { ComponentChildren, VNode } from "preact";
+import { useEffect } from "preact/hooks";
+import type { RunSummary } from "../../protocol/answers/status.ts";
+import { useConsole } from "../app/context.ts";
+import { useRunPages } from "../data/run-pages.ts";
+import type { WaitEvent } from "../data/waits.ts";
+import { inboxItems } from "../inbox/inbox-items.ts";
+import { useResource } from "../data/resource.ts";
+import { AgentMark } from "../parts/agent-name.tsx";
+import { lazy } from "../parts/lazy.tsx";
+import { RefusalNote } from "../parts/refusal.tsx";
+import { SIGNS } from "../parts/state.tsx";
+import { duration, exactTime, timeAgo } from "../parts/time.ts";
+import { RunRow } from "../runs/run-row.tsx";
+import { readActors, readAgentLinks } from "./agent-links.ts";
+import { FirstSteps } from "./first-steps.tsx";
+import { summarize, toFailures } from "./summary.ts";
+import type { Failure } from "./summary.ts";
+
+const GraphPart = lazy(async () => (await import("./agent-graph.tsx")).AgentGraph);
+
+interface OverviewPlaceProps {
+  readonly waits: readonly WaitEvent[] | undefined;
+  readonly held: readonly RunSummary[] | undefined;
+}
+
+/** What goes on: who works with whom, what waits for a person, what has failed, what was asked last. */
+export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VNode {
+  const { server } = useConsole();
+  const pages = useRunPages(server, NEWEST);
+  const failed = useRunPages(server, FAILED);
+  const links = useResource(`${server.url} links`, (signal) => readAgentLinks(server, signal));
+  const actors = useResource(`${server.url} actors`, (signal) => readActors(server, signal));
+  const { reload } = actors;
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
+  const { runs, total, error } = pages;
+  if (runs === undefined) {
+    return error === undefined ? (
+      <div class="page" aria-busy="true" />
+    ) : (
+      <div class="page">
+        <RefusalNote error={error} />
+      </div>
+    );
+  }
+  // The run of an actor with schedules has no turn until the first of its times.
+  if (!pages.hasMore && runs.every(({ turns }) => turns === 0)) return <FirstSteps />;
+  const { working, medianMs, tokens, cost } = summarize(runs, actors.value);
+  const failures = toFailures(failed.runs ?? [], Date.now());
+  const failedCount = failures.reduce((sum, { count }) => sum + count, 0);
+  const asked = inboxItems(waits, held);
+  return (
+    <div class="page overview">
+      <div class="heading">
+        <h1 tabIndex={-1}>Overview</h1>
+      </div>
+      <dl class="figures">
+        <Figure name="Running now" href="#/runs?state=running" tone={working > 0 ? "running" : undefined}>
+          {working.toLocaleString()}
+        </Figure>
+        <Figure name="Waiting for you" href="#/inbox" tone={asked.length > 0 ? "waiting" : undefined}>
+          {asked.length}
+        </Figure>
+        <Figure
+          name="Failed in a day"
+          href="#/runs?state=failed&since=day"
+          tone={failedCount > 0 ? "failed" : undefined}
+        >
+          {failedCount}
+          {failed.hasMore && "+"}
+        </Figure>
+        <Figure name="Median turn" note={`of the last ${runs.length}`}>
+          {medianMs === undefined ? "–" : duration(medianMs)}
+        </Figure>
+        <Figure name="Tokens" note={`of the last ${runs.length} runs`}>
+          {compact(tokens)}
+          {cost > 0 && ` · $${cost.toFixed(2)}`}
+        </Figure>
+        <Figure name="All runs" href="#/runs">
+          {(total ?? runs.length).toLocaleString()}
+        </Figure>
+      </dl>
+      <div class="overview-grid">
+        <section aria-label="Agents" class="panel graph-panel">
+          <h2>Who works with whom</h2>
+          {links.error !== undefined && <RefusalNote error={links.error} />}
+          {links.value !== undefined && <GraphPart links={links.value} actors={actors.value ?? []} />}
+        </section>
+        <section aria-label="Open questions" class="panel">
+          <h2>
+            <a href="#/inbox">Waiting for you</a>
+          </h2>
+          {asked.length === 0 ? (
+            <p class="second">No agent waits for an answer.</p>
+          ) : (
+            <ul class="list">
+              {asked.slice(0, SHOWN).map((item) => (
+                <li key={item.name}>
+                  <a class="row asked-row" href={`#/inbox?wait=${encodeURIComponent(item.name)}`}>
+                    <span class={`state ${item.kind === "held" ? "held" : "waiting"}`} aria-hidden="true">
+                      {SIGNS[item.kind === "held" ? "held" : "waiting"]}
+                    </span>
+                    <span class="one-line" dir="auto">
+                      {item.text}
+                    </span>
+                    <span class="second number" title={exactTime(item.since)}>
+                      {timeAgo(item.since)}
+                    </span>
+                    <span class="second one-line from">{item.agent}</span>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          )}
+          {asked.length > SHOWN && (
+            <p>
+              <a href="#/inbox">All {asked.length} →</a>
+            </p>
+          )}
+          <h2>
+            <a href="#/runs?state=failed&since=day">Failures of the last day</a>
+          </h2>
+          {failures.length === 0 ? (
+            <p class="second">No turn has failed.</p>
+          ) : (
+            <ul class="list">
+              {failures.slice(0, SHOWN).map((failure) => (
+                <li key={`${failure.agent} ${failure.code} ${failure.message}`}>
+                  <FailureRow failure={failure} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+      </div>
+      <section aria-label="Newest runs" class="newest">
+        <h2>
+          <a href="#/runs">Newest runs</a>
+        </h2>
+        <ul class="list">
+          {runs.slice(0, NEWEST_SHOWN).map((run) => (
+            <li key={run.run_id}>
+              <RunRow run={run} />
+            </li>
+          ))}
+        </ul>
+      </section>
+    </div>
+  );
+}
+
+const NEWEST = { total: true } as const;
+const FAILED = { finish_reason: "error", status: "idle" } as const;
+const AGAIN_MS = 2_000;
+const SHOWN = 5;
+const NEWEST_SHOWN = 10;
+
+interface FigureProps {
+  readonly name: string;
+  readonly note?: string;
+  readonly href?: string;
+  readonly tone?: string | undefined;
+  readonly children: ComponentChildren;
+}
+
+function Figure({ name, note, href, tone, children }: FigureProps): VNode {
+  return (
+    <div class="figure">
+      <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
+      <dd class={`number ${tone ?? ""}`}>{children}</dd>
+      {note !== undefined && <dd class="second note-line">{note}</dd>}
+    </div>
+  );
+}
+
+function FailureRow({ failure }: { readonly failure: Failure }): VNode {
+  const { agent, code, message, count, newest } = failure;
+  const href =
+    count === 1
+      ? `#/runs/${newest.run_id}`
+      : `#/runs?state=failed&since=day&agent=${encodeURIComponent(agent)}&error=${encodeURIComponent(code)}`;
+  return (
+    <a class="row asked-row" href={href}>
+      <AgentMark name={agent} />
+      <span class="one-line" dir="auto">
+        {message}
+      </span>
+      <span class="number state failed">{count}×</span>
+      <span class="second one-line from">
+        {agent} · {code}
+      </span>
+    </a>
+  );
+}
+
+function compact(count: number): string {
+  return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(count);
+}

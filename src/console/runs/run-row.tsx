@@ -1,0 +1,64 @@
+import type { VNode } from "preact";
+import type { RunSummary } from "../../protocol/answers/status.ts";
+import { agentStyle, AgentName } from "../parts/agent-name.tsx";
+import { State } from "../parts/state.tsx";
+import { duration, exactTime, timeAgo } from "../parts/time.ts";
+import { stateOf, toGist, troubleOf } from "./run-words.ts";
+
+interface RunRowProps {
+  readonly run: RunSummary;
+  readonly isSelected?: boolean;
+  /** Absent where runs are not selected. */
+  onSelect?(isSelected: boolean): void;
+}
+
+/** A run in a list: its state, its agent, what was asked, and how long its newest turn took. */
+export function RunRow({ run, isSelected = false, onSelect }: RunRowProps): VNode {
+  const state = stateOf(run);
+  const took = lastTurnMs(run, Date.now());
+  const { input_tokens: into = 0, output_tokens: out = 0 } = run.usage ?? {};
+  const tokens = into + out;
+  const gist = toGist(run);
+  const trouble = troubleOf(run);
+  return (
+    <div class="run-line" style={agentStyle(run.agent)}>
+      {onSelect !== undefined && (
+        <label class="pick">
+          <input
+            type="checkbox"
+            checked={isSelected}
+            aria-label={`Select ${gist}`}
+            onChange={({ currentTarget }) => onSelect(currentTarget.checked)}
+          />
+        </label>
+      )}
+      <a class="row run-row" href={`#/runs/${run.run_id}`}>
+        {state === undefined ? (
+          <span class="state second">{run.forked_from ? "forked" : "no turn"}</span>
+        ) : (
+          <State {...state} />
+        )}
+        <AgentName name={run.agent} />
+        <span class="what one-line" dir="auto" title={gist}>
+          {gist}
+          {trouble !== undefined && <span class="trouble"> {trouble}</span>}
+        </span>
+        <span class="worked second number">
+          {took !== undefined && duration(took)}
+          {run.turns > 1 && `, ${run.turns} turns`}
+        </span>
+        <span class="tokens second number">{tokens === 0 ? "" : tokens.toLocaleString()}</span>
+        <span class="time second number" title={exactTime(run.updated_at)}>
+          {timeAgo(run.updated_at)}
+        </span>
+      </a>
+    </div>
+  );
+}
+
+/** The time that the newest turn took; until now if it is open. */
+function lastTurnMs({ last_turn: last }: RunSummary, now: number): number | undefined {
+  if (last === undefined) return undefined;
+  const end = last.ended_at === undefined ? now : Date.parse(last.ended_at);
+  return Math.max(0, end - Date.parse(last.started_at));
+}

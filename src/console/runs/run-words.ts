@@ -1,0 +1,63 @@
+import type { RunSummary } from "../../protocol/answers/status.ts";
+import type { StateName } from "../parts/state.tsx";
+
+/** A run's state as a sign shows it, with a word instead of the usual one. */
+export interface ShownState {
+  readonly name: StateName;
+  readonly word?: string;
+}
+
+/** The state of a run in a list. */
+export function stateOf(run: RunSummary): ShownState | undefined {
+  switch (run.status) {
+    case "running":
+      return { name: "running" };
+    case "waiting":
+      return run.open_waits === 0 ? toRest(run) : { name: "waiting" };
+    case "held":
+      return { name: "held" };
+    case "idle":
+      return endOf(run);
+    default: {
+      const never: never = run.status;
+      return never;
+    }
+  }
+}
+
+/** What was asked first, in one line: the text, or the operation with its input. */
+export function toGist({ initial_input: input, key, last_turn: last }: RunSummary): string {
+  if (typeof input === "string" && input.trim() !== "") return input.replace(/\s+/g, " ").slice(0, MOST);
+  if (input !== null && input !== undefined && input !== "") return JSON.stringify(input).slice(0, MOST);
+  const operation = last?.operation ?? "";
+  return [operation, key].filter((part) => part !== undefined && part !== "").join(" · ") || "no input";
+}
+
+/** Why the newest turn failed or is held, in words. */
+export function troubleOf({ last_turn: last }: RunSummary): string | undefined {
+  return last?.held?.message ?? last?.error_message;
+}
+
+const MOST = 300;
+
+/** A turn that waits for nobody waits for a time. */
+function toRest({ wake_at: wakeAt }: RunSummary): ShownState {
+  return wakeAt === undefined ? { name: "waiting", word: "waiting" } : { name: "sleeping" };
+}
+
+/** How the newest turn ended; unknown for a run that has had none. */
+function endOf({ last_turn: last }: RunSummary): ShownState | undefined {
+  if (last?.stopped) return { name: "held", word: "stopped" };
+  switch (last?.finish_reason) {
+    case "success":
+      return { name: "done" };
+    case "canceled":
+      return { name: "canceled" };
+    case "error":
+      return { name: "failed", ...(last?.error_code !== undefined && { word: last.error_code }) };
+    case undefined:
+      return undefined;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,53 @@
+import { defineAgent } from "troupe";
+import { expect, test } from "vitest";
+import { collect } from "troupe/testing";
+import { startApp } from "./server.ts";
+
+const picky = defineAgent({
+  name: "picky",
+  purpose: "Fails for a 0.",
+  chat(input) {
+    if (input === "0") throw new Error("0 is not allowed here");
+    return input;
+  },
+});
+
+test("runs are selected by error, metadata and time, from both ends, and counted", async () => {
+  await using server = await startApp({}, [picky]);
+  const { app, runtime } = server;
+  const ask = async (query: string): Promise<{ rows: Row[]; headers: Headers; status: number }> => {
+    const response = await app.fetch(new Request(`http://localhost/runs?${query}`));
+    return {
+      rows: response.ok ? ((await response.json()) as Row[]) : [],
+      headers: response.headers,
+      status: response.status,
+    };
+  };
+  for (const [at, input] of ["1", "0", "2"].entries()) {
+    const runId = await runtime.createRun("picky", {
+      metadata: { customer: at === 2 ? "ann" : "bob", vip: true },
+    });
+    await collect(runtime, "picky", { type: "ChatRequest", input, run_id: runId });
+  }
+  const inputs = async (query: string): Promise<unknown[]> =>
+    (await ask(query)).rows.map((row) => row.initial_input);
+
+  const [failed] = (await ask("error_code=agent_error")).rows;
+  expect(failed?.last_turn).toMatchObject({
+    error_code: "agent_error",
+    error_message: expect.stringContaining("0 is not allowed here") as string,
+  });
+  expect(await inputs("metadata=customer%3Dann")).toEqual(["2"]);
+  expect(await inputs("metadata=vip%3Dtrue")).toHaveLength(3);
+  expect(await inputs("order=oldest")).toEqual((await inputs("")).toReversed());
+  expect(await inputs("updated_after=2999-01-01T00:00:00Z")).toEqual([]);
+  expect(await inputs("updated_after=2000-01-01T00:00:00Z")).toHaveLength(3);
+  expect((await ask("total=true&limit=1")).headers.get("total-count")).toBe("3");
+  for (const wrong of ["updated_after=soon", "metadata=ann", "order=best", "stream=true&total=true"])
+    expect((await ask(wrong)).status).toBe(400);
+});
+
+interface Row {
+  readonly initial_input: unknown;
+  readonly last_turn?: object;
+}
