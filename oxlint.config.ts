@@ -464,6 +464,11 @@ export default defineConfig({
       files: ["src/cli/init/templates/*/test/**", "examples/support-desk/test/**"],
       rules: { "typescript/no-floating-promises": "off" },
     },
+    // A style that only some places need is loaded with them.
+    {
+      files: ["src/console/**/*.tsx"],
+      rules: { "import/no-unassigned-import": ["error", { allow: ["**/*.css"] }] },
+    },
     { files: ["*.config.ts", "test/house/lint-plugin.ts"], rules: { "import/no-default-export": "off" } },
   ],
 });

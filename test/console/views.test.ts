@@ -41,6 +41,7 @@ beforeAll(async () => {
   await server.runtime.status(queued);
   const huge = await server.start(vast.name, LONG_INPUT, atRest);
   views = {
+    overview: ["#/", "Newest runs"],
     runs: ["#/runs", "octopuses"],
     "runs-none": ["#/runs?agent=nobody", "No run fits"],
     waiting: [`#/runs/${waiting.run_id}`, "Pay 2 to bob?"],

@@ -1,3 +1,4 @@
+import "../styles/state.css";
 import type { VNode } from "preact";
 import type { InspectedAgent, InspectedCallee } from "../../runtime/inspection.ts";
 import { useConsole } from "../app/context.ts";

@@ -1,3 +1,4 @@
+import "../styles/api.css";
 import type { VNode } from "preact";
 import { useConsole } from "../app/context.ts";
 import { useResource } from "../data/resource.ts";

@@ -11,11 +11,12 @@ import { Empty } from "../parts/empty.tsx";
 import { parsePlace, toFragment } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
 import { RunPlace } from "../run/run-place.tsx";
-import { RunsPlace } from "../runs/runs-place.tsx";
 import { ConsoleContext, useConsole } from "./context.ts";
 import type { Console } from "./context.ts";
 import { Header } from "./header.tsx";
+import { Shortcuts } from "./shortcuts.tsx";
 import { forgetToken, keepToken, readToken, TokenGate } from "./token-gate.tsx";
+import { useCountInTitle } from "../parts/hooks/title.ts";
 import { clockTime } from "../parts/time.ts";
 
 /** The whole page. `url` is the address of the server. */
@@ -47,9 +48,7 @@ export function App({ url }: { readonly url: string }): VNode {
   const waits = useWaits(server);
   const held = useHeldRuns(server);
   const count = (waits.value?.length ?? 0) + (held.value?.length ?? 0);
-  useEffect(() => {
-    document.title = count === 0 ? "troupe" : `(${count}) troupe`;
-  }, [count]);
+  useCountInTitle(count);
 
   // A place that opens gets the focus, so that the keyboard and a screen reader begin there.
   const opened = place.name + ("runId" in place ? place.runId : "") + ("agent" in place ? place.agent : "");
@@ -72,6 +71,7 @@ export function App({ url }: { readonly url: string }): VNode {
     <ConsoleContext.Provider value={inAll}>
       <div class="shell">
         <Header isLost={reach.lostSince !== undefined} inboxCount={count} />
+        <Shortcuts />
         <LostBand since={reach.lostSince} />
         <main class="place" ref={main}>
           <ShownPlace place={place} waits={waits.value} held={held.value} />
@@ -97,7 +97,7 @@ function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
     case "overview":
       return <OverviewPart waits={waits} held={held} />;
     case "runs":
-      return <RunsPlace place={place} />;
+      return <RunsPart place={place} />;
     case "run":
       return <RunPlace key={place.runId} place={place} />;
     case "inbox":
@@ -129,6 +129,7 @@ function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
 }
 
 const OverviewPart = lazy(async () => (await import("../overview/overview-place.tsx")).OverviewPlace);
+const RunsPart = lazy(async () => (await import("../runs/runs-place.tsx")).RunsPlace);
 const InboxPart = lazy(async () => (await import("../inbox/inbox-place.tsx")).InboxPlace);
 const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);

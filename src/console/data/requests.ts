@@ -92,7 +92,7 @@ export async function sendEnd(server: PageServer, runId: string): Promise<void> 
 }
 
 /** Removes a run with everything in it. */
-export async function removeRun(server: PageServer, runId: string): Promise<void> {
+export async function sendRemoval(server: PageServer, runId: string): Promise<void> {
   await server.ask("DELETE", `/runs/${encodeURIComponent(runId)}`);
 }
 

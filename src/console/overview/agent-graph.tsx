@@ -1,7 +1,8 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { AgentMark, agentStyle } from "../parts/agent-name.tsx";
+import { agentStyle } from "../parts/agent-hue.ts";
+import { AgentMark } from "../parts/agent-name.tsx";
 import { useMedia } from "../parts/hooks/media.ts";
 import type { ActorFacts, AgentLink, AgentLinks } from "./agent-links.ts";
 
@@ -57,7 +58,7 @@ export function AgentGraph({ links: { agents, links }, actors }: AgentGraphProps
               </marker>
             </defs>
             {drawing.nodes.map(({ name, x, y, width }) => (
-              <a key={name} href={`#/agents/${encodeURIComponent(name)}`}>
+              <a key={name} href={`#/agents/${encodeURIComponent(name)}`} aria-label={name}>
                 <g
                   class={working.has(name) ? "graph-node live" : "graph-node"}
                   style={agentStyle(name)}
@@ -109,7 +110,8 @@ interface Drawing {
 
 function place(links: readonly AgentLink[], direction: "LR" | "TB"): Drawing {
   const graph = new Graph();
-  graph.setGraph({ rankdir: direction, nodesep: 16, ranksep: 64, marginx: 4, marginy: 4 });
+  const isAcross = direction === "LR";
+  graph.setGraph({ rankdir: direction, nodesep: 16, ranksep: isAcross ? 64 : 40, marginx: 4, marginy: 4 });
   graph.setDefaultEdgeLabel(() => ({}));
   const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))];
   const longest = Math.max(0, ...names.map((name) => short(name).length));
@@ -118,14 +120,15 @@ function place(links: readonly AgentLink[], direction: "LR" | "TB"): Drawing {
   // A drawing has no place for an agent that calls itself.
   for (const { from, to } of links) if (from !== to) graph.setEdge(from, to);
   if (names.length > 0) layout(graph);
-  const size = graph.graph();
+  const size = graph.graph() as Partial<Record<"width" | "height", number>>;
   const at = (name: string): Place => graph.node(name) as Place;
   return {
     width: size.width ?? 0,
     height: size.height ?? 0,
     nodes: names.map((name) => ({ name, x: at(name).x, y: at(name).y, width })),
     edges: graph.edges().map(({ v: from, w: to, ...edge }) => {
-      const between = graph.edge({ v: from, w: to, ...edge }).points.slice(2, -2);
+      const { points } = graph.edge({ v: from, w: to, ...edge }) as { readonly points: readonly Place[] };
+      const between = points.slice(2, -2);
       return { from, to, path: toPath(at(from), between, at(to), direction, width / 2) };
     }),
   };

@@ -1,3 +1,4 @@
+import "../styles/overview.css";
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunSummary } from "../../protocol/answers/status.ts";
@@ -11,7 +12,7 @@ import { lazy } from "../parts/lazy.tsx";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { SIGNS } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
-import { RunRow } from "../runs/run-row.tsx";
+import { RunListRow } from "../runs/run-row.tsx";
 import { readActors, readAgentLinks } from "./agent-links.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { summarize, toFailures } from "./summary.ts";
@@ -143,7 +144,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
         <ul class="list">
           {runs.slice(0, NEWEST_SHOWN).map((run) => (
             <li key={run.run_id}>
-              <RunRow run={run} />
+              <RunListRow run={run} />
             </li>
           ))}
         </ul>

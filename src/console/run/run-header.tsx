@@ -6,6 +6,7 @@ import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
 import { sendCancel, sendResume } from "../data/requests.ts";
 import { ActButton } from "../parts/act-button.tsx";
+import { AgentName } from "../parts/agent-name.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
 import { momentTime } from "../parts/time.ts";
@@ -25,10 +26,21 @@ interface RunHeaderProps {
   readonly shown: RunView;
   /** Whether its events are not read yet. */
   readonly isReading: boolean;
+  /** What was asked first. */
+  readonly asked: string;
 }
 
 /** What a run is and does, with the button that stops it. */
-export function RunHeader({ runId, agent, origin, queued, view, shown, isReading }: RunHeaderProps): VNode {
+export function RunHeader({
+  runId,
+  agent,
+  origin,
+  queued,
+  view,
+  shown,
+  isReading,
+  asked,
+}: RunHeaderProps): VNode {
   const { server, go, say } = useConsole();
   const [isStopping, setStopping] = useState(false);
   const [isForking, setForking] = useState(false);
@@ -72,9 +84,10 @@ export function RunHeader({ runId, agent, origin, queued, view, shown, isReading
 
   return (
     <header class="run-header">
-      <h1 tabIndex={-1} class="one-line">
-        <a href={`#/agents/${encodeURIComponent(agent)}`}>{agent === "" ? "…" : agent}</a>
+      <h1 tabIndex={-1} class="one-line" dir="auto" title={asked}>
+        {asked === "" ? "…" : asked}
       </h1>
+      {agent !== "" && <AgentName name={agent} isLink />}
       {state !== undefined && <State {...state} />}
       {view.stopped !== undefined && (
         <span title={view.stopped.error?.message}>

@@ -8,6 +8,8 @@ import { useRestarts } from "../data/restarts.ts";
 import { Empty } from "../parts/empty.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { useMedia } from "../parts/hooks/media.ts";
+import { MomentContext } from "../parts/hooks/clock.ts";
+import { PaneDivider, usePaneShare } from "../parts/pane-divider.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { clockTime } from "../parts/time.ts";
 import { RUN_TABS, withQuery } from "../places/place.ts";
@@ -20,6 +22,9 @@ import { Scrubber, useAt } from "../scrubber/scrubber.tsx";
 import type { RunTabProps } from "./tab-props.ts";
 import { useRunStore } from "./use-run-store.ts";
 import type { RunStore } from "../../client/store/run-store.ts";
+import type { RunView } from "../../view/run-view.ts";
+import { askedIn } from "../runs/run-words.ts";
+import { useTitle } from "../parts/hooks/title.ts";
 
 /** One run. Everything that is shown of it is its view as of an event. */
 export function RunPlace({ place }: { readonly place: ConsolePlace & { readonly name: "run" } }): VNode {
@@ -27,11 +32,15 @@ export function RunPlace({ place }: { readonly place: ConsolePlace & { readonly 
   const store = useRunStore(server, place.runId);
   const [at, setAt] = useAt();
   const isWide = useMedia("(min-width: 900px)");
+  const panes = useRef<HTMLDivElement>(null);
+  const [share, setShare] = usePaneShare();
   const { view: live, error, connection } = store;
   const restarts = useRestarts(server, place.runId, store);
   const status = useRunStatus(place.runId);
   const agent = live.agent === "" ? (status?.agent ?? "") : live.agent;
   const queued = status?.requests.filter((request) => request.status === "queued") ?? [];
+  const asked = askedFirst(live, status);
+  useTitle(asked === "" ? agent : `${asked.slice(0, TITLE)} · ${agent}`);
   const isPast = at !== undefined && at < live.head;
   const view = isPast ? store.at(at) : live;
   const actor = view.calls.get(place.query["actor"] ?? "");
@@ -67,73 +76,93 @@ export function RunPlace({ place }: { readonly place: ConsolePlace & { readonly 
   const shownAt = view.head === 0 ? undefined : store.events[view.head - (store.events[0]?.id ?? 1)]?.ts;
   const heldTurn = view.turns.find(({ held }) => held !== undefined);
   const heldNow = isPast ? undefined : heldTurn?.held;
+  const moment = isPast && shownAt !== undefined ? Date.parse(shownAt) : undefined;
   const chat = <Chat view={own} whole={view} runId={place.runId} agent={agent} isPast={isPast} />;
   return (
-    <div class="run">
-      <RunHeader
-        runId={place.runId}
-        agent={agent}
-        origin={status?.forked_from}
-        queued={queued.length}
-        view={live}
-        shown={view}
-        isReading={isReading}
-      />
-      <div>
-        <StoreBand store={store} />
-        {isPast && (
-          <div class="band" role="status">
-            as of event {view.head}
-            {shownAt !== undefined && ` · ${clockTime(shownAt)}`} · read-only
-            <button type="button" class="button small" onClick={() => setAt(undefined)}>
-              Show the newest
-            </button>
-          </div>
-        )}
-        {actor !== undefined && (
-          <div class="band" role="status">
-            only {nameOfCall(actor)}
-            <button type="button" class="button small" onClick={() => onActor(undefined)}>
-              Show everything
-            </button>
-          </div>
-        )}
-        <p class="only-read" role="status">
-          {heldNow !== undefined && `${agent} is held: ${heldNow.message}`}
-        </p>
-        {heldTurn?.held !== undefined && (
-          <HeldPart
-            key={heldTurn.requestId}
-            turn={heldTurn}
-            held={heldTurn.held}
-            view={view}
-            isPast={isPast}
-          />
-        )}
+    <MomentContext.Provider value={moment}>
+      <div class="run">
+        <RunHeader
+          runId={place.runId}
+          agent={agent}
+          origin={status?.forked_from}
+          queued={queued.length}
+          view={live}
+          shown={view}
+          isReading={isReading}
+          asked={asked}
+        />
+        <div>
+          <StoreBand store={store} />
+          {isPast && (
+            <div class="band" role="status">
+              as of event {view.head}
+              {shownAt !== undefined && ` · ${clockTime(shownAt)}`} · read-only
+              <button type="button" class="button small" onClick={() => setAt(undefined)}>
+                Show the newest
+              </button>
+            </div>
+          )}
+          {actor !== undefined && (
+            <div class="band" role="status">
+              only {nameOfCall(actor)}
+              <button type="button" class="button small" onClick={() => onActor(undefined)}>
+                Show everything
+              </button>
+            </div>
+          )}
+          <p class="only-read" role="status">
+            {heldNow !== undefined && `${agent} is held: ${heldNow.message}`}
+          </p>
+          {heldTurn?.held !== undefined && (
+            <HeldPart
+              key={heldTurn.requestId}
+              turn={heldTurn}
+              held={heldTurn.held}
+              view={view}
+              isPast={isPast}
+            />
+          )}
+        </div>
+        <div class="run-panes" ref={panes} style={isWide ? { "--chat": `${share}%` } : undefined}>
+          {isWide && chat}
+          {isWide && <PaneDivider panes={panes} share={share} onShare={setShare} />}
+          <section class="pane" aria-label="Views of the run">
+            <Tabs
+              label="Views of the run"
+              tabs={tabs.map((name) => ({ name, label: LABELS[name] }))}
+              selected={tab}
+              onSelect={(name) => go({ ...place, tab: name }, { replace: true })}
+            />
+            <div
+              class="pane-body"
+              role="tabpanel"
+              aria-label={LABELS[tab]}
+              aria-busy={isReading ? "true" : undefined}
+            >
+              {tab === "chat" ? chat : !isReading && <ShownTab tab={tab} {...props} />}
+            </div>
+          </section>
+        </div>
+        <Scrubber
+          live={live}
+          events={store.events}
+          restarts={restarts}
+          at={isPast ? at : undefined}
+          onAt={setAt}
+        />
       </div>
-      <div class="run-panes">
-        {isWide && chat}
-        <section class="pane" aria-label="Views of the run">
-          <Tabs
-            label="Views of the run"
-            tabs={tabs.map((name) => ({ name, label: LABELS[name] }))}
-            selected={tab}
-            onSelect={(name) => go({ ...place, tab: name }, { replace: true })}
-          />
-          <div
-            class="pane-body"
-            role="tabpanel"
-            aria-label={LABELS[tab]}
-            aria-busy={isReading ? "true" : undefined}
-          >
-            {tab === "chat" ? chat : !isReading && <ShownTab tab={tab} {...props} />}
-          </div>
-        </section>
-      </div>
-      <Scrubber live={live} restarts={restarts} at={isPast ? at : undefined} onAt={setAt} />
-    </div>
+    </MomentContext.Provider>
   );
 }
+
+/** What was asked first: the title of the run. */
+function askedFirst({ turns: [first], created }: RunView, status: RunStatus | undefined): string {
+  if (status !== undefined) return askedIn(status);
+  const input = first?.input ?? created?.input ?? "";
+  return typeof input === "string" ? input.slice(0, 300) : JSON.stringify(input).slice(0, 300);
+}
+
+const TITLE = 60;
 
 /**
  * The row of a run with its requests. It says what no event does: the agent of an empty fork, the run that it was forked

@@ -4,7 +4,7 @@ import { toAgentError } from "../../errors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
 import { useConsole } from "../app/context.ts";
-import { removeRun, sendCancel, sendRetry } from "../data/requests.ts";
+import { sendRemoval, sendCancel, sendRetry } from "../data/requests.ts";
 import type { PageServer } from "../data/page-server.ts";
 import { ActButton } from "../parts/act-button.tsx";
 
@@ -83,7 +83,7 @@ const ACTS: Readonly<Record<BulkAct, Act>> = {
   },
   remove: {
     fits: () => true,
-    send: (server, { run_id: runId }) => removeRun(server, runId),
+    send: (server, { run_id: runId }) => sendRemoval(server, runId),
     did: "removed",
   },
 };

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { useMedia } from "../parts/hooks/media.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import type { RunPages } from "../data/run-pages.ts";
-import { RunRow } from "./run-row.tsx";
+import { RunListRow } from "./run-row.tsx";
 
 interface RunListProps {
   readonly pages: RunPages;
@@ -40,7 +40,7 @@ export function RunList({ pages, selected, onSelect }: RunListProps): VNode {
               aria-setsize={hasMore ? -1 : runs.length}
               aria-posinset={visible.start + at + 1}
             >
-              <RunRow
+              <RunListRow
                 run={run}
                 isSelected={selected.has(run.run_id)}
                 onSelect={(isSelected) => onSelect(run.run_id, isSelected)}
@@ -64,6 +64,7 @@ function focusNext(element: EventTarget | null, step: 1 | -1): boolean {
   const row = element instanceof Element ? element.closest("li") : null;
   const next = step > 0 ? row?.nextElementSibling : row?.previousElementSibling;
   const link = next?.querySelector<HTMLElement>("a.run-row");
-  link?.focus();
-  return link != null;
+  if (!link) return false;
+  link.focus();
+  return true;
 }

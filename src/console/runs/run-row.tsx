@@ -1,11 +1,13 @@
+import "../styles/runs.css";
 import type { VNode } from "preact";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { agentStyle, AgentName } from "../parts/agent-name.tsx";
+import { agentStyle } from "../parts/agent-hue.ts";
+import { AgentName } from "../parts/agent-name.tsx";
 import { State } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
-import { stateOf, toGist, troubleOf } from "./run-words.ts";
+import { askedIn, listedState, troubleOf } from "./run-words.ts";
 
-interface RunRowProps {
+interface RunListRowProps {
   readonly run: RunSummary;
   readonly isSelected?: boolean;
   /** Absent where runs are not selected. */
@@ -13,12 +15,12 @@ interface RunRowProps {
 }
 
 /** A run in a list: its state, its agent, what was asked, and how long its newest turn took. */
-export function RunRow({ run, isSelected = false, onSelect }: RunRowProps): VNode {
-  const state = stateOf(run);
+export function RunListRow({ run, isSelected = false, onSelect }: RunListRowProps): VNode {
+  const state = listedState(run);
   const took = lastTurnMs(run, Date.now());
   const { input_tokens: into = 0, output_tokens: out = 0 } = run.usage ?? {};
   const tokens = into + out;
-  const gist = toGist(run);
+  const gist = askedIn(run);
   const trouble = troubleOf(run);
   return (
     <div class="run-line" style={agentStyle(run.agent)}>

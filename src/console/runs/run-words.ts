@@ -1,14 +1,10 @@
+import { isObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import type { StateName } from "../parts/state.tsx";
-
-/** A run's state as a sign shows it, with a word instead of the usual one. */
-export interface ShownState {
-  readonly name: StateName;
-  readonly word?: string;
-}
+import type { ShownState } from "../run/run-facts.ts";
 
 /** The state of a run in a list. */
-export function stateOf(run: RunSummary): ShownState | undefined {
+export function listedState(run: RunSummary): ShownState | undefined {
   switch (run.status) {
     case "running":
       return { name: "running" };
@@ -26,9 +22,10 @@ export function stateOf(run: RunSummary): ShownState | undefined {
 }
 
 /** What was asked first, in one line: the text, or the operation with its input. */
-export function toGist({ initial_input: input, key, last_turn: last }: RunSummary): string {
+export function askedIn({ initial_input: input, key, last_turn: last }: RunSummary): string {
   if (typeof input === "string" && input.trim() !== "") return input.replace(/\s+/g, " ").slice(0, MOST);
-  if (input !== null && input !== undefined && input !== "") return JSON.stringify(input).slice(0, MOST);
+  if (isObject(input) && Object.keys(input).length > 0) return toPairs(input).slice(0, MOST);
+  if (input !== null && input !== "") return JSON.stringify(input).slice(0, MOST);
   const operation = last?.operation ?? "";
   return [operation, key].filter((part) => part !== undefined && part !== "").join(" · ") || "no input";
 }
@@ -39,6 +36,14 @@ export function troubleOf({ last_turn: last }: RunSummary): string | undefined {
 }
 
 const MOST = 300;
+
+/** An object as a person would say it: `item: a lamp, count: 2`. */
+function toPairs(input: JsonObject): string {
+  const pairs = Object.entries(input).map(([name, value]) => {
+    return `${name}: ${typeof value === "string" ? value.replace(/\s+/g, " ") : JSON.stringify(value)}`;
+  });
+  return pairs.join(", ");
+}
 
 /** A turn that waits for nobody waits for a time. */
 function toRest({ wake_at: wakeAt }: RunSummary): ShownState {

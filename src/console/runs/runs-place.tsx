@@ -206,7 +206,7 @@ function SearchField({ place }: { readonly place: RunsAddress }): VNode {
       type="search"
       data-search
       aria-label="Search in runs"
-      placeholder="Search inputs and outputs, or an id"
+      placeholder="Search by input or id"
       value={text}
       onInput={({ currentTarget }) => setText(currentTarget.value)}
     />

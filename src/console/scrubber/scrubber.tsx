@@ -2,12 +2,17 @@ import type { VNode } from "preact";
 import { useMemo, useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { RunView } from "../../view/run-view.ts";
 import type { Restart } from "../data/restarts.ts";
+import type { RunStore } from "../../client/store/run-store.ts";
 import { useConsole } from "../app/context.ts";
+import { lazy } from "../parts/lazy.tsx";
 import { withQuery } from "../places/place.ts";
+
+const PlayPart = lazy(async () => (await import("./play.tsx")).Play);
 
 interface ScrubberProps {
   /** The newest view of the run. */
   readonly live: RunView;
+  readonly events: RunStore["events"];
   readonly restarts: readonly Restart[];
   /** The event that is shown; absent while the newest is. */
   readonly at: number | undefined;
@@ -15,7 +20,7 @@ interface ScrubberProps {
 }
 
 /** Chooses the event as of which a run is shown. */
-export function Scrubber({ live, restarts, at, onAt }: ScrubberProps): VNode {
+export function Scrubber({ live, events, restarts, at, onAt }: ScrubberProps): VNode {
   const { head } = live;
   const shown = at ?? head;
   const marks = useMemo(() => toMarks(live, restarts), [live, restarts]);
@@ -30,6 +35,7 @@ export function Scrubber({ live, restarts, at, onAt }: ScrubberProps): VNode {
       >
         Live
       </button>
+      <PlayPart events={events} head={head} at={at} onAt={onAt} />
       <div class="scrub">
         <input
           type="range"

@@ -1,3 +1,4 @@
+import "../styles/state.css";
 import type { ComponentChildren, VNode } from "preact";
 import { callKey } from "../../view/run-view.ts";
 import type { RunView } from "../../view/run-view.ts";

@@ -87,7 +87,7 @@ export function TimelineTab({ view, store, restarts, isPast, onAt }: RunTabProps
         </div>
       </div>
       {chosen !== undefined && (
-        <section class="detail" aria-label={chosen.functionName ?? chosen.name}>
+        <section class="detail beside" aria-label={chosen.functionName ?? chosen.name}>
           <div class="actions">
             <h2>{chosen.functionName ?? chosen.name}</h2>
             <span class="second">{kindWord(chosen.kind)}</span>
@@ -158,7 +158,12 @@ function Row({ row, view, place, now, isSelected, onSelect }: RowProps): VNode {
         <span class="kind second" aria-hidden="true">
           {callSigns[call.kind]}
         </span>
-        <span class="one-line">{nameOfCall(call)}</span>
+        <span class="one-line">
+          {nameOfCall(call)}
+          {call.args !== undefined && (
+            <span class="second mono args"> {JSON.stringify(call.args).slice(0, 120)}</span>
+          )}
+        </span>
         <span class="only-read">
           , {kindWord(call.kind)}, {state.word ?? state.name},
         </span>

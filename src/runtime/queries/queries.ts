@@ -206,7 +206,7 @@ export class Queries {
   }
 
   /** The number of the runs of a list that no client sees. */
-  async #countHidden({ cursor: _, ...query }: RunEntryQuery): Promise<number> {
+  async #countHidden({ agent: _agent, cursor: _cursor, ...query }: RunEntryQuery): Promise<number> {
     const page = await this.#log.list({ ...query, agent: NO_AGENT, limit: 1, offset: 0, total: true });
     return page.total ?? 0;
   }

@@ -42,7 +42,18 @@ try {
     "[data-active]",
   );
 
-  /** Takes a screenshot when a tab shows an element. */
+  for (const [agent, input] of [
+    ["echo", "hello"],
+    ["team", "the weather in Paris"],
+    ["calculator", "what is 12 / 5"],
+  ] as const) {
+    for await (const _ of client.agent(agent).chat(input));
+  }
+  // A number cannot be divided by zero.
+  await Promise.allSettled([client.agent("calculator").call("divide", { a: 1, b: 0 })]);
+  await shoot(`${url}/`, "overview", "light", ".graph-node");
+
+  /** Takes a screenshot when a place shows an element. */
   async function shoot(
     address: string,
     name: string,
@@ -51,7 +62,7 @@ try {
   ): Promise<void> {
     const page = await browser.newPage({ viewport: SIZE, colorScheme });
     await page.goto(address);
-    await page.getByRole("tabpanel").locator(shown).first().waitFor();
+    await page.getByRole("main").locator(shown).first().waitFor();
     await page.screenshot({ path: join(folder, `${name}.png`) });
     console.log(`docs/images/${name}.png`);
   }

@@ -1855,6 +1855,7 @@ export interface components {
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                error_message?: string;
                 canceling?: {
                     /** Format: date-time */
                     since: string;
@@ -1917,6 +1918,7 @@ export interface components {
                 finish_reason?: "success" | "error" | "canceled";
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
+                error_message?: string;
                 canceling?: {
                     /** Format: date-time */
                     since: string;
@@ -3179,6 +3181,11 @@ export interface operations {
                 status?: "idle" | "running" | "waiting" | "held";
                 finish_reason?: "success" | "error" | "canceled";
                 q?: string;
+                error_code?: string;
+                updated_after?: string;
+                metadata?: string;
+                order?: "updated" | "oldest";
+                total?: boolean;
                 key?: string;
                 cursor?: string;
             };
