@@ -88,6 +88,8 @@ export interface LlmAgentOptions<Config = JsonObject> extends Pick<
   readonly historyTokens?: number;
   /** What it does about failures of the tools and agents that its model calls; default: the model reads their errors. */
   readonly supervise?: Supervision;
+  /** Whether agents of all owners ask and tell the same actors of it, as for `defineAgent`. Default false. */
+  readonly shared?: boolean;
   /** The schema of its configuration; without one any configuration is accepted. */
   readonly config?: Schema<Config>;
   /**
@@ -133,7 +135,7 @@ export function llmAgent(
 ): Agent<ChatOperations, LlmMessages> {
   const { instructions, agents = [], guards = [], maxSteps = 20, output } = options;
   const { parallelCalls = 32, historyTokens = 32_000 } = options;
-  const { name, purpose, version, compatible, config, memory, supervise } = options;
+  const { name, purpose, version, compatible, config, memory, supervise, shared } = options;
   const { retry, fallback, firstTokenMs, idleMs, clientTools = false } = options;
   if (!(maxSteps >= 1)) throw new AgentError("invalid_request", `agent ${name}: maxSteps must be at least 1`);
   if (!(Number.isInteger(parallelCalls) && parallelCalls >= 1))
@@ -196,6 +198,7 @@ export function llmAgent(
     ...(config && { config }),
     ...(memory && { memory }),
     ...(supervise && { supervise }),
+    ...(shared !== undefined && { shared }),
     messages: { [STEER]: z.string() },
     uses: Object.fromEntries([...own.tools, ...agents].map((agent) => [agent.name, agent])),
     async chat(input, turn) {

@@ -11,6 +11,7 @@ import { rehearseInThreads } from "./rehearsal-threads.ts";
 
 interface Options {
   readonly agents: string;
+  readonly config?: string;
   readonly finished?: number;
   readonly limit: number;
   readonly keepVersions: boolean;
@@ -28,6 +29,10 @@ export function checkCommand(): Command {
       "a data directory, postgres://user@host:5432/database, or the http(s):// address of a server; default: TROUPE_LOG, or else .troupe",
     )
     .option("--agents <directory>", "directory of the agent files", "agents")
+    .option(
+      "--config <file>",
+      "the module whose encryption has the keys of an encrypted log; default: troupe.config.ts, if there is one",
+    )
     .option(
       "--finished <number>",
       "replay so many turns that have ended, in place of the open ones",
@@ -59,7 +64,7 @@ Example:
 
 async function run(
   given: string | undefined,
-  { agents, finished, limit, keepVersions, json }: Options,
+  { agents, config, finished, limit, keepVersions, json }: Options,
 ): Promise<void> {
   const { TROUPE_LOG: variable = "" } = process.env;
   const place = given ?? (variable === "" ? ".troupe" : variable);
@@ -67,6 +72,7 @@ async function run(
   const started = performance.now();
   const options = {
     agents,
+    ...(config !== undefined && { config }),
     place,
     limitMs: limit * 1_000,
     keepVersions,

@@ -6,13 +6,18 @@ import { LogRehearsal } from "../../runtime/log-rehearsal.ts";
 import type { TurnToRehearse } from "../../runtime/log-rehearsal.ts";
 import type { RehearsedTurn } from "../../runtime/run/rehearsal.ts";
 import { Exit } from "../exit.ts";
+import { decryptedStores } from "../../storage/encrypted/encrypted-log.ts";
 import { loadAgents } from "../load-agents.ts";
+import { explained } from "../logs/explained.ts";
+import { loadServerConfig } from "../serve/server-config.ts";
 import { openPlace } from "./places.ts";
 
 /** What a thread is to rehearse. */
 export interface ThreadData {
   readonly agents: string;
   readonly place: string;
+  /** The configuration file of the server, which has the keys of an encrypted log. */
+  readonly config?: string;
   /** An empty directory, for the files of kept versions that are loaded. */
   readonly directory: string;
   readonly limitMs: number;
@@ -45,7 +50,8 @@ const [done, suspects, blocked] = [new Set(data.done), new Set(data.suspects), n
 async function rehearseAll(): Promise<void> {
   const { limitMs, finished, beats } = data;
   const { agents, topics, files } = await loadAgents(data.agents);
-  const { close, versions: kept, ...store } = await openPlace(data.place);
+  const { encryption } = await loadServerConfig(data.config);
+  const { close, versions: kept, ...store } = decryptedStores(await openPlace(data.place), encryption);
   const versions = await keepCode({
     files,
     folder: data.agents,
@@ -108,7 +114,7 @@ function say(message: ThreadMessage): void {
 }
 
 try {
-  await rehearseAll();
+  await explained(rehearseAll);
   say({ type: "ended" });
 } catch (thrown) {
   const { message, stack = message } = thrown as Error;

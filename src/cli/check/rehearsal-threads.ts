@@ -13,7 +13,7 @@ import type { ThreadData, ThreadMessage } from "./rehearsal-thread.ts";
 /** What threads rehearse together. */
 export type ThreadsOptions = Pick<
   ThreadData,
-  "agents" | "finished" | "keepVersions" | "limitMs" | "place"
+  "agents" | "config" | "finished" | "keepVersions" | "limitMs" | "place"
 > & {
   readonly threads: number;
 };

@@ -1,3 +1,4 @@
+import { checkReadable } from "../../ports/encryption.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
@@ -23,6 +24,7 @@ export async function findLast(
     const page = await log.read(runId, { after: start, limit: end - start });
     const before = page.base?.head ?? start;
     const events = toEncoded(page.events).slice(0, Math.max(end - before, 0));
+    checkReadable(runId, events[0]);
     const index = events.findLastIndex(fits);
     const text = events[index];
     if (text !== undefined) return { id: before + index + 1, text };

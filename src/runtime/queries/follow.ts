@@ -1,4 +1,5 @@
 import { ownerOf } from "../../ports/principal.ts";
+import { checkReadable } from "../../ports/encryption.ts";
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import { depthOf, idOf, requestIdOf, typeOf } from "../../protocol/events/encode.ts";
 import { toEncoded } from "../../protocol/events/texts.ts";
@@ -123,6 +124,7 @@ class LogReader implements FeedReader {
   /** Passes a page to the sink. Returns whether to read the next one at once. */
   #take(page: Page): boolean {
     if (this.#hasEnded) return false;
+    checkReadable(this.#range.address.runId, page.events[0]);
     const { head } = page;
     if (head < this.#after) return this.#ask(this.#isRemovedBefore(head));
     const { wanted, shownAfter } = this.#range;

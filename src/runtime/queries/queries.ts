@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { checkReadable } from "../../ports/encryption.ts";
 import type { Environment } from "../../ports/environment.ts";
 import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import type { EventLog } from "../../ports/event-log.ts";
@@ -433,6 +434,7 @@ async function readPage(
   },
 ): Promise<EventPage> {
   const page = await log.read(address.runId, { after, ...PAGE, ...limits });
+  checkReadable(address.runId, page.events[0]);
   const { events, cursor } = toShown(page, after, limits.limit);
   const { head } = page;
   return { events: toEncoded(wanted ? events.filter(wanted) : events), cursor, more: cursor < head };

@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { checkReadable } from "../../ports/encryption.ts";
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import type { Base, RecordPosition } from "../../ports/log-batch.ts";
 import { idOf } from "../../protocol/events/encode.ts";
@@ -34,7 +35,9 @@ export async function readOne(
   id: number,
 ): Promise<string | undefined> {
   const { events, base } = await log.read(runId, { after: id - 1, limit: 1 });
-  return base ? toBeginning(base).events.find((text) => idOf(text) === id) : toEncoded(events)[0];
+  const [text] = base ? toBeginning(base).events.filter((event) => idOf(event) === id) : toEncoded(events);
+  checkReadable(runId, text);
+  return text;
 }
 
 /** Reads a record by its position; `undefined` if the log no longer has it. */
@@ -45,7 +48,10 @@ export async function readRecord(
 ): Promise<PlacedRecord | undefined> {
   const page = await log.read(runId, { after, limit: 1, records: true, afterRecord: n - 1 });
   const kept = page.base ? toBeginning(page.base).records : [];
-  return [...kept, ...(page.records as unknown as readonly PlacedRecord[])].find((record) => record.n === n);
+  const records = [...kept, ...(page.records as unknown as readonly PlacedRecord[])];
+  const found = records.find((record) => record.n === n);
+  checkReadable(runId, found);
+  return found;
 }
 
 /** What a reader behind an event gets: of a removed beginning first what is kept of it, with a page of its own. */

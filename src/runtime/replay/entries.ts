@@ -1,3 +1,4 @@
+import { checkReadable } from "../../ports/encryption.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { Base, RecordPosition } from "../../ports/log-batch.ts";
 import { countTexts, sliceTexts } from "../../protocol/events/texts.ts";
@@ -38,6 +39,7 @@ export async function forEachEntry(
     const page = await log.read(runId, { after, afterRecord: lastRecord, ...PAGE });
     const { events, records, head, cut = false, base } = page;
     if (base) {
+      checkReadable(runId, base.data);
       if (visitor.base === undefined || end < base.head) throw toForgotten(runId, base);
       visitor.base(base);
       after = base.head;
@@ -50,6 +52,7 @@ export async function forEachEntry(
         // Two pages both contain the records at their border.
         if (record.n <= lastRecord) continue;
         lastRecord = record.n;
+        checkReadable(runId, record);
         if (record.after < end) visitor.record(record as unknown as PlacedRecord);
       }
     };
@@ -58,6 +61,7 @@ export async function forEachEntry(
       if (typeof item === "string") {
         after += 1;
         if (after > end) return;
+        checkReadable(runId, item);
         visitor.event(item);
         visitRecords(after);
         continue;

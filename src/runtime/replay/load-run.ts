@@ -1,4 +1,5 @@
 import { AgentError } from "../../errors.ts";
+import { checkReadable } from "../../ports/encryption.ts";
 import type { Claim, EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, Snapshot } from "../../ports/log-entries.ts";
 import type { RecordPosition } from "../../ports/log-batch.ts";
@@ -42,6 +43,7 @@ export async function loadRun(log: EventLog, { cursor, run, snapshot }: Claim): 
   const { runId } = cursor;
   if (run === undefined) return { state: initialRunState, bodies: [] };
   if (run.removed === true) throw new AgentError("gone", `run ${runId} was removed`);
+  checkReadable(runId, snapshot?.data);
   const loading = new RunLoader(snapshot);
   const before = startedOf(loading.state);
   const base = before && (await readBase(log, runId, before));
@@ -137,6 +139,7 @@ async function readTurn(
 export async function stateAt(log: EventLog, runId: RunId, id: number): Promise<RunState> {
   if (id === 0) return initialRunState;
   const snapshot = await log.snapshot(runId);
+  checkReadable(runId, snapshot?.data);
   // A snapshot with the same head may contain records that came after the event.
   const start = snapshot !== undefined && snapshot.head < id ? snapshot : undefined;
   let state = start === undefined ? initialRunState : fromSnapshot(start.data);

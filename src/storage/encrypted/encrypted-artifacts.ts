@@ -1,4 +1,4 @@
-import type { ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
+import type { ArtifactReader, ArtifactStore, StoredArtifact } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 import { unlessUnreadable } from "./encrypted-reader.ts";
@@ -14,18 +14,9 @@ export function encryptedArtifacts(
   ring: KeyRing,
   ownerOfRun: (runId: RunId) => Promise<string>,
 ): ArtifactStore {
-  async function openInfo(info: StoredArtifact): Promise<StoredArtifact> {
-    const { artifactId, name: stored, sizeBytes } = info;
-    const sealed = readName(stored);
-    if (sealed === undefined) return info;
-    const name = await ring
-      .open(sealed.owner, `name ${artifactId}`, sealed.name)
-      .catch(unlessUnreadable(() => undefined));
-    return { ...info, name: name ?? "unreadable", sizeBytes: toPlainBytes(sizeBytes) };
-  }
-
   return {
     ...passedOn(store),
+    ...decryptedArtifacts(store, ring),
     async put(artifact) {
       const { artifactId, runId, owner: given } = artifact;
       const owner = given ?? (runId === undefined ? undefined : await ownerOfRun(runId));
@@ -44,14 +35,20 @@ export function encryptedArtifacts(
         }),
         limitBytes: Infinity,
       });
-      return openInfo(stored);
-    },
-    async get(artifactId) {
-      const info = await store.get(artifactId);
-      return info && openInfo(info);
+      return openInfo(ring, stored);
     },
     async *list(options) {
-      for await (const info of store.list(options)) yield await openInfo(info);
+      for await (const info of store.list(options)) yield await openInfo(ring, info);
+    },
+  };
+}
+
+/** Reads files of which a store has only encrypted names and bytes. */
+export function decryptedArtifacts(store: ArtifactReader, ring: KeyRing): ArtifactReader {
+  return {
+    async get(artifactId) {
+      const info = await store.get(artifactId);
+      return info && openInfo(ring, info);
     },
     async *read(artifactId) {
       const info = await store.get(artifactId);
@@ -60,6 +57,16 @@ export function encryptedArtifacts(
       else yield* openBody(store.read(artifactId), artifactId, (id) => ring.find(sealed.owner, id));
     },
   };
+}
+
+async function openInfo(ring: KeyRing, info: StoredArtifact): Promise<StoredArtifact> {
+  const { artifactId, name: stored, sizeBytes } = info;
+  const sealed = readName(stored);
+  if (sealed === undefined) return info;
+  const name = await ring
+    .open(sealed.owner, `name ${artifactId}`, sealed.name)
+    .catch(unlessUnreadable(() => undefined));
+  return { ...info, name: name ?? "unreadable", sizeBytes: toPlainBytes(sizeBytes) };
 }
 
 /** What needs neither names nor bytes. */

@@ -1,14 +1,14 @@
 import type { LastTurn } from "../../protocol/answers/status.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { ArtifactReader, ArtifactStore } from "../../ports/artifact-store.ts";
 import type { Encryption } from "../../ports/encryption.ts";
-import type { Claim, Cursor, EventLog } from "../../ports/event-log.ts";
+import type { Claim, Cursor, EventLog, LogReader } from "../../ports/event-log.ts";
 import type { Batch, LogRecord, RunRow } from "../../ports/log-batch.ts";
 import type { ScheduleEntry } from "../../ports/log-entries.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { LruMap } from "../../shared/lru-map.ts";
-import { encryptedArtifacts } from "./encrypted-artifacts.ts";
+import { decryptedArtifacts, encryptedArtifacts } from "./encrypted-artifacts.ts";
 import {
   EncryptedReader,
   placeOfBase,
@@ -29,6 +29,19 @@ export function encryptedStores<Stores extends { readonly log: EventLog; readonl
   const reader = new EncryptedReader(stores.log, ring);
   const artifacts = encryptedArtifacts(stores.artifacts, ring, (runId) => reader.ownerOf(runId));
   return { ...stores, log: encryptedLog(stores.log, ring, reader), artifacts };
+}
+
+/** A log and its files that are only read, without what they were encrypted with. */
+export function decryptedStores<
+  Stores extends { readonly log: LogReader; readonly artifacts: ArtifactReader },
+>(stores: Stores, encryption: Encryption | undefined): Stores {
+  if (encryption === undefined) return stores;
+  const ring = new KeyRing(encryption);
+  return {
+    ...stores,
+    log: new EncryptedReader(stores.log, ring),
+    artifacts: decryptedArtifacts(stores.artifacts, ring),
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Agent, Principal, Runtime } from "troupe";
+import { llmAgent, scriptedModel } from "troupe/llm";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
@@ -122,6 +123,26 @@ test("a request of a client without a key has a run of its own, that of its owne
   const event = await own.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
   expect(JSON.parse(event ?? "{}")).toMatchObject({ output: 5 });
   expect((await own.runs({ agent: "counter", limit: 10 })).runs).toHaveLength(1);
+});
+
+test("an agent made from a model can be shared, too", async () => {
+  const model = scriptedModel(["first", "second"]);
+  const peer = llmAgent({ name: "peer", purpose: "Counts.", instructions: "Count.", model, shared: true });
+  const asker = defineAgent({
+    name: "asker",
+    purpose: "Asks the peer.",
+    operations: (own) => ({
+      add: own({
+        input: z.number(),
+        run: (_, turn) => turn.ask(turn.actor(peer, "all"), "chat", { input: "hello" }),
+      }),
+    }),
+  });
+  const runtime = createRuntime({ agents: [asker, peer] });
+  onTestFinished(() => runtime.close());
+  expect(JSON.stringify(await ask(runtime, ANN, 0))).toContain("first");
+  expect(JSON.stringify(await ask(runtime, BOB, 0))).toContain("second");
+  await expect(runtime.as(BOB).find("peer", "all")).rejects.toMatchObject({ code: "forbidden" });
 });
 
 test("shared must be true or false", () => {
