@@ -10,6 +10,7 @@ import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
 import { keepLawsUnderKills } from "./laws/laws-under-kills.ts";
 import { runMailboxes } from "../laws/mailboxes.ts";
+import { runSchedules } from "../laws/schedules.ts";
 import { runSagas } from "../laws/sagas.ts";
 import { readBeside } from "./reads.ts";
 import { runSupervised } from "../laws/supervised.ts";
@@ -263,6 +264,13 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     const { faults: found, deaths } = await runMailboxes(Math.max(6, Math.round(times / 5_000)), 1);
     faults.push(...found);
     console.log(`mailboxes: ${deaths} deaths, ${found.length} faults`);
+  },
+
+  /** Schedules that are changed at run time, with a death at every commit: each of their times rings once. */
+  async schedules() {
+    const { faults: found, deaths } = await runSchedules(Math.max(3, Math.round(times / 10_000)), 1);
+    faults.push(...found);
+    console.log(`schedules: ${deaths} deaths, ${found.length} faults`);
   },
 
   /** Races of messages, calls and deadlines: each message has one reader, in order. */

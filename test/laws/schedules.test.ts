@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { runSchedules } from "./schedules.ts";
+
+/** `npm run test:life -- --only schedules` runs more programs, and dies at every commit. */
+const PROGRAMS = 3;
+const EVERY = 41;
+
+test(
+  "schedules that are made, changed, paused and removed ring once at each of their times, whichever commit the process dies at",
+  { timeout: 600_000 },
+  async () => {
+    const { faults, deaths } = await runSchedules(PROGRAMS, EVERY);
+    expect(faults).toEqual([]);
+    expect(deaths).toBeGreaterThan(10);
+  },
+);
