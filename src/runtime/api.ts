@@ -472,7 +472,8 @@ export interface RuntimeHealth {
 }
 
 /**
- * Signs what a client keeps for the server and gives back later, perhaps on another connection, to another node or after a restart.
+ * Signs what a client keeps for the server and gives back later, perhaps on another connection, to another node or after a restart,
+ * and hides what only the server may read.
  * The keys are in the secret store.
  */
 export interface Seals {
@@ -480,4 +481,8 @@ export interface Seals {
   seal(purpose: string, fields: JsonObject): Promise<string>;
   /** The fields of a text that was sealed for the purpose; `undefined` for any other text, and for that of another owner. */
   open(purpose: string, text: string): Promise<Fields | undefined>;
+  /** A text with the fields, at most 12 KiB of JSON, which nobody else can read: for what must not be readable in the log. */
+  hide(purpose: string, fields: JsonObject): Promise<string>;
+  /** The fields of a text that was hidden for the purpose; `undefined` for any other text, and for that of another owner. */
+  reveal(purpose: string, text: string): Promise<Fields | undefined>;
 }

@@ -468,6 +468,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       seals: {
         seal: (purpose, fields) => context.secrets.signer.sign(toPurpose(purpose, scope), fields),
         open: (purpose, text) => context.secrets.signer.read(toPurpose(purpose, scope), text),
+        hide: (purpose, fields) => context.secrets.signer.hide(toPurpose(purpose, scope), fields),
+        reveal: (purpose, text) => context.secrets.signer.reveal(toPurpose(purpose, scope), text),
       },
       runs: (query) => queries.runs(query, scope),
       watchRuns: (watched) => queries.watchRuns(watched, scope),

@@ -4,18 +4,33 @@ import type { Event } from "../protocol/events/events.ts";
 import type { EventType } from "../protocol/events/event-body.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import { isObject } from "../protocol/json.ts";
+import type { Json } from "../protocol/json.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { backoffMs } from "../shared/backoff.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { forEachConcurrent } from "../shared/map-concurrent.ts";
 import { sha256 } from "../shared/sha256.ts";
+import { seenBy, WEBHOOK_AGENT } from "./sender.ts";
+
+/** A request to the agent of the webhooks. */
+export interface Announcement {
+  readonly operation: string;
+  readonly input: Json;
+  /** The key of the run of the deliveries. */
+  readonly key: string;
+  /** From what the id of the request follows. */
+  readonly identity: string;
+  /** Whose request it is. Default: that of the program that made the runtime. */
+  readonly owner?: string;
+}
 
 /** The receivers, and the events that are announced to them. */
 export interface AnnouncerOptions {
   /** The names of the receivers. */
   readonly names: readonly string[];
   readonly types: readonly EventType[];
-  readonly wants: (name: string, agent: string, event: Event) => boolean;
+  /** The requests to the agent of the webhooks by which a receiver is told of an event of one of the types. */
+  readonly requestsFor: (name: string, agent: string, event: Event) => Promise<readonly Announcement[]>;
   /** The names of the receivers that may know of a run. */
   readonly seenBy: (runId: RunId) => Promise<readonly string[]>;
   readonly report: (where: string, thrown: unknown) => void;
@@ -168,7 +183,7 @@ export class Announcer {
 
   /** Makes the requests for the events of a run that a receiver wants and that were not looked at yet. */
   async #announceTo(name: string, runId: RunId, agent: string): Promise<void> {
-    const { types, wants } = this.#options;
+    const { types, requestsFor } = this.#options;
     const since = this.#since.get(name) ?? 0;
     const delivery = `${name}:${runId}`;
     for (let after = this.#seen.get(delivery) ?? 0; ;) {
@@ -179,8 +194,8 @@ export class Announcer {
       for (const text of page.events) {
         const event = JSON.parse(text) as Event;
         // A page of all levels also has events of other types, from calls inside a turn.
-        if (types.includes(event.type) && Date.parse(event.ts) >= since && wants(name, agent, event))
-          await this.#request(name, runId, event.id);
+        if (types.includes(event.type) && Date.parse(event.ts) >= since)
+          for (const made of await requestsFor(name, agent, event)) await this.#request(made);
         // What was requested is not requested again when a later request fails.
         this.#seen.set(delivery, event.id);
       }
@@ -190,19 +205,16 @@ export class Announcer {
     }
   }
 
-  async #request(name: string, runId: RunId, event: number): Promise<void> {
-    await this.#runtime.process(WEBHOOK_AGENT, {
+  async #request({ operation, input, key, identity, owner }: Announcement): Promise<void> {
+    await seenBy(this.#runtime, owner).process(WEBHOOK_AGENT, {
       type: "OperationRequest",
-      operation: "deliver",
-      input: { to: name, run_id: runId, event },
-      key: `${name}:${runId}`,
-      request_id: `hook.${await sha256(`${name} ${runId} ${event}`)}` as RequestId,
+      operation,
+      input,
+      key,
+      request_id: `hook.${await sha256(identity)}` as RequestId,
     });
   }
 }
-
-/** The name of the agent whose turns are deliveries. */
-export const WEBHOOK_AGENT = "webhook";
 
 const SEEN_LIMIT = 10_000;
 const CHANGED_LIMIT = 10_000;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AgentError, isInstance, messageOf } from "../errors.ts";
+import type { Push } from "../http/push.ts";
 import { DEFAULT_OWNER, isOwner } from "../ports/principal.ts";
 import type { Listener } from "../node/listener.ts";
 import type { Event } from "../protocol/events/events.ts";
@@ -11,9 +12,12 @@ import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { Semaphore } from "../shared/semaphore.ts";
 import { sha256 } from "../shared/sha256.ts";
-import { Announcer, WEBHOOK_AGENT } from "./announcer.ts";
+import { Announcer } from "./announcer.ts";
+import type { Announcement } from "./announcer.ts";
 import { AT_ONCE, deliver, isDelivered, toSigningKey } from "./delivery.ts";
-import type { DeliveryAttempt, Receiver, WebhookMessage } from "./delivery.ts";
+import type { DeliveryAttempt, Receiver, ToSend } from "./delivery.ts";
+import { PushReceivers, RECEIVERS_LIMIT } from "./push-receivers.ts";
+import { canSee, seenBy, WEBHOOK_AGENT } from "./sender.ts";
 
 /** What a message is about: a question is open, a request has ended, a turn is held, a budget is used up (which is a question too). */
 export type WebhookTopic = "wait" | "end" | "held" | "budget";
@@ -35,10 +39,18 @@ export interface WebhookOptions {
   readonly allowPrivate?: boolean;
 }
 
+/** Receivers that clients of wires name, for example by the push notifications of A2A. */
+export interface PushOptions {
+  /** Whether they may be on this machine and in private networks, and reached by http. Default false. */
+  readonly allowPrivate?: boolean;
+}
+
 /** Webhooks of a server: an agent whose runs are the deliveries, and the listener that requests them. */
 export interface Webhooks extends Listener {
   /** Belongs to the agents of the runtime. Each of its runs has the deliveries of one run to one receiver. */
   readonly agent: Agent;
+  /** For wires whose clients name receivers: `a2a({ push: hooks.push })`. */
+  readonly push: Push;
 }
 
 /**
@@ -46,7 +58,10 @@ export interface Webhooks extends Listener {
  * turn of the agent `webhook`, so it goes on after a restart, is seen as a run, and its operation `resend` sends it again.
  * Start it with the server: `createRuntime({ agents: [..., hooks.agent] })` and `serve(runtime, { listeners: [hooks] })`.
  */
-export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
+export function createWebhooks(
+  endpoints: readonly WebhookOptions[],
+  { push: { allowPrivate = false } = {} }: { readonly push?: PushOptions } = {},
+): Webhooks {
   const receivers = new Map(endpoints.map((options) => [nameOf(options), toEndpoint(options)]));
   if (receivers.size < endpoints.length) {
     throw new AgentError("invalid_request", "two webhooks have the same name", {
@@ -60,24 +75,18 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
       own.map(([name]) => name),
     ]),
   );
+  const push = new PushReceivers({ allowPrivate });
   let runtime: Runtime | undefined;
 
-  /** The event of a delivery, and the message about it; without a message if the event is not for the receiver. */
+  /** The event of a delivery, and the message about it; `undefined` if the event is not for the receiver. */
   async function toMessage(
     { to, run_id: runId, event: id }: Delivery,
     deliveryRun: RunId,
-  ): Promise<{ readonly at: number; readonly message: WebhookMessage } | undefined> {
+  ): Promise<ToSend | undefined> {
     const endpoint = receivers.get(to);
     if (endpoint === undefined) return undefined;
-    // After a restart open deliveries go on before the server listens.
-    if (runtime === undefined) throw new AgentError("unavailable", "the webhooks are not served yet");
-    // Deliveries are about runs of all owners, so that a user of another owner must not request one.
-    if (!(await canSee(seenBy(runtime, DEFAULT_OWNER), deliveryRun))) {
-      throw new AgentError("forbidden", `only the owner ${DEFAULT_OWNER} may have webhooks sent`, {
-        hint: "an operator sends the request to the run of the delivery",
-      });
-    }
-    const seen = seenBy(runtime, endpoint.owner);
+    await checkOwner(DEFAULT_OWNER, deliveryRun);
+    const seen = seenBy(served(), endpoint.owner);
     const { agent } = await seen.run(runId);
     const address = { kind: "run", runId: runId as RunId, agent } as const;
     const { events } = await seen.read(address, { after: id - 1, limit: 1, filter: { level: "all" } });
@@ -89,6 +98,7 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
     const isSmall = (text?.length ?? 0) <= EVENT_LENGTH;
     return {
       at: Date.parse(event.ts),
+      receiver: endpoint.receiver,
       message: {
         id: await toMessageId(to, runId, id),
         body: JSON.stringify({
@@ -100,13 +110,28 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
     };
   }
 
+  /** The runtime; after a restart open deliveries go on before the server listens. */
+  function served(): Runtime {
+    if (runtime === undefined) throw new AgentError("unavailable", "the webhooks are not served yet");
+    return runtime;
+  }
+
+  /** Deliveries tell of runs of an owner, or of all owners, so that a user of another owner must not request one. */
+  async function checkOwner(owner: string, deliveryRun: RunId): Promise<void> {
+    if (await canSee(seenBy(served(), owner), deliveryRun)) return;
+    throw new AgentError("forbidden", `only the owner ${owner} may have webhooks sent`, {
+      hint: "an operator sends the request to the run of the delivery",
+    });
+  }
+
   /** Sends the message of a delivery once. A log that is away counts as a failure that passes. */
-  async function attempt(delivery: Delivery, { receiver }: Endpoint, turn: Turn): Promise<Attempt> {
+  async function attempt(find: FindMessage, turn: Turn): Promise<Attempt> {
     const once = async (signal: AbortSignal): Promise<Attempt> => {
       try {
-        const found = await toMessage(delivery, turn.self.run_id);
+        const found = await find();
         if (found === undefined) return { status: 0 };
-        return { ...(await deliver(receiver, found.message, signal)), at: found.at };
+        const { receiver, message, at } = found;
+        return { ...(await deliver(receiver, message, signal)), at };
       } catch (thrown) {
         if (isInstance(thrown, AgentError) && thrown.code !== "unavailable") throw thrown;
         return { error: messageOf(thrown) };
@@ -123,12 +148,10 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
   }
 
   /** Tries until the receiver has taken the message, or a day is over since its event, or since a person has asked for it. */
-  async function send(delivery: Delivery, turn: Turn, isAgain: boolean): Promise<Delivered> {
-    const endpoint = receivers.get(delivery.to);
-    if (endpoint === undefined) throw new AgentError("not_found", `there is no webhook ${delivery.to}`);
+  async function send(to: string, find: FindMessage, turn: Turn, isAgain: boolean): Promise<Delivered> {
     let since = turn.now();
     for (let count = 1; ; count += 1) {
-      const outcome = await attempt(delivery, endpoint, turn);
+      const outcome = await attempt(find, turn);
       if (isDelivered(outcome)) return { attempts: count, status: outcome.status ?? 0 };
       if (outcome.status === 0)
         throw new AgentError("not_found", "the event is gone, or not for this webhook");
@@ -136,60 +159,91 @@ export function createWebhooks(endpoints: readonly WebhookOptions[]): Webhooks {
       if (!isAgain && outcome.at !== undefined) since = outcome.at;
       const pauseMs = pauseAfter(count) * (0.8 + turn.random() * 0.4);
       if (turn.now() + pauseMs > since + TRIED_FOR_MS) {
-        throw new AgentError("unavailable", `${delivery.to} has not taken the message: ${toText(outcome)}`);
+        throw new AgentError("unavailable", `${to} has not taken the message: ${toText(outcome)}`);
       }
       await turn.sleep(pauseMs);
     }
   }
 
+  function sendEvent(input: Delivery, turn: Turn, isAgain: boolean): Promise<Delivered> {
+    if (!receivers.has(input.to)) throw new AgentError("not_found", `there is no webhook ${input.to}`);
+    return send(input.to, () => toMessage(input, turn.self.run_id), turn, isAgain);
+  }
+
   const agent = defineAgent({
     name: WEBHOOK_AGENT,
     purpose: "Sends events of this server to receivers outside.",
-    operations: {
-      deliver: operation({
+    memorySchema: z.array(remembered).default([]),
+    operations: (one) => ({
+      deliver: one({
         description:
           "Sends the message about an event, for 24 hours from the event on, until the receiver has taken it.",
         input: delivery,
         output: delivered,
-        run: (input, turn) => send(input, turn, false),
+        run: (input, turn) => sendEvent(input, turn, false),
       }),
-      resend: operation({
+      resend: one({
         description: "Sends the message about an event again, with the same id.",
         input: delivery,
         output: delivered,
-        run: (input, turn) => send(input, turn, true),
+        run: (input, turn) => sendEvent(input, turn, true),
       }),
-    },
+      push: one({
+        description: "Sends an event to a receiver that a client has named, as `deliver` does.",
+        input: pushDelivery,
+        output: delivered,
+        async run(input, turn) {
+          const find = async (): Promise<ToSend | undefined> => {
+            await checkOwner(input.owner, turn.self.run_id);
+            return push.toMessage(input);
+          };
+          return send("the receiver", find, turn, false);
+        },
+      }),
+      remember: one({
+        description: "Remembers a receiver that a client has named for a request, or forgets it.",
+        input: z.object({ id: z.string(), hidden: z.string().nullable() }),
+        run({ id, hidden }, turn) {
+          const others = turn.memory.get().filter((receiver) => receiver.id !== id);
+          const added = hidden === null ? [] : [{ id, hidden, since: turn.now() }];
+          turn.memory.set([...others, ...added].slice(-RECEIVERS_LIMIT));
+        },
+      }),
+    }),
     mailbox: { capacity: 100 },
   });
 
   return {
     name: "webhooks",
     agent,
-    async listen(served, { report }) {
-      runtime = served;
-      if (!served.agents.includes(WEBHOOK_AGENT)) {
+    push,
+    async listen(given, { report }) {
+      runtime = given;
+      push.start(given, agent);
+      if (!given.agents.includes(WEBHOOK_AGENT)) {
         throw new AgentError("invalid_request", "the agent of the webhooks is not served", {
           hint: "createRuntime({ agents: [..., hooks.agent] })",
         });
       }
-      const announcer = new Announcer(served, {
-        names: [...receivers.keys()],
-        types: [
-          ...new Set(
-            [...receivers.values()].flatMap(({ topics }) => [...topics].map((topic) => EVENTS[topic])),
-          ),
-        ],
-        wants: (name, ofAgent, event) => {
+      const topics = [...receivers.values()].flatMap((endpoint) => [...endpoint.topics]);
+      const announcer = new Announcer(given, {
+        names: [...receivers.keys(), ...(push.isUsed ? [PUSH] : [])],
+        types: [...new Set([...topics.map((topic) => EVENTS[topic]), ...(push.isUsed ? PUSHED : [])])],
+        async requestsFor(name, ofAgent, event) {
+          if (name === PUSH) return PUSHED.includes(event.type) ? requestPush(push, ofAgent, event) : [];
           const endpoint = receivers.get(name);
-          return endpoint !== undefined && topicFor(endpoint, ofAgent, event) !== undefined;
+          if (endpoint === undefined || topicFor(endpoint, ofAgent, event) === undefined) return [];
+          const { run_id: runId, id } = event;
+          const input = { to: name, run_id: runId, event: id };
+          return [
+            { operation: "deliver", input, key: `${name}:${runId}`, identity: `${name} ${runId} ${id}` },
+          ];
         },
         seenBy: async (runId) => {
-          const names = [...(ofOwners.get(undefined) ?? [])];
+          const names = [...(ofOwners.get(undefined) ?? []), ...(push.isUsed ? [PUSH] : [])];
           for (const [owner, own] of ofOwners)
             // A run has one owner.
-            if (owner !== undefined && (await canSee(seenBy(served, owner), runId)))
-              return [...names, ...own];
+            if (owner !== undefined && (await canSee(seenBy(given, owner), runId))) return [...names, ...own];
           return names;
         },
         report,
@@ -209,6 +263,22 @@ const delivery = z.object({
   event: z.int().min(1).describe("The id of the event."),
 });
 type Delivery = z.infer<typeof delivery>;
+
+const pushDelivery = z.object({
+  owner: z.string().describe("Whose request it is."),
+  agent: z.string(),
+  runId: z.string(),
+  requestId: z.string(),
+  event: z.int().min(1).describe("The id of the event."),
+  at: z.number().describe("When it was, in milliseconds since 1970."),
+  to: z.string().describe("The id of the receiver."),
+});
+
+/** What a run remembers of a receiver of a request, which only the server can read. */
+const remembered = z.object({ id: z.string(), hidden: z.string(), since: z.number() });
+
+/** Finds what a delivery sends; `undefined` if it is to send nothing. */
+type FindMessage = () => Promise<ToSend | undefined>;
 
 /** What became of an attempt, and when its event was. */
 interface Attempt extends DeliveryAttempt {
@@ -266,21 +336,28 @@ interface Endpoint {
   readonly owner: string | undefined;
 }
 
-const SENDER = { id: "webhooks", roles: ["user"] };
+/** What announces to the receivers that clients name. No webhook can have this name. */
+const PUSH = "@push";
 
-/** The runtime with the runs of one owner; without an owner, with all runs. */
-function seenBy(runtime: Runtime, owner: string | undefined): Pick<Runtime, "read" | "run"> {
-  return owner === undefined ? runtime : runtime.as({ ...SENDER, owner });
-}
+/** The events of which they are told. */
+const PUSHED: readonly EventType[] = ["WaitForInput", "RequestCompleted"];
 
-async function canSee(runtime: Pick<Runtime, "run">, runId: RunId): Promise<boolean> {
-  try {
-    await runtime.run(runId);
-    return true;
-  } catch (thrown) {
-    if (isInstance(thrown, AgentError) && thrown.code === "not_found") return false;
-    throw thrown;
-  }
+async function requestPush(
+  push: PushReceivers,
+  agent: string,
+  event: Event,
+): Promise<readonly Announcement[]> {
+  const { run_id: runId, request_id: requestId, id, ts } = event;
+  // Of the calls inside a turn only the questions are for the client.
+  if (requestId === null || (event.type === "RequestCompleted" && event.depth > 0)) return [];
+  const deliveries = await push.deliveriesOf({ agent, runId, requestId, event: id }, Date.parse(ts));
+  return deliveries.map(({ owner, key, input }) => ({
+    operation: "push",
+    owner,
+    key,
+    input: { ...input },
+    identity: `${key} ${id}`,
+  }));
 }
 
 function nameOf({ name, url }: WebhookOptions): string {

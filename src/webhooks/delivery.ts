@@ -12,15 +12,25 @@ export interface WebhookMessage {
   /** The same at every attempt, so that the receiver can leave out what it already has. */
   readonly id: string;
   readonly body: string;
+  /** Headers of its own. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where messages are sent, and the key that signs them. */
+/** Where messages are sent. */
 export interface Receiver {
   readonly url: URL;
-  readonly key: Buffer;
+  /** Signs the messages. Without it they have the headers of their wire alone. */
+  readonly key?: Buffer;
   readonly allowPrivate: boolean;
   /** How many messages are on their way to it at once. */
   readonly slots: Semaphore;
+}
+
+/** What a delivery sends, where to, and when its event was, in milliseconds since 1970. */
+export interface ToSend {
+  readonly at: number;
+  readonly receiver: Receiver;
+  readonly message: WebhookMessage;
 }
 
 /** What became of an attempt: the status of the receiver, or why there is none. */
@@ -34,7 +44,7 @@ export function isDelivered({ status = 0 }: DeliveryAttempt): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Sends a message once, signed as Standard Webhooks says. A redirect is not followed. Never throws. */
+/** Sends a message once, signed as Standard Webhooks says if there is a key. A redirect is not followed. Never throws. */
 export async function deliver(
   receiver: Receiver,
   message: WebhookMessage,
@@ -61,7 +71,7 @@ export async function deliver(
 
 function toOptions(
   { key, allowPrivate }: Receiver,
-  { id, body }: WebhookMessage,
+  { id, body, headers }: WebhookMessage,
   signal: AbortSignal,
 ): RequestOptions {
   const timestamp = String(Math.floor(Date.now() / 1_000));
@@ -73,7 +83,10 @@ function toOptions(
       "user-agent": "troupe",
       "webhook-id": id,
       "webhook-timestamp": timestamp,
-      "webhook-signature": `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`,
+      ...(key && {
+        "webhook-signature": `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`,
+      }),
+      ...headers,
     },
     signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
     ...(!allowPrivate && { lookup: lookupPublic }),

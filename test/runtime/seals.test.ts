@@ -41,3 +41,22 @@ test("what was sealed is opened after a restart, for its purpose and its owner a
     expect(await seals.open("call", text)).toBeUndefined();
   }
 });
+
+test("what was hidden is read after a restart, for its purpose and its owner alone, and its text says nothing", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "troupe-seals-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const before = await open(directory);
+  const hidden = await before.as(ann).seals.hide("push", { token: "a secret" });
+  expect(await before.as(ann).seals.hide("push", { token: "a secret" })).not.toBe(hidden);
+  expect(Buffer.from(hidden.split(".")[2] ?? "", "base64url").toString()).not.toContain("secret");
+  await before.close();
+
+  const after = await open(directory);
+  onTestFinished(() => after.close());
+  const { seals } = after.as(ann);
+  expect(await seals.reveal("push", hidden)).toEqual({ token: "a secret" });
+  expect(await seals.reveal("other", hidden)).toBeUndefined();
+  expect(await after.as(bob).seals.reveal("push", hidden)).toBeUndefined();
+  for (const text of [hidden.slice(0, -2), `${hidden}aa`, hidden.replace(".", ".A"), "", "a.b.c"])
+    expect(await seals.reveal("push", text)).toBeUndefined();
+});

@@ -5,6 +5,7 @@ import { checkNative } from "../../http/messages/native-request.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import { principalOf } from "../../http/routes/host.ts";
 import type { Host } from "../../http/routes/host.ts";
+import type { RequestId } from "../../protocol/ids.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { TurnRequest } from "../../protocol/requests/requests.ts";
@@ -16,6 +17,7 @@ import { checkOwnAnswer, findAnsweredWait, toWaitValues } from "../../view/wait-
 import { readTaskAnswer, readParts } from "./message.ts";
 import { contextOf, findTask, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
+import { addReceiver, setReceiver } from "./push.ts";
 import { REPEATS } from "./repeats.ts";
 import type { TaskService } from "./tasks.ts";
 
@@ -28,17 +30,24 @@ export interface TaskMoment {
 
 /** Starts a task, or answers the question of one. */
 export async function acceptTaskMessage(
-  { c, host, agent }: TaskService,
-  { message, metadata }: SendMessageRequest,
+  service: TaskService,
+  { message, metadata, configuration }: SendMessageRequest,
 ): Promise<TaskMoment> {
+  const { c, host, agent } = service;
   if (message === undefined) throw wrongField("message", "is missing");
   if (message.messageId === "") throw wrongField("message.messageId", "is missing");
   const isRepeatable = (c.req.header("a2a-extensions") ?? "").split(/, */).includes(REPEATS);
   const { owner } = principalOf(c);
   const identity = isRepeatable ? await sha256(JSON.stringify([owner, agent, message.messageId])) : undefined;
-  return message.taskId === ""
-    ? startTask(host, agent, { message, given: metadata ?? {}, identity })
-    : answerTask(host, agent, { message, identity });
+  const receiver = configuration?.taskPushNotificationConfig;
+  if (message.taskId !== "") {
+    if (receiver !== undefined) await setReceiver(service, { ...receiver, taskId: message.taskId });
+    return answerTask(host, agent, { message, identity });
+  }
+  const requestId = identity === undefined ? receiver && newRequestId() : (`req_${identity}` as RequestId);
+  // Before the task begins, so that nothing of it is missed.
+  if (receiver !== undefined && requestId !== undefined) await addReceiver(service, requestId, receiver);
+  return startTask(host, agent, { message, given: metadata ?? {}, requestId });
 }
 
 async function startTask(
@@ -47,8 +56,12 @@ async function startTask(
   {
     message,
     given,
-    identity,
-  }: { readonly message: Message; readonly given: JsonObject; readonly identity: string | undefined },
+    requestId: chosen,
+  }: {
+    readonly message: Message;
+    readonly given: JsonObject;
+    readonly requestId: RequestId | undefined;
+  },
 ): Promise<TaskMoment> {
   const { runtime, fileLimitBytes } = host;
   const said = readParts(message);
@@ -61,7 +74,7 @@ async function startTask(
   const fields = {
     request_metadata: { ...rest, ...(said.links.length > 0 && { content: said.links }) },
     on_busy: "enqueue",
-    ...(identity !== undefined && { request_id: `req_${identity}` }),
+    ...(chosen !== undefined && { request_id: chosen }),
     ...(known?.runId !== undefined && { run_id: known.runId }),
     ...(known !== undefined && known.runId === undefined && { key: known.key }),
   } as const;
@@ -82,6 +95,11 @@ async function startTask(
     ...(attachments.length > 0 && { attachments }),
   });
   return { place: { agent, requestId, runId: runId ?? "" }, after: 0 };
+}
+
+/** An id for a task whose receiver must be known before it begins. */
+function newRequestId(): RequestId {
+  return `req_${crypto.randomUUID().replaceAll("-", "")}` as RequestId;
 }
 
 /** What a chat hears: the texts, else the data as JSON. */

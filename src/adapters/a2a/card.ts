@@ -2,10 +2,19 @@ import type { AgentCard } from "@a2a-js/sdk";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import { REPEATS } from "./repeats.ts";
 
-/** What an agent says about itself: its operations are skills. `address` is that of its JSON-RPC endpoint. */
+/** What a card says about the server. */
+interface CardSettings {
+  /** That of the JSON-RPC endpoint of the agent. */
+  readonly address: string;
+  readonly isGuarded: boolean;
+  /** Whether it has push notifications. */
+  readonly pushes: boolean;
+}
+
+/** What an agent says about itself: its operations are skills. */
 export function toCard(
   { name, purpose, version, operations }: AgentDescriptor,
-  { address, isGuarded }: { readonly address: string; readonly isGuarded: boolean },
+  { address, isGuarded, pushes }: CardSettings,
 ): AgentCard {
   const one = { tenant: "" };
   return {
@@ -20,7 +29,7 @@ export function toCard(
     ],
     capabilities: {
       streaming: true,
-      pushNotifications: false,
+      pushNotifications: pushes,
       extendedAgentCard: false,
       extensions: [
         {

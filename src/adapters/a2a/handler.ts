@@ -8,11 +8,15 @@ import type {
   ListTasksResponse,
   SendMessageRequest,
   SubscribeToTaskRequest,
+  TaskPushNotificationConfig,
+  GetTaskPushNotificationConfigRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
+  DeleteTaskPushNotificationConfigRequest,
 } from "@a2a-js/sdk";
 import {
   A2AError,
   ExtendedAgentCardNotConfiguredError,
-  PushNotificationNotSupportedError,
   TaskNotCancelableError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
@@ -28,9 +32,10 @@ import { acceptTaskMessage } from "./accept.ts";
 import type { TaskMoment } from "./accept.ts";
 import { contextOf, findTask } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
+import { getReceiver, listReceivers, removeReceiver, setReceiver } from "./push.ts";
 import { toProtocolError, toRpcError } from "./refusal.ts";
 import { TaskFold } from "./task-fold.ts";
-import { listTasksOf, readFold } from "./tasks.ts";
+import { listTasksOf, readFold, sourceOf } from "./tasks.ts";
 import type { TaskService } from "./tasks.ts";
 
 /** Finds the task that a stream shows. */
@@ -61,21 +66,16 @@ export class TaskHandler implements A2ARequestHandler {
   }
 
   async sendMessage(asked: SendMessageRequest): Promise<Task> {
-    const {
-      historyLength,
-      returnImmediately = false,
-      taskPushNotificationConfig,
-    } = asked.configuration ?? {};
+    const { historyLength, returnImmediately = false } = asked.configuration ?? {};
     checkLength(historyLength);
-    if (taskPushNotificationConfig !== undefined) throw new PushNotificationNotSupportedError();
     const { place } = await acceptTaskMessage(this.#service, asked);
-    const fold = returnImmediately ? await readFold(this.#service, place) : await this.#awaitTask(place);
+    const fold = returnImmediately
+      ? await readFold(sourceOf(this.#service), place)
+      : await this.#awaitTask(place);
     return fold.task({ historyLength });
   }
 
   sendMessageStream(asked: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    if (asked.configuration?.taskPushNotificationConfig !== undefined)
-      throw new PushNotificationNotSupportedError();
     this.streamed = () => acceptTaskMessage(this.#service, asked);
     return nothing();
   }
@@ -94,7 +94,7 @@ export class TaskHandler implements A2ARequestHandler {
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
     checkLength(historyLength);
     const place = await findTask(this.#service.host.runtime, this.#service.agent, id);
-    return (await readFold(this.#service, place)).task({ historyLength });
+    return (await readFold(sourceOf(this.#service), place)).task({ historyLength });
   }
 
   async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
@@ -103,27 +103,31 @@ export class TaskHandler implements A2ARequestHandler {
     if ((await host.runtime.status(place.requestId)).status === "completed")
       throw new TaskNotCancelableError(`the task ${id} is over`);
     await cancelRequest(c, host, place);
-    return (await readFold(this.#service, place)).task();
+    return (await readFold(sourceOf(this.#service), place)).task();
   }
 
   listTasks(asked: ListTasksRequest): Promise<ListTasksResponse> {
     return listTasksOf(this.#service, asked);
   }
 
-  async createTaskPushNotificationConfig(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+  createTaskPushNotificationConfig(asked: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    return setReceiver(this.#service, asked);
   }
 
-  async getTaskPushNotificationConfig(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+  getTaskPushNotificationConfig(
+    asked: GetTaskPushNotificationConfigRequest,
+  ): Promise<TaskPushNotificationConfig> {
+    return getReceiver(this.#service, asked);
   }
 
-  async listTaskPushNotificationConfigs(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+  listTaskPushNotificationConfigs({
+    taskId,
+  }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
+    return listReceivers(this.#service, taskId);
   }
 
-  async deleteTaskPushNotificationConfig(): Promise<never> {
-    throw new PushNotificationNotSupportedError();
+  deleteTaskPushNotificationConfig(asked: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    return removeReceiver(this.#service, asked);
   }
 
   /** A task when it has ended, or waits for an answer. */

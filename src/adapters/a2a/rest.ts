@@ -3,11 +3,12 @@ import {
   ListTasksRequest,
   ListTasksResponse,
   SendMessageRequest,
+  ListTaskPushNotificationConfigsResponse,
   StreamResponse,
   Task,
+  TaskPushNotificationConfig,
 } from "@a2a-js/sdk";
 import {
-  PushNotificationNotSupportedError,
   restStatusFor,
   RequestMalformedError,
   toRestErrorBody,
@@ -15,8 +16,9 @@ import {
 } from "@a2a-js/sdk/errors";
 import { AgentError } from "../../errors.ts";
 import { readJson } from "../../http/messages/body.ts";
-import { reply } from "../../http/messages/reply.ts";
+import { reply, replyEmpty } from "../../http/messages/reply.ts";
 import { isObject } from "../../protocol/json.ts";
+import type { Fields } from "../../protocol/json.ts";
 import type { TaskHandler } from "./handler.ts";
 import { toProtocolError } from "./refusal.ts";
 import { streamTask } from "./stream.ts";
@@ -48,6 +50,8 @@ async function answer(service: TaskService, handler: TaskHandler): Promise<Respo
     return streamTask(service, handler.streamed, (update) => StreamResponse.toJSON(update));
   };
   const path = c.req.param("path") ?? "";
+  const [, taskId, receiver] = RECEIVERS.exec(path) ?? [];
+  if (taskId !== undefined) return answerReceivers(service, handler, { taskId, id: receiver ?? "" });
   const [, id = "", action] = TASK.exec(path) ?? [];
   switch (`${c.req.method} ${id === "" ? path : `tasks/*${action ?? ""}`}`) {
     case "POST message:send":
@@ -77,18 +81,56 @@ async function answer(service: TaskService, handler: TaskHandler): Promise<Respo
       await handler.resubscribe({ tenant: "", id }).next();
       return stream();
     default:
-      if (path.endsWith("/pushNotificationConfigs") || path.includes("/pushNotificationConfigs/"))
-        throw new PushNotificationNotSupportedError();
-      throw new AgentError("not_found", `there is no route ${c.req.method} ${path}`);
+      throw noRoute(service);
   }
 }
 
+/** Answers about the receivers of a task. */
+async function answerReceivers(
+  service: TaskService,
+  handler: TaskHandler,
+  { taskId, id }: { readonly taskId: string; readonly id: string },
+): Promise<Response> {
+  const { c } = service;
+  const send = (value: unknown): Response => reply(c, JSON.stringify(value), { type: A2A_CONTENT_TYPE });
+  const asked = { tenant: "", taskId, id };
+  switch (`${c.req.method}${id === "" ? "" : " one"}`) {
+    case "POST": {
+      const given = await readObject(service, (body) => TaskPushNotificationConfig.fromJSON(body));
+      const config = await handler.createTaskPushNotificationConfig({ ...given, taskId });
+      const made = JSON.stringify(TaskPushNotificationConfig.toJSON(config));
+      return reply(c, made, { status: 201, type: A2A_CONTENT_TYPE });
+    }
+    case "GET": {
+      const list = await handler.listTaskPushNotificationConfigs({ ...asked, pageSize: 0, pageToken: "" });
+      return send({ configs: [], ...(ListTaskPushNotificationConfigsResponse.toJSON(list) as object) });
+    }
+    case "GET one":
+      return send(TaskPushNotificationConfig.toJSON(await handler.getTaskPushNotificationConfig(asked)));
+    case "DELETE one":
+      await handler.deleteTaskPushNotificationConfig(asked);
+      return replyEmpty(c);
+    default:
+      throw noRoute(service);
+  }
+}
+
+function noRoute({ c }: TaskService): AgentError {
+  return new AgentError("not_found", `there is no route ${c.req.method} ${c.req.param("path") ?? ""}`);
+}
+
+const RECEIVERS = /^tasks\/([^/:]+)\/pushNotificationConfigs(?:\/([^/]+))?$/;
 const TASK = /^tasks\/([^/:]+)(:[a-z]+)?$/;
 
-async function readMessage({ c, host }: TaskService): Promise<SendMessageRequest> {
+function readMessage(service: TaskService): Promise<SendMessageRequest> {
+  return readObject(service, (body) => SendMessageRequest.fromJSON(body));
+}
+
+/** Reads the body by a codec of the package. */
+async function readObject<Read>({ c, host }: TaskService, decode: (body: Fields) => Read): Promise<Read> {
   const body = await readJson(c, host.bodyLimitBytes);
   if (!isObject(body)) throw new RequestMalformedError("the body must be a JSON object");
-  return readWire(() => SendMessageRequest.fromJSON(body));
+  return readWire(() => decode(body));
 }
 
 /** The codec of the package throws errors of its own for a body that is not a message. */
@@ -96,6 +138,6 @@ function readWire<Read>(read: () => Read): Read {
   try {
     return read();
   } catch (thrown) {
-    throw new RequestMalformedError({ message: "the body is not a message", cause: thrown });
+    throw new RequestMalformedError({ message: "the body is not that of the route", cause: thrown });
   }
 }

@@ -4,7 +4,7 @@ import { replyWithStream } from "../../http/sse/reply-with-stream.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import { openTask } from "./handler.ts";
 import type { FindStreamed } from "./handler.ts";
-import { readFold } from "./tasks.ts";
+import { readFold, sourceOf } from "./tasks.ts";
 import type { TaskService } from "./tasks.ts";
 
 /** Sends a task and its updates as they happen, until it waits for an answer or has ended. */
@@ -20,7 +20,7 @@ export function streamTask(
       const { place, after } = await find();
       const { feed, fold } = await openTask(service, place, signal);
       // The stream of an answer begins with the task as it was before the answer.
-      const begun = after === 0 ? fold : await readFold(service, place, after);
+      const begun = after === 0 ? fold : await readFold(sourceOf(service), place, after);
       const prefix = host.mount.addressOf(c, "");
       const toFrames = (updates: readonly StreamResponse[]): string =>
         updates.map((update) => `data: ${JSON.stringify(encode(update))}\n\n`).join("");

@@ -3,9 +3,11 @@ import type { ListTasksRequest, ListTasksResponse, Task } from "@a2a-js/sdk";
 import type { Context } from "hono";
 import type { AppEnv } from "../../http/messages/app-env.ts";
 import { withPrefix } from "../../http/messages/mount.ts";
+import type { Push } from "../../http/push.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { Host } from "../../http/routes/host.ts";
 import { idOf } from "../../protocol/events/encode.ts";
+import type { Runtime } from "../../runtime/api.ts";
 import type { RunRequest } from "../../protocol/answers/status.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { contextOf, WIRE } from "./place.ts";
@@ -17,17 +19,28 @@ export interface TaskService {
   readonly c: Context<AppEnv>;
   readonly host: Host;
   readonly agent: string;
+  /** Absent if the server sends no webhooks. */
+  readonly push?: Push | undefined;
+}
+
+/** Where a task is read, and what stands before the addresses of its files. */
+export interface TaskSource {
+  readonly runtime: Runtime;
+  readonly prefix: string;
+}
+
+/** What a request of a client reads from. */
+export function sourceOf({ c, host }: TaskService): TaskSource {
+  return { runtime: host.runtime, prefix: host.mount.addressOf(c, "") };
 }
 
 /** Reads a task up to an event; by default to its newest one. */
 export async function readFold(
-  { c, host }: TaskService,
+  { runtime, prefix }: TaskSource,
   place: TaskPlace,
   until: number = Infinity,
 ): Promise<TaskFold> {
-  const { runtime, mount } = host;
   const { agent, runId, requestId } = place;
-  const prefix = mount.addressOf(c, "");
   // Before the events: what they say is then at least as new.
   const status = await runtime.status(requestId);
   const fold = new TaskFold(place, await contextOf(runtime, runId), status.created_at);
@@ -51,6 +64,7 @@ export async function readFold(
 export async function listTasksOf(service: TaskService, asked: ListTasksRequest): Promise<ListTasksResponse> {
   const { host, agent } = service;
   const { runtime } = host;
+  const source = sourceOf(service);
   const { contextId, status, pageSize = 50, historyLength, includeArtifacts = false } = asked;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
     throw wrongField("pageSize", "must be a number from 1 to 100");
@@ -64,7 +78,7 @@ export async function listTasksOf(service: TaskService, asked: ListTasksRequest)
   for await (const { runId, request } of requestsOf(contextId)) {
     if (!mayMatch(request, status)) continue;
     const place = { agent, runId, requestId: request.request_id };
-    const task = (await readFold(service, place)).task({ historyLength, artifacts: includeArtifacts });
+    const task = (await readFold(source, place)).task({ historyLength, artifacts: includeArtifacts });
     const { state, timestamp = "" } = task.status ?? {};
     if (status !== TaskState.TASK_STATE_UNSPECIFIED && state !== status) continue;
     if (since !== undefined && Date.parse(timestamp) < since) continue;

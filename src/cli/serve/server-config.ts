@@ -7,7 +7,8 @@ import type { Authenticate } from "../../ports/principal.ts";
 import type { Authorize } from "../../runtime/access/authorize.ts";
 import type { Redact } from "../../runtime/commands/redaction.ts";
 import type { LimitsOfOwner } from "../../runtime/owners/owner-limits.ts";
-import type { WebhookOptions } from "../../webhooks/create-webhooks.ts";
+import type { PushOptions, WebhookOptions } from "../../webhooks/create-webhooks.ts";
+import { isObject } from "../../protocol/json.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toThrownText } from "../thrown-text.ts";
 
@@ -24,8 +25,10 @@ export interface ServerConfig {
   readonly encryption?: Encryption;
   /** What each owner may use. */
   readonly owners?: LimitsOfOwner;
-  /** The receivers outside to which events are sent. */
-  readonly webhooks: readonly WebhookOptions[];
+  /** The receivers outside to which events are sent; without a list there are no webhooks. */
+  readonly webhooks?: readonly WebhookOptions[];
+  /** Where receivers may be that clients of wires name. */
+  readonly push?: PushOptions;
   /** What is served besides the wires of the command line, for example what foreign senders send. */
   readonly adapters: readonly Adapter[];
 }
@@ -35,7 +38,7 @@ const USUAL = "troupe.config.ts";
 
 /** Imports the configuration file of a server; without one everything has its default. */
 export async function loadServerConfig(path: string | undefined): Promise<ServerConfig> {
-  if (path === undefined && !existsSync(USUAL)) return { webhooks: [], adapters: [] };
+  if (path === undefined && !existsSync(USUAL)) return { adapters: [] };
   const file = path ?? USUAL;
   let exported: Readonly<Record<string, unknown>>;
   try {
@@ -50,7 +53,8 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     encryption,
     owners,
     redact,
-    webhooks = [],
+    webhooks,
+    push,
     adapters = [],
     ...rest
   } = exported;
@@ -65,14 +69,18 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   if (defaultAgent !== undefined && typeof defaultAgent !== "string") {
     throw new Exit(EXIT.refused, `${file} exports defaultAgent, which is no name`, KNOWN);
   }
-  if (!Array.isArray(webhooks) || !Array.isArray(adapters)) {
+  if ((webhooks !== undefined && !Array.isArray(webhooks)) || !Array.isArray(adapters)) {
     throw new Exit(EXIT.refused, `${file} exports webhooks or adapters that are no list`, KNOWN);
+  }
+  if (push !== undefined && !isObject(push)) {
+    throw new Exit(EXIT.refused, `${file} exports push, which is no object`, KNOWN);
   }
   if (encryption !== undefined && !isEncryption(encryption)) {
     throw new Exit(EXIT.refused, `${file} exports encryption without a function keyFor`, KNOWN);
   }
   return {
-    webhooks: webhooks as readonly WebhookOptions[],
+    ...(webhooks !== undefined && { webhooks: webhooks as readonly WebhookOptions[] }),
+    ...(push !== undefined && { push: push as PushOptions }),
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
     ...(authorize !== undefined && { authorize: authorize as Authorize }),
@@ -90,4 +98,4 @@ function isEncryption(value: unknown): value is Encryption {
 }
 
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), authorize, defaultAgent, encryption, owners, redact, webhooks and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), authorize, defaultAgent, encryption, owners, redact, webhooks, push and adapters (of "troupe/webhooks"); see docs/guide/users.md';

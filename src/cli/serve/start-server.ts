@@ -102,7 +102,8 @@ export async function startServer(
   ready.catch(() => {});
   try {
     const authenticate = toAuthenticate(options, config, secrets);
-    const more = { authenticate, adapters: config.adapters, listeners: hooks === undefined ? [] : [hooks] };
+    const adapters = [...(await openWires(options.wires, { push: hooks?.push })), ...config.adapters];
+    const more = { authenticate, adapters, listeners: hooks === undefined ? [] : [hooks] };
     const server = await listen(runtime, options, metrics, more);
     noteUrl(options, server.url);
     await ready;
@@ -196,11 +197,11 @@ function toAuthenticate(
 }
 
 /** The webhooks of the configuration, if it has some. */
-async function openWebhooks({ webhooks }: ServerConfig): Promise<Webhooks | undefined> {
-  if (webhooks.length === 0) return undefined;
+async function openWebhooks({ webhooks, push }: ServerConfig): Promise<Webhooks | undefined> {
+  if (webhooks === undefined && push === undefined) return undefined;
   const { createWebhooks } = await import("../../webhooks/create-webhooks.ts");
   try {
-    return createWebhooks(webhooks);
+    return createWebhooks(webhooks ?? [], { ...(push && { push }) });
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
@@ -229,7 +230,7 @@ async function listen(
       drain: false,
       metrics,
       ...(options.console && { console: await readConsole() }),
-      adapters: [...(await openWires(options.wires)), ...(adapters ?? [])],
+      adapters: adapters ?? [],
       listeners: [...(await openListeners(options, common)), ...(listeners ?? [])],
     });
   } catch (thrown) {

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { createWebhooks } from "troupe/webhooks";
 import { expect, test } from "vitest";
 import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
@@ -53,7 +54,12 @@ test("what cannot be served is refused in the words of the protocol", async () =
 const CASES = Number(process.env["WIRE_BODIES"] ?? 1_000);
 
 test("no body causes a fault", { timeout: 300_000 + CASES * 20 }, async () => {
-  await using server = await A2aServer.start([echo, ticker, interviewer]);
+  const hooks = createWebhooks([]);
+  await using server = await A2aServer.start(
+    [echo, ticker, interviewer, hooks.agent],
+    { serve: { listeners: [hooks] } },
+    { push: hooks.push },
+  );
   const noise = fc.oneof(fc.jsonValue(), fc.string());
   const part = fc.record(
     { text: noise, data: noise, raw: noise, url: noise, metadata: noise, filename: noise, kind: noise },
@@ -73,7 +79,16 @@ test("no body causes a fault", { timeout: 300_000 + CASES * 20 }, async () => {
   const params = fc.record(
     {
       message: fc.oneof({ weight: 5, arbitrary: message }, noise),
-      configuration: fc.constantFrom({ returnImmediately: true, blocking: false }, null, 7),
+      configuration: fc.constantFrom(
+        { returnImmediately: true, blocking: false },
+        { taskPushNotificationConfig: { url: "https://x.example", token: "день" } },
+        { pushNotificationConfig: { url: 7 } },
+        null,
+        7,
+      ),
+      url: noise,
+      token: noise,
+      pushNotificationConfig: noise,
       id: noise,
       pageSize: noise,
       pageToken: noise,
@@ -95,6 +110,10 @@ test("no body causes a fault", { timeout: 300_000 + CASES * 20 }, async () => {
     "tasks/get",
     "tasks/cancel",
     "tasks/resubscribe",
+    "CreateTaskPushNotificationConfig",
+    "ListTaskPushNotificationConfigs",
+    "tasks/pushNotificationConfig/set",
+    "tasks/pushNotificationConfig/delete",
     "nothing",
   );
   const call = fc.record({
@@ -103,7 +122,13 @@ test("no body causes a fault", { timeout: 300_000 + CASES * 20 }, async () => {
     method,
     params: fc.oneof({ weight: 5, arbitrary: params }, noise),
   });
-  const paths = fc.constantFrom("", "/v1/message:send", "/v1/message:stream", "/v1/tasks/x:cancel");
+  const paths = fc.constantFrom(
+    "",
+    "/v1/message:send",
+    "/v1/message:stream",
+    "/v1/tasks/x:cancel",
+    "/v1/tasks/x/pushNotificationConfigs",
+  );
   const headers = fc.constantFrom<Record<string, string>>({ "a2a-version": "1.0" }, {});
   const agent = fc.constantFrom("echo", "ticker", "interviewer");
   await fc.assert(

@@ -4,13 +4,18 @@ import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory } from "@a
 import type { Client } from "@a2a-js/sdk/client";
 import type { Agent } from "troupe";
 import { a2a } from "../../../src/adapters/a2a/index.ts";
+import type { A2aOptions } from "../../../src/adapters/a2a/index.ts";
 import { RestartableServer } from "../restartable-server.ts";
 import type { RestartableSettings } from "../restartable-server.ts";
 
 /** A server on a real socket that speaks A2A, and the unmodified client of the protocol. */
 export class A2aServer extends RestartableServer {
-  static async start(agents: readonly Agent[], settings: RestartableSettings = {}): Promise<A2aServer> {
-    const server = new A2aServer(agents, settings, () => a2a());
+  static async start(
+    agents: readonly Agent[],
+    settings: RestartableSettings = {},
+    options: A2aOptions = {},
+  ): Promise<A2aServer> {
+    const server = new A2aServer(agents, settings, () => a2a(options));
     await server.listen();
     return server;
   }

@@ -1,0 +1,177 @@
+import { isIP } from "node:net";
+import type { Push, PushedEvent, PushedRequest, PushReceiver, WritePush } from "../http/push.ts";
+import { AgentError } from "../errors.ts";
+import { wrongField } from "../http/messages/wrong-field.ts";
+import { DEFAULT_OWNER } from "../ports/principal.ts";
+import type { RunId } from "../protocol/ids.ts";
+import { isId } from "../protocol/ids.ts";
+import type { Json } from "../protocol/json.ts";
+import type { Agent } from "../runtime/agent/agent.ts";
+import type { Runtime } from "../runtime/api.ts";
+import { LruMap } from "../shared/lru-map.ts";
+import { Semaphore } from "../shared/semaphore.ts";
+import { sha256 } from "../shared/sha256.ts";
+import { isPublicAddress } from "./address-guard.ts";
+import { AT_ONCE } from "./delivery.ts";
+import type { ToSend } from "./delivery.ts";
+import { seenBy, WEBHOOK_AGENT } from "./sender.ts";
+
+/** What a run of the agent `webhook` remembers of a receiver. */
+export interface RememberedReceiver {
+  readonly id: string;
+  /** Its address and what else its wire keeps, which only the server can read. */
+  readonly hidden: string;
+  /** From when on it is told, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+/** An event that is sent to a receiver. */
+export interface PushDelivery extends PushedEvent {
+  readonly owner: string;
+  /** When it was, in milliseconds since 1970. */
+  readonly at: number;
+  /** The id of the receiver. */
+  readonly to: string;
+}
+
+/**
+ * The receivers that clients of wires name. Those of a request are what a run of the agent `webhook` of the same owner remembers; so
+ * they survive restarts, are the same on every node, and are erased with their owner.
+ */
+export class PushReceivers implements Push {
+  readonly #allowPrivate: boolean;
+  readonly #wires = new Map<string, WritePush>();
+  /** How many messages are on their way to each host. */
+  readonly #slots = new LruMap<string, Semaphore>(HOSTS_LIMIT);
+  #served: { readonly runtime: Runtime; readonly agent: Agent } | undefined;
+
+  constructor({ allowPrivate }: { readonly allowPrivate: boolean }) {
+    this.#allowPrivate = allowPrivate;
+  }
+
+  /** Whether a wire uses it. */
+  get isUsed(): boolean {
+    return this.#wires.size > 0;
+  }
+
+  /** Begins, with the agent whose runs remember the receivers. */
+  start(runtime: Runtime, agent: Agent): void {
+    this.#served = { runtime, agent };
+  }
+
+  addWire(wire: string, write: WritePush): void {
+    this.#wires.set(wire, write);
+  }
+
+  async set(request: PushedRequest, { id, ...rest }: PushReceiver): Promise<void> {
+    if (!isId(id)) throw wrongField("id", "must be 1 to 128 letters, digits and signs of _ - . : ~");
+    this.#checkUrl(rest.url);
+    const { runtime } = this.#as(request.owner);
+    const known = await this.#remembered(request);
+    if (known.length >= RECEIVERS_LIMIT && known.every((receiver) => receiver.id !== id))
+      throw wrongField(
+        "id",
+        `would be that of one receiver more than the ${RECEIVERS_LIMIT} that a request may have`,
+      );
+    await this.#remember(request, { id, hidden: await runtime.seals.hide(PURPOSE, { ...rest }) });
+  }
+
+  async list(request: PushedRequest): Promise<readonly PushReceiver[]> {
+    const receivers = await Promise.all(
+      (await this.#remembered(request)).map((remembered) => this.#reveal(request, remembered)),
+    );
+    return receivers.filter((receiver) => receiver !== undefined);
+  }
+
+  async remove(request: PushedRequest, id: string): Promise<void> {
+    const known = await this.#remembered(request);
+    if (known.some((receiver) => receiver.id === id)) await this.#remember(request, { id, hidden: null });
+  }
+
+  /** What is to be sent of an event: to each receiver of its request, in a run of its own. */
+  async deliveriesOf(
+    { agent, runId, requestId, event }: PushedEvent,
+    at: number,
+  ): Promise<readonly { readonly owner: string; readonly key: string; readonly input: PushDelivery }[]> {
+    if (this.#served === undefined) return [];
+    const { owner = DEFAULT_OWNER } = await this.#served.runtime.resolve(runId);
+    const told = (await this.#remembered({ owner, requestId })).filter(
+      ({ since }) => at >= since - CLOCKS_MS,
+    );
+    return Promise.all(
+      told.map(async ({ id: to }) => ({
+        owner,
+        key: `pushed:${await sha256(JSON.stringify([requestId, to]))}`,
+        input: { owner, agent, runId, requestId, event, at, to },
+      })),
+    );
+  }
+
+  /** The receiver of a delivery and what it is sent now; `undefined` if it is to be sent nothing, or not any more. */
+  async toMessage({ to, owner, at, ...event }: PushDelivery): Promise<ToSend | undefined> {
+    const { runtime } = this.#as(owner);
+    const remembered = (await this.#remembered({ owner, requestId: event.requestId })).find(
+      ({ id }) => id === to,
+    );
+    const known = remembered && (await this.#reveal({ owner, requestId: event.requestId }, remembered));
+    const written = known && (await this.#wires.get(known.wire)?.(runtime, event, known));
+    if (known === undefined || written === undefined) return undefined;
+    const url = new URL(known.url);
+    const slots = this.#slots.get(url.host) ?? new Semaphore(AT_ONCE);
+    this.#slots.set(url.host, slots);
+    const id = `msg_${await sha256(JSON.stringify([owner, event.requestId, event.event, to]))}`;
+    const receiver = { url, allowPrivate: this.#allowPrivate, slots };
+    return { at, receiver, message: { id, ...written } };
+  }
+
+  #checkUrl(text: string): void {
+    const url = URL.canParse(text) && text.length <= URL_LENGTH ? new URL(text) : undefined;
+    const isAllowed = url?.protocol === "https:" || (this.#allowPrivate && url?.protocol === "http:");
+    if (url === undefined || !isAllowed)
+      throw wrongField("url", "must be an address that starts with https://");
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    if (!this.#allowPrivate && isIP(host) !== 0 && !isPublicAddress(host))
+      throw wrongField("url", "has an address that is not public");
+  }
+
+  /** The runtime of an owner. */
+  #as(owner: string): { readonly runtime: Runtime; readonly agent: Agent } {
+    // After a restart open deliveries go on before the server listens.
+    if (this.#served === undefined) throw new AgentError("unavailable", "the webhooks are not served yet");
+    return { ...this.#served, runtime: seenBy(this.#served.runtime, owner) };
+  }
+
+  async #remembered(request: PushedRequest): Promise<readonly RememberedReceiver[]> {
+    const { runtime } = this.#as(request.owner);
+    const runId = await runtime.find(WEBHOOK_AGENT, await toKey(request));
+    const memory = runId === undefined ? undefined : await runtime.memory(runId);
+    // It is what `rememberReceiver` has made.
+    return (memory ?? []) as unknown as readonly RememberedReceiver[];
+  }
+
+  async #remember(request: PushedRequest, input: Json): Promise<void> {
+    const { runtime, agent } = this.#as(request.owner);
+    await runtime.ask(agent, "remember", input, { key: await toKey(request) });
+  }
+
+  async #reveal(
+    { owner }: PushedRequest,
+    { id, hidden }: RememberedReceiver,
+  ): Promise<PushReceiver | undefined> {
+    const fields = await this.#as(owner).runtime.seals.reveal(PURPOSE, hidden);
+    return fields && { ...(fields as unknown as Omit<PushReceiver, "id">), id };
+  }
+}
+
+/** How many receivers a request may have. */
+export const RECEIVERS_LIMIT = 10;
+
+const PURPOSE = "push";
+const URL_LENGTH = 2_048;
+const HOSTS_LIMIT = 1_000;
+/** How much the clocks of nodes may differ. */
+const CLOCKS_MS = 60_000;
+
+async function toKey({ requestId }: PushedRequest): Promise<string> {
+  return `push:${await sha256(requestId)}`;
+}
