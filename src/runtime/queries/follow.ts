@@ -48,6 +48,8 @@ class LogReader implements FeedReader {
   readonly #sink: PageSink;
   readonly #end: StreamEnd | undefined;
   #after: number;
+  /** How many events the log has shown to this reader. It may start after events that are not acknowledged yet. */
+  #head = 0;
   /** Whether a step of the reader is running. */
   #isBusy = false;
   /** Whether the log was appended to since the newest read began. */
@@ -127,6 +129,7 @@ class LogReader implements FeedReader {
     checkReadable(this.#range.address.runId, page.events[0]);
     const { head } = page;
     if (head < this.#after) return this.#ask(this.#isRemovedBefore(head));
+    this.#head = head;
     const { wanted, shownAfter } = this.#range;
     const isHiding = this.#after < shownAfter;
     const { events: all, cursor } = toShown(page, this.#after);
@@ -171,10 +174,11 @@ class LogReader implements FeedReader {
     return false;
   }
 
-  /** A run that has fewer events than before was removed, or the log has lost some. */
+  /** Whether a run that has fewer events than the reader asks for was removed. Throws if the log has lost some. */
   async #isRemovedBefore(head: number): Promise<boolean> {
     const { log, address } = this.#range;
     if ((await log.run(address.runId))?.removed === true) return true;
+    if (head >= this.#head) return false;
     throw toLost(address.runId, head, this.#after);
   }
 
