@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createRuntime, memoryLog } from "troupe";
 import type { EventLog, Limits, Runtime } from "troupe";
+import { postgresLog } from "troupe/postgres";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
+import { askWithoutPause } from "./clients.ts";
+import { beatFor } from "./heartbeat.ts";
 import { countUnderKills } from "./kills.ts";
 import { chart, looper, steps, walker } from "./agents.ts";
 import { keepLawsUnderKills } from "./laws/laws-under-kills.ts";
@@ -204,33 +207,33 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
     await runtime.close();
   },
 
-  /** Clients that never pause, through three renewals. */
-  async clients() {
+  /** A heart that beats every 100 ms by the real clock, for ten minutes with the usual number. */
+  async heartbeat() {
     const store = await createStore();
-    // Two events a turn.
-    const limits = { queuedRequests: 64, keyedRunEvents: Math.floor(times / 2), runEvents: times };
-    const runtime = start(store.open(), limits);
-    const answers = new Set<unknown>();
-    let left = times;
-    await Promise.all(
-      Array.from({ length: 32 }, async () => {
-        while (left > 0) {
-          left -= 1;
-          try {
-            answers.add(await runtime.ask(walker, "step", {}, { key: "one" }));
-          } catch (error) {
-            faults.push(`a client was refused: ${String(error)}`);
-          }
-        }
-      }),
-    );
-    let renewals = 0;
-    for (const { key } of (await runtime.runs({ limit: 100, agent: "walker" })).runs)
-      if (key === undefined) renewals += 1;
-    console.log(`clients: ${answers.size} different answers to ${times} asks, ${renewals} renewals`);
-    if (answers.size !== times) faults.push(`${times} asks have ${answers.size} answers`);
-    if (renewals < 3) faults.push(`${renewals} renewals`);
-    await runtime.close();
+    const minutes = times / 10_000;
+    const { beats, remembered, longestMs } = await beatFor(() => store.open(), minutes * 60_000);
+    console.log(`heartbeat: ${beats} beats in ${minutes} minutes, ${longestMs} ms between two at most`);
+    if (beats !== remembered) faults.push(`the heart remembers ${remembered} of ${beats} beats`);
+    if (longestMs > 10_000) faults.push("the heart has stopped");
+    await store.remove();
+  },
+
+  /** Clients that never pause, through three renewals; also on the PostgreSQL of `TROUPE_TEST_POSTGRES`, if there is one. */
+  async clients() {
+    const url = process.env["TROUPE_TEST_POSTGRES"];
+    const store = await createStore();
+    const logs = [
+      store.open(),
+      ...(url ? [await postgresLog({ url, schema: `clients_${Date.now()}` })] : []),
+    ];
+    for (const [at, log] of logs.entries()) {
+      const { answers, refusals, renewals } = await askWithoutPause(log, times);
+      const name = at === 0 ? values.log : "PostgreSQL";
+      console.log(`clients on ${name}: ${answers} different answers to ${times} asks, ${renewals} renewals`);
+      faults.push(...refusals.map((refusal) => `a client was refused: ${refusal}`));
+      if (answers !== times) faults.push(`${times} asks have ${answers} answers`);
+      if (renewals < 3) faults.push(`${renewals} renewals`);
+    }
     await store.remove();
   },
 
