@@ -73,7 +73,7 @@ function fieldsOf([agent, operation]: readonly string[]): Promise<readonly strin
 }
 
 /** How long a completion may wait for the server. */
-const ANSWER_MS = 300;
+const ANSWER_MS = 1_000;
 
 /** What a server answers in time; nothing if it does not. */
 async function ask(run: (client: Client) => Promise<readonly string[]>): Promise<readonly string[]> {
