@@ -43,7 +43,11 @@ function bundle(folder: string, names: readonly string[]): EnvironmentOptions {
       emptyOutDir: false,
       rolldownOptions: {
         input: Object.fromEntries(files) as Readonly<Record<string, string>>,
-        output: { entryFileNames: "[name].js" },
+        // Names and code stay as they are: only what is not needed to run is left out.
+        output: {
+          entryFileNames: "[name].js",
+          minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+        },
       },
       license: { fileName: "licenses.md" },
     },
