@@ -6,7 +6,7 @@ import type { Listener } from "../node/listener.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { EventType } from "../protocol/events/event-body.ts";
 import type { RunId } from "../protocol/ids.ts";
-import { defineAgent, operation } from "../runtime/agent/definition/define.ts";
+import { defineAgent } from "../runtime/agent/definition/define.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Runtime } from "../runtime/api.ts";

@@ -3,7 +3,6 @@ import type { Push, PushedEvent, PushedRequest, PushReceiver, WritePush } from "
 import { AgentError } from "../errors.ts";
 import { wrongField } from "../http/messages/wrong-field.ts";
 import { DEFAULT_OWNER } from "../ports/principal.ts";
-import type { RunId } from "../protocol/ids.ts";
 import { isId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";

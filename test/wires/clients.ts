@@ -199,7 +199,7 @@ export function testClients(start: () => Promise<Server>): void {
       const leaving = new AbortController();
       const left = client.call("ticker", { input: "2 60000" }, { signal: leaving.signal });
       leaving.abort();
-      await expect(left).rejects.toThrow();
+      await expect(left).rejects.toThrow(/abort/i);
     }
 
     for (const binding of ["JSONRPC", "HTTP+JSON", "0.3"]) {
@@ -240,7 +240,7 @@ export function testClients(start: () => Promise<Server>): void {
         status: "waiting",
       });
       await wire.answer(at, run, { colour: "blue" });
-      expect(await wire.answer(at, run, { name: "Ada" }), wire.name).toContain("Ada likes blue.");
+      expect(await wire.answer(at, run, { name: "Ada" })).toContain("Ada likes blue.");
       expect(JSON.stringify(await wire.read(at, run))).toContain("Ada likes blue.");
       expect(await endsOf(requestId)).toEqual([1, 1]);
     }

@@ -80,7 +80,7 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
   }
   return {
     ...(webhooks !== undefined && { webhooks: webhooks as readonly WebhookOptions[] }),
-    ...(push !== undefined && { push: push as PushOptions }),
+    ...(push !== undefined && { push }),
     adapters: adapters as readonly Adapter[],
     ...(authenticate !== undefined && { authenticate: authenticate as Authenticate }),
     ...(authorize !== undefined && { authorize: authorize as Authorize }),

@@ -216,7 +216,7 @@ test("nothing goes to a private address, and no owner sees or tells the tasks of
   const { id: taskId } = (JSON.parse(sent) as { readonly result: { readonly task: Task } }).result.task;
   const set = (owner: string, more: object): Promise<string> =>
     rpc(owner, "CreateTaskPushNotificationConfig", { taskId, ...more });
-  for (const address_ of [
+  for (const refused of [
     "http://hooks.example/x",
     "https://127.0.0.1/x",
     "https://[::1]/x",
@@ -225,7 +225,7 @@ test("nothing goes to a private address, and no owner sees or tells the tasks of
     "ftp://hooks.example",
     "",
   ])
-    expect(await set("acme", { url: address_ }), address_).toContain('"error"');
+    expect(await set("acme", { url: refused })).toContain('"error"');
   expect(await set("acme", { url: "https://hooks.example", token: "a\r\nb: c" })).toContain('"error"');
   expect(await set("acme", { url: "https://hooks.example", id: "x".repeat(500) })).toContain('"error"');
   expect(await set("other", { url: "https://hooks.example" })).toContain("-32001");
