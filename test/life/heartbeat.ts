@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime } from "troupe";
 import type { EventLog } from "troupe";
 import { steps, walker } from "./agents.ts";
@@ -12,24 +11,29 @@ export interface Heartbeats {
   readonly longestMs: number;
 }
 
-/** Has a heart beat for a time by the real clock; its process ends and begins again in the middle. */
-export async function beatFor(open: () => EventLog, ms: number): Promise<Heartbeats> {
+/** Has a heart beat a number of times by the real clock; its process ends and begins again in the middle. */
+export async function beat(open: () => EventLog, times: number): Promise<Heartbeats> {
   let beats = 0;
   let longestMs = 0;
   let last = performance.now();
+  const half = Promise.withResolvers<void>();
+  const all = Promise.withResolvers<void>();
   steps.listener = (step) => {
     const now = performance.now();
     longestMs = Math.max(longestMs, now - last);
     last = now;
     beats = Math.max(beats, step);
+    if (beats >= times / 2) half.resolve();
+    if (beats >= times) all.resolve();
   };
   const actor = { key: "heart" };
   const first = createRuntime({ agents: [walker], log: open() });
-  await first.ask(walker, "beat", { to: 1_000_000 }, actor);
-  await pause(ms / 2);
+  await first.ask(walker, "beat", { to: times }, actor);
+  await half.promise;
   await first.close();
   const second = createRuntime({ agents: [walker], log: open() });
-  await pause(ms / 2);
+  await second.ready();
+  await all.promise;
   const remembered = await second.ask(walker, "where", {}, actor);
   await second.close();
   longestMs = Math.max(longestMs, performance.now() - last);

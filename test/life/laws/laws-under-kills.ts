@@ -211,7 +211,7 @@ async function checkRaces(place: Place, races: readonly RaceEnd[]): Promise<read
   return faults;
 }
 
-/** Gives each account a balance, a letter that nobody reads, and a schedule. */
+/** Gives each account a balance, a letter that stays unread, and a schedule. */
 async function fillAccounts(
   servers: KilledServers,
   accounts: number,
