@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { nextQuery } from "../client/wire/wire.ts";
 import { Command, InvalidArgumentError, Option } from "./vendor/commander.ts";
 import { AUDIT_ACTIONS } from "../ports/audit.ts";
 import type { AuditAction, AuditQuery } from "../ports/audit.ts";
@@ -114,9 +115,8 @@ function askServer(options: ConnectionOptions): Place {
         ...(cursor !== undefined && { cursor }),
       };
       const { json, headers } = await talk(wire, () => wire.ask("GET", "/audit", { query }));
-      const [, link] = /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "") ?? [];
-      const next = link === undefined ? undefined : new URL(link, wire.url).searchParams.get("cursor");
-      return { rows: Array.isArray(json) ? (json as AuditRow[]) : [], next: next ?? undefined };
+      const next = nextQuery(headers).get("cursor") ?? undefined;
+      return { rows: Array.isArray(json) ? (json as AuditRow[]) : [], next };
     },
     close() {},
   };

@@ -8,7 +8,7 @@ import { endOf, withTextId } from "../stream/received-events.ts";
 import { hasCode } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
-import { Wire } from "../wire/wire.ts";
+import { nextQuery, Wire } from "../wire/wire.ts";
 import type { Ask, WireReply } from "../wire/wire.ts";
 import type { ClientOptions } from "../client-api.ts";
 import type { FollowSettings } from "../stream/follow-settings.ts";
@@ -60,8 +60,7 @@ export class Requests {
   async list<Item>(path: string, given?: Ask): Promise<ListPage<Item>> {
     const { json, headers } = await this.ask("GET", path, given);
     if (!Array.isArray(json)) throw this.wire.fault("call_failed", "did not answer with a list");
-    const link = /\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
-    const query = new URLSearchParams(link?.[1]);
+    const query = nextQuery(headers);
     const next = query.get("cursor") ?? query.get("since");
     const { cursor, since, ...filter } = given?.query ?? {};
     if (next !== null) this.#checkNext(JSON.stringify([path, filter]), String(cursor ?? since), next);

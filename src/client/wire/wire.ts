@@ -43,6 +43,11 @@ export interface WireReply {
   readonly json: unknown;
 }
 
+/** The query of the next page of a list, by the Link header of an answer; empty on the last page. */
+export function nextQuery(headers: Headers): URLSearchParams {
+  return new URLSearchParams(/\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1]);
+}
+
 /** An answer whose body is not read yet. */
 export interface OpenReply {
   readonly response: Response;

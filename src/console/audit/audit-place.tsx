@@ -1,6 +1,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
+import { nextQuery } from "../../client/wire/wire.ts";
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import type { AuditAction } from "../../ports/audit.ts";
 import type { AuditRow } from "../../runtime/access/audit-row.ts";
@@ -88,9 +89,7 @@ type AuditAsked = Readonly<Record<string, string | undefined>>;
 
 async function readPage(server: PageServer, query: AuditAsked, signal?: AbortSignal): Promise<AuditRows> {
   const { json, headers } = await server.ask("GET", "/audit", { query, signal });
-  const [, link] = /\?([^>]*)>; rel="next"/.exec(headers.get("link") ?? "") ?? [];
-  const next = new URLSearchParams(link).get("cursor") ?? undefined;
-  return { rows: json as readonly AuditRow[], next };
+  return { rows: json as readonly AuditRow[], next: nextQuery(headers).get("cursor") ?? undefined };
 }
 
 /** What the filters of the address mean for the server. The days are those of the browser. */

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { AgentError } from "../../errors.ts";
+import { nextQuery } from "../../client/wire/wire.ts";
 import type { QueryParameters } from "../../client/wire/wire.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useRunChanges } from "./changes.ts";
@@ -49,7 +50,7 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
         const page = { ...asked.current, limit: PAGE, cursor };
         const { json, headers } = await server.ask("GET", "/runs", { query: page, signal: stop.signal });
         const runs = json as readonly RunSummary[];
-        const next = cursorIn(headers.get("link"));
+        const next = nextQuery(headers).get("cursor") ?? undefined;
         const total = headers.get("total-count");
         const before = newest.current?.key === key ? newest.current : undefined;
         const count = total === null ? before?.total : Number(total);
@@ -92,6 +93,11 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
 
 const PAGE = 100;
 
+/** The time some hours ago, to a minute, so that the list since then stays the same list while it is looked at. */
+export function hoursAgo(hours: number): string {
+  return new Date(Math.floor(Date.now() / 60_000 - hours * 60) * 60_000).toISOString();
+}
+
 /** Joins a page with what was read before: behind it, or, for the first page, in front of it. */
 function merge(
   before: Read | undefined,
@@ -108,12 +114,4 @@ function merge(
   const last = runs.at(-1)?.updated_at ?? "";
   const rest = before.runs.filter((run) => !ids.has(run.run_id) && run.updated_at <= last);
   return { runs: [...runs, ...rest], next: before.next };
-}
-
-/** The cursor in a Link header. */
-function cursorIn(link: string | null): string | undefined {
-  const [, address] = /<([^>]+)>; rel="next"/.exec(link ?? "") ?? [];
-  return address === undefined
-    ? undefined
-    : (new URL(address, "http://x").searchParams.get("cursor") ?? undefined);
 }

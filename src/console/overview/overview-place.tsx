@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
-import { useRunPages } from "../data/run-pages.ts";
+import { hoursAgo, useRunPages } from "../data/run-pages.ts";
 import type { WaitEvent } from "../data/waits.ts";
 import { inboxItems } from "../inbox/inbox-items.ts";
 import { useResource } from "../data/resource.ts";
@@ -29,7 +29,7 @@ interface OverviewPlaceProps {
 export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VNode {
   const { server } = useConsole();
   const pages = useRunPages(server, NEWEST);
-  const failed = useRunPages(server, FAILED);
+  const failed = useRunPages(server, { ...FAILED, updated_after: hoursAgo(DAY_HOURS) });
   const links = useResource(`${server.url} links`, (signal) => readAgentLinks(server, signal));
   const actors = useResource(`${server.url} actors`, (signal) => readActors(server, signal));
   const { reload } = actors;
@@ -50,7 +50,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   // The run of an actor with schedules has no turn until the first of its times.
   if (!pages.hasMore && runs.every(({ turns }) => turns === 0)) return <FirstSteps />;
   const { working, medianMs, tokens, cost } = summarize(runs, actors.value);
-  const failures = toFailures(failed.runs ?? [], Date.now());
+  const failures = toFailures(failed.runs ?? []);
   const failedCount = failures.reduce((sum, { count }) => sum + count, 0);
   const asked = inboxItems(waits, held);
   return (
@@ -155,6 +155,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
 
 const NEWEST = { total: true } as const;
 const FAILED = { finish_reason: "error", status: "idle" } as const;
+const DAY_HOURS = 24;
 const AGAIN_MS = 2_000;
 const SHOWN = 5;
 const NEWEST_SHOWN = 10;

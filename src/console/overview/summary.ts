@@ -37,13 +37,12 @@ export interface Failure {
   readonly newest: RunSummary;
 }
 
-/** Groups the failed runs of the last day by agent and reason, the most frequent first. */
-export function toFailures(runs: readonly RunSummary[], now: number): readonly Failure[] {
+/** Groups failed runs by agent and reason, the most frequent first. */
+export function toFailures(runs: readonly RunSummary[]): readonly Failure[] {
   const groups = new Map<string, Failure>();
   for (const run of runs) {
     const { agent, last_turn: last } = run;
-    if (last?.error_code === undefined || now - Date.parse(last.ended_at ?? run.updated_at) > DAY_MS)
-      continue;
+    if (last?.error_code === undefined) continue;
     const message = last.error_message ?? last.error_code;
     // The same sentence about another number, id or path is the same reason.
     const key = JSON.stringify([agent, last.error_code, message.replace(/[\d"'`/][^\s,;:]*/g, "#")]);
@@ -54,5 +53,3 @@ export function toFailures(runs: readonly RunSummary[], now: number): readonly F
   }
   return [...groups.values()].sort((a, b) => b.count - a.count);
 }
-
-const DAY_MS = 86_400_000;

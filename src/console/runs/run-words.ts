@@ -45,7 +45,7 @@ function toPairs(input: JsonObject): string {
   return pairs.join(", ");
 }
 
-/** A turn that waits for nobody waits for a time. */
+/** A turn without an open question waits for a time. */
 function toRest({ wake_at: wakeAt }: RunSummary): ShownState {
   return wakeAt === undefined ? { name: "waiting", word: "waiting" } : { name: "sleeping" };
 }

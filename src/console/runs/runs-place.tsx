@@ -2,7 +2,7 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { QueryParameters } from "../../client/wire/wire.ts";
 import { useConsole } from "../app/context.ts";
-import { useRunPages } from "../data/run-pages.ts";
+import { hoursAgo, useRunPages } from "../data/run-pages.ts";
 import type { RunPages } from "../data/run-pages.ts";
 import { readAgentNames } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
@@ -67,7 +67,7 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
   );
 }
 
-/** `12,345 runs`, or how many are read so far where nobody has counted them. */
+/** `12,345 runs`; without a total, how many are read so far. */
 function toCount({ runs, total, hasMore, isStale }: RunPages): string {
   if (runs === undefined || isStale) return "";
   const count = total ?? runs.length;
@@ -83,11 +83,7 @@ function toQuery({ query }: RunsAddress): QueryParameters {
     agent: agent || undefined,
     q: q || undefined,
     error_code: error || undefined,
-    // To a minute, so that the list of "the last hour" stays the same list while it is looked at.
-    updated_after:
-      hours === undefined
-        ? undefined
-        : new Date(Math.floor(Date.now() / 60_000 - hours * 60) * 60_000).toISOString(),
+    updated_after: hours === undefined ? undefined : hoursAgo(hours),
     metadata: name && value ? `${name}=${value}` : undefined,
     order: order || undefined,
     total: true,
@@ -119,55 +115,28 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
   return (
     <div class="filters">
       <SearchField place={place} />
-      <select
-        class="input"
-        aria-label="Agent"
+      <Choice
+        label="Agent"
         value={agent}
-        onChange={({ currentTarget }) => change({ agent: currentTarget.value })}
-      >
-        <option value="">every agent</option>
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <select
-        class="input"
-        aria-label="State"
+        options={[["", "every agent"], ...names.map(named)]}
+        onChoose={(value) => change({ agent: value })}
+      />
+      <Choice
+        label="State"
         value={state}
-        onChange={({ currentTarget }) => change({ state: currentTarget.value })}
-      >
-        <option value="">every state</option>
-        {Object.keys(FILTERS).map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <select
-        class="input"
-        aria-label="Time"
-        value={since}
-        onChange={({ currentTarget }) => change({ since: currentTarget.value })}
-      >
-        <option value="">any time</option>
-        <option value="hour">last hour</option>
-        <option value="day">last day</option>
-        <option value="week">last week</option>
-      </select>
+        options={[["", "every state"], ...Object.keys(FILTERS).map(named)]}
+        onChoose={(value) => change({ state: value })}
+      />
+      <Choice label="Time" value={since} options={TIMES} onChoose={(value) => change({ since: value })} />
       <details class="more-filters" open={order !== "" || error !== "" || meta !== ""}>
         <summary class="button quiet">More filters</summary>
         <div class="filters">
-          <select
-            class="input"
-            aria-label="Order"
+          <Choice
+            label="Order"
             value={order}
-            onChange={({ currentTarget }) => change({ order: currentTarget.value })}
-          >
-            <option value="">newest first</option>
-            <option value="oldest">oldest first</option>
-          </select>
+            options={ORDERS}
+            onChoose={(value) => change({ order: value })}
+          />
           <TextFilter label="Error code" value={error} onChange={(value) => change({ error: value })} />
           <TextFilter
             label="Metadata name=value"
@@ -186,6 +155,49 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
         </button>
       )}
     </div>
+  );
+}
+
+/** What can be chosen: the value in the address, and what a person reads. */
+type Option = readonly [value: string, label: string];
+
+const TIMES: readonly Option[] = [
+  ["", "any time"],
+  ["hour", "last hour"],
+  ["day", "last day"],
+  ["week", "last week"],
+];
+
+const ORDERS: readonly Option[] = [
+  ["", "newest first"],
+  ["oldest", "oldest first"],
+];
+
+function named(name: string): Option {
+  return [name, name];
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly Option[];
+  onChoose(value: string): void;
+}
+
+function Choice({ label, value, options, onChoose }: ChoiceProps): VNode {
+  return (
+    <select
+      class="input"
+      aria-label={label}
+      value={value}
+      onChange={({ currentTarget }) => onChoose(currentTarget.value)}
+    >
+      {options.map(([name, shown]) => (
+        <option key={name} value={name}>
+          {shown}
+        </option>
+      ))}
+    </select>
   );
 }
 

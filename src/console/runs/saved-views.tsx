@@ -85,7 +85,7 @@ function readViews(): readonly SavedView[] {
   }
 }
 
-/** An address leads to a list of runs only, whatever else is in the storage. */
+/** Anything else in the storage is left out: an address leads to a list of runs only. */
 function isView(value: unknown): value is SavedView {
   const { name, fragment } = Object(value) as Partial<SavedView>;
   return typeof name === "string" && typeof fragment === "string" && /^#\/runs(\?|$)/.test(fragment);
