@@ -473,15 +473,17 @@ export interface RuntimeHealth {
 
 /**
  * Signs what a client keeps for the server and gives back later, perhaps on another connection, to another node or after a restart,
- * and hides what only the server may read.
- * The keys are in the secret store.
+ * and hides what only the server may read. The keys are in the secret store.
  */
 export interface Seals {
   /** A text with the fields, at most 6 KiB of JSON, which the client can read. It is valid for the owner of this runtime alone. */
   seal(purpose: string, fields: JsonObject): Promise<string>;
   /** The fields of a text that was sealed for the purpose; `undefined` for any other text, and for that of another owner. */
   open(purpose: string, text: string): Promise<Fields | undefined>;
-  /** A text with the fields, at most 12 KiB of JSON, which nobody else can read: for what must not be readable in the log. */
+  /**
+   * A text with the fields that only the server can read: for what must not be readable in the log. Throws `unprocessable` for more than
+   * 12,272 bytes of JSON.
+   */
   hide(purpose: string, fields: JsonObject): Promise<string>;
   /** The fields of a text that was hidden for the purpose; `undefined` for any other text, and for that of another owner. */
   reveal(purpose: string, text: string): Promise<Fields | undefined>;

@@ -29,7 +29,7 @@ export interface AnnouncerOptions {
   /** The names of the receivers. */
   readonly names: readonly string[];
   readonly types: readonly EventType[];
-  /** The requests to the agent of the webhooks by which a receiver is told of an event of one of the types. */
+  /** The requests to the agent of the webhooks that send an event of one of the types to a receiver. */
   readonly requestsFor: (name: string, agent: string, event: Event) => Promise<readonly Announcement[]>;
   /** The names of the receivers that may know of a run. */
   readonly seenBy: (runId: RunId) => Promise<readonly string[]>;

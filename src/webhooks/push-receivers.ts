@@ -6,6 +6,7 @@ import { DEFAULT_OWNER } from "../ports/principal.ts";
 import { isId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
+import { byteLength } from "../runtime/journal/json-limits.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { Semaphore } from "../shared/semaphore.ts";
@@ -65,6 +66,8 @@ export class PushReceivers implements Push {
   async set(request: PushedRequest, { id, ...rest }: PushReceiver): Promise<void> {
     if (!isId(id)) throw wrongField("id", "must be 1 to 128 letters, digits and signs of _ - . : ~");
     this.#checkUrl(rest.url);
+    if (byteLength(JSON.stringify(rest.details)) > DETAILS_BYTES)
+      throw wrongField("details", `must be at most ${DETAILS_BYTES} bytes of JSON`);
     const { runtime } = this.#as(request.owner);
     const known = await this.#remembered(request);
     if (known.length >= RECEIVERS_LIMIT && known.every((receiver) => receiver.id !== id))
@@ -144,7 +147,7 @@ export class PushReceivers implements Push {
     const { runtime } = this.#as(request.owner);
     const runId = await runtime.find(WEBHOOK_AGENT, await toKey(request));
     const memory = runId === undefined ? undefined : await runtime.memory(runId);
-    // It is what `rememberReceiver` has made.
+    // It is what the operation `remember` has made.
     return (memory ?? []) as unknown as readonly RememberedReceiver[];
   }
 
@@ -167,6 +170,7 @@ export const RECEIVERS_LIMIT = 10;
 
 const PURPOSE = "push";
 const URL_LENGTH = 2_048;
+const DETAILS_BYTES = 8_192;
 const HOSTS_LIMIT = 1_000;
 /** How much the clocks of nodes may differ. */
 const CLOCKS_MS = 60_000;

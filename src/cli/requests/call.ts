@@ -67,7 +67,7 @@ async function run(
       return;
     }
     const given = readInput(operation, takeOptions(command, words, fields));
-    const { json, ...request } = command.opts<RequestOptions>();
+    const request = command.opts<RequestOptions>();
     const missing = missingFields(operation, given);
     if (missing.length > 0 && !canAsk()) {
       const names = missing.map(({ key }) => key).join(", ");
@@ -82,15 +82,15 @@ async function run(
 
     const call = client
       .agent(agent)
-      .call(operation.name, input, { ...toCallOptions({ ...request, json }), answer: answerHere });
+      .call(operation.name, input, { ...toCallOptions(request), answer: answerHere });
     void call.runId.then(
       (runId) => stderr.line(styled("dim", `  ${agent}.${operation.name}   ${runId}`)),
       () => undefined,
     );
-    const output = await runCall(call, { ...request, json, progress }).catch((thrown: unknown) => {
+    const output = await runCall(call, { ...request, progress }).catch((thrown: unknown) => {
       throw isMisfit(thrown) ? new Exit(EXIT.usage, thrown.message, toSchemaLine(operation)) : thrown;
     });
-    if (!json) stdout.json(output ?? null);
+    if (!request.json) stdout.json(output ?? null);
   });
 }
 

@@ -85,10 +85,10 @@ export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", res
 /**
  * A run is loaded from its newest snapshot, about this many events and records after it, and its last turn.
  */
+const SNAPSHOT_EVERY = 256;
+
 /** How many characters of an error's message are in the list of runs. */
 const SHOWN_ERROR = 200;
-
-const SNAPSHOT_EVERY = 256;
 
 /** Keeps a run's state, its phase, its row in the list of runs and its log consistent. */
 export class RunLedger implements RunStateOwner {

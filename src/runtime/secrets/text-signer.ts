@@ -1,3 +1,4 @@
+import { AgentError } from "../../errors.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Fields, JsonObject } from "../../protocol/json.ts";
@@ -6,8 +7,8 @@ import { LruMap } from "../../shared/lru-map.ts";
 import { AUTH } from "./secret-prefixes.ts";
 
 /**
- * Signs what the server gives away and believes when it comes back: sessions, links. Hides what only the server may read in the log. The keys are in the secret store, so a
- * text is valid on every node and after a restart.
+ * Signs what the server gives away and believes when it comes back: sessions, links. Hides what only the server may read in the
+ * log. The keys are in the secret store, so a text is valid on every node and after a restart.
  */
 export class TextSigner {
   readonly #secrets: SecretStore;
@@ -43,13 +44,15 @@ export class TextSigner {
     return isObject(fields) ? fields : undefined;
   }
 
-  /** The fields as a text that only this server can read, for a purpose. */
+  /** The fields as a text that only this server can read, for a purpose. Throws `unprocessable` for more than 12 KiB of JSON. */
   async hide(purpose: string, fields: JsonObject): Promise<string> {
+    const plain = ENCODER.encode(JSON.stringify(fields));
+    if (plain.length > HIDDEN_BYTES)
+      throw new AgentError("unprocessable", `what is to be hidden has more than ${HIDDEN_BYTES} bytes`);
     const [id] = await this.#usable();
     const nonce = await crypto.subtle.digest("SHA-256", ENCODER.encode(this.#newId()));
     const iv = new Uint8Array(nonce, 0, IV_BYTES);
     const algorithm = { name: "AES-GCM", iv, additionalData: ENCODER.encode(purpose) };
-    const plain = ENCODER.encode(JSON.stringify(fields));
     const hidden = await crypto.subtle.encrypt(algorithm, await this.#hidingKey(id), plain);
     return `${id}.${toBase64url(iv)}.${toBase64url(new Uint8Array(hidden))}`;
   }
@@ -130,6 +133,8 @@ type SigningKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 const KEYS_LIMIT = 100;
 const ID_LENGTH = 12;
 const IV_BYTES = 12;
+/** The most bytes that are hidden: with the tag of the cipher they are 16,384 letters. */
+const HIDDEN_BYTES = 12_272;
 const HIDDEN = /^(\w{12})\.([\w-]{16})\.([\w-]{22,16384})$/;
 const SIGNED = /^(\w{12})\.([\w-]{1,8192})\.([\w-]{43})$/;
 

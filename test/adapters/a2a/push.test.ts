@@ -99,7 +99,7 @@ function taskIn(
 describe.each(["JSONRPC", "HTTP+JSON", "0.3"])("the client of the protocol over %s", (binding) => {
   const at = (path: string): string => `/${binding.replace("+", "-")}/${path}`;
 
-  test("is told of the end of a task by the receiver in its message", async () => {
+  test("sends the end of a task to the receiver in its message", async () => {
     const client = await connect(address, "echo", binding);
     expect((await client.getAgentCard()).capabilities?.pushNotifications).toBe(true);
     const sent = withConfig("to be", config(at("end"), { token: "token of mine" }));
