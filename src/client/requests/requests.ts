@@ -73,7 +73,7 @@ export class Requests {
     let later: string | undefined = next;
     for (let steps = 0; later !== undefined && steps < PAGES_KNOWN; steps += 1) {
       if (later === page)
-        throw this.wire.fault("call_failed", "names a page as the next one that was read before");
+        throw this.wire.fault("call_failed", "names a next page that was read before");
       later = this.#next.get(list + later);
     }
   }

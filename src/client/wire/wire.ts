@@ -45,7 +45,7 @@ export interface WireReply {
 
 /** The query of the next page of a list, by the Link header of an answer; empty on the last page. */
 export function nextQuery(headers: Headers): URLSearchParams {
-  return new URLSearchParams(/\?([^>#]+)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1]);
+  return new URLSearchParams(headers.get("link")?.match(/\?([^>#]+)>;\s*rel="next"/)?.[1]);
 }
 
 /** An answer whose body is not read yet. */
