@@ -28,9 +28,11 @@ export interface Around extends Outside {
 // use it too.
 Object.defineProperty(crypto.subtle, "digest", {
   value: async (algorithm: string | { readonly name: string }, data: ArrayBuffer | Uint8Array) =>
-    createHash(typeof algorithm === "string" ? algorithm : algorithm.name)
-      .update(new Uint8Array(data))
-      .digest(),
+    new Uint8Array(
+      createHash(typeof algorithm === "string" ? algorithm : algorithm.name)
+        .update(new Uint8Array(data))
+        .digest(),
+    ).buffer,
 });
 
 /** Defining agents costs more than a simulation, so they are created once. */
