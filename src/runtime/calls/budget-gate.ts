@@ -155,12 +155,19 @@ export class BudgetGate {
       });
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     let raised: number | undefined;
+    let isEnded = false;
+    const expire = (): void => {
+      isEnded = true;
+      expireWait(turn, live);
+    };
     const look = (): void => {
       this.#findOver(owners).then(
         (still) => {
           // Another budget that is used up by now has a question of its own, which a raise of it finds.
-          const isOver = still !== undefined && isSameBudget(still, over);
-          if (!isOver && call.open) expireWait(turn, live);
+          if (isEnded || (still !== undefined && isSameBudget(still, over))) return;
+          if (call.open) expire();
+          // The run has left memory meanwhile, with the question open: what has come to know of the room is gone.
+          else this.#announce(over);
         },
         // The next answer, or the end of the day, has it looked at again.
         () => {},
@@ -178,17 +185,17 @@ export class BudgetGate {
       ...(approvers && { approvers }),
       budget: over,
       ...(expiresAt !== undefined && { expiresAt }),
-      expire: () => expireWait(turn, live),
+      expire,
       look,
       answered(values) {
+        isEnded = true;
         raised = checkRaise(over, values);
         turn.listener.raised(over, raised);
       },
     };
     addWait(turn, live);
     call.whenClosed(() => resolve(raised));
-    if (!turn.ended && expiresAt !== undefined)
-      call.whenClosed(environment.alarm(expiresAt, () => expireWait(turn, live)));
+    if (!turn.ended && expiresAt !== undefined) call.whenClosed(environment.alarm(expiresAt, expire));
     // A raise between the reading of the budget and the commit of this question did not see the question.
     if (known !== undefined) look();
     else turn.recorder.committed().then(look, () => {});
