@@ -72,8 +72,7 @@ export class Requests {
     this.#next.set(list + page, next);
     let later: string | undefined = next;
     for (let steps = 0; later !== undefined && steps < PAGES_KNOWN; steps += 1) {
-      if (later === page)
-        throw this.wire.fault("call_failed", "names a next page that was read before");
+      if (later === page) throw this.wire.fault("call_failed", "names a next page that was read before");
       later = this.#next.get(list + later);
     }
   }
