@@ -134,8 +134,17 @@ export async function expectOwnThings({ apps, ids }: Scene): Promise<void> {
     for (const [method, path, bodyOfId] of MAKING) {
       for (const app of apps) {
         const answer = await call(app, method, path, "bob", bodyOfId?.(id));
-        expect([200, 201, 202]).toContain(answer.status);
-        expect(await answer.text()).not.toContain(CANARY);
+        const text = await answer.text();
+        expect([200, 201, 202], `${method} ${path} for ${id}: ${answer.status} ${text}`).toContain(
+          answer.status,
+        );
+        expect(text).not.toContain(CANARY);
+        // The turn of a task goes on behind its answer, and its session takes no other until it has ended.
+        if (path.endsWith("/task")) {
+          const { task_id: task } = JSON.parse(text) as { task_id: string };
+          const events = await call(app, "GET", `/getevents?request_id=${task}&since=0&stream=true`, "bob");
+          expect(await textUntil(events, "RequestCompleted")).toContain("RequestCompleted");
+        }
       }
     }
   }
