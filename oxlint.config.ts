@@ -156,11 +156,11 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     folder: "client",
-    shared: ["call-api", "client-api"],
+    shared: ["agent-client", "call-api", "client-api"],
     rooms: {
       wire: [],
       stream: ["wire"],
-      store: [],
+      store: ["wire", "requests", "lists"],
       requests: ["wire", "stream"],
       call: ["wire", "requests"],
       lists: ["wire", "stream"],

@@ -27,7 +27,7 @@ export interface ErrorDetails {
   readonly hint?: string;
   readonly issues?: readonly Issue[];
   /** Delay before a retry, in seconds. */
-  readonly retryAfterS?: number;
+  readonly retryAfterS?: number | undefined;
   /** Facts for programs, for example the open questions of a wait. */
   readonly facts?: Readonly<Record<string, unknown>>;
   /** Set only for the failure of a call, which agent code gets. */

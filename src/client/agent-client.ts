@@ -13,7 +13,6 @@ import type { AgentCall, AgentCallOptions, RequestFollowOptions } from "./call-a
 import { createRunClient } from "./run-client.ts";
 import { randomId } from "./wire/random-id.ts";
 import type { Requests } from "./requests/requests.ts";
-import type { Wire } from "./wire/wire.ts";
 
 /** Creates a client of an agent. Its operations are checked by the server; their types exist only for the compiler. */
 export function createAgentClient<Definition extends Agent>(
@@ -67,22 +66,22 @@ export function createAgentClient<Definition extends Agent>(
       await requests.process(request, signal);
     },
   };
-  wires.set(client, requests.wire);
+  known.set(client, requests);
   return client;
 }
 
 /** A text that is equal for clients of the same agent with the same credentials, which it contains. */
 export function keyOf(client: object): string | undefined {
-  return wireOf(client)?.key;
+  return requestsOf(client)?.wire.key;
 }
 
-/** The connection of a client of an agent. */
-export function wireOf(client: object): Wire | undefined {
-  return wires.get(client);
+/** The requests of a client of an agent. */
+export function requestsOf(client: object): Requests | undefined {
+  return known.get(client);
 }
 
-/** The connections of the clients, which show only their address. */
-const wires = new WeakMap<object, Wire>();
+/** The requests of the clients, which show only their address. */
+const known = new WeakMap<object, Requests>();
 
 /** A request that was made before. At the address of a server, its agent is found by its status. */
 export function takeUp(
@@ -91,12 +90,14 @@ export function takeUp(
   options: RequestFollowOptions = {},
   isServer: boolean = false,
 ): AgentCall<unknown> {
-  const accepted = requests.status(id, options.signal).then(({ run_id: runId, agent }): AgentReceipt => ({
-    requestId: id,
-    runId,
-    requests: isServer ? requests.of(agent) : requests,
-  }));
-  return new RequestCall(id, accepted, options, outputOf);
+  let isChat = false;
+  const accepted = requests
+    .status(id, options.signal)
+    .then(({ run_id: runId, agent, operation }): AgentReceipt => {
+      isChat = operation === "chat";
+      return { requestId: id, runId, requests: isServer ? requests.of(agent) : requests };
+    });
+  return new RequestCall(id, accepted, options, (end) => (isChat ? replyOf : outputOf)(end));
 }
 
 type TurnBody =

@@ -2,7 +2,6 @@ import type { AgentEntry } from "../protocol/answers/answers.ts";
 import type { DeadLetter } from "../protocol/answers/dead-letter.ts";
 import type { RunSummary } from "../protocol/answers/status.ts";
 import type { Event } from "../protocol/events/events.ts";
-import type { ArtifactId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { createAgentClient, takeUp } from "./agent-client.ts";
@@ -49,28 +48,15 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
       }
     },
     watchRuns: (query) => streamRunChanges(wire, query),
-    async upload({ name, mimeType, data, runId }, { signal } = {}) {
-      const { json } = await wire.ask("POST", "/artifacts", {
-        query: { name, run_id: runId },
-        raw: data,
-        headers: { "content-type": mimeType },
-        signal,
-        timeoutMs: UPLOAD_MS,
-      });
-      const stored = json as { readonly artifact_id: ArtifactId; readonly url: string };
-      return { artifactId: stored.artifact_id, url: stored.url };
-    },
+    upload: (file, options) => requests.upload(file, options),
     async artifact(idOrUrl, given) {
       const path = idOrUrl.includes("/") ? idOrUrl : `/artifacts/${encodeURIComponent(idOrUrl)}`;
       return (await wire.openFile(path, given)).response;
     },
     async health(given) {
       const { json } = await wire.ask("GET", "/healthz", given);
-      const ready = await wire.ask("GET", "/readyz", given).then(
-        () => true,
-        () => false,
-      );
-      return { ready, details: json as JsonObject };
+      const ready = await wire.ask("GET", "/readyz", given).catch(() => {});
+      return { ready: ready !== undefined, details: json as JsonObject };
     },
   };
 
@@ -86,5 +72,3 @@ type AgentPair = readonly [name: string, path: string];
 function toEntry(listed: AgentEntry | AgentPair): AgentEntry {
   return "name" in listed ? listed : { name: listed[0], path: listed[1] };
 }
-
-const UPLOAD_MS = 10 * 60_000;

@@ -40,7 +40,18 @@ export type { RemoteOperations } from "../runtime/agent/definition/remote.ts";
 export type { RemoteLimits } from "./remote/settings.ts";
 export type { WireOptions } from "./wire/wire.ts";
 export { createConversation } from "./store/conversation.ts";
-export type { Conversation, ConversationOptions, ConversationState } from "./store/conversation.ts";
+export type {
+  Conversation,
+  ConversationOptions,
+  ConversationSettings,
+  ConversationState,
+  ConversationStatus,
+  SentMessage,
+} from "./store/conversation.ts";
+export { addressMemory, storageMemory } from "./store/run-memory.ts";
+export type { RunMemory } from "./store/run-memory.ts";
+export { createRunList, createWaitList } from "./store/live-list.ts";
+export type { ListState, LiveList, RunListQuery, WaitListQuery } from "./store/live-list.ts";
 export { createRunStore } from "./store/run-store.ts";
 export type { Connection, RunStore } from "./store/run-store.ts";
 export type { Followed } from "./stream/followed.ts";

@@ -13,6 +13,7 @@ import { hasCode } from "./wire/problem.ts";
 /** A run; the id of a request stands for the events of that request. */
 export function createRunClient(requests: Requests, id: RunId): RunClient {
   const path = `/runs/${encodeURIComponent(id)}`;
+  const { server } = requests;
 
   const open = (settings: Omit<FollowSettings, "path">): AsyncGenerator<Followed<Event>, void> =>
     requests.follow(eventsPath(id), settings) as AsyncGenerator<Followed<Event>, void>;
@@ -42,38 +43,34 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
     view: ({ signal } = {}) => view(signal),
     async fork({ after, waitId, signal } = {}) {
       const newest = async (): Promise<number> =>
-        (await view(signal)).turns.findLast(({ endedId }) => endedId !== undefined)?.endedId ?? 0;
+        (await view(signal)).turns.findLast(({ outcome }) => outcome)?.endedId ?? 0;
       const body = waitId === undefined ? { after: after ?? (await newest()) } : { wait_id: waitId };
       // Not repeated: each request makes a run.
-      const { json } = await requests.wire.ask("POST", `${path}/fork`, { body, signal });
+      const { json } = await server.wire.ask("POST", `${path}/fork`, { body, signal });
       return createRunClient(requests, (json as { readonly run_id: RunId }).run_id);
     },
     // None is repeated: after one that has reached the server, the turn may not be held.
     async retry(options) {
-      await requests.wire.ask("POST", `${path}/retry`, options);
+      await server.wire.ask("POST", `${path}/retry`, options);
     },
     async resume(options) {
-      await requests.wire.ask("POST", `${path}/resume`, options);
+      await server.wire.ask("POST", `${path}/resume`, options);
     },
     async end(options) {
-      const { json } = await requests.wire.ask("POST", `${path}/end`, options);
+      const { json } = await server.wire.ask("POST", `${path}/end`, options);
       return json as EventOf<"RequestCompleted">;
     },
     // Both have their effect once, however often they are asked.
     async dismiss(requestId, options) {
-      await requests.ask("DELETE", `${path}/dead-letters/${encodeURIComponent(requestId)}`, options);
+      await server.ask("DELETE", `${path}/dead-letters/${encodeURIComponent(requestId)}`, options);
     },
     async sendAgain(requestId, options) {
-      const sent = await requests.ask(
-        "POST",
-        `${path}/dead-letters/${encodeURIComponent(requestId)}`,
-        options,
-      );
+      const sent = await server.ask("POST", `${path}/dead-letters/${encodeURIComponent(requestId)}`, options);
       return (sent.json as { readonly request_id: RequestId }).request_id;
     },
     async remove(options) {
       try {
-        await requests.ask("DELETE", path, options);
+        await server.ask("DELETE", path, options);
       } catch (thrown) {
         // An earlier attempt has removed it, whose answer was lost, or another client has.
         if (!hasCode(thrown, "gone")) throw thrown;

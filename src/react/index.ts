@@ -1,4 +1,6 @@
-export { useAgent } from "./use-agent.ts";
-export type { AgentConversation } from "./use-agent.ts";
+export { useActor, useAgent } from "./use-agent.ts";
+export type { ActorConversation, AgentConversation, AgentSettings } from "./use-agent.ts";
+export { useRuns, useWaits } from "./use-list.ts";
+export type { ShownList } from "./use-list.ts";
 export { useRun } from "./use-run.ts";
 export type { FollowedRun } from "./use-run.ts";

@@ -1,3 +1,4 @@
+"use client";
 import { useMemo, useSyncExternalStore } from "react";
 import type { Client } from "../client/client-api.ts";
 import type { Connection } from "../client/store/run-store.ts";

@@ -40,7 +40,7 @@ test("a call whose turn is held waits for its answers and for fitting code, and 
   expect((await call.view()).turns[0]).toMatchObject({ held: { code: "nondeterministic" } });
   clerk.isChanged = false;
   await client.run(runId).retry();
-  await expect(call).resolves.toBeNull();
+  await expect(call).resolves.toBe("Ada likes blue.");
   expect((await call.view()).turns[0]).toMatchObject({ result: "Ada likes blue.", held: undefined });
   await expect(client.run(runId).retry()).rejects.toMatchObject({ code: "conflict" });
 });
@@ -48,7 +48,7 @@ test("a call whose turn is held waits for its answers and for fitting code, and 
 test("a conversation shows that its turn is held and why, until an operator ends it", async () => {
   await using held = await holdTurn();
   const { client, runId } = held;
-  const conversation = createConversation(client.agent("clerk"), runId);
+  const conversation = createConversation(client.agent("clerk"), { runId });
   const { held: reason, pending } = await shows(conversation, (state) => state.held !== undefined);
   expect(reason).toMatchObject({ code: "nondeterministic", found: 'text "One moment."' });
   expect(reason?.at).toMatch(/clerk\.ts:\d+$/);
@@ -85,7 +85,7 @@ test("an agent whose turn is held on another server may say nothing for longer t
   await looks.promise;
   clerk.isChanged = false;
   await client.run(await call.runId).retry();
-  await expect(call).resolves.toBeNull();
+  await expect(call).resolves.toBe("Ada likes blue.");
 });
 
 /** Resolves with the state of a conversation when it fits. */

@@ -17,9 +17,8 @@ export interface TurnOutcome {
 export function outputOf(end: TurnOutcome): Json {
   const { request_id, agent, finish_reason: reason = "success", error, output = null } = end;
   if (reason === "success") return output;
-  const facts = { request_id, ...(agent !== undefined && { agent }) };
   const { code, message } = reason === "canceled" ? CANCELED : (error ?? FAILED);
-  throw new AgentError(code, message, { facts });
+  throw new AgentError(code, message, { facts: { request_id, agent } });
 }
 
 const CANCELED = { code: "canceled", message: "the turn was canceled" } as const;

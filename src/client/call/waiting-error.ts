@@ -9,7 +9,7 @@ export class WaitingError extends AgentError {
   constructor(waits: readonly OpenWait[]) {
     const asked = waits.map(({ agent, questions }) => `${agent} asks: ${Object.values(questions).join(" ")}`);
     super("waiting", `the turn waits for an answer. ${asked.join("; ")}`, {
-      hint: "answer with error.waits[0].answer(values), or give the call the option answer or patient",
+      hint: "call error.waits[0].answer(values), or give the option answer or patient",
     });
     this.waits = waits;
   }

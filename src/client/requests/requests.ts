@@ -1,5 +1,5 @@
 import type { Event, EventOf } from "../../protocol/events/events.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
+import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { Request, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
@@ -10,7 +10,8 @@ import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { nextQuery, Wire } from "../wire/wire.ts";
 import type { Ask, WireReply } from "../wire/wire.ts";
-import type { ClientOptions } from "../client-api.ts";
+import type { Interruptible } from "../call-api.ts";
+import type { ClientOptions, Upload, UploadedFile } from "../client-api.ts";
 import type { FollowSettings } from "../stream/follow-settings.ts";
 import type { Followed } from "../stream/followed.ts";
 import type { ReceivedEvent } from "../stream/received-events.ts";
@@ -35,18 +36,21 @@ export interface ListPage<Item> {
 /** The requests to one address, an agent's or a server's. Those that are safe to repeat are repeated. */
 export class Requests {
   readonly wire: Wire;
+  /** The requests to the server of an agent, as far as its address is known. */
+  readonly server: Requests;
   readonly #options: ClientOptions;
   /** The page after each page of a list that was read. */
   readonly #next = new LruMap<string, string>(PAGES_KNOWN);
 
-  constructor(url: string, options: ClientOptions) {
+  constructor(url: string, options: ClientOptions, server?: Requests) {
+    this.server = server ?? this;
     this.wire = new Wire(url, options);
     this.#options = options;
   }
 
   /** The requests to an agent of this server. */
   of(agent: string): Requests {
-    return new Requests(`${this.wire.url}/${encodeURIComponent(agent)}`, this.#options);
+    return new Requests(`${this.wire.url}/${encodeURIComponent(agent)}`, this.#options, this);
   }
 
   /** Makes a request that is safe to repeat. */
@@ -108,6 +112,25 @@ export class Requests {
     return { requestId, ...(typeof runId === "string" && { runId }), ...(end && { end }) };
   }
 
+  /** Uploads a file. It is not repeated: each upload makes a file. */
+  async upload(
+    { name, mimeType, data, runId }: Upload,
+    { signal }: Interruptible = {},
+  ): Promise<UploadedFile> {
+    const { json } = await this.wire.ask("POST", "/artifacts", {
+      query: { name, run_id: runId },
+      raw: data,
+      headers: { "content-type": mimeType },
+      signal,
+      timeoutMs: UPLOAD_MS,
+    });
+    const { artifact_id: artifactId, url } = json as {
+      readonly artifact_id: ArtifactId;
+      readonly url: string;
+    };
+    return { artifactId, url };
+  }
+
   /** Answers a wait; resolves when the answer is in the log. */
   async resume(requestId: RequestId, waitId: number, values: JsonObject): Promise<void> {
     await this.process({
@@ -159,3 +182,5 @@ const PAGES_KNOWN = 1_000;
 
 /** Maximum time for an answer, with the wait for its event. */
 const ANSWER_MS = 60_000;
+
+const UPLOAD_MS = 10 * 60_000;

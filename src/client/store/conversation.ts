@@ -1,23 +1,52 @@
 import { AgentError } from "../../errors.ts";
-import type { HeldTurn } from "../../protocol/answers/status.ts";
-import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
+import type { HeldTurn, RunSummary } from "../../protocol/answers/status.ts";
+import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Operations } from "../../runtime/agent/agent.ts";
 import type { OperationInput } from "../../runtime/agent/turn-api.ts";
-import type { AgentClient } from "../client-api.ts";
-import type { AgentCall, AgentCallOptions } from "../call-api.ts";
 import { project } from "../../view/fold.ts";
-import type { RunView, TurnView, WaitView } from "../../view/run-view.ts";
+import type { RunView, TurnView } from "../../view/run-view.ts";
+import { requestsOf } from "../agent-client.ts";
+import type { AgentCallOptions } from "../call-api.ts";
+import type { AgentClient, Upload } from "../client-api.ts";
+import { streamRunChanges } from "../lists/watch-runs.ts";
+import type { Requests } from "../requests/requests.ts";
+import { hasCode } from "../wire/problem.ts";
+import { randomId } from "../wire/random-id.ts";
+import type { RunMemory } from "./run-memory.ts";
 import { createRunStore } from "./run-store.ts";
 import type { Connection, RunStore } from "./run-store.ts";
 
+/**
+ * What a conversation does. `sending`: a message is on its way, or queued. `streaming`: a turn works. `waiting`: it waits for an
+ * answer. `held`: no code on the server can continue it. `failed`: the newest message was refused, its turn has failed, or reading
+ * has ended; `error` says why. `lost`: the server cannot be reached; reading goes on when it can.
+ */
+export type ConversationStatus = "idle" | "sending" | "streaming" | "waiting" | "held" | "failed" | "lost";
+
+/** A message of this page that is not in the view yet. */
+export interface SentMessage {
+  readonly requestId: RequestId;
+  readonly operation: string;
+  readonly input: Json;
+  /** Ids of the files that were uploaded for it. */
+  readonly attachments: readonly ArtifactId[];
+  /** Why it was refused or did not reach the server; `retry` sends it again. */
+  readonly error?: AgentError;
+}
+
 /** What a page shows of a conversation. */
 export interface ConversationState {
+  readonly status: ConversationStatus;
   /** The run of the conversation; absent before its first request is accepted. */
   readonly runId: RunId | undefined;
   readonly view: RunView;
+  /** The messages that are not in the view yet, oldest first. Each is replaced by its turn. */
+  readonly sent: readonly SentMessage[];
+  /** The runs of this conversation that were left for a branch, oldest first; `open` shows one. */
+  readonly branches: readonly RunId[];
   readonly connection: Connection;
-  /** Why the newest request was refused, why the connection is lost, or why reading ended. */
+  /** Why the newest message was refused, why the connection is lost, why reading ended, or why the newest turn has failed. */
   readonly error: AgentError | undefined;
   /** Whether a request was sent that has not started, or a turn works or is held without a question. */
   readonly pending: boolean;
@@ -41,106 +70,390 @@ export interface Conversation<Ops extends Operations = Operations> {
   ): Promise<void>;
   /** Answers an open question: the named one, or the oldest. Rejects with `conflict` if it is not open, or none is. */
   answer(values: JsonObject, waitId?: number): Promise<void>;
-  /** Cancels the turn that works or waits. */
+  /** Cancels the turn that works or waits, or the message on its way. Rejects with `conflict` if there is none. */
   cancel(): Promise<void>;
+  /**
+   * Tries again: sends a message that was not accepted with the same id, has the server try a held turn, or does the newest
+   * turn again in a new run that has the history before it; that of an actor in its run. Rejects with `conflict` if a turn works.
+   */
+  retry(): Promise<void>;
+  /** Sends another text in the place of a turn's, in a new run that has the history before that turn. */
+  edit(requestId: RequestId, text: string, options?: ConversationOptions): Promise<void>;
+  /** Goes back to the end of a turn. The next message makes a run with the history up to there; nothing is made before. */
+  branch(requestId: RequestId): void;
+  /** Shows another run of the agent, or without an id begins a new one with the next message. */
+  open(runId?: RunId): void;
 }
 
 /** Options of a request in a conversation. */
-export type ConversationOptions = Pick<AgentCallOptions, "attachments" | "metadata" | "onBusy">;
+export type ConversationOptions = Pick<AgentCallOptions, "attachments" | "metadata" | "onBusy"> & {
+  /** Uploaded before the message is sent, and attached to it: the files of a form, or others with their names. */
+  readonly files?: readonly (File | Upload)[];
+};
 
-/** Begins a conversation with an agent, or takes one up again by the id of its run. */
+/** Which run a conversation has. Default: a new one, which the first message creates. */
+export interface ConversationSettings {
+  /** The run that is taken up again. */
+  readonly runId?: RunId | undefined;
+  /** The name of a run of the agent, which the first message creates: the conversation is with that actor. */
+  readonly key?: string | undefined;
+  /** Remembers the run over a reload of the page. */
+  readonly memory?: RunMemory | undefined;
+}
+
+/** The part of a client of an agent that a conversation uses. */
+type Asked<Ops extends Operations> = Pick<
+  AgentClient<Ops>,
+  "answer" | "call" | "cancel" | "chat" | "run" | "url"
+>;
+
+/** Begins a conversation with an agent, or takes one up again. */
 export function createConversation<Ops extends Operations>(
-  agent: Pick<AgentClient<Ops>, "answer" | "call" | "cancel" | "chat" | "run">,
-  runId?: RunId,
+  agent: Asked<Ops>,
+  settings: ConversationSettings = {},
 ): Conversation<Ops> {
-  const listeners = new Set<() => void>();
-  /** The requests that were sent and have not started. */
-  const sent = new Set<RequestId>();
-  let store: RunStore | undefined;
-  let unsubscribe: (() => void) | undefined;
-  let refusal: AgentError | undefined;
-  let run = runId;
+  return new FollowedConversation(agent, settings);
+}
+
+class FollowedConversation<Ops extends Operations> implements Conversation<Ops> {
+  readonly #agent: Asked<Ops>;
+  readonly #memory: RunMemory | undefined;
+  readonly #listeners = new Set<() => void>();
+  /** The name of the actor, until the conversation leaves its run for a branch. */
+  #key: string | undefined;
+  #run: RunId | undefined;
+  /** Whether the run is one that was remembered, so that its absence is no error. */
+  #isRemembered = false;
+  /** The event after which the next message branches; `undefined` if it continues the run. */
+  #end: number | undefined;
+  #store: RunStore | undefined;
+  #unsubscribe: (() => void) | undefined;
+  /** Ends the search for the run of the actor. */
+  #search: AbortController | undefined;
+  #fault: AgentError | undefined;
+  #sent: readonly SentMessage[] = [];
+  /** What goes with the messages that are not accepted. */
+  readonly #options = new Map<RequestId, ConversationOptions>();
+  /** What is shown until the run of a branch is read. */
+  #before: RunView | undefined;
+  #branches: readonly RunId[] = [];
   /** One request after the other, because the first one creates the run. */
-  let last: Promise<unknown> = Promise.resolve();
-  let state: ConversationState = {
-    runId,
-    view: project([]),
-    connection: { state: "idle", since: Date.now() },
-    error: undefined,
-    pending: false,
-    held: undefined,
+  #last: Promise<unknown> = Promise.resolve();
+  #state: ConversationState;
+
+  constructor(agent: Asked<Ops>, { runId, key, memory }: ConversationSettings) {
+    this.#agent = agent;
+    this.#memory = memory;
+    this.#run = runId;
+    this.#key = runId === undefined ? key : undefined;
+    this.#state = {
+      status: "idle",
+      runId,
+      view: nothing,
+      sent: [],
+      branches: [],
+      connection: { state: "idle", since: Date.now() },
+      error: undefined,
+      pending: false,
+      held: undefined,
+    };
+  }
+
+  get state(): ConversationState {
+    return this.#state;
+  }
+
+  // Properties, because pages call them without the conversation.
+  readonly subscribe = (listener: () => void): (() => void) => {
+    const notify = (): void => listener();
+    this.#listeners.add(notify);
+    this.#connect();
+    return () => {
+      this.#listeners.delete(notify);
+      if (this.#listeners.size === 0) this.#disconnect();
+    };
   };
 
-  function show(): void {
-    const { view, connection, error } = store ?? state;
-    for (const { requestId } of view.turns) sent.delete(requestId);
-    const pending = sent.size > 0 || view.status === "running";
-    const held = view.turns.find((turn) => turn.held !== undefined)?.held;
-    state = { runId: run, view, connection, error: refusal ?? (store && error), pending, held };
-    for (const listener of Array.from(listeners)) listener();
+  readonly send = (text: string, options: ConversationOptions = {}): Promise<void> =>
+    this.#post("chat", text, options);
+
+  readonly call = <Name extends keyof Ops & string>(
+    operation: Name,
+    input: OperationInput<Ops[Name]>,
+    options: ConversationOptions = {},
+  ): Promise<void> => this.#post(operation, input as Json, options);
+
+  readonly answer = async (values: JsonObject, waitId?: number): Promise<void> => {
+    const wait = this.#state.view.waits.find(
+      (asked) => asked.state === "open" && (waitId === undefined || asked.waitId === waitId),
+    );
+    if (wait) return this.#agent.answer(wait, values);
+    const fact = waitId === undefined ? "no question is open" : `question ${waitId} is not open`;
+    throw new AgentError("conflict", `${fact}, so there is nothing to answer`);
+  };
+
+  readonly cancel = async (): Promise<void> => {
+    const turn = this.#state.view.turns.find(isOpen);
+    const message = this.#sent.findLast(({ error }) => error === undefined);
+    // A message that is not accepted yet cannot be canceled.
+    if (turn === undefined && message) await this.#last;
+    const { requestId } = turn ?? this.#sent.find((sent) => sent.requestId === message?.requestId) ?? {};
+    if (requestId === undefined)
+      throw new AgentError("conflict", "no turn works or waits, so there is nothing to cancel");
+    await this.#agent.cancel(requestId);
+  };
+
+  readonly retry = async (): Promise<void> => {
+    const { view, held } = this.#state;
+    const refused = this.#sent.find(({ error }) => error !== undefined);
+    const turn = view.turns.at(-1);
+    if (refused) return this.#transmit(refused, this.#options.get(refused.requestId));
+    if (held && this.#run !== undefined) return this.#agent.run(this.#run).retry();
+    if (turn === undefined || view.turns.some(isOpen))
+      throw new AgentError("conflict", "no turn has ended, so there is nothing to try again");
+    // An actor keeps its run.
+    if (this.#key === undefined) this.#cut(turn);
+    const { operation, input, attachments } = turn;
+    await this.#post(operation, input, { attachments });
+  };
+
+  readonly edit = async (
+    requestId: RequestId,
+    text: string,
+    options: ConversationOptions = {},
+  ): Promise<void> => {
+    this.#cut(this.#turn(requestId));
+    await this.#post("chat", text, options);
+  };
+
+  readonly branch = (requestId: RequestId): void => {
+    const { endedId } = this.#turn(requestId);
+    if (endedId === undefined) throw new AgentError("conflict", `turn ${requestId} has not ended`);
+    this.#end = endedId;
+    this.#show();
+  };
+
+  readonly open = (runId?: RunId): void => {
+    this.#key = undefined;
+    this.#sent = [];
+    this.#take(runId);
+    this.#connect();
+    this.#show();
+  };
+
+  #turn(requestId: RequestId): TurnView {
+    const turn = this.#state.view.turns.find((one) => one.requestId === requestId);
+    if (turn) return turn;
+    throw new AgentError("not_found", `the conversation has no turn ${requestId}`);
   }
 
-  function connect(): void {
-    if (run === undefined || listeners.size === 0 || unsubscribe) return;
-    store ??= createRunStore(agent, run);
-    unsubscribe = store.subscribe(show);
+  /** Goes back to before a turn. */
+  #cut({ startedId }: TurnView): void {
+    const { turns } = this.#state.view;
+    const before = turns.findLast(({ endedId }) => endedId !== undefined && endedId < startedId);
+    this.#end = before?.endedId ?? 0;
+    this.#show();
   }
 
-  function send(start: (options: AgentCallOptions) => AgentCall<unknown>): Promise<void> {
-    const accepted = last.then(async () => {
+  async #post(operation: string, input: Json, options: ConversationOptions): Promise<void> {
+    const { attachments = [] } = options;
+    await this.#transmit({ requestId: randomId("req_"), operation, input, attachments }, options);
+  }
+
+  /** Sends a message, after those that were sent before. */
+  #transmit(message: SentMessage, options: ConversationOptions = {}): Promise<void> {
+    const { requestId, operation, input, attachments: given } = message;
+    let sent: SentMessage = { requestId, operation, input, attachments: given };
+    this.#options.set(requestId, options);
+    const others = (): readonly SentMessage[] => this.#sent.filter((one) => one.requestId !== requestId);
+    // A message that was refused gives way to the next one.
+    this.#sent = [...others().filter(({ error }) => error === undefined), sent];
+    this.#fault = undefined;
+    this.#show();
+    const accepted = this.#last.then(async () => {
       // The store reads the events, so the call itself stops listening as soon as it is accepted.
       const listening = new AbortController();
-      const call = start({ ...(run !== undefined && { runId: run }), signal: listening.signal });
-      refusal = undefined;
-      sent.add(call.requestId);
-      show();
       try {
-        run = await call.runId;
-        connect();
+        const { files = [], ...given } = options;
+        const attachments = [...sent.attachments, ...(await this.#upload(files))];
+        sent = { ...sent, attachments };
+        this.#options.set(requestId, given);
+        this.#remember();
+        await this.#fork();
+        const to = this.#key === undefined ? this.#run && { runId: this.#run } : { key: this.#key };
+        const asked = { ...given, ...to, attachments, requestId, signal: listening.signal };
+        const call =
+          operation === "chat" && typeof input === "string"
+            ? this.#agent.chat(input, asked)
+            : this.#agent.call(operation, input as OperationInput<Ops[string]>, asked);
+        const run = await call.runId;
+        this.#options.delete(requestId);
+        if (run !== this.#run) this.#take(run);
+        this.#connect();
       } catch (thrown) {
-        refusal = thrown as AgentError;
-        sent.delete(call.requestId);
-        throw thrown;
+        const error = thrown as AgentError;
+        // The message stays in sight, with why it was not accepted.
+        this.#sent = this.#sent.map((one) => (one.requestId === requestId ? { ...sent, error } : one));
+        throw error;
       } finally {
         listening.abort();
-        show();
+        this.#show();
       }
     });
-    last = accepted.catch(() => {});
+    this.#last = accepted.catch(() => {});
     return accepted;
   }
 
-  return {
-    subscribe(listener) {
-      const notify = (): void => listener();
-      listeners.add(notify);
-      connect();
-      return () => {
-        listeners.delete(notify);
-        if (listeners.size > 0) return;
-        unsubscribe?.();
-        unsubscribe = undefined;
-      };
-    },
-    get state() {
-      return state;
-    },
-    send: (text, options) => send((own) => agent.chat(text, { ...options, ...own })),
-    call: (operation, input, options) => send((own) => agent.call(operation, input, { ...options, ...own })),
-    async answer(values, waitId) {
-      const isAsked = (wait: WaitView): boolean =>
-        wait.state === "open" && (waitId === undefined || wait.waitId === waitId);
-      const wait = state.view.waits.find(isAsked);
-      if (wait === undefined) {
-        const fact = waitId === undefined ? "no question is open" : `question ${waitId} is not open`;
-        throw new AgentError("conflict", `${fact}, so there is nothing to answer`);
-      }
-      await agent.answer(wait, values);
-    },
-    async cancel() {
-      const isOpen = (turn: TurnView): boolean => turn.outcome === undefined;
-      const turn = state.view.turns.find(isOpen);
-      if (turn) await agent.cancel(turn.requestId);
-    },
-  };
+  async #upload(files: readonly (File | Upload)[]): Promise<readonly ArtifactId[]> {
+    const requests = files.length > 0 && this.#requests();
+    if (!requests) return [];
+    const uploads = files.map((file) => requests.upload(file instanceof Blob ? toUpload(file) : file));
+    return (await Promise.all(uploads)).map(({ artifactId }) => artifactId);
+  }
+
+  /** Makes the run of a branch, when its first message is sent. */
+  async #fork(): Promise<void> {
+    if (this.#end === undefined || this.#run === undefined) return;
+    const left = this.#run;
+    const { id } = await this.#agent.run(left).fork({ after: this.#end });
+    this.#key = undefined;
+    this.#branches = [...this.#branches.filter((run) => run !== left), left];
+    const { view } = this.#state;
+    this.#take(id);
+    this.#before = view;
+    this.#connect();
+  }
+
+  /** Has another run, or none. */
+  #take(run: RunId | undefined): void {
+    this.#disconnect();
+    this.#store = undefined;
+    this.#fault = undefined;
+    this.#end = undefined;
+    this.#before = undefined;
+    this.#isRemembered = false;
+    this.#run = run;
+    this.#memory?.write(run);
+  }
+
+  /** Takes up the run that is remembered. */
+  #remember(): void {
+    if (this.#run !== undefined || this.#key !== undefined) return;
+    this.#run = this.#memory?.read();
+    this.#isRemembered = this.#run !== undefined;
+  }
+
+  #connect(): void {
+    if (this.#listeners.size === 0 || this.#unsubscribe) return;
+    this.#remember();
+    if (this.#run !== undefined) {
+      this.#store ??= createRunStore(this.#agent, this.#run);
+      this.#unsubscribe = this.#store.subscribe(() => this.#show());
+      this.#show();
+    } else if (this.#key !== undefined && this.#search === undefined) this.#find(this.#key);
+  }
+
+  #disconnect(): void {
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+    this.#search?.abort();
+    this.#search = undefined;
+  }
+
+  /** Finds the run of the actor, and waits until it is there. */
+  #find(key: string): void {
+    const search = new AbortController();
+    this.#search = search;
+    const { signal } = search;
+    const find = async (): Promise<RunId | undefined> => {
+      const requests = this.#requests();
+      const { items } = await requests.list<RunSummary>("/runs", { query: { key, limit: 1 }, signal });
+      if (items[0]) return items[0].run_id;
+      for await (const row of streamRunChanges(requests.wire, { signal }))
+        if (!("removed" in row) && row.key === key) return row.run_id;
+      return undefined;
+    };
+    find().then(
+      (run) => {
+        if (signal.aborted || run === undefined) return;
+        this.#take(run);
+        this.#connect();
+      },
+      (thrown: unknown) => {
+        if (signal.aborted) return;
+        this.#fault = thrown as AgentError;
+        this.#show();
+      },
+    );
+  }
+
+  #requests(): Requests {
+    const requests = requestsOf(this.#agent);
+    if (requests) return requests;
+    throw new AgentError("invalid_request", "keys and files need an agent of createClient");
+  }
+
+  #show(): void {
+    const { view: read = nothing, error: lost } = this.#store ?? {};
+    // What was remembered is gone: the conversation begins anew.
+    if (this.#isRemembered && hasCode(lost, "not_found", "gone")) this.#take(undefined);
+    // The actor continues in another run.
+    if (this.#key !== undefined && read.renewedTo !== undefined) {
+      this.#take(read.renewedTo);
+      return this.#connect();
+    }
+    const store = this.#store;
+    const whole = read.head === 0 ? (this.#before ?? nothing) : read;
+    const view = this.#end === undefined ? whole : (store?.at(this.#end) ?? nothing);
+    const started = new Set(whole.turns.map(({ requestId }) => requestId));
+    this.#sent = this.#sent.filter(({ requestId }) => !started.has(requestId));
+    this.#state = {
+      ...toStatus(view, this.#sent, this.#fault ?? store?.error, store?.connection.state),
+      runId: this.#run,
+      view,
+      sent: this.#sent,
+      branches: this.#branches,
+      connection: store?.connection ?? { state: "idle", since: Date.now() },
+    };
+    for (const listener of Array.from(this.#listeners)) listener();
+  }
+}
+
+/** The view of a conversation without a run. */
+const nothing = project([]);
+
+/** What a conversation does, and why it does not. */
+function toStatus(
+  view: RunView,
+  sent: readonly SentMessage[],
+  fault: AgentError | undefined,
+  connection: Connection["state"] | undefined,
+): Pick<ConversationState, "status" | "error" | "pending" | "held"> {
+  const held = view.turns.find((turn) => turn.held !== undefined)?.held;
+  const isSending = sent.some(({ error }) => error === undefined);
+  const pending = isSending || view.status === "running";
+  const failure = isSending ? undefined : toFailure(view.turns.at(-1));
+  const error = sent.at(-1)?.error ?? fault ?? failure;
+  let status: ConversationStatus = error ? "failed" : "idle";
+  if (isSending) status = "sending";
+  if (view.status !== "idle") status = view.status === "running" ? "streaming" : "waiting";
+  if (held) status = "held";
+  if (connection === "lost") status = "lost";
+  return { status, error, pending, held };
+}
+
+/** The error of a turn that has failed. */
+function toFailure(turn: TurnView | undefined): AgentError | undefined {
+  if (turn?.outcome !== "error") return undefined;
+  const { error, requestId, agent } = turn;
+  const { code = "agent_error", message = "the turn failed" } = error ?? {};
+  return new AgentError(code, message, { facts: { request_id: requestId, agent } });
+}
+
+function isOpen({ outcome }: TurnView): boolean {
+  return outcome === undefined;
+}
+
+function toUpload(file: File): Upload {
+  return { name: file.name, mimeType: file.type || "application/octet-stream", data: file };
 }

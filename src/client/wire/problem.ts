@@ -9,11 +9,10 @@ export function fromProblem(subject: string, status: number, headers: Headers, b
   const { type: _type, title: _title, status: _status, code, detail, hint, errors, ...facts } = problem;
   const said = typeof detail === "string" && detail !== "" ? cut(detail) : `HTTP ${status}`;
   const issues = Array.isArray(errors) ? errors.filter(isIssue).slice(0, ISSUES) : [];
-  const retryAfterS = secondsOf(headers);
   return new AgentError(codeOf(status, code), `${subject} refused: ${said}`, {
     ...(typeof hint === "string" && { hint: cut(hint) }),
     ...(issues.length > 0 && { issues }),
-    ...(retryAfterS !== undefined && { retryAfterS }),
+    retryAfterS: secondsOf(headers),
     ...(Object.keys(facts).length > 0 && { facts }),
   });
 }

@@ -128,7 +128,8 @@ export class Wire {
    */
   async openFile(url: string, ask: Ask = {}): Promise<OpenReply> {
     const address = this.resolve(url);
-    if (address === undefined) throw new AgentError("invalid_request", `${JSON.stringify(url)} is not a URL`);
+    if (address === undefined)
+      throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http URL`);
     const below = `${this.url}${url}`;
     try {
       return await this.open("GET", address.href, ask);
@@ -216,10 +217,7 @@ export function parseAddress(url: string): URL {
     throw new AgentError("invalid_request", `${JSON.stringify(url)} is not an http URL`);
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new AgentError(
-      "invalid_request",
-      "a URL must not contain credentials; use the options token or headers",
-    );
+    throw new AgentError("invalid_request", "a URL must not have credentials: use the option token");
   }
   return parsed;
 }

@@ -70,7 +70,7 @@ test("a conversation is taken up again by the id of its run", async () => {
   const agent = createClient(server.url).agent("notebook");
   const call = agent.chat("milk");
   await call;
-  const conversation = createConversation(agent, await call.runId);
+  const conversation = createConversation(agent, { runId: await call.runId });
   await shows(conversation, ({ view }) => view.turns.length === 1);
   const ended = shows(conversation, ({ view }) => view.turns.at(-1)?.result === "1. milk\n2. bread");
   await conversation.send("bread");
