@@ -72,11 +72,11 @@ export function createAgentClient<Definition extends Agent>(
 
 /** A text that is equal for clients of the same agent with the same credentials, which it contains. */
 export function keyOf(client: object): string | undefined {
-  return requestsOf(client)?.wire.key;
+  return requestsBehind(client)?.wire.key;
 }
 
 /** The requests of a client of an agent. */
-export function requestsOf(client: object): Requests | undefined {
+export function requestsBehind(client: object): Requests | undefined {
   return known.get(client);
 }
 

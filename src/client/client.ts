@@ -11,7 +11,7 @@ import { streamRunChanges } from "./lists/watch-runs.ts";
 import { toOpenWait } from "./call/request-waits.ts";
 import { Requests } from "./requests/requests.ts";
 import { createRunClient } from "./run-client.ts";
-import { hasCode } from "./wire/problem.ts";
+import { unlessMissing } from "./wire/problem.ts";
 
 /**
  * Creates a client of a server, by its address, for example `http://127.0.0.1:4100`. It keeps no connection open
@@ -38,14 +38,9 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
     run: (id) => createRunClient(requests, id),
     request: (id, given) => takeUp(requests, id, given, true),
     async waits({ signal, runId, ...query } = {}) {
-      try {
-        const asked = { query: { ...query, run_id: runId }, signal };
-        const { items, ...page } = await requests.list<Event>("/waits", asked);
-        return { waits: items.map((event) => toOpenWait(event, answer)), ...page };
-      } catch (thrown) {
-        if (hasCode(thrown, "not_found", "method_not_allowed")) return undefined;
-        throw thrown;
-      }
+      const asked = { query: { ...query, run_id: runId }, signal };
+      const { items, ...page } = (await requests.list<Event>("/waits", asked).catch(unlessMissing)) ?? {};
+      return items && { waits: items.map((event) => toOpenWait(event, answer)), ...page };
     },
     watchRuns: (query) => streamRunChanges(wire, query),
     upload: (file, options) => requests.upload(file, options),

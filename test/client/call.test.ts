@@ -194,7 +194,7 @@ describe("a call", () => {
     const events = all(call).catch((thrown: unknown) => thrown);
     stop.abort(reason);
     expect([await outcome, await events]).toEqual([reason, reason]);
-    expect(await client().request(call.requestId)).toBe(null);
+    expect(await client().request(call.requestId)).toBe("1\n2\n3\n");
     expect((await client().run(runId).view()).turns).toMatchObject([{ outcome: "success" }]);
     const late = client().agent("echo").chat("hi", { signal: stop.signal });
     await expect(late).rejects.toBe(reason);

@@ -77,9 +77,7 @@ export class FollowedRequest {
       const { requests, requestId, end } = accepted;
       if (end !== undefined) {
         this.#end = end;
-        if (accepted.runId !== undefined) this.#run.resolve(accepted.runId);
-        else this.#run.reject(requests.wire.fault("not_found", `has no run for request ${requestId}`));
-        return;
+        return this.#name(accepted, accepted.runId);
       }
       const { given } = this.#answers;
       await this.#readStream(accepted).catch((thrown: unknown) => {
@@ -104,10 +102,14 @@ export class FollowedRequest {
       if (!isCompleted(status))
         throw requests.wire.fault("call_failed", `ended the events of ${requestId} too early`);
       this.#end = status;
-      // No event has named the run, if nothing was streamed.
-      if (typeof status.run_id === "string") this.#run.resolve(status.run_id);
-      else this.#run.reject(requests.wire.fault("call_failed", `does not name the run of ${requestId}`));
+      this.#name(accepted, status.run_id);
     }
+  }
+
+  /** Names the run of a request that has ended, because no event has if nothing was streamed. */
+  #name({ requests, requestId }: AgentReceipt, runId: RunId | undefined): void {
+    if (typeof runId === "string") this.#run.resolve(runId);
+    else this.#run.reject(requests.wire.fault("call_failed", `names no run of ${requestId}`));
   }
 
   /** Reads one stream, until it ends. */

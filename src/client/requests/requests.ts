@@ -5,7 +5,7 @@ import type { Request, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { LruMap } from "../../shared/lru-map.ts";
 import { endOf, withTextId } from "../stream/received-events.ts";
-import { hasCode } from "../wire/problem.ts";
+import { unlessMissing } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { nextQuery, Wire } from "../wire/wire.ts";
@@ -154,12 +154,7 @@ export class Requests {
 
   /** The state of a request; empty if the server does not tell it. */
   async progress(requestId: RequestId, signal?: AbortSignal): Promise<Partial<RequestStatus>> {
-    try {
-      return await this.status(requestId, signal);
-    } catch (thrown) {
-      if (hasCode(thrown, "not_found", "method_not_allowed")) return {};
-      throw thrown;
-    }
+    return (await this.status(requestId, signal).catch(unlessMissing)) ?? {};
   }
 
   /** The events behind one, page by page, up to the newest. A page is empty if a filter drops all its events. */

@@ -6,8 +6,8 @@ import type { Operations } from "../../runtime/agent/agent.ts";
 import type { OperationInput } from "../../runtime/agent/turn-api.ts";
 import { project } from "../../view/fold.ts";
 import type { RunView, TurnView } from "../../view/run-view.ts";
-import { requestsOf } from "../agent-client.ts";
-import type { AgentCallOptions } from "../call-api.ts";
+import { requestsBehind } from "../agent-client.ts";
+import type { AgentCall, AgentCallOptions } from "../call-api.ts";
 import type { AgentClient, Upload } from "../client-api.ts";
 import { streamRunChanges } from "../lists/watch-runs.ts";
 import type { Requests } from "../requests/requests.ts";
@@ -286,6 +286,13 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
           operation === "chat" && typeof input === "string"
             ? this.#agent.chat(input, asked)
             : this.#agent.call(operation, input as OperationInput<Ops[string]>, asked);
+        await call.runId.catch(() => {});
+        listening.abort();
+        if (await hasEndedUnlogged(call)) {
+          await call;
+          this.#sent = others();
+          return;
+        }
         const run = await call.runId;
         this.#options.delete(requestId);
         if (run !== this.#run) this.#take(run);
@@ -388,7 +395,7 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
   }
 
   #requests(): Requests {
-    const requests = requestsOf(this.#agent);
+    const requests = requestsBehind(this.#agent);
     if (requests) return requests;
     throw new AgentError("invalid_request", "keys and files need an agent of createClient");
   }
@@ -448,6 +455,15 @@ function toFailure(turn: TurnView | undefined): AgentError | undefined {
   const { error, requestId, agent } = turn;
   const { code = "agent_error", message = "the turn failed" } = error ?? {};
   return new AgentError(code, message, { facts: { request_id: requestId, agent } });
+}
+
+/** Whether a request that is no longer listened to has ended without any event, as one that only reads does. */
+async function hasEndedUnlogged(call: AgentCall<unknown>): Promise<boolean> {
+  try {
+    return (await call[Symbol.asyncIterator]().next()).done === true;
+  } catch {
+    return false;
+  }
 }
 
 function isOpen({ outcome }: TurnView): boolean {

@@ -18,7 +18,7 @@ import type { UiPart } from "../../view/ui/tool-answers.ts";
 import { findTypedWait, toWaitValues } from "../../view/wait-answers.ts";
 import type { AgentCall, AgentCallOptions, OpenWait } from "../call-api.ts";
 import type { AgentClient, Client } from "../client-api.ts";
-import { requestsOf } from "../agent-client.ts";
+import { requestsBehind } from "../agent-client.ts";
 import { hasCode } from "../wire/problem.ts";
 import { retry } from "../wire/retry.ts";
 import type { Ask, Wire } from "../wire/wire.ts";
@@ -97,7 +97,7 @@ class Chats {
     this.#client = client;
     this.#name = name;
     this.#agent = client.agent(name);
-    const wire = requestsOf(this.#agent)?.wire;
+    const wire = requestsBehind(this.#agent)?.wire;
     if (wire === undefined) throw new AgentError("invalid_request", "the client is not one of createClient");
     this.#wire = wire;
     this.#options = options;

@@ -22,6 +22,11 @@ export function hasCode(thrown: unknown, ...codes: readonly ErrorCode[]): thrown
   return thrown instanceof AgentError && codes.includes(thrown.code);
 }
 
+/** Gives `undefined` for what a server does not have; throws any other failure. */
+export function unlessMissing(thrown: unknown): undefined {
+  if (!hasCode(thrown, "not_found", "method_not_allowed")) throw thrown;
+}
+
 /** Whether the same request may succeed later. */
 export function isRetryable(thrown: unknown): thrown is AgentError {
   return hasCode(thrown, "unavailable", "timeout", "overloaded", "request_timeout", "internal");

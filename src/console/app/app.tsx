@@ -3,7 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { createPageServer } from "../data/page-server.ts";
 import type { Reach } from "../data/page-server.ts";
 import { useHeldRuns } from "../data/held-runs.ts";
-import { useWaits } from "../data/waits.ts";
+import { useOpenWaits } from "../data/waits.ts";
 import type { WaitEvent } from "../data/waits.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { lazy } from "../parts/lazy.tsx";
@@ -45,7 +45,7 @@ export function App({ url }: { readonly url: string }): VNode {
 
   const inAll = useMemo((): Console => ({ server, place, go, say }), [server, place, go, say]);
 
-  const waits = useWaits(server);
+  const waits = useOpenWaits(server);
   const held = useHeldRuns(server);
   const count = (waits.value?.length ?? 0) + (held.value?.length ?? 0);
   useCountInTitle(count);

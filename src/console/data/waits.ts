@@ -8,7 +8,7 @@ import type { PageServer } from "./page-server.ts";
 export type WaitEvent = EventOf<"WaitForInput">;
 
 /** The open questions of all runs, oldest first; read again when a run that has some, or had, changes. */
-export function useWaits(server: PageServer): Resource<readonly WaitEvent[]> {
+export function useOpenWaits(server: PageServer): Resource<readonly WaitEvent[]> {
   const waits = useResource(server.url + (server.token ?? ""), async (signal) => {
     const { json } = await server.ask("GET", "/waits", { query: { limit: 100 }, signal });
     return json as readonly WaitEvent[];

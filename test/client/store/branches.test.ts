@@ -1,7 +1,8 @@
-import { defineAgent } from "troupe";
+import { defineAgent, operation } from "troupe";
 import { createClient, createConversation, createRunList, createWaitList } from "troupe/client";
 import type { Conversation, ConversationState, LiveList, RunMemory } from "troupe/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import { notebook } from "../../../agents/notebook.ts";
 import { payments } from "../../../agents/payments.ts";
 import { start } from "../servers.ts";
@@ -19,9 +20,28 @@ const forecaster = defineAgent({
   },
 });
 
+/** Has operations that only read. */
+const reader = defineAgent({
+  name: "reader",
+  purpose: "Is read.",
+  operations: {
+    count: operation({ read: true, input: z.object({}), run: () => 1 }),
+    fail: operation({
+      read: true,
+      input: z.object({}),
+      run: (): number => {
+        throw new Error("the count cannot be read");
+      },
+    }),
+  },
+  async chat(input, turn) {
+    await turn.text(input);
+  },
+});
+
 let server: Served;
 beforeAll(async () => {
-  server = await start({ agents: [notebook, payments, forecaster] });
+  server = await start({ agents: [notebook, payments, forecaster, reader] });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -94,6 +114,21 @@ test("a turn is edited, and a branch makes its run with its first message, not b
   expect(await count()).toBe(before + 1);
   expect(conversation.state.branches).toEqual([left]);
   expect(() => conversation.branch("req_unknown")).toThrow("has no turn req_unknown");
+});
+
+test("an operation that only reads leaves nothing pending, also when it fails", async () => {
+  const conversation = createConversation(createClient(server.url).agent<typeof reader>("reader"));
+  // Also before there is a run, and without making one.
+  await conversation.call("count", {});
+  expect(conversation.state).toMatchObject({ status: "idle", sent: [], runId: undefined });
+  const told = shows(conversation, ({ view, status }) => status === "idle" && view.turns.length === 1);
+  await conversation.send("hello");
+  await told;
+  await conversation.call("count", {});
+  expect(conversation.state).toMatchObject({ status: "idle", sent: [], pending: false, error: undefined });
+  await expect(conversation.call("fail", {})).rejects.toThrow("cannot be read");
+  expect(conversation.state).toMatchObject({ status: "failed", pending: false });
+  expect(conversation.state.view.turns).toHaveLength(1);
 });
 
 test("cancel and retry fail when there is nothing to cancel or to try again", async () => {
