@@ -78,7 +78,7 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "node",
     ours: [...RUNTIME, "../cluster/**", "../http/**", "../auth/**", "../adapters/**", "../client/**"],
-    packages: ["hono", "hono/**", "@hono/node-server", "ignore", "nanoid"],
+    packages: ["hono", "hono/**", "@hono/node-server", "@hono/node-server/serve-static", "ignore", "nanoid"],
     node: true,
   },
   {

@@ -6,7 +6,7 @@ import type { LogFigures } from "../ports/event-log.ts";
 import type { Authenticator } from "../ports/principal.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
-import { agentRoutes, endpoints, serverRoutes } from "../protocol/routes.ts";
+import { agentRoutes, endpoints, reservedNames, serverRoutes } from "../protocol/routes.ts";
 import type { Runtime } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
@@ -34,6 +34,8 @@ import { PollCursors } from "./routes/poll-cursors.ts";
 import { oneRunHandlers, runHandlers } from "./routes/run-routes.ts";
 import { oneScheduleHandlers, schedulesHandlers } from "./routes/schedule-routes.ts";
 import { describingHandlers, serverHandlers } from "./routes/server-routes.ts";
+import { createFrontEnd } from "./static-files.ts";
+import type { StaticFiles } from "./static-files.ts";
 import { TOPIC_AGENT } from "../runtime/agent/topic.ts";
 import type { ServerState } from "./routes/server-routes.ts";
 import { topicHandlers } from "./routes/topic-routes.ts";
@@ -54,6 +56,11 @@ export interface AppOptions extends GuardOptions {
   readonly adapters?: readonly Adapter[];
   /** The pages of the console, which browsers get at the root (`readConsole` of troupe/node). Default: none. */
   readonly console?: ConsolePages;
+  /**
+   * The files of a web front end, at all paths that neither the protocol nor an agent has (`staticFiles` of troupe/node). With
+   * the console, its page at the root is `/index.html`. Default: none.
+   */
+  readonly files?: StaticFiles;
   /** Whether the native protocol is served; false for an adapter with a port of its own. Default true. */
   readonly native?: boolean;
   /** Aborts when the server is about to stop: streams then end properly and waiting requests are answered. */
@@ -71,6 +78,7 @@ export function createApp(
     adapters = [],
     native = true,
     console,
+    files,
     signal,
     ...guardOptions
   }: AppOptions = {},
@@ -79,9 +87,18 @@ export function createApp(
   const { roots = [], signIn }: Authenticator = guardOptions.authenticate ?? (() => undefined);
   checkRoots({ name: "authenticate", roots }, runtime);
   const refuse = createRefuse(adapters);
+  const taken = new Set([...reservedNames, ...roots, ...adapters.flatMap((adapter) => adapter.roots)]);
+  const frontEnd =
+    files &&
+    createFrontEnd(files, (segment) =>
+      segment === "" ? console !== undefined : taken.has(segment) || runtime.agents.includes(segment),
+    );
   const guard = createGuard(guardOptions, adapters, refuse, {
-    isPublic: (c) => (console !== undefined && isForConsole(c)) || (native && isAnswerLink(c)),
-    isVisited: native ? isAnswerPath : undefined,
+    isPublic: (c) =>
+      (console !== undefined && isForConsole(c)) ||
+      (native && isAnswerLink(c)) ||
+      frontEnd?.isForFile(c) === true,
+    isVisited: (path) => (native && isAnswerPath(path)) || frontEnd?.isPage(path) === true,
     isOwn: isInspection,
     report: metrics.refused,
     note: (entry) => runtime.audit.note(entry),
@@ -105,6 +122,7 @@ export function createApp(
   const app = new Hono<AppEnv>({ getPath: pathOf });
   app.use(limitStalledReaders(host.streams.times.stallMs));
   app.use(guard.handler);
+  if (frontEnd) app.use(frontEnd.handler);
   if (console) {
     addConsole(app, console, host.mount, signIn);
     addInspection(app, host, console.version);

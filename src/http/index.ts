@@ -24,5 +24,6 @@ export type { StreamFormat } from "./sse/format.ts";
 export { perHost } from "./routes/host.ts";
 export type { Host, Place, ServedRuntime, SharedHost } from "./routes/host.ts";
 export type { StreamOptions } from "./sse/open-streams.ts";
+export type { StaticFile, StaticFiles } from "./static-files.ts";
 export { replyWithStream } from "./sse/reply-with-stream.ts";
 export type { OpenedStream, StreamSource } from "./sse/reply-with-stream.ts";

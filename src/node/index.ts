@@ -9,6 +9,7 @@ export { serve } from "./serve.ts";
 export type { ServeOptions, Server } from "./serve.ts";
 export { drainOnSignals } from "./signals.ts";
 export type { DrainOptions } from "./signals.ts";
+export { staticFiles } from "./static-files.ts";
 export { superviseProcess } from "./supervise.ts";
 export type { SuperviseOptions } from "./supervise.ts";
 export { keepVersions } from "./versions/keep-versions.ts";

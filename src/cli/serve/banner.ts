@@ -20,7 +20,7 @@ export function printBanner(served: Served, options: ServerOptions, log: Log): v
 }
 
 function toBanner({ url, data, agents, defaultAgent, listeners }: Served, options: ServerOptions): string {
-  const { durability, cluster, wires, console: hasConsole } = options;
+  const { durability, cluster, wires, console: hasConsole, static: front } = options;
   const names = agents.map((name) => (name === defaultAgent ? `${name} (default)` : name));
   const kept = isDatabase(data)
     ? "in PostgreSQL"
@@ -29,6 +29,7 @@ function toBanner({ url, data, agents, defaultAgent, listeners }: Served, option
       : "relaxed: a power failure may lose the newest events";
   return [
     ...(hasConsole ? [`console       ${url}/ in a browser`] : []),
+    ...(front === undefined ? [] : [`front end     ${url}/${hasConsole ? "index.html" : ""} (${front})`]),
     `agents        ${names.join(", ")}`,
     `data          ${data} (${kept})`,
     ...(cluster === undefined ? [] : [`other nodes   reach this one at ${cluster}`]),

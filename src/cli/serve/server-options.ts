@@ -23,6 +23,8 @@ export interface ServerOptions {
   readonly config?: string;
   /** Whether browsers get the console at the root. */
   readonly console: boolean;
+  /** The directory of a web front end, whose files are served beside the agents. */
+  readonly static?: string;
   /** The protocols besides the native one: names of the package, and paths of files with adapters. */
   readonly wires: readonly string[];
   /** A port for the agentic dialect alone. */
@@ -95,6 +97,10 @@ export function addServerOptions(command: Command): Command {
     )
     .option("--allowed-host <name>", "another host name of this server, or * for any; repeatable", gather, [])
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", gather, [])
+    .option(
+      "--static <directory>",
+      "the files of a web front end, served at all paths that are not the protocol's or an agent's",
+    )
     .addOption(
       new Option(
         "--wires <names>",

@@ -15,6 +15,7 @@ import { readConsole } from "../../node/console.ts";
 import { nodeEnvironment } from "../../node/environment.ts";
 import { checkToken, serve } from "../../node/serve.ts";
 import type { Server, ServeOptions } from "../../node/serve.ts";
+import { staticFiles } from "../../node/static-files.ts";
 import { superviseProcess } from "../../node/supervise.ts";
 import { keepCode } from "../../node/versions/keep-versions.ts";
 import type { Authenticate } from "../../ports/principal.ts";
@@ -230,6 +231,7 @@ async function listen(
       drain: false,
       metrics,
       ...(options.console && { console: await readConsole() }),
+      ...(options.static !== undefined && { files: staticFiles(options.static) }),
       adapters: adapters ?? [],
       listeners: [...(await openListeners(options, common)), ...(listeners ?? [])],
     });

@@ -52,7 +52,7 @@ export function isForConsole(c: Context<AppEnv>): boolean {
 }
 
 /** Whether the client is a browser that opens the address. Programs accept JSON or anything. */
-function wantsPage(c: Context<AppEnv>): boolean {
+export function wantsPage(c: Context<AppEnv>): boolean {
   return (c.req.header("accept") ?? "").includes("text/html");
 }
 
