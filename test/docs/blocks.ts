@@ -17,7 +17,9 @@ export const documents: readonly string[] = [
   "docs/adapters.md",
   "docs/llms.txt",
   "docs/scale-out.md",
-  ...readdirSync(join(root, "docs/guide")).map((file) => `docs/guide/${file}`),
+  ...["guide", "recipes"].flatMap((folder) =>
+    readdirSync(join(root, "docs", folder)).map((file) => `docs/${folder}/${file}`),
+  ),
   "docs/protocols/a2a.md",
   "docs/protocols/acp.md",
   "docs/protocols/ag-ui.md",

@@ -38,13 +38,17 @@ test("every TypeScript block of the documentation compiles in a project made by 
   for (const scope of ["@a2a-js", "@agentclientprotocol"])
     await symlink(join(root, "node_modules", scope), join(project, "documentation/node_modules", scope));
   await symlink(join(root, "node_modules/@ag-ui"), join(project, "documentation/node_modules/@ag-ui"));
+  for (const name of ["pg", "@types/pg"]) {
+    await mkdir(join(project, "documentation/node_modules", name, ".."), { recursive: true });
+    await symlink(join(root, "node_modules", name), join(project, "documentation/node_modules", name));
+  }
   // Beside the package, whose types name it.
   await symlink(join(root, "node_modules/ai"), join(project, "node_modules/ai"));
   await symlink(
     join(root, "node_modules/@statelyai"),
     join(project, "documentation/node_modules/@statelyai"),
   );
-  const own = { "agents/booking.ts": booking, "providers.d.ts": PROVIDERS };
+  const own = { "agents/booking.ts": booking, "providers.d.ts": PROVIDERS, "chat.d.ts": CHAT_SDK };
   await compile("documentation", { ...Object.fromEntries(blocks), ...own });
 });
 
@@ -53,9 +57,28 @@ const PROVIDERS = ["anthropic", "openai", "google", "amazon-bedrock"]
   .map((provider) => {
     const name = provider.replace("amazon-", "");
     const model = `import("@ai-sdk/provider").LanguageModelV3`;
-    return `declare module "@ai-sdk/${provider}" { export const ${name}: (modelId: string) => ${model}; }`;
+    const embedding = `import("@ai-sdk/provider").EmbeddingModelV3`;
+    const provides = `{ (modelId: string): ${model}; embedding(modelId: string): ${embedding} }`;
+    return `declare module "@ai-sdk/${provider}" { export const ${name}: ${provides}; }`;
   })
   .join("\n");
+
+/** What a page uses of the Chat SDK, as its version 4.41 declares it. */
+const CHAT_SDK = `
+  declare module "chat" {
+    export interface Message { readonly id: string; readonly text: string; readonly author: { readonly userId: string } }
+    export interface Thread { readonly id: string; subscribe(): Promise<void>; post(text: string): Promise<unknown> }
+    type Handler = (thread: Thread, message: Message) => void | Promise<void>;
+    export class Chat {
+      constructor(options: { userName: string; adapters: { slack: object }; state: object });
+      onNewMention(handler: Handler): void;
+      onSubscribedMessage(handler: Handler): void;
+      readonly webhooks: { slack(request: Request): Promise<Response> };
+    }
+  }
+  declare module "@chat-adapter/slack" { export function createSlackAdapter(): object; }
+  declare module "@chat-adapter/state-memory" { export function createMemoryState(): object; }
+`;
 
 test("an agent is tested with the package alone, and a crash too", async () => {
   const program = `
