@@ -2,8 +2,10 @@ import { defineAgent, fromMachine, operation } from "troupe";
 import { assign, setup } from "xstate";
 import { z } from "zod";
 
-/** Who is told of each step of the agents here. */
-export const steps: { listener: (step: number) => void } = { listener() {} };
+/** Who is told of each step of the agents here, with the key of the actor; a step ends when it has heard of it. */
+export const steps: { listener: (step: number, key: string | undefined) => void | Promise<void> } = {
+  listener() {},
+};
 
 /** A chart that never ends by itself: it counts, and a delay is open all the time. */
 export const chart = fromMachine({
@@ -31,17 +33,15 @@ export const chart = fromMachine({
 export const looper = defineAgent({
   name: "looper",
   purpose: "Goes on and on.",
-  messages: { stop: z.null() },
   operations: {
     loop: operation({
       input: z.object({ step: z.number(), last: z.number() }),
-      run({ step, last }, turn): unknown {
-        steps.listener(step);
+      async run({ step, last }, turn): Promise<unknown> {
+        await steps.listener(step, turn.self.key);
         turn.memory.set(step);
         return step < last ? turn.continueAs("loop", { step: step + 1, last }) : step;
       },
     }),
-    listen: operation({ input: z.object({}), run: (_input, turn) => turn.receive("stop") }),
   },
 });
 
@@ -59,7 +59,7 @@ export const walker = defineAgent({
         const step = turn.memory.get() + 1;
         turn.memory.set(step);
         if (step < input.to) await turn.tell(turn.actor(walker, turn.self), "walk", input);
-        steps.listener(step);
+        await steps.listener(step, turn.self.key);
         return null;
       },
     }),
@@ -70,7 +70,7 @@ export const walker = defineAgent({
         turn.memory.set(step);
         if (step < input.to)
           await turn.schedule(turn.actor(walker, turn.self), "beat", input, { afterMs: 100 });
-        steps.listener(step);
+        await steps.listener(step, turn.self.key);
         return null;
       },
     }),

@@ -3,14 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createRuntime, memoryLog } from "troupe";
-import type { EventLog, Limits, Runtime } from "troupe";
+import type { EventLog } from "troupe";
 import { postgresLog } from "troupe/postgres";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { manualEnvironment } from "troupe/testing";
 import { askWithoutPause } from "./clients.ts";
 import { beat } from "./heartbeat.ts";
 import { countUnderKills } from "./kills.ts";
-import { chart, looper, steps, walker } from "./agents.ts";
+import { age, askFirst, weigh } from "./age.ts";
+import { steps, walker } from "./agents.ts";
+import { lives } from "./lives.ts";
 import { keepLawsUnderKills } from "./laws/laws-under-kills.ts";
 import { runMailboxes } from "../laws/mailboxes.ts";
 import { runSchedules } from "../laws/schedules.ts";
@@ -32,13 +34,13 @@ const { values } = parseArgs({
   },
 });
 const times = Number(values.times);
-/** The cost at an age is that of this many messages. */
-const SAMPLE = Math.min(2_000, times / 10);
 
 /** How much dearer a message may be at the end of a life. */
 const GROWTH = 1.3;
 /** What the first ask after a restart may cost, in milliseconds of CPU. */
 const FIRST_ASK_MS = 20;
+/** The events and records that it may read: those since the newest place from which a run is loaded. */
+const FIRST_ASK_READ = 1_000;
 /** What a tell to an actor that has several waiting may cost, in microseconds of CPU. */
 const TELL_US = 600;
 
@@ -62,130 +64,45 @@ async function createStore(durability: "relaxed" | "full" = "relaxed"): Promise<
   };
 }
 
-/** Milliseconds of CPU that this process has used. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}
-
-function start(log: EventLog, limits: Partial<Limits> = {}): Runtime {
-  return createRuntime({ agents: [chart, looper, walker], log, limits });
-}
-
-/** Resolves when the process has done nothing for a moment: a log checks itself after it was opened. */
-async function quiet(): Promise<void> {
-  for (let before = cpuMs(), isBusy = true; isBusy; before = cpuMs()) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, 200);
-    });
-    isBusy = cpuMs() - before > 10;
-  }
-}
-
-/** Compares the cost of a message at the start and at the end. */
-function compare(what: string, samples: readonly number[]): void {
-  // The first ones warm the process up.
-  const first = medianOf(samples.slice(1, 6));
-  const last = medianOf(samples.slice(-5));
-  globalThis.gc?.();
-  const heapMb = Math.round(process.memoryUsage().heapUsed / 1_048_576);
-  const us = (ms: number): string => `${Math.round((ms * 1_000) / SAMPLE)} µs`;
-  console.log(`${what}: ${us(first)} at the start, ${us(last)} at the end; heap ${heapMb} MB`);
-  if (last > GROWTH * first)
-    faults.push(`${what}: a message at the end costs ${(last / first).toFixed(2)} times`);
-}
-
-function medianOf(samples: readonly number[]): number {
-  return samples.toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? 0;
-}
-
-/** The CPU of the first ask of an actor in a process that has worked with young ones before, so that its code is warm. */
-async function firstAsk(
-  store: Store,
-  what: string,
-  ask: (runtime: Runtime) => Promise<unknown>,
-): Promise<void> {
-  const runtime = start(store.open());
-  await runtime.ready();
-  for (const key of ["warm", "warmer"]) {
-    await runtime.ask(walker, "where", {}, { key });
-    await runtime.ask(looper, "loop", { step: 1, last: 2 }, { key });
-    await runtime.process("chart", { type: "OperationRequest", operation: "add", input: { amount: 0 }, key });
-    for (const amount of [1, 2, 3]) await runtime.ask(chart, "add", { amount }, { key });
-  }
-  await quiet();
-  const before = cpuMs();
-  await ask(runtime);
-  const ms = cpuMs() - before;
-  console.log(`${what}: the first ask after a restart takes ${ms.toFixed(1)} ms of CPU`);
+/** An actor gets messages, or makes steps, and is asked after a restart. */
+async function growOld(name: string): Promise<void> {
+  const life = lives.find((one) => one.name === name);
+  if (life === undefined) return;
+  const store = await createStore();
+  const { us, start, end, heapStart, heapEnd } = await age(life, store.open(), times);
+  console.log(
+    `${name}: after ${times} messages one costs ${us} µs of CPU, ${end.toFixed(2)} times that of a young actor; ` +
+      `${start.toFixed(2)} times at the start; heap ${heapStart >> 20} MB, then ${heapEnd >> 20} MB`,
+  );
+  if (end > GROWTH * start)
+    faults.push(`${name}: a message at the end costs ${(end / start).toFixed(2)} times`);
+  if (heapEnd > GROWTH * heapStart) faults.push(`${name}: the heap grows`);
+  const { ms, read } = await askFirst(life, () => store.open());
+  console.log(
+    `${name}: the first ask after a restart takes ${ms.toFixed(1)} ms of CPU and reads ${read} entries`,
+  );
   if (ms > FIRST_ASK_MS)
-    faults.push(`${what}: the first ask after a restart takes ${ms.toFixed(1)} ms of CPU`);
-  await runtime.close();
+    faults.push(`${name}: the first ask after a restart takes ${ms.toFixed(1)} ms of CPU`);
+  if (read > FIRST_ASK_READ) faults.push(`${name}: the first ask after a restart reads ${read} entries`);
+  await store.remove();
 }
 
 const parts: { readonly [name: string]: () => Promise<void> } = {
-  /** Messages to a chart that never ends. */
-  async chart() {
-    const store = await createStore();
-    const runtime = start(store.open());
-    const key = "one";
-    await runtime.process("chart", { type: "OperationRequest", operation: "add", input: { amount: 0 }, key });
-    const samples: number[] = [];
-    for (let sent = 0, before = cpuMs(); sent < times; sent += 1) {
-      await runtime.ask(chart, "add", { amount: 1 }, { key });
-      if ((sent + 1) % SAMPLE !== 0) continue;
-      samples.push(cpuMs() - before);
-      before = cpuMs();
+  chart: () => growOld("chart"),
+  loop: () => growOld("loop"),
+  steps: () => growOld("steps"),
+
+  /** Each of these lives with retention, which removes all that is not needed. */
+  async disk() {
+    for (const life of lives) {
+      const store = await createStore();
+      const [young, old] = await weigh(life, store.open(), Math.ceil(times / 5));
+      console.log(
+        `disk of a ${life.name}: ${young >> 10} KiB in the first half of its life, ${old >> 10} in the second`,
+      );
+      if (old > GROWTH * young) faults.push(`the log of a ${life.name} grows from ${young} to ${old} bytes`);
+      await store.remove();
     }
-    compare(`${times} messages to a chart`, samples);
-    await runtime.close();
-    await firstAsk(store, "chart", (next) => next.ask(chart, "add", { amount: 1 }, { key }));
-    await store.remove();
-  },
-
-  /** A loop of turns by continueAs. */
-  async loop() {
-    const store = await createStore();
-    const runtime = start(store.open());
-    const samples: number[] = [];
-    let before = cpuMs();
-    steps.listener = (step) => {
-      if (step % SAMPLE !== 0) return;
-      samples.push(cpuMs() - before);
-      before = cpuMs();
-    };
-    await runtime.ask(looper, "loop", { step: 1, last: times }, { key: "one" });
-    compare(`${times} steps of a loop`, samples);
-    // It waits now for a message, and is at its last step.
-    await runtime.process("looper", { type: "OperationRequest", operation: "listen", input: {}, key: "one" });
-    await runtime.close();
-    await firstAsk(store, "loop", async (next) => {
-      await next.process("looper", { type: "Message", name: "stop", body: null, key: "one" });
-      return next.ask(looper, "loop", { step: 1, last: 1 }, { key: "one" });
-    });
-    await store.remove();
-  },
-
-  /** Steps that an actor tells itself. */
-  async steps() {
-    const store = await createStore();
-    const runtime = start(store.open(), { ownSteps: 1_000_000 });
-    const samples: number[] = [];
-    let before = cpuMs();
-    const done = Promise.withResolvers<void>();
-    steps.listener = (step) => {
-      if (step % SAMPLE === 0) {
-        samples.push(cpuMs() - before);
-        before = cpuMs();
-      }
-      if (step === times) done.resolve();
-    };
-    await runtime.ask(walker, "walk", { to: times }, { key: "one" });
-    await done.promise;
-    compare(`${times} steps that an actor tells itself`, samples);
-    await runtime.close();
-    await firstAsk(store, "steps", (next) => next.ask(walker, "where", {}, { key: "one" }));
-    await store.remove();
   },
 
   /** A heart that beats every 100 ms, by a clock of the test. */

@@ -1,0 +1,173 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { createRuntime } from "troupe";
+import type { CreateRuntimeOptions, EventLog, Runtime } from "troupe";
+import { countEvents } from "../../src/protocol/events/texts.ts";
+import { agents } from "./lives.ts";
+import type { Life } from "./lives.ts";
+
+/** What a message costs an actor as it gets older, and what it holds of memory. */
+export interface Aging {
+  /** In microseconds of CPU at the end of the life. */
+  readonly us: number;
+  /** How many times that of a young actor at the same moment it is, at the start of the life and at its end. */
+  readonly start: number;
+  readonly end: number;
+  /** The heap after a garbage collection, in bytes. */
+  readonly heapStart: number;
+  readonly heapEnd: number;
+}
+
+/** The first ask of an actor after a restart. */
+export interface FirstAsk {
+  /** Milliseconds of CPU: the least of some restarts, because other work on the machine makes it dearer. */
+  readonly ms: number;
+  /** The most events and records that the runtime has read for it. */
+  readonly read: number;
+}
+
+/** How many times a life is looked at. */
+const SAMPLES = 48;
+
+const RESTARTS = 5;
+
+/** The key of the actor that grows old. */
+const OLD = "old";
+
+export function startLife(log: EventLog, options: Partial<CreateRuntimeOptions> = {}): Runtime {
+  return createRuntime({ limits: { ownSteps: 1_000_000 }, ...options, agents, log });
+}
+
+/**
+ * Has an actor grow old. After each part of its life a new actor gets a few messages, because what a message costs depends
+ * most of all on what else the machine does.
+ */
+export async function age(life: Life, log: EventLog, messages: number): Promise<Aging> {
+  const runtime = startLife(log);
+  const part = Math.max(1, Math.floor(messages / SAMPLES));
+  const few = Math.max(20, Math.floor(part / 8));
+  const samples: { readonly us: number; readonly times: number; readonly heap: number }[] = [];
+  let before = cpuMs();
+  await life.live(runtime, OLD, {
+    from: 0,
+    to: messages,
+    each: async (reached) => {
+      if (reached % part !== 0) return;
+      const old = (cpuMs() - before) / part;
+      const begun = cpuMs();
+      await life.live(runtime, `young-${samples.length}`, { from: 0, to: few });
+      const young = (cpuMs() - begun) / few;
+      globalThis.gc?.();
+      samples.push({ us: old * 1_000, times: old / young, heap: process.memoryUsage().heapUsed });
+      before = cpuMs();
+    },
+  });
+  await runtime.close();
+  // The first ones warm the process up.
+  const first = samples.slice(2, samples.length / 3);
+  const last = samples.slice((-samples.length * 2) / 7);
+  return {
+    us: Math.round(median(last.map(({ us }) => us))),
+    start: median(first.map(({ times }) => times)),
+    end: median(last.map(({ times }) => times)),
+    heapStart: median(first.map(({ heap }) => heap)),
+    heapEnd: median(last.map(({ heap }) => heap)),
+  };
+}
+
+/** What the first ask of an old actor takes in processes that have worked with young ones before, so that its code is warm. */
+export async function askFirst(life: Life, open: () => EventLog): Promise<FirstAsk> {
+  let [ms, read] = [Infinity, 0];
+  for (let restart = 0; restart < RESTARTS; restart += 1) {
+    const log = counted(open());
+    const runtime = startLife(log);
+    await runtime.ready();
+    for (const key of [`warm-${restart}`, `warmer-${restart}`]) {
+      await life.live(runtime, key, { from: 0, to: 3 });
+      await life.ask(runtime, key);
+    }
+    await quiet();
+    const [readBefore, before] = [log.entries(), cpuMs()];
+    await life.ask(runtime, OLD);
+    ms = Math.min(ms, cpuMs() - before);
+    read = Math.max(read, log.entries() - readBefore);
+    await runtime.close();
+  }
+  return { ms, read };
+}
+
+/**
+ * The most events and records that an activation reads: in the first and in the last third of a life with restarts in between, whose
+ * places follow no rule of the log.
+ */
+export async function readToActivate(
+  life: Life,
+  memory: EventLog & { reopen(): EventLog },
+  messages: number,
+): Promise<readonly [young: number, old: number]> {
+  const reads: number[] = [];
+  for (let from = 0; from < messages; from += BETWEEN_RESTARTS) {
+    const log = counted(memory.reopen());
+    const runtime = startLife(log);
+    await runtime.ready();
+    if (from > 0) await life.ask(runtime, OLD);
+    reads.push(log.entries());
+    await life.live(runtime, OLD, { from, to: from + BETWEEN_RESTARTS });
+    await runtime.close();
+  }
+  const third = Math.floor(reads.length / 3);
+  return [Math.max(...reads.slice(0, third)), Math.max(...reads.slice(-third))];
+}
+
+const BETWEEN_RESTARTS = 37;
+
+/** The largest size of a log in the first and in the second half of a life, while retention removes all that is not needed. */
+export async function weigh(
+  life: Life,
+  log: EventLog,
+  messages: number,
+): Promise<readonly [young: number, old: number]> {
+  const runtime = startLife(log, { retainMs: 1 });
+  const sizes: number[] = [];
+  await life.live(runtime, OLD, {
+    from: 0,
+    to: messages,
+    each: async (reached) => {
+      if (reached % 50 === 0) sizes.push(await log.size());
+    },
+  });
+  await runtime.close();
+  const half = Math.floor(sizes.length / 2);
+  return [Math.max(...sizes.slice(0, half)), Math.max(...sizes.slice(half))];
+}
+
+/** A log that counts the events and records that are read from it. */
+function counted(log: EventLog): EventLog & { readonly entries: () => number } {
+  let entries = 0;
+  return {
+    ...log,
+    entries: () => entries,
+    async read(runId, options) {
+      const page = await log.read(runId, options);
+      entries += countEvents(page.events) + page.records.length;
+      return page;
+    },
+  };
+}
+
+/** Resolves when the process has done nothing for a moment: a log checks itself after it was opened. */
+async function quiet(): Promise<void> {
+  for (let before = cpuMs(), isBusy = true; isBusy; before = cpuMs()) {
+    await pause(200);
+    isBusy = cpuMs() - before > 10;
+  }
+}
+
+/** Milliseconds of CPU that this process has used. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+function median(samples: readonly number[]): number {
+  return samples.toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? 0;
+}
