@@ -158,7 +158,8 @@ async function runProgram(
     if (!isStopped || worker === undefined) continue;
     await settle(async () => {
       const isResumed = (await place.runtime.run(worker)).last_turn?.stopped === undefined;
-      if (!isResumed) await place.runtime.resume(worker).catch(() => {});
+      // Not awaited: a process that dies meanwhile does not answer.
+      if (!isResumed) place.runtime.resume(worker).catch(() => {});
       return isResumed;
     });
   }

@@ -86,6 +86,7 @@ export async function askFirst(life: Life, open: () => EventLog): Promise<FirstA
       await life.ask(runtime, key);
     }
     await quiet();
+    globalThis.gc?.();
     const [readBefore, before] = [log.entries(), cpuMs()];
     await life.ask(runtime, OLD);
     ms = Math.min(ms, cpuMs() - before);

@@ -1,5 +1,4 @@
 import { AgentError } from "../../errors.ts";
-import type { SenderRef } from "../../protocol/actors.ts";
 import { isKey } from "../../protocol/ids.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
@@ -14,8 +13,18 @@ export interface ActorAddress<Ops extends Operations = Operations, Accepted exte
   readonly runId?: RunId;
 }
 
-/** What `turn.actor` takes as the second argument: a key, or an address that was received as data. */
-export type ActorPlace = string | Pick<SenderRef, "agent" | "key" | "run_id" | "server">;
+/**
+ * What `turn.actor` takes as the second argument: a key, or an address that was received as data. What is missing in an address may be
+ * `undefined`, as the schema of an input has it.
+ */
+export type ActorPlace =
+  | string
+  | {
+      readonly agent?: string | undefined;
+      readonly key?: string | undefined;
+      readonly run_id: RunId;
+      readonly server?: string | undefined;
+    };
 
 /** Makes an address; throws `invalid_request` for a wrong key, and for an address of another agent. */
 export function toActorAddress<Ops extends Operations, Accepted extends Messages>(
@@ -43,7 +52,7 @@ function toAddress<Ops extends Operations, Accepted extends Messages>(
 ): ActorAddress<Ops, Accepted> {
   if (typeof place === "string") return { agent, key: checkedKey(place) };
   if (!isObject(place)) throw refuse("the address of an actor is neither a key nor an address");
-  const { agent: name, key, run_id: runId, server } = place as Partial<SenderRef>;
+  const { agent: name, key, run_id: runId, server } = place as Partial<typeof place>;
   if (name !== undefined && name !== agent.name)
     throw refuse(`the address is one of agent ${name}, not of ${agent.name}`);
   if (server !== undefined && agent.remote === undefined)

@@ -1,5 +1,8 @@
+import { defineAgent } from "troupe";
+import type { Agent } from "troupe";
 import type { Event, JsonObject } from "troupe/protocol";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { asked, TestHost } from "../test-host.ts";
 import { list, user } from "./agents.ts";
 
@@ -69,6 +72,37 @@ test("the asked actor knows its own address and that of its sender", async () =>
   expect((await host.events(asked)).at(-1)).toMatchObject({ output });
   const [started] = await eventsOf(host, "bad");
   expect(started).toMatchObject({ type: "RequestStarted", sender: output.sender });
+});
+
+test("an address is data: one that comes in an input, through another actor, is told", async () => {
+  const address = z.object({ agent: z.string(), key: z.string().optional(), run_id: z.string() });
+  const porter = defineAgent({
+    name: "porter",
+    purpose: "Adds an item to the list whose address it gets, and passes the address on.",
+    operations: (own) => ({
+      carry: own({
+        input: z.object({ to: address, item: z.string(), next: address.optional() }),
+        async run({ to, item, next }, turn) {
+          await turn.tell(turn.actor(list, to), "add", { item });
+          if (next) await turn.tell(turn.actor(porter as Agent, next), "carry", { to, item: "passed on" });
+          return turn.self;
+        },
+      }),
+    }),
+  });
+  const host = new TestHost({ agents: [list, porter] });
+  const created = await host.runtime.createRun("list", { key: "shop" });
+  const to = { agent: "list", key: "shop", run_id: created };
+  const carry = (input: JsonObject, key: string, id: string) =>
+    host.ask("porter", { ...run("carry", input), key, request_id: id });
+  await carry({ to, item: "first" }, "ada", "one");
+  const [end] = (await host.events("one")).filter((event) => event.type === "RequestCompleted");
+  await carry({ to, item: "second", next: end?.output ?? null }, "bob", "two");
+  await host.environment.idle();
+  const texts = (await host.events(created)).flatMap((event) =>
+    event.type === "TextOutput" ? [event.content] : [],
+  );
+  expect(texts).toEqual(["first", "second", "passed on"]);
 });
 
 test("a failed turn of the asked actor is an error of the ask", async () => {

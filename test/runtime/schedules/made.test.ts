@@ -20,6 +20,7 @@ const MINUTE_MS = 60_000;
 const diary = defineAgent({
   name: "diary",
   purpose: "Notes what it is told.",
+  expireMs: 15 * MINUTE_MS,
   memorySchema: z.array(z.string()).default([]),
   messages: { hint: z.string() },
   operations: (own) => ({
@@ -116,12 +117,18 @@ describe("an actor", () => {
   });
 
   test("keeps its schedules when it is renewed, and neither retention nor its expiry removes it", async () => {
-    const host = await startHost({ keyedRunEvents: 4 });
+    const limits = { keyedRunEvents: 4 };
+    const host = new TestHost({ agents: [diary], limits, retainMs: MINUTE_MS / 2 });
+    await host.runtime.ready();
     await ask(host, "beat", { everyMs: MINUTE_MS, text: "tick" });
-    const first = await host.runtime.find("diary", "a");
-    await host.environment.advance(5 * MINUTE_MS);
+    await host.runtime.actor(diary, "b").tell("note", { text: "left" });
+    const first = (await host.runtime.find("diary", "a")) ?? "";
+    await host.environment.advance(20.5 * MINUTE_MS);
     expect(await host.runtime.find("diary", "a")).not.toBe(first);
-    expect(await notesOf(host.runtime)).toHaveLength(5);
+    expect(await notesOf(host.runtime)).toHaveLength(20);
+    await expect(host.runtime.run(first)).rejects.toMatchObject({ code: "gone" });
+    // Without a schedule, it has expired.
+    expect(await host.runtime.find("diary", "b")).toBeUndefined();
     const { schedules } = await host.runtime.schedules.list({ limit: 10, agent: "diary" });
     expect(schedules).toEqual([
       expect.objectContaining({ run_id: await host.runtime.find("diary", "a"), key: "a" }),
