@@ -33,7 +33,7 @@ const RESTARTS = 5;
 /** The key of the actor that grows old. */
 const OLD = "old";
 
-export function startLife(log: EventLog, options: Partial<CreateRuntimeOptions> = {}): Runtime {
+function startLife(log: EventLog, options: Partial<CreateRuntimeOptions> = {}): Runtime {
   return createRuntime({ limits: { ownSteps: 1_000_000 }, ...options, agents, log });
 }
 
