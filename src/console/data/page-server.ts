@@ -46,7 +46,10 @@ export function createPageServer(
   const watchers = new Set<Watcher>();
   let lostSince: number | undefined;
   let watching: AbortController | undefined;
-  /** The end of the first request: why the token was refused, if it was. The others wait for it, so a wrong token is sent once. */
+  /**
+   * The end of the first request: why it was refused for its token, if it was. The others wait for it, and none is sent after one
+   * was refused, so a wrong token is sent once.
+   */
   let first: Promise<AgentError | undefined> | undefined;
 
   return {
@@ -126,7 +129,10 @@ export function createPageServer(
 
   function noteFailed(thrown: unknown): void {
     if (!isInstance(thrown, AgentError)) return;
-    if (thrown.code === "unauthorized") onReach({ needsToken: token === undefined ? "missing" : "wrong" });
+    if (thrown.code === "unauthorized") {
+      first = Promise.resolve(thrown);
+      onReach({ needsToken: token === undefined ? "missing" : "wrong" });
+    }
     if (isUnreachable(thrown) && lostSince === undefined) {
       lostSince = Date.now();
       onReach({ lostSince });
