@@ -10,7 +10,7 @@ import { mergeUsage } from "./turns.ts";
 
 /** The fields of a call that depend on its kind. */
 type CallFields = Pick<CallView, "kind" | "name"> &
-  Partial<Pick<CallView, "functionName" | "args" | "attempt" | "callee" | "retryOf" | "until">>;
+  Partial<Pick<CallView, "functionName" | "args" | "attempt" | "callee" | "retryOf" | "until" | "parent">>;
 
 /** Opens a call of the actor that the event belongs to. */
 export function beginCall(
@@ -25,14 +25,14 @@ export function beginCall(
   endEarlierSleeps(draft, requestId, callId, momentOf(event));
   const call: CallView = {
     attempt: 1,
+    // The call may be missing in filtered events.
+    parent: draft.view.calls.has(actor) ? actor : callKey(requestId),
     ...fields,
     key,
     requestId,
     callId,
     caller: agent,
     depth: depth + 1,
-    // The call may be missing in filtered events.
-    parent: draft.view.calls.has(actor) ? actor : callKey(requestId),
     children: [],
     openCalls: 0,
     startedId: event.id,
@@ -155,6 +155,13 @@ export function learnKind(draft: ViewDraft, event: SentEvent): void {
 export function freeKey(draft: ViewDraft, event: SentEvent, callId: string): string {
   const key = keyIn(event, callId);
   return draft.view.calls.has(key) ? `${key}?${event.id}` : key;
+}
+
+/** The open completion that asks for more of a budget; `undefined` if it is missing in filtered events. */
+export function askingCompletion(draft: ViewDraft, event: SentEvent, callId: string): string | undefined {
+  const key = keyIn(event, callId.slice(0, callId.lastIndexOf(".")));
+  const call = draft.view.calls.get(key);
+  return call?.kind === "model" && call.outcome === undefined ? key : undefined;
 }
 
 /** The id and time of an event. */

@@ -1,5 +1,5 @@
 import type { Callee, By } from "../protocol/actors.ts";
-import type { ClientToolCall, Questions } from "../protocol/events/event-body.ts";
+import type { Budget, ClientToolCall, Questions } from "../protocol/events/event-body.ts";
 import type { FinishReason, HoldReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
@@ -83,6 +83,7 @@ export interface SentFields {
     readonly tool?: ClientToolCall;
     readonly approvers?: readonly string[];
     readonly question?: string;
+    readonly budget?: Budget;
   };
   readonly ResumeWithInput: {
     readonly wait_id?: number;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../protocol/json.ts";
-import { beginCall, freeKey, momentOf } from "./calls.ts";
+import { askingCompletion, beginCall, freeKey, momentOf } from "./calls.ts";
 import { baseOf, given, eventPlace } from "./event.ts";
 import type { SentEventOf, SentEvent } from "./event.ts";
 import type { Mutable, ViewDraft } from "./draft.ts";
@@ -10,11 +10,12 @@ import type { WaitView } from "./run-view.ts";
 export function beginWait(draft: ViewDraft, event: SentEventOf<"WaitForInput">): void {
   const { requestId, agent, depth, actor, at } = eventPlace(event);
   const { wait_id: waitId = event.id, request_keys: questions = {}, schema, approval, tool } = event;
-  const { approvers, question } = event;
+  const { approvers, question, budget } = event;
   const { call_id: callId = `?${event.id}`, expires_at: expiresAt } = event;
   if (requestId === null) return;
   const call = freeKey(draft, event, callId);
-  beginCall(draft, event, call, callId, { kind: "wait", name: agent });
+  const parent = budget && askingCompletion(draft, event, callId);
+  beginCall(draft, event, call, callId, { kind: "wait", name: agent, ...given({ parent }) });
   const wait: WaitView = {
     waitId,
     requestId,
