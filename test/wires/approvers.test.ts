@@ -1,16 +1,16 @@
 import { createRuntime, defineAgent } from "troupe";
 import type { Model, Principal } from "troupe";
-import { a2a } from "troupe/adapters/a2a";
-import { agUi } from "troupe/adapters/ag-ui";
-import { agentic } from "troupe/adapters/agentic";
-import { agentscope } from "troupe/adapters/agentscope";
 import { aipGateway } from "troupe/adapters/aip";
-import { tasks } from "troupe/adapters/tasks";
 import { createClient } from "troupe/client";
 import type { JsonObject } from "troupe/protocol";
 import { serve } from "troupe/node";
+import OpenAI from "openai";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { openWires, WIRES } from "../../src/cli/serve/wires.ts";
+import { Editor } from "../adapters/acp/editor.ts";
+import { connectNew, connectOld, idsOf, textOf } from "../adapters/mcp/clients.ts";
+import { textIn, UiChat } from "../adapters/ui/harness/server.ts";
 import type { Addresses } from "./serve-wires.ts";
 import { getText, post, wires } from "./wires.ts";
 import type { Run, Wire } from "./wires.ts";
@@ -58,7 +58,7 @@ beforeAll(async () => {
     port: 0,
     drain: false,
     authenticate: () => who,
-    adapters: [agentscope(), tasks(), agentic(), agUi(), a2a()],
+    adapters: await openWires(WIRES),
     listeners: [aipGateway({ open: true })],
   });
   at = { url: server.url, aip: server.listeners[0]?.address ?? "" };
@@ -125,6 +125,79 @@ test.each(wires)("over $name, a budget is a question, which its approver answers
   await answerAs(wire, run, { raise: 9 });
   expect(await statusOf(requestId)).toMatchObject({ status: "completed", result: "Done." });
 });
+
+/** What a client shows of a question, and how its person answers it. */
+interface Asked {
+  readonly text: string;
+  /** Resolves with what the agent says then. */
+  answer(raise: number): Promise<string>;
+}
+
+/** The unmodified clients of the other wires. */
+const clients: Readonly<Record<string, (close: AsyncDisposableStack) => Promise<Asked>>> = {
+  async OpenAI() {
+    const openai = new OpenAI({ baseURL: `${at.url}/v1`, apiKey: "none", maxRetries: 0 });
+    const { id, output_text: text } = await openai.responses.create({ model: "saver", input: "go" });
+    return {
+      text,
+      async answer(raise) {
+        const body = { model: "saver", input: String(raise), previous_response_id: id };
+        return (await openai.responses.create(body)).output_text;
+      },
+    };
+  },
+  MCP: () => askOver(connectNew),
+  "MCP of 2025": () => askOver(connectOld),
+  async ACP(close) {
+    const editor = close.use(await Editor.here({ url: at.url, agent: "saver" }));
+    const session = await editor.open();
+    await editor.prompt(session, "go");
+    return {
+      text: editor.said(),
+      // An editor sees a run as the one who has opened it.
+      async answer(raise) {
+        const other = close.use(await Editor.here({ url: at.url, agent: "saver" }));
+        await other.load(session);
+        await other.prompt(session, String(raise));
+        await expect.poll(() => editor.said()).toContain("Done.");
+        return other.said();
+      },
+    };
+  },
+  async "the AI SDK"() {
+    const chat = new UiChat(() => `${at.url}/ui/saver`, "budget");
+    return {
+      text: JSON.stringify(await chat.say("go")),
+      answer: async (raise) => textIn(await chat.output("tokens", { raise })),
+    };
+  },
+};
+
+async function askOver(connect: typeof connectOld): Promise<Asked> {
+  const client = await connect(at.url);
+  const asked = await client.call("saver", { input: "go" });
+  const { request_id } = idsOf(asked);
+  return {
+    text: textOf(asked),
+    async answer(raise) {
+      const given = await client.call("answer", { request_id, values: { raise } });
+      if (given.isError === true) throw new Error(textOf(given));
+      return textOf(given);
+    },
+  };
+}
+
+test.each(Object.entries(clients))(
+  "over %s, a run over its budget waits, and is raised by its approver",
+  async (_, ask) => {
+    await using close = new AsyncDisposableStack();
+    const { text, answer } = await ask(close);
+    expect(text).toContain("This run has used 0 of 0 tokens");
+    await expect(answer(9)).rejects.toThrow("is for finance to answer; the question stays open");
+    who = FAY;
+    expect(await answer(9)).toContain("Done.");
+  },
+);
 
 test("a client learns from the code of the refusal that it is no approver", async () => {
   const client = createClient(at.url);

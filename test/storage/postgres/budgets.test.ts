@@ -57,7 +57,7 @@ async function startNode(schema: string, name: string): Promise<Runtime> {
     environment,
     owners: () => ({
       tokensPerDay: 60 * 20,
-      agents: { writer: { tokensPerDay: 60 * 40 } },
+      agents: { writer: { tokensPerDay: 60 * 200 } },
       budgetApprovers: ["finance"],
     }),
   });
@@ -87,7 +87,7 @@ test("two nodes count together, and a raise on one of them has the runs of both 
   const schema = newSchema();
   const nodes = [await startNode(schema, "one"), await startNode(schema, "two")];
   const [one, two] = nodes.map((node) => node.as(ANN)) as [Runtime, Runtime];
-  const runs = 16;
+  const runs = 100;
   const asks = await Promise.all(
     Array.from({ length: runs }, (_, index) => run(index % 2 === 0 ? one : two, "4", `a-${index}`)),
   );
@@ -103,7 +103,7 @@ test("two nodes count together, and a raise on one of them has the runs of both 
   await nodes[0]?.as(FAY).process("writer", answer);
   // Of the same runs, the agent has a budget of its own.
   const agent = await nextQuestion(two);
-  expect(agent.budget).toMatchObject({ agent: "writer", limit: 2_400 });
+  expect(agent.budget).toMatchObject({ agent: "writer", limit: 12_000 });
   await nodes[1]?.as(FAY).process("writer", {
     type: "ResumeWithInput",
     request_id: agent.request_id ?? "",
