@@ -2,6 +2,7 @@ import { createMcpHandler } from "@modelcontextprotocol/server";
 import type { AuthInfo, McpHttpHandler } from "@modelcontextprotocol/server";
 import type { AgentError } from "../../errors.ts";
 import type { Adapter } from "../../http/adapter.ts";
+import { readJson } from "../../http/messages/body.ts";
 import { replyFrom } from "../../http/messages/foreign-handler.ts";
 import type { Refusal } from "../../http/messages/refusal.ts";
 import { createServer } from "./server.ts";
@@ -29,10 +30,13 @@ export function mcp(): Adapter {
         // Ours is in front.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       }));
-      app.post(agent === undefined ? BASE : `${BASE}/${agent}`, (c) => {
+      app.post(agent === undefined ? BASE : `${BASE}/${agent}`, async (c) => {
+        const { bodyLimitBytes } = shared;
+        // The package would copy the stream and read it twice.
+        const parsedBody = await readJson(c, bodyLimitBytes);
         const service: McpService = { c, host: shared.as(c), agent, address: shared.mount.addressOf(c, "") };
         const authInfo: AuthInfo = { token: "", clientId: "", scopes: [], extra: { service } };
-        return replyFrom(c, shared.bodyLimitBytes, (request) => fetch(request, { authInfo }));
+        return replyFrom(c, bodyLimitBytes, (request) => fetch(request, { authInfo, parsedBody }));
       });
     },
   };
@@ -52,8 +56,12 @@ const HEADERS = {
 /** An error in the words of JSON-RPC. */
 function toRefusal({ code, message, details: { hint, issues } }: AgentError): Refusal {
   const data = { code, ...(hint !== undefined && { hint }), ...(issues !== undefined && { errors: issues }) };
-  return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: REFUSED, message, data } }) };
+  const number = code === "invalid_request" ? UNREADABLE : REFUSED;
+  return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: number, message, data } }) };
 }
+
+/** The code of a body that is not JSON. */
+const UNREADABLE = -32_700;
 
 /** The code of errors that a server defines itself. */
 const REFUSED = -32_000;

@@ -64,13 +64,16 @@ export function bodyChunks(c: Context<AppEnv>, limitBytes: number): AsyncIterabl
   return untilCutOff(c.req.raw.body ?? NOTHING);
 }
 
-/** A request whose body ends with an error above a size; `check` throws what was wrong with the part that was read. */
+/**
+ * A request whose body ends with an error above a size; `check` throws what was wrong with the part that was read. A body that
+ * `readJson` has read is not there any more.
+ */
 export function limitedBody(
   c: Context<AppEnv>,
   limitBytes: number,
 ): { readonly request: Request; check(): void } {
   const { raw } = c.req;
-  if (!hasBody(c)) return { request: raw, check() {} };
+  if (!hasBody(c) || c.get("json") !== undefined) return { request: raw, check() {} };
   const chunks = bodyChunks(c, limitBytes)[Symbol.asyncIterator]();
   let sizeBytes = 0;
   let fault: AgentError | undefined;

@@ -9,7 +9,8 @@ export type ForeignHandler = (request: Request) => Response | Promise<Response>;
 /**
  * Has a handler of another package answer a request. Its body is limited as in all routes, and its answer gets the headers of all
  * answers: those for pages of other origins, against sniffing, framing and caching. Throws `too_large` for a body above the limit,
- * also if the handler would answer otherwise. Nothing may have read the body before.
+ * also if the handler would answer otherwise. Nothing but `readJson` may have read the body before, whose value the handler then gets
+ * in a way of its own.
  */
 export async function replyFrom(
   c: Context<AppEnv>,
