@@ -100,10 +100,18 @@ export class EditorSession {
     if (this.#runId === undefined) return;
     const { client } = this.#service;
     const signal = this.#leaving.signal;
-    for await (const event of client.run(this.#runId).events({ soFar: true, signal })) {
-      const updates = this.#projection.take(event, () => false);
+    const show = async (events: readonly Event[]): Promise<void> => {
+      const updates = this.#projection.take(events, () => false);
       if (isShown) for (const update of updates) await this.#show(update);
+    };
+    let page: Event[] = [];
+    for await (const event of client.run(this.#runId).events({ soFar: true, signal })) {
+      page.push(event);
+      if (page.length < PAGE) continue;
+      await show(page);
+      page = [];
     }
+    await show(page);
     const newest = this.#projection.view.turns.at(-1)?.operation;
     if (newest !== undefined && this.modes !== undefined) this.#setModeOf(newest);
   }
@@ -282,14 +290,15 @@ export class EditorSession {
     this.#askOpen();
     for await (const heard of client.run(runId).follow({ after: this.#projection.view.head, signal })) {
       if (heard.type !== "events") continue;
-      for (const event of heard.events) await this.#take(event);
+      await this.#take(heard.events);
       this.#askOpen();
     }
   }
 
-  async #take(event: Event): Promise<void> {
-    for (const update of this.#projection.take(event, (id) => this.#own.has(id))) await this.#show(update);
-    if (event.type === "RequestCompleted" && event.depth === 0) this.#end(event.request_id);
+  async #take(events: readonly Event[]): Promise<void> {
+    for (const update of this.#projection.take(events, (id) => this.#own.has(id))) await this.#show(update);
+    for (const event of events)
+      if (event.type === "RequestCompleted" && event.depth === 0) this.#end(event.request_id);
   }
 
   #end(requestId: RequestId): void {
@@ -381,6 +390,9 @@ export class EditorSession {
     return this.#service.editor.context.notify("session/update", { sessionId: this.id, update });
   }
 }
+
+/** How many events are shown together when a session is loaded. */
+const PAGE = 256;
 
 function toChunk(text: string): SessionUpdate {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };

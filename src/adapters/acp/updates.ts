@@ -36,9 +36,16 @@ export class UpdateProjection {
     return this.#fold.view;
   }
 
-  /** Takes the next event. `isOwn` says whether the editor already shows what a request or an answer says. */
-  take(event: Event, isOwn: (request: RequestId | number) => boolean): readonly SessionUpdate[] {
-    return this.#fold.take(event).flatMap((change) => this.#updatesOf(change, isOwn));
+  /**
+   * Takes the next events. `isOwn` says whether the editor already shows what a request or an answer says. Pieces of a message that
+   * follow each other become one, because each update costs as much as a long text.
+   */
+  take(events: readonly Event[], isOwn: (request: RequestId | number) => boolean): readonly SessionUpdate[] {
+    const updates: SessionUpdate[] = [];
+    for (const event of events)
+      for (const change of this.#fold.take(event))
+        for (const update of this.#updatesOf(change, isOwn)) append(updates, update);
+    return updates;
   }
 
   #updatesOf(change: Change, isOwn: (request: RequestId | number) => boolean): readonly SessionUpdate[] {
@@ -137,6 +144,32 @@ export class UpdateProjection {
     if (result === null && output !== undefined) return JSON.stringify(output);
     return unsaidOf(this.#fold.view, turn);
   }
+}
+
+/** Adds an update; a piece of the message of the one before is joined to it. */
+function append(updates: SessionUpdate[], update: SessionUpdate): void {
+  const before = updates.at(-1);
+  const isNext =
+    before !== undefined &&
+    isPiece(before) &&
+    isPiece(update) &&
+    before.sessionUpdate === update.sessionUpdate &&
+    before.messageId === update.messageId;
+  if (!isNext) updates.push(update);
+  else
+    updates[updates.length - 1] = {
+      ...before,
+      content: { type: "text", text: before.content.text + update.content.text },
+    };
+}
+
+/** A piece of the text of a message. */
+type Piece = Extract<SessionUpdate, { readonly messageId?: unknown }> & {
+  readonly content: { readonly type: "text"; readonly text: string };
+};
+
+function isPiece(update: SessionUpdate): update is Piece {
+  return "messageId" in update && isObject(update.content) && update.content["type"] === "text";
 }
 
 /** A piece of a message. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Connection, toRequestText } from "./connection.ts";
 import type { Answer } from "./connection.ts";
+import { EditorConnection } from "./editor-connection.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { median, percentile } from "./statistics.ts";
 
@@ -26,6 +27,8 @@ export interface Load {
 
 /** How a protocol asks for a turn, and how its answer is recognized. */
 export interface Wire {
+  /** The port where the server speaks the protocol of editors; without it the protocol is one over HTTP. */
+  readonly editorPort?: number;
   request(): string;
   /** A text of its last frame. */
   readonly end: string;
@@ -128,7 +131,7 @@ async function repeatTurns(
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
   const run = async (): Promise<void> => {
-    const connection = new Connection(server.port);
+    const connection = connectionOf(server, wire);
     while (wanted()) {
       const answer = await connection.request(wire.request(), { marker: wire.end });
       if (answer.status !== 200 || answer.bytes < (wire.leastBytes ?? server.deltas * LEAST_BYTES))
@@ -141,12 +144,15 @@ async function repeatTurns(
   return answers;
 }
 
+function connectionOf({ port }: ServerProcess, { editorPort }: Wire): Connection | EditorConnection {
+  return editorPort === undefined ? new Connection(port) : new EditorConnection(editorPort);
+}
+
 /** Runs one turn and reads all of it. */
-async function checkTurn(
-  { port, deltas }: ServerProcess,
-  { request, end, texts }: Wire = NATIVE,
-): Promise<void> {
-  const connection = new Connection(port);
+async function checkTurn(server: ServerProcess, wire: Wire = NATIVE): Promise<void> {
+  const { deltas } = server;
+  const { request, end, texts } = wire;
+  const connection = connectionOf(server, wire);
   const { status, text } = await connection.request(request(), { keep: true });
   connection.close();
   const found = [...text.matchAll(texts)].map(([, number]) => Number(number));

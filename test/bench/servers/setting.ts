@@ -18,6 +18,10 @@ export const WINDOW_MS: number | undefined =
 /** Whether other protocols are served besides the native one. */
 export const WIRES: boolean = process.env["WIRES"] !== undefined;
 
+/** The port where the protocol of editors is spoken; `undefined` for nowhere. */
+export const EDITOR_PORT: number | undefined =
+  process.env["EDITOR_PORT"] === undefined ? undefined : Number(process.env["EDITOR_PORT"]);
+
 /** The input of a turn whose texts do not come at a pace, so that a server is warm sooner. */
 export const WARM_UP = "warm up";
 

@@ -1,9 +1,22 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { Readable, Writable } from "node:stream";
 import { createRuntime, defineAgent, defineTool, operation } from "troupe";
 import type { CreateRuntimeOptions } from "troupe";
 import { createMetrics } from "troupe/http";
 import { serve } from "troupe/node";
 import * as z from "zod";
-import { callsTool, DELTAS, PORT, WINDOW_MS, WIRES, obeySignals, tick, toContent } from "./setting.ts";
+import {
+  callsTool,
+  DELTAS,
+  EDITOR_PORT,
+  PORT,
+  WINDOW_MS,
+  WIRES,
+  obeySignals,
+  tick,
+  toContent,
+} from "./setting.ts";
 
 /** Serves the measured agents on a log, with metrics as `troupe serve` has them. */
 export async function serveTurns(
@@ -32,8 +45,20 @@ export async function serveTurns(
         (await import("troupe/adapters/ui")).ui(),
       ]
     : [];
-  await serve(runtime, { port: PORT, metrics, adapters });
+  const { url } = await serve(runtime, { port: PORT, metrics, adapters });
+  if (EDITOR_PORT !== undefined) await serveEditors(url, EDITOR_PORT);
   console.log("READY");
+}
+
+/** Does for each connection what the command `troupe acp` does: it is a client of the server, here in the same process. */
+async function serveEditors(url: string, port: number): Promise<void> {
+  const { serveAcp } = await import("troupe/adapters/acp");
+  const server = createServer((socket) => {
+    const input = Readable.toWeb(socket) as ReadableStream<Uint8Array>;
+    void serveAcp({ url, agent: "bench", cwd: "/" }, { output: Writable.toWeb(socket), input });
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
 }
 
 const lookup = defineTool({
