@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 /**
  * Removes from dist/ what the compiler made of files that are no longer in src/: it only writes files, and a module that is
  * gone would still be found there. Declarations that no entry of the package leads to go too, because nobody can import them,
- * and source maps, which the package does not have.
+ * as do modules of types alone, which are empty when they run, and source maps, which the package does not have.
  * Vite empties the folder of the console itself.
  */
 const declared = findDeclared();
@@ -12,9 +12,14 @@ for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true }
   const path = relative("dist", join(entry.parentPath, entry.name));
   const [, source, end] = /^(?!console\b)(.*?)(\.d\.ts|\.js)(?:\.map)?$/.exec(path) ?? [];
   if (source === undefined) continue;
-  const isUsed = end === ".js" || declared.has(join("dist", `${source}.d.ts`));
+  const isUsed = end === ".js" ? !isEmpty(join("dist", path)) : declared.has(join("dist", `${source}.d.ts`));
   if (isUsed && !path.endsWith(".map") && existsSync(join("src", `${source}.ts`))) continue;
   rmSync(join("dist", path));
+}
+
+/** Whether a module exports nothing when it runs. No other one imports it then. */
+function isEmpty(path: string): boolean {
+  return path.endsWith(".js") && readFileSync(path, "utf8").trim() === "export {};";
 }
 
 /** The declarations of the entries of the package, and all that they import. */

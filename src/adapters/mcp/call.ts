@@ -18,6 +18,7 @@ import { openWaitsOf } from "../../view/segments.ts";
 import { toAnswer } from "../../view/to-answer.ts";
 import { project } from "../../view/fold.ts";
 import type { Event } from "../../protocol/events/events.ts";
+import { CallProgress } from "./call-progress.ts";
 import { canElicit, readElicited, toElicitations } from "./elicitation.ts";
 import { metaOf, toRefused, toCallResult, toWaiting } from "./result.ts";
 import type { McpService } from "./service.ts";
@@ -178,14 +179,17 @@ async function follow(
   const { runtime, waits } = host;
   const { agent, requestId } = called;
   const caller = ctx.mcpReq.signal;
-  const changed = toProgress(ctx, called);
+  const { progressToken } = ctx.mcpReq._meta ?? {};
+  const progress =
+    progressToken === undefined ? undefined : new CallProgress(ctx, progressToken, metaOf(called, requestId));
   const view = await waits.until(c, (signal) =>
     readRequest(runtime, {
       ...called,
       signal: AbortSignal.any([signal, caller]),
-      ...(changed && { changed }),
+      ...(progress && { changed: (changes) => progress.add(changes.map(textOf).join("")) }),
     }),
   );
+  await progress?.end();
   const turn = view.turns.find((one) => one.requestId === requestId);
   if (turn?.outcome !== undefined) {
     const operations = runtime.agents.includes(agent) ? runtime.describe(agent).operations : [];
@@ -213,31 +217,6 @@ async function follow(
   const hint = `the tool ${ANSWER} with this request_id and without values has the result`;
   const facts = { ...metaOf(view, requestId) };
   throw new AgentError("unavailable", "the server is stopping; the agent goes on", { hint, facts });
-}
-
-/** Tells a caller that wants to know it what the agent says and what its tools report; undefined for any other caller. */
-function toProgress(
-  ctx: ServerContext,
-  { runId, requestId }: CalledRequest,
-): ((changes: readonly Change[]) => Promise<void>) | undefined {
-  const { _meta: meta, notify, signal } = ctx.mcpReq;
-  const progressToken = meta?.progressToken;
-  if (progressToken === undefined) return undefined;
-  let progress = 0;
-  return async (changes) => {
-    const message = changes.map(textOf).join("");
-    if ((message === "" && progress > 0) || signal.aborted) return;
-    progress += 1;
-    await notify({
-      method: "notifications/progress",
-      params: {
-        progressToken,
-        progress,
-        ...(message !== "" && { message }),
-        _meta: { run_id: runId, request_id: requestId },
-      },
-    });
-  };
 }
 
 /** What a change adds to the text of the agent, or what one of its tools reports. */

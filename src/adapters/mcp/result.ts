@@ -73,7 +73,7 @@ export function toRefused(
 }
 
 /** The names of a run and a request, by which they are found over all protocols. */
-export function metaOf({ runId }: RunView, requestId: string): JsonObject {
+export function metaOf({ runId }: Pick<RunView, "runId">, requestId: string): JsonObject {
   return { run_id: runId, request_id: requestId };
 }
 

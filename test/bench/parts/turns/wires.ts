@@ -62,8 +62,8 @@ const MCP: Wire = {
       { accept: "application/json, text/event-stream" },
     ),
   end: '"jsonrpc":"2.0","id":1}',
-  texts: /"message":"hello world (\d+)/g,
   // It reports texts that have gathered together, and says the whole text at the end.
+  texts: /hello world (\d+)(?=[^"]*"\}\])/g,
   leastBytes: 1_500,
 };
 

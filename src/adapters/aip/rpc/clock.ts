@@ -1,9 +1,0 @@
-import type { MonotonicClock } from "../../../shared/clock.ts";
-
-export const processClock: MonotonicClock = {
-  monotonic: () => performance.now(),
-  timer(ms, fire) {
-    const timeout = setTimeout(fire, ms);
-    return () => clearTimeout(timeout);
-  },
-};
