@@ -1,5 +1,5 @@
 import type { ProgressToken, ServerContext } from "@modelcontextprotocol/server";
-import { systemClock } from "../../client/wire/clock.ts";
+import { processClock } from "../../http/process-clock.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 
 /**
@@ -25,10 +25,10 @@ export class CallProgress {
   async add(text: string): Promise<void> {
     this.#gathered += text;
     if (this.#stopTimer !== undefined || (this.#gathered === "" && this.#progress > 0)) return;
-    const leftMs = this.#sentAt + PAUSE_MS - systemClock.monotonic();
+    const leftMs = this.#sentAt + PAUSE_MS - processClock.monotonic();
     if (leftMs <= 0) return this.#send();
     // A client that has gone gets nothing.
-    this.#stopTimer = systemClock.timer(leftMs, () => void this.#send().catch(() => {}));
+    this.#stopTimer = processClock.timer(leftMs, () => void this.#send().catch(() => {}));
   }
 
   /** Sends what has gathered. Nothing may be added after that. */
@@ -44,7 +44,7 @@ export class CallProgress {
     this.#gathered = "";
     const { notify, signal } = this.#ctx.mcpReq;
     if (signal.aborted) return;
-    this.#sentAt = systemClock.monotonic();
+    this.#sentAt = processClock.monotonic();
     this.#progress += 1;
     await notify({
       method: "notifications/progress",

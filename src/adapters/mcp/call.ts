@@ -179,9 +179,9 @@ async function follow(
   const { runtime, waits } = host;
   const { agent, requestId } = called;
   const caller = ctx.mcpReq.signal;
-  const { progressToken } = ctx.mcpReq._meta ?? {};
-  const progress =
-    progressToken === undefined ? undefined : new CallProgress(ctx, progressToken, metaOf(called, requestId));
+  const { _meta: meta } = ctx.mcpReq;
+  const token = meta?.progressToken;
+  const progress = token === undefined ? undefined : new CallProgress(ctx, token, metaOf(called, requestId));
   const view = await waits.until(c, (signal) =>
     readRequest(runtime, {
       ...called,

@@ -1,6 +1,6 @@
 import { SingleFlight } from "../../../shared/single-flight.ts";
 import { within } from "../../../shared/clock.ts";
-import { systemClock } from "../../../client/wire/clock.ts";
+import { processClock } from "../../../http/process-clock.ts";
 import type { Peer } from "../wire/messages.ts";
 import type { NodeConnection } from "./node-connection.ts";
 
@@ -24,11 +24,11 @@ export class NodeDescription {
 
   /** Resolves when the description is known, or cannot be fetched now. An old one is refreshed in the background. */
   async ready(): Promise<void> {
-    const isDue = systemClock.monotonic() - this.#askedAt > (this.#peer ? MS.refresh : MS.retry);
+    const isDue = processClock.monotonic() - this.#askedAt > (this.#peer ? MS.refresh : MS.retry);
     if (isDue) void this.#asking.run();
     const { running } = this.#asking;
     if (this.#peer || running === undefined) return;
-    await within(systemClock, MS.patience, running);
+    await within(processClock, MS.patience, running);
   }
 
   async #ask(): Promise<void> {
@@ -37,7 +37,7 @@ export class NodeDescription {
     } catch {
       // The error is reported when the node is called; until then the last description is used.
     } finally {
-      this.#askedAt = systemClock.monotonic();
+      this.#askedAt = processClock.monotonic();
     }
   }
 }

@@ -2,7 +2,7 @@ import { AgentError } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
-import { systemClock } from "../../../client/wire/clock.ts";
+import { processClock } from "../../../http/process-clock.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
@@ -80,7 +80,7 @@ class Gateway implements AipGateway {
   constructor(runtime: Runtime, options: AipGatewayOptions) {
     this.#runtime = runtime;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = options.clock ?? processClock;
     this.id = options.id ?? `gateway_${crypto.randomUUID()}`;
     if (options.advertise !== undefined)
       parseHostPort(options.advertise, "the advertised address of the gateway");

@@ -3,7 +3,7 @@ import { RunReader } from "../../../view/run-reader.ts";
 import type { Runtime } from "../../../runtime/api.ts";
 import { checkReachable, parseHostPort } from "../rpc/address.ts";
 import type { HostPort } from "../rpc/address.ts";
-import { systemClock } from "../../../client/wire/clock.ts";
+import { processClock } from "../../../http/process-clock.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
 import { RpcServer } from "../rpc/server.ts";
 import type { OperatorReport } from "../rpc/server.ts";
@@ -56,7 +56,7 @@ export interface AipNode {
  */
 export async function joinAipGateway(runtime: Runtime, options: JoinAipGatewayOptions): Promise<AipNode> {
   const { gateway, agents = runtime.agents, host = "127.0.0.1:0", insecure, tls, stream = false } = options;
-  const { clock = systemClock, report = () => {} } = options;
+  const { clock = processClock, report = () => {} } = options;
   parseHostPort(gateway, "the address of the gateway");
   const listen = parseHostPort(host, "the address of the node");
   const advertised =
