@@ -12,6 +12,7 @@ import type { RunContext } from "../run-context.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import { isLeaving } from "../journal/system-runs.ts";
 import { toBeginning, toForgotten } from "../replay/beginning.ts";
+import type { PlacedRecord } from "../replay/entries.ts";
 import { stateAt } from "../replay/load-run.ts";
 import { initialRunState } from "../replay/run-state.ts";
 import type { RunState } from "../replay/run-state.ts";
@@ -66,9 +67,10 @@ export async function copyHistory(
   const named = new Set<ArtifactId>();
   // An earlier owner of the run may have copied a part before it died.
   const { head } = recorder;
+  let afterRecord = 0;
   for (let copied = 0; copied < after;) {
     const limit = Math.min(COPIED_AT_ONCE, after - copied);
-    const page = await log.read(source.runId, { after: copied, limit });
+    const page = await log.read(source.runId, { after: copied, limit, records: true, afterRecord });
     if (page.base) {
       // The copy begins where the run does.
       const { base } = page;
@@ -84,8 +86,18 @@ export async function copyHistory(
     const events = toEncoded(page.events);
     // Without this check, missing events would cause an endless loop.
     if (events.length === 0) throw gone(source.runId);
+    const records = page.records as unknown as readonly PlacedRecord[];
     for (const text of events) {
-      if (idOf(text) > head) recorder.encoded(toCopy(text, source.runId, target));
+      if (idOf(text) > head) {
+        // What agents remembered at each place, so that the copy can be forked there too.
+        for (const record of records) {
+          if (record.after >= idOf(text) || record.n <= afterRecord) continue;
+          afterRecord = record.n;
+          if (record.type === "MemoryCommitted" && record.call_id === undefined)
+            ledger.change({ type: record.type, agent: record.agent, value: record.value });
+        }
+        recorder.encoded(toCopy(text, source.runId, target));
+      }
       for (const artifactId of filesIn(text)) named.add(artifactId);
     }
     copied += events.length;

@@ -116,6 +116,35 @@ test("a turn is edited, and a branch makes its run with its first message, not b
   expect(() => conversation.branch("req_unknown")).toThrow("has no turn req_unknown");
 });
 
+test("a branch of a branch has the memory before it, and is what a page remembers", async () => {
+  const client = createClient(server.url);
+  let kept: string | undefined;
+  const memory: RunMemory = { read: () => kept, write: (runId) => (kept = runId) };
+  const conversation = createConversation(client.agent("notebook"), { memory });
+  const said = async (result: string, action: () => Promise<void>): Promise<void> => {
+    await shows(
+      conversation,
+      ({ view, status }) => status === "idle" && view.turns.at(-1)?.result === result,
+      action,
+    );
+  };
+  await said("1. milk", () => conversation.send("milk"));
+  await said("1. milk\n2. bread", () => conversation.send("bread"));
+  for (const text of ["salt", "pepper", "oil"])
+    await said(`1. milk\n2. ${text}`, () =>
+      conversation.edit(conversation.state.view.turns.at(-1)?.requestId ?? "", text),
+    );
+  expect(conversation.state.branches).toHaveLength(3);
+  expect(kept).toBe(conversation.state.runId);
+  const reloaded = createConversation(client.agent("notebook"), { memory });
+  await shows(reloaded, ({ view }) => view.turns.at(-1)?.result === "1. milk\n2. oil");
+  await shows(
+    reloaded,
+    ({ view }) => view.turns.at(-1)?.result === "1. milk\n2. oil\n3. rice",
+    () => reloaded.send("rice"),
+  );
+});
+
 test("an operation that only reads leaves nothing pending, also when it fails", async () => {
   const conversation = createConversation(createClient(server.url).agent<typeof reader>("reader"));
   // Also before there is a run, and without making one.

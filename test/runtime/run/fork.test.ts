@@ -67,6 +67,22 @@ test("a fork of a fork names the run it was forked from", async () => {
   await runtime.close();
 });
 
+test("a fork is forked at each end of a turn that it has copied, also when the first run is gone", async () => {
+  const runtime = createRuntime({ agents: [notes] });
+  const first = await chat(runtime, "one");
+  const second = await chat(runtime, "two", first.run_id);
+  const third = await chat(runtime, "three", first.run_id);
+  const fork = await runtime.fork(first.run_id, { after: third.id });
+  await runtime.removeRun(first.run_id);
+  const again = await runtime.fork(fork, { after: second.id });
+  expect((await chat(runtime, "four", again)).result).toBe("one,two,four");
+  const atEnd = await runtime.fork(fork, { after: third.id });
+  expect((await chat(runtime, "four", atEnd)).result).toBe("one,two,three,four");
+  const thrice = await runtime.fork(again, { after: first.id });
+  expect((await chat(runtime, "four", thrice)).result).toBe("one,four");
+  await runtime.close();
+});
+
 test("a run forked at its start has no history", async () => {
   const runtime = createRuntime({ agents: [notes] });
   const first = await chat(runtime, "one");
