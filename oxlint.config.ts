@@ -156,11 +156,11 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     folder: "client",
-    shared: ["agent-client", "call-api", "client-api"],
+    shared: ["call-api", "client-api"],
     rooms: {
       wire: [],
       stream: ["wire"],
-      store: ["wire", "requests", "lists"],
+      store: ["wire", "requests", "lists", "call"],
       requests: ["wire", "stream"],
       call: ["wire", "requests"],
       lists: ["wire", "stream"],
@@ -172,7 +172,7 @@ const ROOMS: readonly Rooms[] = [
   // It has the types of the AI SDK, and no code of it.
   {
     folder: "client",
-    shared: ["agent-client", "call-api", "client-api"],
+    shared: ["call-api", "client-api"],
     more: ["ai"],
     rooms: { ui: ["wire"] },
   },

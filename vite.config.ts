@@ -3,8 +3,8 @@ import { defineConfig } from "vite";
 import type { EnvironmentOptions } from "vite";
 
 /**
- * Builds what npm does not install with the package: the console with its libraries in dist/console, and the libraries
- * of the command line and of the metrics in the folders vendor/ of theirs.
+ * Builds what npm does not install with the package: the console with its libraries in dist/console, the client of pages
+ * without a bundler in dist/client/browser.js, and the libraries of the command line and of the metrics in the folders vendor/ of theirs.
  */
 export default defineConfig({
   logLevel: "error",
@@ -23,6 +23,21 @@ export default defineConfig({
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
         license: { fileName: "licenses.md" },
+      },
+    },
+    // One module for pages without a bundler, in the place of what the compiler made of its entry.
+    browser: {
+      consumer: "client",
+      build: {
+        target: "es2024",
+        outDir: "../../dist/client",
+        emptyOutDir: false,
+        modulePreload: { polyfill: false },
+        rolldownOptions: {
+          input: { browser: join(import.meta.dirname, "src/client/browser.ts") },
+          preserveEntrySignatures: "strict",
+          output: { entryFileNames: "[name].js" },
+        },
       },
     },
     cli: bundle("cli/vendor", ["clack", "commander"]),

@@ -3,7 +3,7 @@ import type { RequestId } from "../protocol/ids.ts";
 import { isObject } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
-import type { ConfigureRequest, MessageRequest, TurnRequest } from "../protocol/requests/requests.ts";
+import type { ConfigureRequest, MessageRequest } from "../protocol/requests/requests.ts";
 import { RequestCall } from "./call/agent-call.ts";
 import type { AgentReceipt } from "./call/followed-request.ts";
 import { chatOutputOf, outputOf, replyOf } from "./call/outcome.ts";
@@ -12,7 +12,8 @@ import type { AgentClient, ClientOf } from "./client-api.ts";
 import type { AgentCall, AgentCallOptions, RequestFollowOptions } from "./call-api.ts";
 import { createRunClient } from "./run-client.ts";
 import { randomId } from "./wire/random-id.ts";
-import type { Requests } from "./requests/requests.ts";
+import { keepRequests, requestsBehind, toTurnRequest } from "./requests/requests.ts";
+import type { NamedRequest, Requests, TurnBody } from "./requests/requests.ts";
 
 /** Creates a client of an agent. Its operations are checked by the server; their types exist only for the compiler. */
 export function createAgentClient<Definition extends Agent>(
@@ -25,7 +26,7 @@ export function createAgentClient<Definition extends Agent>(
     options: AgentCallOptions = {},
   ): AgentCall<Output> {
     const requestId = options.requestId ?? randomId("req_");
-    const request = toRequest(body, requestId, options);
+    const request = toTurnRequest(body, requestId, options);
     const accepted = accept(requests, request, options.signal);
     return new RequestCall(requestId, accepted, options, toOutput);
   }
@@ -66,22 +67,13 @@ export function createAgentClient<Definition extends Agent>(
       await requests.process(request, signal);
     },
   };
-  known.set(client, requests);
-  return client;
+  return keepRequests(client, requests);
 }
 
 /** A text that is equal for clients of the same agent with the same credentials, which it contains. */
 export function keyOf(client: object): string | undefined {
   return requestsBehind(client)?.wire.key;
 }
-
-/** The requests of a client of an agent. */
-export function requestsBehind(client: object): Requests | undefined {
-  return known.get(client);
-}
-
-/** The requests of the clients, which show only their address. */
-const known = new WeakMap<object, Requests>();
 
 /** A request that was made before. At the address of a server, its agent is found by its status. */
 export function takeUp(
@@ -99,28 +91,6 @@ export function takeUp(
     });
   return new RequestCall(id, accepted, options, (end) => (isChat ? replyOf : outputOf)(end));
 }
-
-type TurnBody =
-  | { readonly type: "ChatRequest"; readonly input: string }
-  | { readonly type: "OperationRequest"; readonly operation: string; readonly input: Json };
-
-function toRequest(body: TurnBody, requestId: RequestId, options: AgentCallOptions): NamedRequest {
-  const { runId, key, metadata, onBusy, loggingLevel, attachments, tools } = options;
-  // JSON leaves out what is undefined.
-  return {
-    ...body,
-    request_id: requestId,
-    run_id: runId,
-    key,
-    request_metadata: metadata,
-    on_busy: onBusy,
-    logging_level: loggingLevel,
-    attachments,
-    tools,
-  } as NamedRequest;
-}
-
-type NamedRequest = TurnRequest & { readonly request_id: RequestId };
 
 /** Sends a request. The signal does not stop it half-way, because the client would not know whether it was accepted. */
 async function accept(

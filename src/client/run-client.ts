@@ -1,10 +1,8 @@
 import type { Event, EventOf } from "../protocol/events/events.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 import type { RunClient } from "./client-api.ts";
-import { eventsPath } from "./requests/requests.ts";
+import { eventsPath, followRun } from "./requests/requests.ts";
 import type { Requests } from "./requests/requests.ts";
-import type { FollowSettings } from "./stream/follow-settings.ts";
-import type { Followed } from "./stream/followed.ts";
 import { RequestWaits } from "./call/request-waits.ts";
 import type { RunView } from "../view/run-view.ts";
 import { viewOf } from "./call/view-of.ts";
@@ -15,15 +13,11 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
   const path = `/runs/${encodeURIComponent(id)}`;
   const { server } = requests;
 
-  const open = (settings: Omit<FollowSettings, "path">): AsyncGenerator<Followed<Event>, void> =>
-    requests.follow(eventsPath(id), settings) as AsyncGenerator<Followed<Event>, void>;
-
   const view = (signal?: AbortSignal): Promise<RunView> => viewOf(requests.pages(id, 0, signal));
 
   return {
     id,
-    follow: ({ after = 0, signal } = {}) =>
-      open({ query: { follow: true }, after, signal, limits: { unreachableMs: Infinity } }),
+    follow: (options) => followRun(requests, id, options),
     async *events({ after = 0, follow: isFollowed, soFar, signal } = {}) {
       if (soFar) {
         for await (const page of requests.pages(id, after, signal)) yield* page;
@@ -31,10 +25,11 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
       }
       const waits = new RequestWaits(async () => {});
       const openWaits = (): number => (isFollowed ? 0 : waits.all.length);
-      const stream = open({ query: { follow: isFollowed || undefined }, after, signal, openWaits });
+      const query = { follow: isFollowed || undefined };
+      const stream = requests.follow(eventsPath(id), { query, after, signal, openWaits });
       for await (const followed of stream) {
         if (followed.type !== "events") continue;
-        for (const event of followed.events) {
+        for (const event of followed.events as unknown as readonly Event[]) {
           waits.add(event);
           yield event;
         }
@@ -42,9 +37,10 @@ export function createRunClient(requests: Requests, id: RunId): RunClient {
     },
     view: ({ signal } = {}) => view(signal),
     async fork({ after, waitId, signal } = {}) {
-      const newest = async (): Promise<number> =>
-        (await view(signal)).turns.findLast(({ outcome }) => outcome)?.endedId ?? 0;
-      const body = waitId === undefined ? { after: after ?? (await newest()) } : { wait_id: waitId };
+      const body =
+        waitId === undefined
+          ? { after: after ?? (await view(signal)).turns.findLast(({ outcome }) => outcome)?.endedId ?? 0 }
+          : { wait_id: waitId };
       // Not repeated: each request makes a run.
       const { json } = await server.wire.ask("POST", `${path}/fork`, { body, signal });
       return createRunClient(requests, (json as { readonly run_id: RunId }).run_id);

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { bundle } from "./bundle.ts";
@@ -10,4 +12,11 @@ test.each([
   expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(limit * 1_024);
   expect(code).not.toContain("node:");
   expect(code).not.toMatch(/\bfrom\s*[`"']/);
+});
+
+test("the client of pages without a bundler is one module of at most 14 KiB, with nothing of the schemas and schedules of a server", async () => {
+  const file = fileURLToPath(import.meta.resolve("troupe/client/browser.js")).replace("/src/", "/dist/");
+  const code = await readFile(file.replace(/\.ts$/, ".js"), "utf8");
+  expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(14 * 1_024);
+  expect(code).not.toMatch(/\bimport\b|\bfrom\s*[`"']|node:|croner|zod/iu);
 });

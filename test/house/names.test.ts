@@ -23,6 +23,8 @@ const SHARED: Readonly<Record<string, string>> = {
   readPage: "how each engine reads a page of the port",
   RunsPage: CLIENT,
   RunsQuery: CLIENT,
+  createClient:
+    "a page without a bundler has the part of the client that conversations need, under the same name",
   SchedulesPage: CLIENT,
   SchedulesQuery: CLIENT,
   TopicsPage: CLIENT,

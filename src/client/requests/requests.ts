@@ -1,6 +1,6 @@
 import type { Event, EventOf } from "../../protocol/events/events.ts";
 import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
-import type { JsonObject } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { Request, TurnRequest } from "../../protocol/requests/requests.ts";
 import type { RequestStatus } from "../../protocol/answers/status.ts";
 import { LruMap } from "../../shared/lru-map.ts";
@@ -10,7 +10,7 @@ import { randomId } from "../wire/random-id.ts";
 import { retry } from "../wire/retry.ts";
 import { nextQuery, Wire } from "../wire/wire.ts";
 import type { Ask, WireReply } from "../wire/wire.ts";
-import type { Interruptible } from "../call-api.ts";
+import type { AgentCallOptions, Interruptible } from "../call-api.ts";
 import type { ClientOptions, Upload, UploadedFile } from "../client-api.ts";
 import type { FollowSettings } from "../stream/follow-settings.ts";
 import type { Followed } from "../stream/followed.ts";
@@ -101,7 +101,7 @@ export class Requests {
   }
 
   /** Sends a request for a turn, which must be safe to repeat. Resolves when it is accepted, also if it is queued. */
-  async begin(request: TurnRequest & { readonly request_id: RequestId }): Promise<RequestReceipt> {
+  async begin(request: NamedRequest): Promise<RequestReceipt> {
     // Without `wait`, a server of the draft answers with a status and keeps the ids to itself.
     const query = { wait: true, wait_ms: 0 };
     const { json } = await this.ask("POST", "/process", { query, body: request, timeoutMs: ANSWER_MS });
@@ -165,6 +165,58 @@ export class Requests {
       since = page.next;
     }
   }
+}
+
+/** The requests of a client of an agent, which shows only its address. */
+export function requestsBehind(client: object): Requests | undefined {
+  return known.get(client);
+}
+
+/** Keeps the requests of a client of an agent. */
+export function keepRequests<Kept extends object>(client: Kept, requests: Requests): Kept {
+  known.set(client, requests);
+  return client;
+}
+
+const known = new WeakMap<object, Requests>();
+
+/** The request for a turn that a call makes. */
+export function toTurnRequest(
+  body: TurnBody,
+  requestId: RequestId,
+  { runId, key, metadata, onBusy, loggingLevel, attachments, tools }: AgentCallOptions,
+): NamedRequest {
+  // JSON leaves out what is undefined.
+  return {
+    ...body,
+    request_id: requestId,
+    run_id: runId,
+    key,
+    request_metadata: metadata,
+    on_busy: onBusy,
+    logging_level: loggingLevel,
+    attachments,
+    tools,
+  } as NamedRequest;
+}
+
+/** What a request for a turn asks. */
+export type TurnBody =
+  | { readonly type: "ChatRequest"; readonly input: string }
+  | { readonly type: "OperationRequest"; readonly operation: string; readonly input: Json };
+
+/** A request for a turn, whose id the client has chosen. */
+export type NamedRequest = TurnRequest & { readonly request_id: RequestId };
+
+/** Follows a run or a request across waits and turns, however long its server cannot be reached. */
+export function followRun(
+  requests: Requests,
+  id: RunId | RequestId,
+  { after = 0, signal }: Interruptible & { readonly after?: number } = {},
+): AsyncGenerator<Followed<Event>, void> {
+  const limits = { unreachableMs: Infinity };
+  const stream = requests.follow(eventsPath(id), { query: { follow: true }, after, signal, limits });
+  return stream as AsyncGenerator<Followed<Event>, void>;
 }
 
 /** The path of the events of a run or a request. */

@@ -6,15 +6,16 @@ import type { Operations } from "../../runtime/agent/agent.ts";
 import type { OperationInput } from "../../runtime/agent/turn-api.ts";
 import { project } from "../../view/fold.ts";
 import type { RunView, TurnView } from "../../view/run-view.ts";
-import { requestsBehind } from "../agent-client.ts";
-import type { AgentCall, AgentCallOptions } from "../call-api.ts";
+import type { AgentCallOptions } from "../call-api.ts";
 import type { AgentClient, Upload } from "../client-api.ts";
 import { streamRunChanges } from "../lists/watch-runs.ts";
-import type { Requests } from "../requests/requests.ts";
+import { outputOf } from "../call/outcome.ts";
+import { followRun, requestsBehind, toTurnRequest } from "../requests/requests.ts";
+import type { Requests, TurnBody } from "../requests/requests.ts";
 import { hasCode } from "../wire/problem.ts";
 import { randomId } from "../wire/random-id.ts";
 import type { RunMemory } from "./run-memory.ts";
-import { createRunStore } from "./run-store.ts";
+import { followStore } from "./run-store.ts";
 import type { Connection, RunStore } from "./run-store.ts";
 
 /**
@@ -101,22 +102,22 @@ export interface ConversationSettings {
   readonly memory?: RunMemory | undefined;
 }
 
-/** The part of a client of an agent that a conversation uses. */
-type Asked<Ops extends Operations> = Pick<
-  AgentClient<Ops>,
-  "answer" | "call" | "cancel" | "chat" | "run" | "url"
->;
+/** A client of an agent, as `createClient` makes it. */
+export type Conversable<Ops extends Operations = Operations> = Pick<AgentClient<Ops>, "url"> &
+  Partial<Pick<AgentClient<Ops>, "call">>;
 
 /** Begins a conversation with an agent, or takes one up again. */
 export function createConversation<Ops extends Operations>(
-  agent: Asked<Ops>,
+  agent: Conversable<Ops>,
   settings: ConversationSettings = {},
 ): Conversation<Ops> {
-  return new FollowedConversation(agent, settings);
+  const requests = requestsBehind(agent);
+  if (requests) return new FollowedConversation(requests, settings);
+  throw new AgentError("invalid_request", "the agent is not one of createClient");
 }
 
 class FollowedConversation<Ops extends Operations> implements Conversation<Ops> {
-  readonly #agent: Asked<Ops>;
+  readonly #requests: Requests;
   readonly #memory: RunMemory | undefined;
   readonly #listeners = new Set<() => void>();
   /** The name of the actor, until the conversation leaves its run for a branch. */
@@ -141,8 +142,8 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
   #last: Promise<unknown> = Promise.resolve();
   #state: ConversationState;
 
-  constructor(agent: Asked<Ops>, { runId, key, memory }: ConversationSettings) {
-    this.#agent = agent;
+  constructor(requests: Requests, { runId, key, memory }: ConversationSettings) {
+    this.#requests = requests;
     this.#memory = memory;
     this.#run = runId;
     this.#key = runId === undefined ? key : undefined;
@@ -187,7 +188,7 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
     const wait = this.#state.view.waits.find(
       (asked) => asked.state === "open" && (waitId === undefined || asked.waitId === waitId),
     );
-    if (wait) return this.#agent.answer(wait, values);
+    if (wait) return this.#requests.resume(wait.requestId, wait.waitId, values);
     const fact = waitId === undefined ? "no question is open" : `question ${waitId} is not open`;
     throw new AgentError("conflict", `${fact}, so there is nothing to answer`);
   };
@@ -200,7 +201,7 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
     const { requestId } = turn ?? this.#sent.find((sent) => sent.requestId === message?.requestId) ?? {};
     if (requestId === undefined)
       throw new AgentError("conflict", "no turn works or waits, so there is nothing to cancel");
-    await this.#agent.cancel(requestId);
+    await this.#requests.cancel(requestId);
   };
 
   readonly retry = async (): Promise<void> => {
@@ -208,7 +209,7 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
     const refused = this.#sent.find(({ error }) => error !== undefined);
     const turn = view.turns.at(-1);
     if (refused) return this.#transmit(refused, this.#options.get(refused.requestId));
-    if (held && this.#run !== undefined) return this.#agent.run(this.#run).retry();
+    if (held && this.#run !== undefined) return void (await this.#onRun(this.#run, "retry"));
     if (turn === undefined || view.turns.some(isOpen))
       throw new AgentError("conflict", "no turn has ended, so there is nothing to try again");
     // An actor keeps its run.
@@ -271,8 +272,6 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
     this.#fault = undefined;
     this.#show();
     const accepted = this.#last.then(async () => {
-      // The store reads the events, so the call itself stops listening as soon as it is accepted.
-      const listening = new AbortController();
       try {
         const { files = [], ...given } = options;
         const attachments = [...sent.attachments, ...(await this.#upload(files))];
@@ -281,20 +280,21 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
         this.#remember();
         await this.#fork();
         const to = this.#key === undefined ? this.#run && { runId: this.#run } : { key: this.#key };
-        const asked = { ...given, ...to, attachments, requestId, signal: listening.signal };
-        const call =
+        const body: TurnBody =
           operation === "chat" && typeof input === "string"
-            ? this.#agent.chat(input, asked)
-            : this.#agent.call(operation, input as OperationInput<Ops[string]>, asked);
-        await call.runId.catch(() => {});
-        listening.abort();
-        if (await hasEndedUnlogged(call)) {
-          await call;
+            ? { type: "ChatRequest", input }
+            : { type: "OperationRequest", operation, input };
+        const request = toTurnRequest(body, requestId, { ...given, ...to, attachments });
+        const { requestId: id, runId, end } = await this.#requests.begin(request);
+        this.#options.delete(requestId);
+        if (end) {
+          // It only reads, so it is in no log.
+          outputOf(end);
           this.#sent = others();
           return;
         }
-        const run = await call.runId;
-        this.#options.delete(requestId);
+        // A server of the draft names the run only by its events.
+        const run = runId ?? (await this.#requests.status(id)).run_id;
         if (run !== this.#run) this.#take(run);
         this.#connect();
       } catch (thrown) {
@@ -303,7 +303,6 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
         this.#sent = this.#sent.map((one) => (one.requestId === requestId ? { ...sent, error } : one));
         throw error;
       } finally {
-        listening.abort();
         this.#show();
       }
     });
@@ -312,9 +311,7 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
   }
 
   async #upload(files: readonly (File | Upload)[]): Promise<readonly ArtifactId[]> {
-    const requests = files.length > 0 && this.#requests();
-    if (!requests) return [];
-    const uploads = files.map((file) => requests.upload(file instanceof Blob ? toUpload(file) : file));
+    const uploads = files.map((file) => this.#requests.upload(file instanceof Blob ? toUpload(file) : file));
     return (await Promise.all(uploads)).map(({ artifactId }) => artifactId);
   }
 
@@ -322,13 +319,19 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
   async #fork(): Promise<void> {
     if (this.#end === undefined || this.#run === undefined) return;
     const left = this.#run;
-    const { id } = await this.#agent.run(left).fork({ after: this.#end });
+    const made = await this.#onRun(left, "fork", { after: this.#end });
     this.#key = undefined;
     this.#branches = [...this.#branches.filter((run) => run !== left), left];
     const { view } = this.#state;
-    this.#take(id);
+    this.#take((made as { readonly run_id: RunId }).run_id);
     this.#before = view;
     this.#connect();
+  }
+
+  /** Does something with a run. It is not repeated: after one that has reached the server, the run is another one. */
+  async #onRun(run: RunId, action: string, body?: JsonObject): Promise<unknown> {
+    const path = `/runs/${encodeURIComponent(run)}/${action}`;
+    return (await this.#requests.server.wire.ask("POST", path, { body })).json;
   }
 
   /** Has another run, or none. */
@@ -354,7 +357,8 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
     if (this.#listeners.size === 0 || this.#unsubscribe) return;
     this.#remember();
     if (this.#run !== undefined) {
-      this.#store ??= createRunStore(this.#agent, this.#run);
+      const run = this.#run;
+      this.#store ??= followStore((options) => followRun(this.#requests, run, options));
       this.#unsubscribe = this.#store.subscribe(() => this.#show());
       this.#show();
     } else if (this.#key !== undefined && this.#search === undefined) this.#find(this.#key);
@@ -373,7 +377,7 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
     this.#search = search;
     const { signal } = search;
     const find = async (): Promise<RunId | undefined> => {
-      const requests = this.#requests();
+      const requests = this.#requests;
       const { items } = await requests.list<RunSummary>("/runs", { query: { key, limit: 1 }, signal });
       if (items[0]) return items[0].run_id;
       for await (const row of streamRunChanges(requests.wire, { signal }))
@@ -392,12 +396,6 @@ class FollowedConversation<Ops extends Operations> implements Conversation<Ops> 
         this.#show();
       },
     );
-  }
-
-  #requests(): Requests {
-    const requests = requestsBehind(this.#agent);
-    if (requests) return requests;
-    throw new AgentError("invalid_request", "keys and files need an agent of createClient");
   }
 
   #show(): void {
@@ -455,15 +453,6 @@ function toFailure(turn: TurnView | undefined): AgentError | undefined {
   const { error, requestId, agent } = turn;
   const { code = "agent_error", message = "the turn failed" } = error ?? {};
   return new AgentError(code, message, { facts: { request_id: requestId, agent } });
-}
-
-/** Whether a request that is no longer listened to has ended without any event, as one that only reads does. */
-async function hasEndedUnlogged(call: AgentCall<unknown>): Promise<boolean> {
-  try {
-    return (await call[Symbol.asyncIterator]().next()).done === true;
-  } catch {
-    return false;
-  }
 }
 
 function isOpen({ outcome }: TurnView): boolean {

@@ -1,7 +1,7 @@
 import type { AgentError } from "../../errors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
-import type { Client } from "../client-api.ts";
+import type { Client, RunClient } from "../client-api.ts";
 import type { RunView } from "../../view/run-view.ts";
 import { project } from "../../view/fold.ts";
 
@@ -38,12 +38,17 @@ export interface RunStore {
  * page for each event. After a lost connection it reads on after the newest event.
  */
 export function createRunStore(client: Pick<Client, "run">, id: RunId | RequestId): RunStore {
-  return new FollowedRun(client, id);
+  const run = client.run(id as RunId);
+  return followStore((options) => run.follow(options));
+}
+
+/** A store of the run that is followed like this. */
+export function followStore(follow: RunClient["follow"]): RunStore {
+  return new FollowedRun(follow);
 }
 
 class FollowedRun implements RunStore {
-  readonly #client: Pick<Client, "run">;
-  readonly #id: string;
+  readonly #follow: RunClient["follow"];
   readonly #log: RunLog = new RunLog();
   readonly #listeners: Set<() => void> = new Set();
   #view: RunView = this.#log.view;
@@ -52,9 +57,8 @@ class FollowedRun implements RunStore {
   #reading: AbortController | undefined;
   #flush: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(client: Pick<Client, "run">, id: string) {
-    this.#client = client;
-    this.#id = id;
+  constructor(follow: RunClient["follow"]) {
+    this.#follow = follow;
   }
 
   get view(): RunView {
@@ -106,7 +110,7 @@ class FollowedRun implements RunStore {
 
   async #read(signal: AbortSignal): Promise<void> {
     const after = this.#log.events.at(-1)?.id ?? 0;
-    for await (const heard of this.#client.run(this.#id).follow({ after, signal })) {
+    for await (const heard of this.#follow({ after, signal })) {
       // A batch can be on its way when the last subscriber leaves.
       if (signal.aborted) return;
       if (heard.type === "events") {

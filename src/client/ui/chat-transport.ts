@@ -18,7 +18,7 @@ import type { UiPart } from "../../view/ui/tool-answers.ts";
 import { findTypedWait, toWaitValues } from "../../view/wait-answers.ts";
 import type { AgentCall, AgentCallOptions, OpenWait } from "../call-api.ts";
 import type { AgentClient, Client } from "../client-api.ts";
-import { requestsBehind } from "../agent-client.ts";
+import { requestsBehind } from "../requests/requests.ts";
 import { hasCode } from "../wire/problem.ts";
 import { retry } from "../wire/retry.ts";
 import type { Ask, Wire } from "../wire/wire.ts";
