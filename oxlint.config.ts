@@ -174,7 +174,7 @@ const ROOMS: readonly Rooms[] = [
     folder: "client",
     shared: ["call-api", "client-api"],
     more: ["ai"],
-    rooms: { ui: ["wire"] },
+    rooms: { ui: ["wire", "requests"] },
   },
   {
     folder: "storage/sqlite",
@@ -237,6 +237,7 @@ const ROOMS: readonly Rooms[] = [
 
 /** The files that may re-export: the entries of the package, and the libraries that the build bundles. */
 const ENTRIES = [
+  "src/client/browser.ts",
   "src/cli/vendor/*",
   "src/http/vendor/*",
   "src/index.ts",

@@ -86,16 +86,14 @@ export async function copyHistory(
     const events = toEncoded(page.events);
     // Without this check, missing events would cause an endless loop.
     if (events.length === 0) throw gone(source.runId);
+    // What agents remembered at each place, so that the copy can be forked there too.
     const records = page.records as unknown as readonly PlacedRecord[];
+    const memories = records.filter(isMemory).filter(({ n }) => n > afterRecord);
+    afterRecord = records.at(-1)?.n ?? afterRecord;
     for (const text of events) {
       if (idOf(text) > head) {
-        // What agents remembered at each place, so that the copy can be forked there too.
-        for (const record of records) {
-          if (record.after >= idOf(text) || record.n <= afterRecord) continue;
-          afterRecord = record.n;
-          if (record.type === "MemoryCommitted" && record.call_id === undefined)
-            ledger.change({ type: record.type, agent: record.agent, value: record.value });
-        }
+        for (const { agent, value } of takeBefore(memories, idOf(text)))
+          ledger.change({ type: "MemoryCommitted", agent, value });
         recorder.encoded(toCopy(text, source.runId, target));
       }
       for (const artifactId of filesIn(text)) named.add(artifactId);
@@ -116,6 +114,19 @@ export async function copyHistory(
   // from here on.
   const now = await log.run(source.runId);
   if (now === undefined || isLeaving(now)) throw gone(source.runId);
+}
+
+type MemoryRecord = Extract<PlacedRecord, { readonly type: "MemoryCommitted" }>;
+
+/** Whether a record is what an agent remembers of the run from there on. */
+function isMemory(record: PlacedRecord): record is MemoryRecord {
+  return record.type === "MemoryCommitted" && record.call_id === undefined;
+}
+
+/** Takes the records before an event from the beginning of a list. */
+function takeBefore(records: MemoryRecord[], id: number): readonly MemoryRecord[] {
+  const count = records.findIndex(({ after }) => after >= id);
+  return records.splice(0, count < 0 ? records.length : count);
 }
 
 /** The artifact ids in an event. */
