@@ -22,8 +22,8 @@ import { API_KEYS, API_KEY_USES, ERASURES } from "../secrets/secret-prefixes.ts"
 /** Rows that are read at a time. */
 const PAGE = 500;
 
-/** The runs that are erased at once: a database commits several removals together, and turns use it too. */
-const AT_ONCE = 8;
+/** The runs that are erased at once: a log commits their removals together, and turns use it too. */
+const AT_ONCE = 32;
 
 /** The requests of a run that are ended at a time. */
 const OPEN_REQUESTS = 1_000;

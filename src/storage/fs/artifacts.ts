@@ -13,6 +13,7 @@ import type {
 } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
+import { Gathered } from "../../shared/gathered.ts";
 import { createDirectory, syncDirectory } from "./files.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 
@@ -187,7 +188,7 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
   async function detach(runId: RunId): Promise<void> {
     await ready;
     await change(() =>
-      removeFromRun(runId, async (artifactId) => {
+      removeFromRuns([runId], async (artifactId) => {
         // An upload that has failed is in the folder of its run, and has no artifact.
         if ((await get(artifactId)) !== undefined) await addTo(undefined, artifactId);
       }),
@@ -258,26 +259,33 @@ export function fsArtifacts(path: string, { minFreeBytes }: FsArtifactsOptions =
     return (await readdir(toPath(runs, runId)).catch(missing)) ?? [];
   }
 
+  // Many runs that are removed at once share the sync of the directory.
+  const removals = new Gathered<RunId>((runIds) => change(() => removeFromRuns(runIds, remove)), {
+    limit: AT_ONCE,
+  });
+
   async function removeRun(runId: RunId): Promise<void> {
+    toPath(runs, runId);
     await ready;
-    await change(() => removeFromRun(runId, remove));
+    await removals.add(runId);
   }
 
   /** `release` gets each artifact that no other run has, and may remove it. */
-  async function removeFromRun(
-    runId: RunId,
+  async function removeFromRuns(
+    runIds: readonly RunId[],
     release: (artifactId: ArtifactId) => Promise<void>,
   ): Promise<void> {
-    const artifactIds = await idsOf(runId);
+    const held = await Promise.all(runIds.map(idsOf));
+    const artifactIds = [...new Set(held.flat())];
     await forEachOf(artifactIds, async (artifactId) => {
       const before = await get(artifactId);
-      const runIds = before?.runIds.filter((other) => other !== runId) ?? [];
-      if (runIds.length === 0) await release(artifactId);
+      const rest = before?.runIds.filter((other) => !runIds.includes(other)) ?? [];
+      if (rest.length === 0) await release(artifactId);
       const info = await get(artifactId);
-      if (info !== undefined && runIds.length < info.runIds.length) await write({ ...info, runIds });
+      if (info !== undefined && rest.length < info.runIds.length) await write({ ...info, runIds: rest });
     });
     if (artifactIds.length > 0) await syncDirectory(directory);
-    await rm(toPath(runs, runId), { recursive: true, force: true });
+    await forEachOf(runIds, (runId) => rm(toPath(runs, runId), { recursive: true, force: true }));
   }
 
   async function remove(artifactId: ArtifactId): Promise<void> {
@@ -324,13 +332,13 @@ async function checkRoom(directory: string, bytes: number, minFreeBytes: number 
 /** The number of artifacts that are processed concurrently, so that the file system writes them to the disk together. */
 const AT_ONCE = 64;
 
-/** Processes artifacts; ends after all work it has started, also if some of it fails. */
-async function forEachOf(
-  artifactIds: readonly ArtifactId[],
-  work: (artifactId: ArtifactId) => Promise<void>,
+/** Processes artifacts or runs; ends after all work it has started, also if some of it fails. */
+async function forEachOf<Id extends string>(
+  ids: readonly Id[],
+  work: (id: Id) => Promise<void>,
 ): Promise<void> {
-  for (let start = 0; start < artifactIds.length; start += AT_ONCE) {
-    const ended = await Promise.allSettled(artifactIds.slice(start, start + AT_ONCE).map(work));
+  for (let start = 0; start < ids.length; start += AT_ONCE) {
+    const ended = await Promise.allSettled(ids.slice(start, start + AT_ONCE).map(work));
     for (const one of ended) if (one.status === "rejected") throw one.reason;
   }
 }

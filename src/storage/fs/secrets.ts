@@ -4,29 +4,26 @@ import { dirname } from "node:path";
 import { syncDirectory, createDirectory } from "./files.ts";
 import { AgentError } from "../../errors.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import { Gathered } from "../../shared/gathered.ts";
+
+type Values = ReadonlyMap<string, string>;
 
 /**
- * Secrets in a JSON file that only its owner can read. Each change writes a new file and renames it; changes
- * run one after the other.
+ * Secrets in a JSON file that only its owner can read. A change writes a new file and renames it; those that come meanwhile
+ * are written together.
  */
 export function fsSecrets(path: string): SecretStore {
   createDirectory(dirname(path));
-  let values: ReadonlyMap<string, string> = load(path);
-  let last: Promise<void> = Promise.resolve();
+  let values: Values = load(path);
 
-  function change(
-    toChanged: (values: ReadonlyMap<string, string>) => ReadonlyMap<string, string>,
-  ): Promise<void> {
-    const done = last.then(async () => {
-      const changed = toChanged(values);
-      if (changed === values) return;
-      await save(path, changed);
-      values = changed;
-    });
-    // The caller gets the error of a failed change; the next change starts from the file's content.
-    last = done.catch(() => {});
-    return done;
-  }
+  // The callers get the error of failed changes; the next ones start from the file's content.
+  const changes = new Gathered<(values: Values) => Values>(async (toChanged) => {
+    const changed = toChanged.reduce((before, change) => change(before), values);
+    if (changed === values) return;
+    await save(path, changed);
+    values = changed;
+  });
+  const change = (toChanged: (values: Values) => Values): Promise<void> => changes.add(toChanged);
 
   return {
     get: async (name) => values.get(name),

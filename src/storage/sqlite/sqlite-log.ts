@@ -166,7 +166,7 @@ export function sqliteLog(
     }
     run.leaving = true;
     const references = reader.ask((tables) => tables.answer(QUERIES.references(run.runId)));
-    await commit(run, { type: "remove", rid: run.rid, erases }, () => {
+    await commit(run, { type: "removal", rid: run.rid, erases }, () => {
       run.isHeld = false;
       forgetRecent(run);
     });

@@ -13,7 +13,7 @@ import type {
   FromWriter,
   AppendItem,
   RefusedItem,
-  RunRemoval,
+  RunRemovals,
   SpendingChanges,
 } from "./message.ts";
 import type { Leftovers } from "./leftovers.ts";
@@ -99,32 +99,15 @@ export class DiskWriter {
     return reply;
   }
 
-  /** Commits the removal of a run; `purge` deletes its chunks later. */
-  remove({ rid, erases }: RunRemoval): FromWriter {
-    const {
-      removeAuditOf,
-      removeRun,
-      removeRequests,
-      removeAliases,
-      removeReferences,
-      removeWaits,
-      removeOutbox,
-      removeSchedules,
-      removeSnapshot,
-      removeBase,
-    } = this.#statements;
+  /** Commits the removal of runs; `purge` deletes their chunks later. */
+  remove({ runs }: RunRemovals): FromWriter {
+    const { removeAuditOf } = this.#statements;
     return this.#transact(() => {
-      this.#recent.take(rid);
-      removeRun.run(rid);
-      removeRequests.run(rid);
-      removeAliases.run(rid);
-      removeReferences.run(rid);
-      removeWaits.run(rid);
-      removeOutbox.run(rid);
-      removeSchedules.run(rid);
-      removeSnapshot.run(rid);
-      removeBase.run(rid);
-      if (erases) removeAuditOf.run(rid);
+      for (const { rid, erases } of runs) {
+        this.#recent.take(rid);
+        for (const name of REMOVALS) this.#statements[name].run(rid);
+        if (erases) removeAuditOf.run(rid);
+      }
     });
   }
 
@@ -372,6 +355,19 @@ const NOTHING = new Uint8Array();
 
 /** Chunks per purge step: few enough that a commit in between hardly waits. */
 const PURGE_CHUNKS = 128;
+
+/** What the removal of a run changes. */
+const REMOVALS = [
+  "removeRun",
+  "removeRequests",
+  "removeAliases",
+  "removeReferences",
+  "removeWaits",
+  "removeOutbox",
+  "removeSchedules",
+  "removeSnapshot",
+  "removeBase",
+] as const;
 
 /** Each try waits for readers as long as a connection does, 5 s. */
 const TRUNCATE_TRIES = 12;

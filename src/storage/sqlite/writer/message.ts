@@ -19,16 +19,22 @@ export interface WriterData {
 export type ToWriter =
   /** The memory in which the next commits are. */
   | { readonly type: "memory"; readonly memory: SharedArrayBuffer }
-  | RunRemoval
+  | RunRemovals
   | AuditChanges
   | SpendingChanges
   /** Gets a reply of its own, `scrubbed`, beside those of commits. */
   | { readonly type: "scrub" }
   | { readonly type: "close" };
 
+/** The removal of runs in one commit. */
+export interface RunRemovals {
+  readonly type: "remove";
+  readonly runs: readonly RunRemoval[];
+}
+
 /** The removal of a run; with `erases` also of what the audit trail has of it. */
 export interface RunRemoval {
-  readonly type: "remove";
+  readonly type: "removal";
   readonly rid: number;
   readonly erases: boolean;
 }

@@ -161,9 +161,10 @@ export class WriterClient {
     this.#worker.ref();
     if (this.#commitIntervalMs > 0) this.#sentAt = performance.now();
     if (first.append === undefined) {
-      this.#sent = this.#queue.splice(0, 1);
+      const removals = removalsAtFront(this.#queue);
+      this.#sent = this.#queue.splice(0, Math.max(removals.length, 1));
       this.#awaitReply();
-      this.#send(first.work);
+      this.#send(first.work.type === "removal" ? { type: "remove", runs: removals } : first.work);
       return;
     }
     const jobs = this.#queue.splice(0, countForCommit(this.#queue));
@@ -298,6 +299,18 @@ function countForCommit(jobs: readonly Job[]): number {
   return jobs.length;
 }
 
+/** The removals at the front that go into one commit. */
+function removalsAtFront(jobs: readonly Job[]): readonly RunRemoval[] {
+  const removals: RunRemoval[] = [];
+  for (const job of jobs) {
+    const isRemoval = job.append === undefined && job.work.type === "removal";
+    if (!isRemoval || removals.length === COMMIT_REMOVALS) break;
+    removals.push(job.work);
+  }
+  return removals;
+}
+
 /** Limits of a commit, so that the next jobs never wait long. */
 const COMMIT_EVENTS = 1_000;
 const COMMIT_CHARACTERS = 1024 * 1024;
+const COMMIT_REMOVALS = 64;

@@ -78,7 +78,7 @@ function take(message: ToWriter): void {
       return;
     case "remove":
       purging = true;
-      checkpoints.count(REMOVAL_PAGES);
+      checkpoints.count(REMOVAL_PAGES * message.runs.length);
       return answer(writer.remove(message));
     case "audit":
       checkpoints.count(REMOVAL_PAGES);
