@@ -16,6 +16,7 @@ import { measureActors } from "./parts/actors/actors.ts";
 import { measureAip } from "./aip/measure.ts";
 import { measureChildCalls } from "./parts/turns/child-calls.ts";
 import { READER_TRIAL, measureIdleReaders } from "./parts/idle-readers.ts";
+import { measureErasure } from "./parts/erasure.ts";
 import { measureLongRuns } from "./parts/long-runs.ts";
 import { measureLongTurns } from "./parts/turns/long-turns.ts";
 import { measureManyRuns } from "./parts/many-runs.ts";
@@ -50,6 +51,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   "run-list": { measure: measureRunList },
   calls: { measure: measureChildCalls },
   owners: { measure: measureOwners },
+  erasure: { measure: measureErasure },
   // A turn that sends nothing to other actors must not cost more for them.
   actors: { measure: measureActors, trials: ONE_TEXT_TRIALS },
   readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },

@@ -1,22 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import pg from "pg";
 import { createRuntime, defineAgent } from "troupe";
-import type { EventLog, Runtime } from "troupe";
-import { postgresLog } from "troupe/postgres";
+import type { Runtime } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { forEachConcurrent } from "../../../src/shared/map-concurrent.ts";
 import { collectGarbage } from "../../machine/garbage.ts";
-import { findPrograms, PostgresServer } from "../../machine/postgres-server.ts";
-import { atMost, kilobytes, ms, skipped, times } from "../harness/result.ts";
+import { atMost, kilobytes, ms, times } from "../harness/result.ts";
 import type { Result } from "../harness/result.ts";
 import type { Setup } from "../harness/setup.ts";
 import { median, percentile } from "../harness/statistics.ts";
+import { inDirectory, onPostgres, RUNS, sqlitePlace } from "./owner-places.ts";
+import type { Place } from "./owner-places.ts";
 
-/** The runs of each owner, every tenth of which waits for a person. */
-const RUNS = 100;
 /** How often each read is measured. */
 const READS = 200;
 /** The turns of a round, with and without an owner, and their texts. A loaded machine needs many short rounds. */
@@ -39,32 +32,10 @@ export async function measureOwners({ isQuick, longRounds }: Setup): Promise<Res
   const owners = isQuick ? 1_000 : 10_000;
   return [
     ...(await inDirectory((directory) => measureReads(sqlitePlace(directory), owners))),
-    ...(await measurePostgres(owners)),
+    ...(await onPostgres("reads of an owner", (place) => measureReads(place, owners))),
     await inDirectory((directory) => measureTurns(directory, longRounds * 12)),
     await inDirectory((directory) => measureMemory(directory, owners)),
   ];
-}
-
-/** A store that can be filled with runs of other owners at once. */
-interface Place {
-  readonly name: string;
-  open(): EventLog | Promise<EventLog>;
-  /** Adds the runs from a number up to another one. */
-  fill(from: number, to: number): Promise<void>;
-}
-
-async function measurePostgres(owners: number): Promise<Result[]> {
-  const programs = findPrograms();
-  if (programs === undefined)
-    return [skipped("reads of an owner, PostgreSQL", "this machine has no PostgreSQL")];
-  const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
-  try {
-    await server.create();
-    await server.start();
-    return await measureReads(postgresPlace(server.url), owners);
-  } finally {
-    await server.remove();
-  }
 }
 
 async function measureReads(place: Place, owners: number): Promise<Result[]> {
@@ -179,56 +150,4 @@ async function measureMemory(directory: string, owners: number): Promise<Result>
   const each = (heap() - before) / owners;
   await runtime.close();
   return atMost(`memory of an idle owner among ${owners}`, each, 4_000, kilobytes);
-}
-
-function sqlitePlace(directory: string): Place {
-  return {
-    name: "durable log",
-    open: () => sqliteLog(directory, { durability: "relaxed" }),
-    async fill(from, to) {
-      using database = new DatabaseSync(join(directory, "log.db"));
-      database.exec(`PRAGMA synchronous = OFF; BEGIN;
-        CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ${to}) SELECT i FROM n;
-        INSERT INTO run (rid, run_id, agent, status, head, created, updated, turns, metadata, initial_input, owner)
-          SELECT 1000000 + i, 'run_other' || i, 'clerk', ${STATUS}, 0, ${TIME}, ${TIME}, 1, '{}', '"hello ' || i || '"', ${OWNER} FROM n;
-        INSERT INTO wait (rid, id, request_id, opened)
-          SELECT 1000000 + i, 2, 'req_other' || i || '/' || ${OWNER}, ${TIME} FROM n WHERE i % 10 = 0;
-        DROP TABLE n; COMMIT`);
-    },
-  };
-}
-
-function postgresPlace(url: string): Place {
-  return {
-    name: "PostgreSQL",
-    open: () => postgresLog({ url }),
-    async fill(from, to) {
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      const numbers = `generate_series(${from}, ${to - 1}) AS i`;
-      await client.query(`SET synchronous_commit = off;
-        INSERT INTO troupe.run (id, epoch, stored, agent, status, created_at, updated_at, turns, initial_input, belongs_to)
-          SELECT 'run_other' || i, 0, true, 'clerk', ${STATUS}, ${TIME}, ${TIME}, 1, '"hello ' || i || '"', ${OWNER} FROM ${numbers};
-        INSERT INTO troupe.creation (run) SELECT 'run_other' || i FROM ${numbers};
-        INSERT INTO troupe.wait (run, id, request, opened_at)
-          SELECT 'run_other' || i, 2, 'req_other' || i || '/' || ${OWNER}, ${TIME} FROM ${numbers} WHERE i % 10 = 0`);
-      await client.query("VACUUM ANALYZE");
-      await client.end();
-    },
-  };
-}
-
-/** Of the run with the number i, in both engines. */
-const OWNER = `'owner-' || i / ${RUNS}`;
-const STATUS = "CASE WHEN i % 10 = 0 THEN 2 ELSE 0 END";
-/** Around now, so that they lie between the runs of the measured owner. */
-const TIME = `${Date.now()} + i - 50000`;
-
-async function inDirectory<Value>(measure: (directory: string) => Promise<Value>): Promise<Value> {
-  const directory = mkdtempSync(join(tmpdir(), "troupe-owners-"));
-  try {
-    return await measure(directory);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
 }

@@ -122,8 +122,11 @@ export class WriterClient {
       if (this.#ended || this.#closing !== undefined) throw new Unavailable("the log is closed");
       const { promise, resolve } = Promise.withResolvers<string | undefined>();
       this.#onScrubbed = resolve;
+      this.#worker.ref();
       this.#send({ type: "scrub" });
       const reason = await promise;
+      this.#onScrubbed = undefined;
+      this.#letGo();
       if (reason !== undefined) throw new Unavailable(reason);
     };
     const scrubbed = this.#scrubs.then(scrub);
@@ -192,6 +195,12 @@ export class WriterClient {
     if (typeof value !== "string") void value.then(() => this.#replied(sent));
   }
 
+  /** An open log does not keep the process alive, but its start, a running commit, a scrub and its end do. */
+  #letGo(): void {
+    const isBusy = this.#sent !== undefined || this.#onScrubbed !== undefined || this.#closing !== undefined;
+    if (!isBusy) this.#worker.unref();
+  }
+
   #send(message: ToWriter): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origins
     this.#worker.postMessage(message);
@@ -207,8 +216,7 @@ export class WriterClient {
   #hear(message: FromWriter): void {
     switch (message.type) {
       case "started":
-        // An open log does not keep the process alive, but its start, a running commit and its end do.
-        if (this.#sent === undefined && this.#closing === undefined) this.#worker.unref();
+        this.#letGo();
         return this.#start.resolve();
       case "committed":
         return this.#settle(message);
@@ -239,7 +247,7 @@ export class WriterClient {
   }): void {
     const jobs = this.#sent ?? [];
     this.#sent = undefined;
-    this.#worker.unref();
+    this.#letGo();
     const messages = refused && new Map(refused);
     for (const [index, job] of jobs.entries()) {
       const message = messages?.get(index);
@@ -254,7 +262,7 @@ export class WriterClient {
     this.#failure = new Unavailable(reason, { cause });
     const jobs = this.#sent ?? [];
     this.#sent = undefined;
-    this.#worker.unref();
+    this.#letGo();
     for (const job of jobs) job.settle(this.#failure);
     this.#refuseAll();
   }
