@@ -32,7 +32,7 @@ import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
 import type { RunWake } from "./wakes/wake-channel.ts";
 import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
-import { claimRun, LostAppends, Releases, removeRun } from "./writer/claims.ts";
+import { claimRun, LostAppends, Releases, Removals } from "./writer/claims.ts";
 import type { ClaimedRun } from "./writer/claims.ts";
 
 /** A log in PostgreSQL, for several nodes. */
@@ -52,6 +52,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   const tails = new Tails();
   const lost = new LostWakes(database, tails, onLost);
   const releases = new Releases(database);
+  const removals = new Removals(database);
   const health = new DatabaseHealth(database);
   let closing: Promise<void> | undefined;
   let changed: RunWake[] = [];
@@ -170,7 +171,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     return promise;
   }
 
-  async function remove(cursor: Cursor, options: RemoveOptions = {}): Promise<readonly string[]> {
+  async function remove(cursor: Cursor, { erases = false }: RemoveOptions = {}): Promise<readonly string[]> {
     const run = writable(cursor);
     if (!run.stored || run.removed) {
       release(cursor);
@@ -180,7 +181,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     try {
       const things = await ask(queries.references(run.runId));
       // After a lost answer the repeated statement finds the run removed.
-      if (!(await removeRun(database, run, options))) {
+      if (!(await removals.remove(run, { erases }))) {
         if ((await ask(queries.run(run.runId)))?.removed !== true) throw toFenced(run.runId);
         await database.confirm();
       }

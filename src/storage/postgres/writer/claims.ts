@@ -1,8 +1,8 @@
 import { Fenced } from "../../../ports/event-log.ts";
-import type { RemoveOptions } from "../../../ports/event-log.ts";
 import type { RunEntry, Snapshot } from "../../../ports/log-entries.ts";
 import type { Texts } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";
+import { Gathered } from "../../../shared/gathered.ts";
 import { toFenced } from "../../sql/claims.ts";
 import type { OwnedRun } from "../../sql/claims.ts";
 import type { RunColumns } from "../../sql/rows.ts";
@@ -85,45 +85,79 @@ export async function claimRun(
   };
 }
 
+/** A claimed run that is to be removed. */
+interface Removal {
+  readonly run: ClaimedRun;
+  /** Whether what the audit trail has of it is removed too. */
+  readonly erases: boolean;
+  /** Whether the claim held and the run is removed. */
+  isDone: boolean;
+}
+
 /**
- * Removes a claimed run; returns whether the claim held. What a large run has is deleted in pieces, each within the time of
- * a statement, but in one transaction: a run is removed as a whole or not at all.
+ * Removes claimed runs. Those that wait while a statement runs go together in the next one. What a large run has is deleted
+ * in pieces, each within the time of a statement, but in one transaction: a run is removed as a whole or not at all.
  */
-export async function removeRun(
-  database: Database,
-  { runId, epoch, appends }: ClaimedRun,
-  { erases = false }: RemoveOptions,
-): Promise<boolean> {
-  const values = [runId, epoch, appends, erases];
-  if (appends <= PIECE_APPENDS) {
-    const [row] = await database.ask<{ done: boolean }>(REMOVE, values);
-    return row?.done === true;
+export class Removals {
+  readonly #database: Database;
+  readonly #gathered: Gathered<Removal> = new Gathered((removals) => this.#removeAll(removals), {
+    weigh: ({ run }) => run.appends,
+    limit: PIECE_APPENDS,
+  });
+
+  constructor(database: Database) {
+    this.#database = database;
   }
-  try {
-    await database.transact(async ({ query }) => {
-      let last: { readonly head: number; readonly n: number } | undefined = { head: -1, n: -1 };
-      while (last !== undefined) {
-        const place: readonly number[] = [last.head, last.n, PIECE_APPENDS];
-        [last] = await query<typeof last>(DELETE_PIECE, [runId, ...place]);
-      }
-      const [row] = await query<{ done: boolean }>(REMOVE, values);
-      // Rolls the deletions back.
-      if (row?.done !== true) throw toFenced(runId);
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof Fenced) return false;
-    throw error;
+
+  /** Removes a run; resolves with whether its claim held. */
+  async remove(run: ClaimedRun, { erases }: { readonly erases: boolean }): Promise<boolean> {
+    const removal: Removal = { run, erases, isDone: false };
+    if (run.appends > PIECE_APPENDS) await this.#removeLarge(removal);
+    else await this.#gathered.add(removal);
+    return removal.isDone;
+  }
+
+  async #removeAll(removals: readonly Removal[]): Promise<void> {
+    const rows = await this.#database.ask<{ id: RunId }>(REMOVE, [toItems(removals)]);
+    const done = new Set(rows.map(({ id }) => id));
+    for (const removal of removals) removal.isDone = done.has(removal.run.runId);
+  }
+
+  async #removeLarge(removal: Removal): Promise<void> {
+    const { runId } = removal.run;
+    try {
+      await this.#database.transact(async ({ query }) => {
+        let last: { readonly head: number; readonly n: number } | undefined = { head: -1, n: -1 };
+        while (last !== undefined) {
+          const place: readonly number[] = [last.head, last.n, PIECE_APPENDS];
+          [last] = await query<typeof last>(DELETE_PIECE, [runId, ...place]);
+        }
+        const [row] = await query<{ id: RunId }>(REMOVE, [toItems([removal])]);
+        // Rolls the deletions back.
+        if (row === undefined) throw toFenced(runId);
+      });
+      removal.isDone = true;
+    } catch (error) {
+      if (!(error instanceof Fenced)) throw error;
+    }
   }
 }
 
+function toItems(removals: readonly Removal[]): string {
+  return JSON.stringify(removals.map(({ run, erases }) => [run.runId, run.epoch, run.appends, erases]));
+}
+
+/** Returns the runs whose claims held. They are locked in the order of their ids, as in other statements. */
 const REMOVE = `
-  WITH removed AS (
-    SELECT troupe.remove_1($1, $2, $3) AS done
+  WITH given AS MATERIALIZED (
+    SELECT value->>0 AS id, (value->1)::bigint AS epoch, (value->2)::bigint AS appends, (value->3)::boolean AS erases
+      FROM jsonb_array_elements($1::jsonb) ORDER BY (value->>0) COLLATE "C"
+  ), removed AS MATERIALIZED (
+    SELECT id, erases, troupe.remove_1(id, epoch, appends) AS done FROM given
   ), erased AS (
-    DELETE FROM troupe.audit WHERE $4::boolean AND run = $1 AND (SELECT done FROM removed)
+    DELETE FROM troupe.audit USING removed WHERE audit.run = removed.id AND removed.erases AND removed.done
   )
-  SELECT done FROM removed`;
+  SELECT id FROM removed WHERE done`;
 
 /** Deletes some appends behind a place, and returns the place of the last one. */
 const DELETE_PIECE = `
