@@ -8,6 +8,24 @@ import type { EventLogSubject } from "../../subject.ts";
 /** The removal of runs, and what runs refer to outside the log. */
 export function testRemoval(subject: EventLogSubject): void {
   describe("removal", () => {
+    test("runs that are removed at once are all removed, except one whose claim does not hold", async () => {
+      const log = await openFor(subject);
+      const names = ["e", "b", "stays", "d", "a", "c"];
+      const cursors: Cursor[] = [];
+      for (const id of names) cursors.push(await startRun(log, id, 2));
+      // Another claim of the run fences the first.
+      const { cursor } = await log.claim(asRunId("stays"));
+      const ends = await Promise.allSettled(cursors.map(async (each) => log.remove(each)));
+
+      expect(names.filter((_, index) => ends[index]?.status === "rejected")).toEqual(["stays"]);
+      for (const id of names) {
+        const isKept = id === "stays";
+        expect((await log.run(asRunId(id)))?.removed === true).toBe(!isKept);
+        expect((await log.read(asRunId(id), { after: 0 })).events).toHaveLength(isKept ? 2 : 0);
+      }
+      await log.append(cursor, nextEvents(cursor, 1));
+    });
+
     test("a removed run is gone with all its content", async () => {
       const log = await openFor(subject);
       const cursor = await startRun(log, "run", 2);
