@@ -12,7 +12,7 @@ export class Gathered<Item> {
   readonly #work: (items: readonly Item[]) => Promise<void>;
   readonly #weigh: (item: Item) => number;
   readonly #limit: number;
-  #waiting: Waiting<Item>[] = [];
+  readonly #waiting: Waiting<Item>[] = [];
   #running = false;
 
   /** The items of one work weigh no more than the limit together, except a single one. Each weighs 1 by default. */
