@@ -16,6 +16,8 @@ import { agents } from "./agents.ts";
 /** A server in this process. */
 export interface Server {
   readonly url: string;
+  /** The address of its AIP gateway, if it has one. */
+  readonly aip?: string;
   close(): Promise<void>;
 }
 

@@ -229,8 +229,9 @@ export function testClients(start: () => Promise<Server>): void {
   });
 
   test("the source protocols begin a run, read it, and answer its questions", async () => {
-    for (const wire of wires.filter(({ name }) => name !== "AIP")) {
-      const at = { url: server.url, aip: "" };
+    const { url, aip = "" } = server;
+    for (const wire of wires.filter(({ name }) => name !== "AIP" || aip !== "")) {
+      const at = { url, aip };
       const requestId = await wire.begin(at, "interviewer", "go");
       const { run_id: runId } = JSON.parse(await getText(`${at.url}/request/${requestId}`)) as {
         readonly run_id: string;
