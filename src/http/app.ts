@@ -7,7 +7,7 @@ import type { Authenticator } from "../ports/principal.ts";
 import type { ReadinessPart } from "../ports/readiness.ts";
 import type { RouterFigures } from "../ports/router.ts";
 import { agentRoutes, endpoints, reservedNames, serverRoutes } from "../protocol/routes.ts";
-import type { Runtime } from "../runtime/api.ts";
+import type { Runtime, WaitCount } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
 import { addInspection, addOpenTurns, isInspection } from "./console/add-inspection.ts";
@@ -266,6 +266,45 @@ function watch(metrics: Metrics, runtime: Runtime, { streams }: SharedHost): voi
         value: turns,
       })),
   );
+  // Both waits are one question to the log.
+  let counting: Promise<WaitCount> | undefined;
+  const countWaits = (): Promise<WaitCount> =>
+    (counting ??= runtime.countWaits().finally(() => {
+      counting = undefined;
+    }));
+  metrics.watchEach("troupe_waits_open", "Open questions to people, counted up to 10,000.", [], async () => [
+    { labels: {}, value: (await countWaits()).waits },
+  ]);
+  metrics.watchEach(
+    "troupe_wait_oldest_seconds",
+    "How long the oldest open question is open.",
+    [],
+    async () => [{ labels: {}, value: (await countWaits()).oldestMs / 1_000 }],
+  );
+  const { health } = runtime;
+  metrics.watch(
+    "troupe_requests_queued",
+    "Requests in the mailboxes of runs in memory.",
+    () => health().queuedRequests,
+  );
+  metrics.watch(
+    "troupe_slots_taken",
+    "Calls that have a slot of a tool or model with a limit.",
+    () => health().slots.taken,
+  );
+  metrics.watch("troupe_slots_waiting", "Calls that wait for such a slot.", () => health().slots.waiting);
+  metrics.watchEach(
+    "troupe_model_away",
+    "Whether a model that has failed lately is away: 1 if at most one request at a time asks it.",
+    ["model"],
+    async () => health().models.map(({ model, isAway }) => ({ labels: { model }, value: Number(isAway) })),
+  );
+  metrics.watchEach(
+    "troupe_model_waiting",
+    "Calls and runs that wait for a model that is away.",
+    ["model"],
+    async () => health().models.map(({ model, waiting }) => ({ labels: { model }, value: waiting })),
+  );
   metrics.watch("troupe_parts_degraded", "Parts that /readyz shows as degraded.", inState("degraded"));
   metrics.watch("troupe_parts_failed", "Parts that /readyz shows as failed.", inState("failed"));
   metrics.watch("troupe_active_turns", "Running turns, without waiting ones.", () => {
@@ -304,6 +343,17 @@ function watchLog(metrics: Metrics, runtime: Runtime): void {
   metrics.watch("troupe_log_appends", "Appends of runs in these commits.", figure("appends"));
   metrics.watch("troupe_log_bytes", "Bytes of the events in these commits.", figure("bytes"));
   metrics.watch("troupe_log_retries", "Statements sent to the database again.", figure("retries"));
+  metrics.watch(
+    "troupe_log_connections",
+    "Open connections for questions and appends.",
+    figure("connections"),
+  );
+  metrics.watch("troupe_log_connections_busy", "Those that have a statement.", figure("busyConnections"));
+  metrics.watch(
+    "troupe_log_statements_waiting",
+    "Statements that wait for one.",
+    figure("waitingStatements"),
+  );
 }
 
 /**

@@ -28,5 +28,5 @@ export type {
   ToolDescription,
 } from "../runtime/model/prompt.ts";
 export { scriptedModel } from "./scripted-model.ts";
-export type { Script, ScriptStep } from "./scripted-model.ts";
+export type { Script, ScriptStep, ScriptedModelOptions } from "./scripted-model.ts";
 export type { Tools } from "./tool-set.ts";

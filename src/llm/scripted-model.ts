@@ -4,6 +4,8 @@ import type { Json } from "../protocol/json.ts";
 import { toQueueOptions } from "../runtime/agent/call-options.ts";
 import { parsePrompt, toInstructionText } from "../runtime/model/prompt.ts";
 import type { Completion, Prompt } from "../runtime/model/prompt.ts";
+import { toCost } from "../runtime/model/provider-usage.ts";
+import type { TokenPrice } from "../runtime/model/provider-usage.ts";
 
 /** One completion of a scripted model. */
 export interface ScriptStep {
@@ -24,20 +26,25 @@ export type Script =
   | readonly (string | ScriptStep)[]
   | ((prompt: Prompt & { readonly instructions: string }) => string | ScriptStep);
 
+/** The name, limits and price of a scripted model. */
+export interface ScriptedModelOptions extends QueueOptions {
+  /** Default: `scripted`. */
+  readonly name?: string;
+  /** What a million tokens would cost; if given, each completion reports its cost, as that of a provider does. */
+  readonly price?: TokenPrice;
+}
+
 /**
  * A model that answers by a script. It needs no network, and the same prompt always gets the same answer,
  * also after a restart. Use it for demos and tests.
  */
-export function scriptedModel(
-  script: Script,
-  options: QueueOptions & { readonly name?: string } = {},
-): Model {
-  const { name = "scripted" } = options;
+export function scriptedModel(script: Script, options: ScriptedModelOptions = {}): Model {
+  const { name = "scripted", price } = options;
   return {
     name,
     ...toQueueOptions(options, `model ${name}`),
-    async *generate(input, { signal }) {
-      const prompt = parsePrompt(input);
+    async *generate(asked, { signal }) {
+      const prompt = parsePrompt(asked);
       const step = stepOf(script, prompt);
       for (const part of toParts(step)) {
         if (signal.aborted) throw new ModelError(`${name} was stopped`);
@@ -45,10 +52,15 @@ export function scriptedModel(
       }
       if (step.error) throw step.error;
       const result = toCompletion(step, prompt);
+      const [input, output] = [countTokens(prompt), countTokens(result)];
       yield {
         type: "result",
         result: result as unknown as Json,
-        usage: { input_tokens: countTokens(prompt), output_tokens: countTokens(result) },
+        usage: {
+          input_tokens: input,
+          output_tokens: output,
+          ...(price && { cost: toCost({ input, output }, price) }),
+        },
       };
     },
   };

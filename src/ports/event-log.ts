@@ -292,6 +292,12 @@ export interface LogFigures {
   readonly bytes: number;
   /** Statements that were sent again, after a lost connection for example. */
   readonly retries: number;
+  /** Open connections for questions and appends. */
+  readonly connections: number;
+  /** Those that have a statement. */
+  readonly busyConnections: number;
+  /** Statements that wait for a connection. */
+  readonly waitingStatements: number;
 }
 
 /** A cursor of an older claim was used: the run has another owner now. Nothing was appended. */

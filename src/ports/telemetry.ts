@@ -1,4 +1,11 @@
-import type { FinishReason, HoldReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
+import type {
+  CompletionErrorCode,
+  FinishReason,
+  HoldReason,
+  ToolErrorCode,
+  TurnError,
+  Usage,
+} from "../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** Receives runtime events for metrics and logs. Its methods return immediately and never throw. */
@@ -11,8 +18,10 @@ export interface Telemetry {
   completed(agent: string, reason: FinishReason, ms: number, request: EndedRequest): void;
   /** No code that is served can continue a turn, so it is held. */
   held?(agent: string, reason: HoldReason, request: HeldRequest): void;
-  /** A completion ended, which used tokens of a model. */
-  used?(model: string, usage: Usage): void;
+  /** A completion ended, with what all its attempts have used. */
+  asked?(completion: EndedCompletion): void;
+  /** A call of a tool, an agent or an effect ended. */
+  called?(call: EndedCall): void;
   /** A batch was committed. */
   committed(events: number, ms: number): void;
   /** Something arrived too late and was dropped. */
@@ -37,6 +46,32 @@ export interface EndedRequest {
   readonly requestId: RequestId;
   /** Why it ended, if it ended with an error. */
   readonly error?: TurnError;
+}
+
+/** A completion that ended. */
+export interface EndedCompletion {
+  /** The agent that asked. */
+  readonly agent: string;
+  readonly owner: string;
+  readonly model: string;
+  /** Why it has no answer. */
+  readonly outcome: "ok" | "canceled" | "model_error" | CompletionErrorCode;
+  /** The time since it was asked, in milliseconds, with all attempts and the pauses between them. */
+  readonly ms: number;
+  /** The time from the beginning of its newest attempt to the first part of its answer, in milliseconds; absent without one. */
+  readonly firstMs?: number;
+  readonly usage: Usage;
+}
+
+/** A call of a tool, an agent or an effect that ended. */
+export interface EndedCall {
+  /** The agent whose turn made it. */
+  readonly agent: string;
+  /** The name in its events. */
+  readonly name: string;
+  readonly outcome: "ok" | ToolErrorCode;
+  /** The time since this process made it or continued it, in milliseconds. */
+  readonly ms: number;
 }
 
 /** Where something failed, with the names that events use. */

@@ -219,6 +219,9 @@ export interface Runtime {
   /** The number of held turns, by agent and reason. Reads the rows of at most 10,000 of them. */
   countHeld(): Promise<readonly HeldCount[]>;
 
+  /** The number of open waits for input, counted up to 10,000, and the time since the oldest was opened, in milliseconds. */
+  countWaits(): Promise<WaitCount>;
+
   /** Removes an idle run with its events and artifacts; `conflict` while a request is open. */
   removeRun(runId: RunId): Promise<void>;
 
@@ -469,6 +472,29 @@ export interface RuntimeHealth {
   readonly activeRuns: number;
   /** Running turns, without waiting ones. */
   readonly activeTurns: number;
+  /** Requests that wait in the mailboxes of runs in memory. */
+  readonly queuedRequests: number;
+  /** The calls that have a slot of a tool or model with a limit, and those that wait for one. */
+  readonly slots: { readonly taken: number; readonly waiting: number };
+  /** The models that are away or have failed lately. */
+  readonly models: readonly ModelLoad[];
+}
+
+/** Open waits for input. */
+export interface WaitCount {
+  readonly waits: number;
+  /** How long the oldest one is open, in milliseconds; 0 without one. */
+  readonly oldestMs: number;
+}
+
+/** A model that is away, has failed lately, or answers again while others wait for it. */
+export interface ModelLoad {
+  /** Its name, with its account in brackets if it has one. */
+  readonly model: string;
+  /** Whether at most one request at a time asks it, to find out whether it is there. */
+  readonly isAway: boolean;
+  /** The calls and runs that wait for it. */
+  readonly waiting: number;
 }
 
 /**

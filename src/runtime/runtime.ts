@@ -50,7 +50,7 @@ import { createAnswerLinks } from "./queries/answer-links.ts";
 import { createInspection } from "./queries/inspection.ts";
 import { Recovery } from "./supervision/recovery.ts";
 import { ScheduleTimer } from "./supervision/schedules.ts";
-import { countHeld, retryHeld } from "./supervision/held-turns.ts";
+import { countHeld, countWaits, retryHeld } from "./supervision/held-turns.ts";
 import { startPruning } from "./supervision/kept-versions.ts";
 import { Erasures } from "./supervision/erasures.ts";
 import { startRetention } from "./supervision/retention.ts";
@@ -557,6 +557,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         rights.operate("count the held turns of all owners");
         return countHeld(log);
       },
+      async countWaits() {
+        rights.operate("count the waits of all owners");
+        return countWaits(log, environment.now());
+      },
       async removeRun(runId) {
         await open();
         await permissions.permit("remove", runId);
@@ -589,6 +593,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ...(log.figures && { logFigures: log.figures() }),
         activeRuns: runHost.size,
         activeTurns: runHost.busy,
+        queuedRequests: runHost.queued,
+        slots: { ...engines.queues.load },
+        models: engines.breakers.load(),
       }),
       readiness,
       get system() {

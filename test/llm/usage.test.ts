@@ -86,8 +86,8 @@ test("attempts that failed count: what their provider reports, or that they brok
   expect(theOne(events, "CompletionResult").usage).toEqual(usage);
   expect(theOne(events, "RequestCompleted").usage).toEqual(usage);
   const scrape = await metrics.text();
-  expect(scrape).toContain('troupe_model_tokens_total{model="troubled",kind="input"} 20');
-  expect(scrape).toContain('troupe_model_cost_total{model="troubled"} 1.5');
+  expect(scrape).toContain('troupe_model_tokens_total{agent="clerk",model="troubled",kind="input"} 20');
+  expect(scrape).toContain('troupe_model_cost_total{agent="clerk",model="troubled"} 1.5');
   expect(scrape).toContain('troupe_model_interrupted_attempts_total{model="troubled"} 1');
 });
 

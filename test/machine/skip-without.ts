@@ -49,6 +49,11 @@ export function skipWithoutPostgres(skip: Skip): never {
   );
 }
 
+/** Skips a test that runs Prometheus. */
+export function skipWithoutPrometheus(skip: Skip): never {
+  return skipWithout(skip, "needs Prometheus and its promtool: install them (apt-get install prometheus)");
+}
+
 /** Skips a test that needs a terminal. */
 export function skipWithoutScript(skip: Skip): never {
   return skipWithout(skip, "needs Linux and the command script: install it (apt-get install bsdutils)");

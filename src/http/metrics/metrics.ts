@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "../v
 import { fieldOf } from "../../errors.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
+import { FastHistogram } from "./fast-histogram.ts";
 
 /**
  * Metrics of a runtime and its server, in Prometheus format. Pass it to both, to `createRuntime` as `telemetry`: what a
@@ -57,13 +58,11 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     registers,
   });
   // Commits are frequent, so they are counted in numbers, which a scrape reads.
-  let commits = 0;
   let events = 0;
-  let commitMs = 0;
   let longestCommitMs = 0;
-  count("troupe_commits_total", "Committed batches.", () => commits);
+  const commits = new FastHistogram("troupe_commit_seconds", "Time of a commit of events.", COMMIT_SECONDS);
+  count("troupe_commits_total", "Committed batches.", () => commits.total);
   count("troupe_events_total", "Committed events.", () => events);
-  count("troupe_commit_seconds_total", "Total time of all commits.", () => commitMs / 1_000);
   gauge(counted, "troupe_commit_seconds_max", "The longest commit since the last scrape.", () => {
     const seconds = longestCommitMs / 1_000;
     longestCommitMs = 0;
@@ -72,13 +71,40 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   const tokens = new Counter({
     name: "troupe_model_tokens_total",
     help: "Tokens of completions. Cached ones are among those of the input, reasoning among those of the output.",
-    labelNames: ["model", "kind"],
+    labelNames: ["agent", "model", "kind"],
     registers,
   });
   const cost = new Counter({
     name: "troupe_model_cost_total",
     help: "Cost of completions, as far as their models have a price.",
+    labelNames: ["agent", "model"],
+    registers,
+  });
+  const ownerCost = new Counter({
+    name: "troupe_owner_cost_total",
+    help: "Cost of completions by the owner of their run; the thousand owners that came first, and the rest as other.",
+    labelNames: ["owner"],
+    registers,
+  });
+  const completions = new Histogram({
+    name: "troupe_model_completion_seconds",
+    help: "Time of a completion with all its attempts.",
+    labelNames: ["agent", "model", "outcome"],
+    buckets: MODEL_SECONDS,
+    registers,
+  });
+  const firstParts = new Histogram({
+    name: "troupe_model_first_token_seconds",
+    help: "Time until the first part of a model's answer.",
     labelNames: ["model"],
+    buckets: MODEL_SECONDS,
+    registers,
+  });
+  const calls = new Histogram({
+    name: "troupe_tool_call_seconds",
+    help: "Time of a call of a tool, an agent or an effect.",
+    labelNames: ["agent", "tool", "outcome"],
+    buckets: CALL_SECONDS,
     registers,
   });
   const interrupted = new Counter({
@@ -87,6 +113,9 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     labelNames: ["model"],
     registers,
   });
+  const models = new KnownValues();
+  const tools = new KnownValues();
+  const owners = new KnownValues();
   const dropped = new Counter({
     name: "troupe_dropped_total",
     help: "Late events and results that were dropped.",
@@ -110,8 +139,11 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       // Process metrics start with the first scrape, so that they cost nothing without one.
       if (!watchesProcess) collectDefaultMetrics({ register: registry });
       watchesProcess = true;
-      const read = isFed ? [counted, registry] : [registry];
-      return (await Promise.all(read.map((each) => each.metrics()))).join("\n");
+      // Three gauges of the library have the names of counters; those that it splits by type say the same.
+      for (const what of ["handles", "requests", "resources"])
+        registry.removeSingleMetric(`nodejs_active_${what}_total`);
+      const own = isFed ? [commits.text(), await counted.metrics()] : [];
+      return [...own, await registry.metrics()].join("\n");
     },
     watch: (name, help, number) => gauge(registry, name, help, number),
     watchEach: (name, help, labelNames, values) => {
@@ -141,16 +173,25 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     },
     committed: (added, ms) => {
       isFed = true;
-      commits += 1;
+      commits.observe(ms / 1_000);
       events += added;
-      commitMs += ms;
       if (ms > longestCommitMs) longestCommitMs = ms;
     },
-    used: (model, usage) => {
+    asked: ({ agent, owner, model: name, outcome, ms, firstMs, usage }) => {
       isFed = true;
-      for (const [kind, count] of tokensIn(usage)) tokens.inc({ model, kind }, count);
-      if (usage.cost) cost.inc({ model }, usage.cost);
+      const model = models.of(name);
+      completions.observe({ agent, model, outcome }, ms / 1_000);
+      if (firstMs !== undefined) firstParts.observe({ model }, firstMs / 1_000);
+      for (const [kind, count] of tokensIn(usage)) tokens.inc({ agent, model, kind }, count);
+      if (usage.cost) {
+        cost.inc({ agent, model }, usage.cost);
+        ownerCost.inc({ owner: owners.of(owner) }, usage.cost);
+      }
       if (usage.interrupted_attempts) interrupted.inc({ model }, usage.interrupted_attempts);
+    },
+    called: ({ agent, name, outcome, ms }) => {
+      isFed = true;
+      calls.observe({ agent, tool: tools.of(name), outcome }, ms / 1_000);
     },
     dropped: (what) => {
       isFed = true;
@@ -185,6 +226,25 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     const added: Gauge = new Gauge({ name, help, registers: [within], collect: () => added.set(number()) });
   }
 }
+
+/** The upper bounds of the buckets, in seconds. */
+const COMMIT_SECONDS = [0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+const MODEL_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const CALL_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 30, 300, 3_600];
+
+/** The values of a label that come from users and their code: the first thousand; all further ones are `other`. */
+class KnownValues {
+  readonly #known = new Set<string>();
+
+  of(value: string): string {
+    if (this.#known.has(value)) return value;
+    if (this.#known.size >= VALUES_LIMIT) return "other";
+    this.#known.add(value);
+    return value;
+  }
+}
+
+const VALUES_LIMIT = 1_000;
 
 /** The counts of tokens in a usage, by their kind. */
 function tokensIn(usage: Usage): readonly (readonly [kind: string, count: number])[] {

@@ -2,6 +2,8 @@ import { isInstance } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import { ModelError } from "../../ports/model.ts";
 import type { Model, ModelContext, ModelPart } from "../../ports/model.ts";
+import { ownerOf } from "../../ports/principal.ts";
+import type { EndedCompletion } from "../../ports/telemetry.ts";
 import type { Usage, CompletionErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
@@ -84,20 +86,34 @@ export function complete(caller: Actor, completion: NewCompletion): void {
     return used;
   };
   open.whenClosed(() => {
-    // Somebody has ended the call, which has no result then.
-    if (!isEnded) turn.addUsage(addUsage(spent, lost()), caller.agent.name);
+    // Somebody has ended the call, which has no result then. If the turn has left memory, it goes on later.
+    if (!isEnded && !turn.released) count("canceled", addUsage(spent, lost()));
   });
   let isEnded = false;
+  /** Counts what the completion has used, for its turn and for the metrics. */
+  const count = (outcome: EndedCompletion["outcome"], usage: Usage): void => {
+    const { name: agent } = caller.agent;
+    const firstMs = parts?.firstMs;
+    turn.addUsage(usage, agent);
+    telemetry.asked?.({
+      agent,
+      owner: ownerOf(turn.accepted),
+      model: access.model.name,
+      outcome,
+      ms: environment.monotonic() - started,
+      ...(firstMs !== undefined && { firstMs }),
+      usage,
+    });
+  };
   const end = (result: Json, used: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;
     isEnded = true;
     const usage = addUsage(spent, used);
-    telemetry.used?.(access.model.name, usage);
     const outcome =
       error === undefined
         ? ({ ok: true, value: result } as const)
         : ({ ok: false, code: code ?? "model_error", message: error } as const);
-    turn.addUsage(usage, caller.agent.name);
+    count(outcome.ok ? "ok" : outcome.code, usage);
     turn.calls.settle(open, outcome, {
       type: "CompletionResult",
       model: access.model.name,
@@ -299,6 +315,9 @@ class WatchedParts {
   readonly #limits: PartLimits;
   #limitMs: number;
   #stopTimer: (() => void) | undefined;
+  readonly #startedMs: number;
+  /** How long the first part took, in milliseconds; absent before it. */
+  firstMs: number | undefined;
   /** Since when a part is awaited, and what ends the wait. */
   #awaited: { readonly sinceMs: number; reject(thrown: unknown): void } | undefined;
 
@@ -307,6 +326,7 @@ class WatchedParts {
     this.#iterator = parts[Symbol.asyncIterator]();
     this.#limits = limits;
     this.#limitMs = limits.firstMs;
+    this.#startedMs = environment.monotonic();
     this.#watch(limits.firstMs);
   }
 
@@ -317,6 +337,7 @@ class WatchedParts {
       this.#iterator.next().then(resolve, reject);
     });
     this.#awaited = undefined;
+    this.firstMs ??= this.#environment.monotonic() - this.#startedMs;
     this.#limitMs = this.#limits.idleMs;
     return result.done === true ? undefined : result.value;
   }

@@ -1,6 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
 import type { Model } from "../../ports/model.ts";
 import type { RunId } from "../../protocol/ids.ts";
+import type { ModelLoad } from "../api.ts";
 import { backoffMs } from "../../shared/backoff.ts";
 import type { Backoff } from "../../shared/backoff.ts";
 
@@ -93,6 +94,11 @@ export class Breaker {
   /** Forgets a run that waits. */
   leave(runId: RunId): void {
     if (this.#waiting.delete(runId)) this.#rest();
+  }
+
+  /** Whether the model is away, and how many calls and runs wait for it. */
+  get load(): { readonly isAway: boolean; readonly waiting: number } {
+    return { isAway: this.#window <= 1, waiting: this.#waiting.size };
   }
 
   /** Stops its timers. */
@@ -221,6 +227,11 @@ export class Breakers {
     this.#parked.set(runId, run);
     this.#watch(expiresAt);
     for (const name of models) this.#named(name).park(runId, () => this.#wake(runId));
+  }
+
+  /** The models that have failed lately or that are waited for, with their accounts. */
+  load(): readonly ModelLoad[] {
+    return Array.from(this.#breakers, ([model, breaker]) => ({ model, ...breaker.load }));
   }
 
   /** Wakes nobody from now on. */

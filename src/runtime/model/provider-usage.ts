@@ -40,7 +40,7 @@ export function usageOf(part: FinishPart, { version, provider, price }: Reporter
 
 /** Counts of tokens; undefined where the provider does not say them. */
 type Tokens = {
-  readonly [Kind in "input" | "cached" | "written" | "output" | "reasoning"]: number | undefined;
+  readonly [Kind in "input" | "cached" | "written" | "output" | "reasoning"]?: number | undefined;
 };
 
 function toGroupedTokens({ usage }: FinishPart): Tokens {
@@ -77,7 +77,8 @@ function toFlatTokens({ usage, providerMetadata }: FinishPart, provider: string)
   };
 }
 
-function toCost(tokens: Tokens, price: TokenPrice): number {
+/** What tokens cost. */
+export function toCost(tokens: Tokens, price: TokenPrice): number {
   const { cachedInput = price.input, cacheWrite = price.input, reasoning = price.output } = price;
   const { input = 0, cached = 0, written = 0, output = 0, reasoning: thought = 0 } = tokens;
   const read =

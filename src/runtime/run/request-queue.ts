@@ -424,6 +424,11 @@ export class RequestQueue {
     return toLoadedActor(this.#ledger, this.slot, this.#mailbox.size);
   }
 
+  /** The number of requests that wait for their turn. */
+  get queued(): number {
+    return this.#mailbox.size;
+  }
+
   /** Answers a wait of a request; without an id, of the started request. */
   async resume(requestId: RequestId | undefined, given: WaitAnswer): Promise<RunReceipt> {
     const ledger = this.#ledger;

@@ -180,6 +180,11 @@ export class Run implements RecorderListener {
     return this.#ledger.actor;
   }
 
+  /** The number of requests in its mailbox. */
+  get queued(): number {
+    return this.#requests.queued;
+  }
+
   /** What the run has open, as operators see it. */
   get open(): LoadedActor | undefined {
     return this.#requests.open;

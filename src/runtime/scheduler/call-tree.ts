@@ -58,6 +58,8 @@ export class OpenCall {
   waitsFor: ParkReason | undefined;
   /** Whether that lasts so long that its turn may leave memory meanwhile. */
   isLong: boolean;
+  /** When this process has opened it, in milliseconds of `monotonic`. */
+  openedMs: number;
   /** Its deadline if it does not wait for anything outside itself, in milliseconds since 1970. */
   deadline: number | undefined;
 
@@ -78,6 +80,7 @@ export class OpenCall {
     this.slot = undefined;
     this.waitsFor = undefined;
     this.isLong = false;
+    this.openedMs = 0;
     this.deadline = undefined;
     this.kind = options.kind;
     this.name = options.name;

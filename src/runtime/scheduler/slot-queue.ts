@@ -11,6 +11,12 @@ export interface SlotUser {
   readonly runId: RunId;
 }
 
+/** How many calls have a slot, and how many wait for one. */
+export interface SlotLoad {
+  taken: number;
+  waiting: number;
+}
+
 /**
  * The queue of one tool or model in a process: at most `concurrency` calls have a slot at once, and each takes a token of
  * the rate when it starts. The owners with waiting calls get slots in turn, and so do the runs of each of them: who has many
@@ -24,10 +30,17 @@ export class SlotQueue {
   readonly #waiting = new Map<string, Map<RunId, Set<Grant>>>();
   #size = 0;
   #taken = 0;
+  /** That of all queues of a process. */
+  readonly #load: SlotLoad;
   /** Waits for the next token while a slot is free. */
   #stopTimer: (() => void) | undefined;
 
-  constructor(environment: Environment, { concurrency = Infinity, rate }: QueueOptions) {
+  constructor(
+    environment: Environment,
+    { concurrency = Infinity, rate }: QueueOptions,
+    load: SlotLoad = { taken: 0, waiting: 0 },
+  ) {
+    this.#load = load;
     this.#environment = environment;
     this.#concurrency = concurrency;
     this.#bucket = rate && new TokenBucket(rate, environment.monotonic());
@@ -48,6 +61,7 @@ export class SlotQueue {
   /** Takes a slot above the limit, for a call that has begun before and must continue. */
   retake(): void {
     this.#taken += 1;
+    this.#load.taken += 1;
   }
 
   /** Waits for a slot. Returns a function that leaves the queue; it does nothing once the slot is given. */
@@ -57,6 +71,7 @@ export class SlotQueue {
     const ofRun = runs.get(runId) ?? new Set();
     this.#waiting.set(owner, runs.set(runId, ofRun.add(grant)));
     this.#size += 1;
+    this.#load.waiting += 1;
     this.#serve();
     return () => {
       if (this.#remove(of, grant)) this.#serve();
@@ -66,6 +81,7 @@ export class SlotQueue {
   /** Returns a slot. */
   release(): void {
     this.#taken -= 1;
+    this.#load.taken -= 1;
     this.#serve();
   }
 
@@ -77,6 +93,7 @@ export class SlotQueue {
 
   #start(): void {
     this.#taken += 1;
+    this.#load.taken += 1;
     this.#bucket?.take();
   }
 
@@ -108,6 +125,7 @@ export class SlotQueue {
     if (ofRun.size === 0) runs?.delete(runId);
     if (runs?.size === 0) this.#waiting.delete(owner);
     this.#size -= 1;
+    this.#load.waiting -= 1;
     return true;
   }
 
@@ -128,6 +146,7 @@ export class SlotQueue {
 export class SlotQueues {
   readonly #environment: Environment;
   readonly #queues = new WeakMap<object, SlotQueue>();
+  readonly load: SlotLoad = { taken: 0, waiting: 0 };
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -138,7 +157,7 @@ export class SlotQueues {
     if (definition.concurrency === undefined && definition.rate === undefined) return undefined;
     const known = this.#queues.get(definition);
     if (known) return known;
-    const queue = new SlotQueue(this.#environment, definition);
+    const queue = new SlotQueue(this.#environment, definition, this.load);
     this.#queues.set(definition, queue);
     return queue;
   }

@@ -35,10 +35,14 @@ export function cutResult(text: string): string {
 
 /** The event that records the cancellation of a call; `undefined` for a call whose end is not recorded. */
 export function canceledBody(call: OpenCall): EventBody | undefined {
-  return TOOLS.has(call.kind) ? toolCanceled(call) : undefined;
+  return isTool(call) ? toolCanceled(call) : undefined;
 }
 
-/** The calls that are tools in the log. */
+/** Whether a call is a tool in the log. */
+export function isTool({ kind }: OpenCall): boolean {
+  return TOOLS.has(kind);
+}
+
 const TOOLS: ReadonlySet<OpenCallKind> = new Set(["agent", "effect", "remoteCall", "ask", "tell"]);
 
 /** The event that ends a canceled tool. */

@@ -5,7 +5,7 @@ import type { HoldCode } from "../../protocol/events/outcome-codes.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
-import type { HeldCount, HeldQuery } from "../api.ts";
+import type { HeldCount, HeldQuery, WaitCount } from "../api.ts";
 import { isHidden } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { HostContext } from "../run-context.ts";
@@ -68,6 +68,20 @@ export async function countHeld(log: EventLog): Promise<readonly HeldCount[]> {
     if (looked >= COUNTED) break;
   }
   return [...counts.values()];
+}
+
+/** The number of open waits, and how long the oldest is open. */
+export async function countWaits(log: EventLog, now: number): Promise<WaitCount> {
+  let waits = 0;
+  let oldestAt: number | undefined;
+  for (let cursor: string | undefined; ;) {
+    const page = await log.waits({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    oldestAt ??= page.waits[0]?.openedAt;
+    waits += page.waits.length;
+    cursor = page.next;
+    if (cursor === undefined || waits >= COUNTED) break;
+  }
+  return { waits, oldestMs: oldestAt === undefined ? 0 : Math.max(now - oldestAt, 0) };
 }
 
 /** The runs whose turn is held, page by page. One that continues meanwhile may be left out or come twice. */

@@ -60,6 +60,13 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     return busy;
   }
 
+  /** The number of requests that wait in the mailboxes of loaded runs. */
+  get queued(): number {
+    let queued = 0;
+    for (const { run } of this.#entries.values()) queued += run?.queued ?? 0;
+    return queued;
+  }
+
   /** Delivers a message to a run, which stays in memory until it has replied. */
   deliver(runId: RunId, message: Json, { isRepeated = false }: DeliverOptions = {}): Promise<Json> {
     const given = message as unknown as RunMessage;

@@ -1,12 +1,14 @@
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { EventBody } from "../../protocol/events/event-body.ts";
+import type { ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import type { CallId } from "../../protocol/ids.ts";
 import type { Json } from "../../protocol/json.ts";
+import type { Agent } from "../agent/agent.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
 import { CANCELED_CALL } from "../replay/turn-journal.ts";
 import type { Replay } from "../replay/replay.ts";
 import type { Outcome, LoggedWait } from "../replay/turn-journal.ts";
-import { canceledBody } from "../scheduler/tool-end.ts";
+import { canceledBody, isTool } from "../scheduler/tool-end.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
 import type { DeliveryQueue } from "../scheduler/delivery-queue.ts";
 import type { ParkedCalls } from "../scheduler/parked-calls.ts";
@@ -18,6 +20,7 @@ import type { LoggedTurn } from "./unreplayed-calls.ts";
 /** What the open calls need of their turn. */
 export interface CallingTurn extends LoggedTurn {
   readonly root: OpenCall;
+  readonly agent: Pick<Agent, "name">;
   readonly deliveries: DeliveryQueue;
   readonly quiescence: Quiescence;
   readonly parkedCalls: ParkedCalls;
@@ -53,6 +56,7 @@ export class OpenCalls {
 
   /** Notes that a call is open. */
   opened(call: OpenCall): void {
+    call.openedMs = this.#turn.context.environment.monotonic();
     this.unreplayed?.reached(call.callId);
     this.#turn.quiescence.opened(call);
   }
@@ -67,6 +71,7 @@ export class OpenCalls {
   /** Closes a call, records the event of its end, and delivers the outcome after the commit. */
   settle(call: OpenCall, outcome: Outcome, body: EventBody, speaker: Speaker = call.speaker): RecordedEvent {
     this.#closeWithAll(call);
+    this.#count(call, outcome.ok ? "ok" : (outcome.code as ToolErrorCode));
     const recorded = this.#turn.recorder.event(speaker, body);
     this.#deliver(call, outcome);
     return recorded;
@@ -133,6 +138,13 @@ export class OpenCalls {
     this.#cancelBelow(call);
   }
 
+  #count(call: OpenCall, outcome: "ok" | ToolErrorCode): void {
+    if (!isTool(call)) return;
+    const { environment, telemetry } = this.#turn.context;
+    const ms = environment.monotonic() - call.openedMs;
+    telemetry.called?.({ agent: this.#turn.agent.name, name: call.name, outcome, ms });
+  }
+
   #deliver({ callId }: OpenCall, outcome: Outcome): void {
     const { deliveries, recorder } = this.#turn;
     deliveries.announce();
@@ -166,6 +178,7 @@ export class OpenCalls {
       deliveries.fail(call.callId, CANCELED_CALL);
       const body = canceledBody(call);
       if (body) recorder.event(call.speaker, body);
+      this.#count(call, "canceled");
     }
     // Aborted last: when the code hears of it, the calls are closed, so that nothing it still says is recorded.
     for (const call of calls) call.abort();

@@ -218,10 +218,17 @@ test("the metrics of an app without the telemetry of its runtime do not say what
       "troupe_active_runs",
       "troupe_active_turns",
       "troupe_faults_total",
+      "troupe_model_away",
+      "troupe_model_waiting",
       "troupe_parts_degraded",
       "troupe_parts_failed",
+      "troupe_requests_queued",
+      "troupe_slots_taken",
+      "troupe_slots_waiting",
       "troupe_streams",
       "troupe_turns_held",
+      "troupe_wait_oldest_seconds",
+      "troupe_waits_open",
     ]);
   }
   await runtime.close();

@@ -65,6 +65,22 @@ export class Database {
     return new Database(await loadPg(), service === undefined ? options : { ...service, ...others });
   }
 
+  /** What its connections for questions and appends do. */
+  get load(): {
+    readonly connections: number;
+    readonly busyConnections: number;
+    readonly waitingStatements: number;
+  } {
+    const pools = [this.#readers, this.#writers];
+    const sum = (count: (pool: Pool) => number): number =>
+      pools.reduce((total, pool) => total + count(pool), 0);
+    return {
+      connections: sum((pool) => pool.totalCount),
+      busyConnections: sum((pool) => pool.totalCount - pool.idleCount),
+      waitingStatements: sum((pool) => pool.waitingCount),
+    };
+  }
+
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }

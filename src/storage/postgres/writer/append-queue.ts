@@ -93,7 +93,7 @@ export class AppendQueue {
   }
 
   get figures(): LogFigures {
-    return { ...this.#figures, retries: this.#database.retries };
+    return { ...this.#figures, retries: this.#database.retries, ...this.#database.load };
   }
 
   /** Resolves when every append has settled. */
