@@ -23,7 +23,9 @@ const model: Model = {
     yield { type: "text", text: "Four." };
     if (input === "hang") {
       hangs();
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", reject));
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", reject);
+      });
     }
     yield { type: "result", result: null, usage };
   },
