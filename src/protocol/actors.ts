@@ -38,6 +38,14 @@ export interface Hops {
   readonly since: string;
 }
 
+/** The trace that a request belongs to, as W3C Trace Context writes it. */
+export interface RequestTrace {
+  /** The span that led to the request. */
+  readonly traceparent: string;
+  /** Set if nobody waits for the request: it has a trace of its own, with a link to that span. */
+  readonly linked?: true;
+}
+
 /** The kinds of what a ToolCall calls. `remote` is an agent on another server, `actor` another run. */
 export const CALLEE_KINDS = ["agent", "tool", "effect", "remote", "actor"] as const;
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { TRACEPARENT } from "../shared/trace-context.ts";
 import type { Hops } from "./actors.ts";
 import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
@@ -63,6 +64,11 @@ export const timestamp: z.ZodType<string> = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
   .meta({ format: "date-time" });
+
+/** @internal The schema of a place in a trace. */
+export const traceparent: z.ZodType<string> = z
+  .string()
+  .regex(TRACEPARENT, "must be a traceparent of W3C Trace Context, version 00");
 
 /** @internal The schema of how many requests led to another one. */
 export const hops: z.ZodType<Hops> = z.object({ n: count, since: timestamp } satisfies Shape<Hops>);

@@ -77,8 +77,8 @@ export async function callTool(
     const tool = findTool(runtime, agent, name);
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, unknownTool(name).message);
-    const { _meta: meta } = ctx.mcpReq;
-    const request = checkNative(toToolRequest(tool, given, meta?.["request_id"]));
+    const { _meta: meta = {} } = ctx.mcpReq;
+    const request = checkNative(toToolRequest(tool, given, meta));
     const receipt = await runtime.process(tool.agent, request);
     if (receipt.event !== undefined && receipt.kind === "read")
       return toRead(service, receipt.event, outputSchemaOf(tool.operation) !== undefined);

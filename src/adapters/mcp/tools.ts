@@ -1,4 +1,5 @@
 import type { Tool } from "@modelcontextprotocol/server";
+import { readTraceHeaders } from "../../shared/trace-context.ts";
 import { AgentError } from "../../errors.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
@@ -124,8 +125,17 @@ function embed(schema: JsonObject, pointer: string): JsonObject {
   ) as JsonObject;
 }
 
-/** The request that a call of a tool makes. `id` makes it idempotent. */
-export function toToolRequest({ operation }: AgentTool, given: Fields, id: unknown): TurnRequest {
+/** The request that a call of a tool makes. Its `_meta` has the id that makes it idempotent, and its trace. */
+export function toToolRequest(
+  { operation }: AgentTool,
+  given: Fields,
+  meta: Readonly<Record<string, unknown>>,
+): TurnRequest {
+  const { request_id: id } = meta;
+  const trace = readTraceHeaders((name) => {
+    const value = meta[name];
+    return typeof value === "string" ? value : undefined;
+  });
   const ownsRunId = isFlat(operation) && hasProperty(operation, "run_id");
   const { run_id: runId, ...rest } = given;
   if (runId !== undefined && !ownsRunId && (typeof runId !== "string" || !isId(runId)))
@@ -136,6 +146,7 @@ export function toToolRequest({ operation }: AgentTool, given: Fields, id: unkno
   const common = {
     ...(!ownsRunId && runId !== undefined && { run_id: runId as RunId }),
     ...(id !== undefined && { request_id: id }),
+    ...(trace && { trace }),
   };
   // A chat that has no text is refused by the check of the request.
   if (operation.name === CHAT) return { type: "ChatRequest", input: values["input"] as string, ...common };

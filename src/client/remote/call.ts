@@ -116,7 +116,7 @@ export class RemoteCall {
   }
 
   async #toRequest(): Promise<Readonly<Record<string, unknown>>> {
-    const { actor, operation, input, metadata, tools, caller, depth, hops } = this.#asked;
+    const { actor, operation, input, metadata, tools, caller, depth, hops, trace } = this.#asked;
     const text = isObject(input) ? input["input"] : undefined;
     const isChat = operation === "chat" && typeof text === "string";
     const { run_id: runId } = (this.#session.memory.get() ?? {}) as { readonly run_id?: Json };
@@ -137,6 +137,7 @@ export class RemoteCall {
       // A server that does not know these ignores them.
       caller,
       depth,
+      trace: { ...trace, ...(actor?.mode === "tell" && { linked: true }) },
       ...(hops && { hops }),
     };
   }

@@ -343,7 +343,7 @@ async function call(
   turn: ToolTurn,
 ): Promise<ResultWithFiles> {
   const result = await client.callTool(
-    { name, arguments: input as JsonObject },
+    { name, arguments: input as JsonObject, _meta: turn.traceHeaders() },
     {
       signal: turn.signal,
       timeout: silenceMs,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CALL_MODES, CALLEE_KINDS, STRATEGY_ENDS } from "../actors.ts";
-import type { By, Callee, CallMode, Hops, SenderRef, SupervisorStrategy } from "../actors.ts";
+import type { By, Callee, CallMode, Hops, RequestTrace, SenderRef, SupervisorStrategy } from "../actors.ts";
 import {
   artifactId,
   callId,
@@ -13,6 +13,7 @@ import {
   requestId,
   runId,
   timestamp,
+  traceparent,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../ids.ts";
@@ -99,6 +100,8 @@ export type EventBody =
       readonly accepted_at?: string;
       /** Who made the request. */
       readonly by?: By;
+      /** The trace that the request belongs to, if it came with one. */
+      readonly trace?: RequestTrace;
     }
   | {
       readonly type: "WaitForInput";
@@ -373,6 +376,14 @@ const by: z.ZodType<By> = z.object({
   name: text.exactOptional().describe("A name for people."),
 } satisfies Shape<By>);
 
+const trace: z.ZodType<RequestTrace> = z.object({
+  traceparent: traceparent.describe("The span that led to the request."),
+  linked: z
+    .literal(true)
+    .exactOptional()
+    .describe("Set if nobody waits for the request: it has a trace of its own, with a link to that span."),
+} satisfies Shape<RequestTrace>);
+
 const deadline = timestamp
   .exactOptional()
   .describe("The time at which the call fails with timeout, if it has not ended before.");
@@ -424,6 +435,7 @@ export const bodies: {
       sender: sender.exactOptional().describe("The actor that sent the request."),
       accepted_at: timestamp.exactOptional().describe("When the request was accepted, if it was queued."),
       by: by.exactOptional().describe("Who made the request."),
+      trace: trace.exactOptional().describe("The trace that the request belongs to, if it came with one."),
     },
   ],
   WaitForInput: [

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CALLERS_LIMIT } from "../actors.ts";
-import type { Caller, Hops } from "../actors.ts";
+import type { Caller, Hops, RequestTrace } from "../actors.ts";
 import {
   artifactId,
   clientId,
@@ -13,10 +13,13 @@ import {
   ordinal,
   requestId,
   runId,
+  traceparent,
 } from "../fields.ts";
 import type { Shape } from "../fields.ts";
 import type { ArtifactId, RequestId, RunId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
+import { BAGGAGE_LENGTH, TRACESTATE_LENGTH } from "../../shared/trace-context.ts";
+import type { TraceContext } from "../../shared/trace-context.ts";
 
 const BUSY = ["enqueue", "reject", "interrupt"] as const;
 
@@ -40,6 +43,9 @@ export interface ClientTool {
   readonly output_schema?: JsonObject;
 }
 
+/** The trace that a request belongs to: what its headers say, or a caller in a body of its own. */
+export interface GivenTrace extends RequestTrace, TraceContext {}
+
 /** Fields of every request that starts a turn. */
 export interface TurnRequestFields {
   /** Chosen by the client, makes the request idempotent; if absent, the server generates one. */
@@ -62,6 +68,8 @@ export interface TurnRequestFields {
   readonly depth?: number;
   /** The requests before this one in a chain in which no one waits; bounds actors that tell each other without end. */
   readonly hops?: Hops;
+  /** The trace that the request belongs to. */
+  readonly trace?: GivenTrace;
 }
 
 /** Sends a text to an agent. */
@@ -167,6 +175,15 @@ const caller: z.ZodType<Caller> = z.object({
   waits: optional(z.boolean()),
 } satisfies Shape<Caller>);
 
+const trace: z.ZodType<GivenTrace> = z.object({
+  traceparent: traceparent.describe("The span that led to the request."),
+  tracestate: optional(z.string().max(TRACESTATE_LENGTH)),
+  baggage: optional(z.string().max(BAGGAGE_LENGTH)),
+  linked: optional(z.literal(true)).describe(
+    "Set if nobody waits for the request: it gets a trace of its own, with a link to that span.",
+  ),
+} satisfies Shape<GivenTrace>);
+
 const ownId = optional(requestId).describe(
   "Chosen by the client, makes the request idempotent; if absent, the server generates one.",
 );
@@ -204,6 +221,9 @@ const turnFields = {
   depth: optional(count).describe("The depth of the asked agent below its callers; 0 for a client."),
   hops: optional(hops).describe(
     "How many requests led to this one without a caller that waits, and since when.",
+  ),
+  trace: optional(trace).describe(
+    "The trace that the request belongs to; without it, the headers traceparent, tracestate and baggage. Ignored when two requests are compared.",
   ),
 } satisfies Shape<TurnRequestFields>;
 

@@ -4,7 +4,7 @@ import { NOTHING_SPENT } from "../../ports/spending.ts";
 import type { Spent } from "../../ports/spending.ts";
 import type { Budget } from "../../protocol/events/event-body.ts";
 import type { Base, RecordPosition, RunRow } from "../../ports/log-batch.ts";
-import type { By, Hops, SenderRef } from "../../protocol/actors.ts";
+import type { By, Hops, RequestTrace, SenderRef } from "../../protocol/actors.ts";
 import type { HeldTurn, LastTurn, RunPhase } from "../../protocol/answers/status.ts";
 import { DEFAULT_OWNER, ownerOf, toOwned } from "../../ports/principal.ts";
 import { createSpeaker, toTimestamp } from "../../protocol/events/encode.ts";
@@ -413,6 +413,7 @@ export class RunLedger implements RunStateOwner {
       ...(sender && { sender }),
       ...(isQueued && { accepted_at: new Date(acceptedAt).toISOString() }),
       ...(by && { by }),
+      ...(request.trace && { trace: toRequestTrace(request.trace) }),
     });
     this.recorder.mark({ requestId, phase: "running", started: started.id });
     this.#lastTurn = {
@@ -741,6 +742,11 @@ export class RunLedger implements RunStateOwner {
     this.#started = startedOf(this.#state);
     this.#count();
   }
+}
+
+/** What the log shows of the trace of a request; what its callers want known stays with the request. */
+function toRequestTrace({ traceparent, linked }: RequestTrace): RequestTrace {
+  return { traceparent, ...(linked && { linked }) };
 }
 
 /** Whether a request was told by an actor of this server, if no call waits for it. */

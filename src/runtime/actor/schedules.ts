@@ -16,7 +16,7 @@ import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
 import type { TimedRequest } from "../agent/definition/timer-agent.ts";
 import { checkTold } from "../agent/resolve-operation.ts";
 import type { MadeSchedule, ScheduledTime, ToldRequest } from "../agent/turn-api.ts";
-import { digest } from "../journal/digest.ts";
+import { digest } from "../../shared/digest.ts";
 import { INPUT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
 import { effect } from "./calls.ts";
 import { tell } from "./requests.ts";

@@ -42,6 +42,7 @@ import { toCallKey } from "../journal/call-id.ts";
 import { checkName, checkText, toJson } from "../journal/json-limits.ts";
 import { ReplayScope } from "../replay/scope.ts";
 import { CLEANUP, allSignature } from "../replay/signature.ts";
+import { traceAt } from "../replay/turn-trace.ts";
 import type { CleanupStep } from "../turn/active-turn.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import type { Actor } from "./actor.ts";
@@ -117,6 +118,11 @@ export class TurnHandle implements ToolTurn {
 
   get signal(): AbortSignal {
     return this.#actor.signal;
+  }
+
+  traceHeaders(): Readonly<Record<string, string>> {
+    const { turn, call: own } = this.#actor;
+    return { ...traceAt(turn.runId, turn.accepted, own.callId) };
   }
 
   get callId(): string {

@@ -7,6 +7,7 @@ import type { ClientTool } from "../../protocol/requests/requests.ts";
 import type { ArtifactId, CallId, RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { PeerClaim } from "../../shared/peer-claim.ts";
+import type { TraceContext } from "../../shared/trace-context.ts";
 import type { Artifact, Memory } from "./turn-api.ts";
 
 /** The implementation of an agent on another server: the runtime calls this instead of a handler. */
@@ -53,6 +54,8 @@ export interface RemoteRequest {
   readonly caller: readonly Caller[];
   /** The depth of the called agent, counted across all servers. */
   readonly depth: number;
+  /** The trace that the request belongs to. */
+  readonly trace: TraceContext;
 }
 
 /** A local file. */

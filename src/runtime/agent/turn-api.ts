@@ -45,6 +45,11 @@ export interface Turn<
    * The files of the request; a called agent gets none. Files never change, so reading one is not journaled.
    */
   attachments(): Promise<readonly Attachment[]>;
+  /**
+   * The headers `traceparent`, `tracestate` and `baggage` for what the handler asks of others, by `fetch` for example: what they
+   * do belongs to the trace of the request then. Equal on a replay.
+   */
+  traceHeaders(): Readonly<Record<string, string>>;
   /** Aborts when the request is canceled or its time is over. */
   readonly signal: AbortSignal;
   /** The agent's memory of this run. */

@@ -37,6 +37,7 @@ const VALUES: readonly (readonly [string, number])[] = [
   ["tools", INPUT_LIMIT_BYTES],
   ["caller", Infinity],
   ["hops", Infinity],
+  ["trace", Infinity],
 ];
 
 /** A larger value is copied through its JSON text. */

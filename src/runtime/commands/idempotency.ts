@@ -114,6 +114,7 @@ function canonicalRequest({
   caller: _caller,
   depth: _depth,
   hops: _hops,
+  trace: _trace,
   ...request
 }: TurnRequest): string {
   return canonical(request);

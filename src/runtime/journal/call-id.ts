@@ -1,5 +1,5 @@
 import type { CallId, RunId } from "../../protocol/ids.ts";
-import { digest } from "./digest.ts";
+import { digest } from "../../shared/digest.ts";
 
 /** The scope of a turn's handler, by the number of the turn in its run. */
 export function rootOf(turn: number): CallId {

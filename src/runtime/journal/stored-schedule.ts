@@ -6,7 +6,7 @@ import type { RequestId } from "../../protocol/ids.ts";
 import { isKey } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { AgentError } from "../../errors.ts";
-import { digest } from "./digest.ts";
+import { digest } from "../../shared/digest.ts";
 import { toDueTimes } from "../agent/schedule-times.ts";
 import type { ScheduleTimes, DueTimes } from "../agent/schedule-times.ts";
 

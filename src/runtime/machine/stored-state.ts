@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { isSchema } from "../agent/definition/check-definition.ts";
 import { parseNow, toJsonSchema } from "../agent/definition/schema.ts";
 import { errorMessage } from "../agent/error-message.ts";
-import { digest } from "../journal/digest.ts";
+import { digest } from "../../shared/digest.ts";
 import { toJson } from "../journal/json-limits.ts";
 import type { MachineState } from "../journal/records.ts";
 import { questionsIn } from "./calls/waits.ts";

@@ -25,6 +25,7 @@ import type { Memory } from "../agent/turn-api.ts";
 import { artifactUrl } from "../artifacts/artifact.ts";
 import { scopeOf } from "../journal/call-id.ts";
 import { nextHops } from "../replay/actor-request.ts";
+import { traceAt } from "../replay/turn-trace.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
 import { attachedTo } from "../turn/actor-context.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
@@ -49,6 +50,7 @@ export async function performRemotely(
     tools: actor.depth === 0 && !remoteActor ? tools : [],
     caller: callersOf(actor, !isTell),
     depth: isTell ? 0 : depth,
+    trace: traceAt(actor.turn.runId, actor.turn.accepted, actor.call.callId),
     ...(remoteActor && { actor: remoteActor, ...hopsOf(actor, isTell) }),
     ...(!remoteActor && hops && { hops }),
   };

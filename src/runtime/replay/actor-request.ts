@@ -3,8 +3,9 @@ import type { Event } from "../../protocol/events/events.ts";
 import type { CallId, RequestId, RunId } from "../../protocol/ids.ts";
 import type { OperationRequest } from "../../protocol/requests/requests.ts";
 import { TIMER_AGENT } from "../agent/definition/timer-agent.ts";
-import { digest } from "../journal/digest.ts";
+import { digest } from "../../shared/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
+import { traceAt } from "./turn-trace.ts";
 
 /** The ToolCall of an ask or a tell. It holds everything that the request is made from. */
 export type ActorCallEvent = Event & {
@@ -42,6 +43,7 @@ export function toActorRequest(event: ActorCallEvent, turn: SendingTurn): Accept
     caller: isAsk ? [...(request.caller ?? []), own] : [own],
     ...(isAsk && { depth: (request.depth ?? 0) + depth + 1 }),
     ...(hops && { hops }),
+    trace: { ...traceAt(self.run_id, accepted, callId), ...(!isAsk && { linked: true }) },
   };
   return {
     requestId: callee.request_id,

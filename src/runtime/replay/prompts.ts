@@ -4,7 +4,7 @@ import type { RequestEntry } from "../../ports/log-entries.ts";
 import type { CallId, RunId } from "../../protocol/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
-import { shortDigest } from "../journal/digest.ts";
+import { shortDigest } from "../../shared/digest.ts";
 import { EVENT_LIMIT_BYTES, byteLength, cut } from "../journal/json-limits.ts";
 import type { PromptRecord } from "../journal/records.ts";
 import { readRecord } from "./beginning.ts";

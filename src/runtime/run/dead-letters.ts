@@ -7,7 +7,7 @@ import { toEncoded } from "../../protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
 import type { DeadLetter } from "../../protocol/answers/dead-letter.ts";
-import { digest } from "../journal/digest.ts";
+import { digest } from "../../shared/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { readAccepted, readEvent } from "../replay/accepted.ts";
 import { toActorRequest } from "../replay/actor-request.ts";

@@ -12,7 +12,7 @@ import { ENDED } from "../agent/ended.ts";
 import { isFailure } from "../activation/strategy.ts";
 import { WATCH, actorNameOf, isSameActor, wantsEnd } from "../agent/watchers.ts";
 import type { Newest, WatchingActor } from "../agent/watchers.ts";
-import { digest } from "../journal/digest.ts";
+import { digest } from "../../shared/digest.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { toOwned } from "../../ports/principal.ts";
 import { readEvent } from "../replay/accepted.ts";

@@ -3,7 +3,7 @@ import type { Agent, Turn } from "troupe";
 import { expect, test } from "vitest";
 import { toActorAddress } from "../../../src/runtime/agent/actor-address.ts";
 import { createTimerAgent } from "../../../src/runtime/agent/definition/timer-agent.ts";
-import { digest } from "../../../src/runtime/journal/digest.ts";
+import { digest } from "../../../src/shared/digest.ts";
 import { textsOf } from "../../agents/events.ts";
 import { list } from "../actors/agents.ts";
 import { TestHost, asked } from "../test-host.ts";

@@ -23,3 +23,10 @@ function hash53(text: string, seed: number): number {
   low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
   return 4_294_967_296 * (2_097_151 & low) + (high >>> 0);
 }
+
+/** A hash of a text in 16 hexadecimal digits, which are not all 0. */
+export function hex64(text: string, seed: number): string {
+  const high = hash53(text, seed) >>> 0;
+  const low = hash53(text, seed ^ 0x9e3779b9) >>> 0 || 1;
+  return `${high.toString(16).padStart(8, "0")}${low.toString(16).padStart(8, "0")}`;
+}
