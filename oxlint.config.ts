@@ -88,13 +88,27 @@ const LAYERS: readonly Layer[] = [
     node: true,
   },
   {
+    folder: "otel",
+    ours: [...RUNTIME, "../view/**"],
+    packages: ["@opentelemetry/api", "@opentelemetry/exporter-trace-otlp-proto"],
+    node: true,
+  },
+  {
     folder: "console",
     ours: [...RUNTIME, "../view/**", "../client/**"],
     packages: ["preact", "preact/hooks", "marked", "@dagrejs/dagre"],
   },
   {
     folder: "cli",
-    ours: [...RUNTIME, ...EDGES, "../node/**", "../webhooks/**", "../console/**", "../testing/**"],
+    ours: [
+      ...RUNTIME,
+      ...EDGES,
+      "../node/**",
+      "../webhooks/**",
+      "../otel/**",
+      "../console/**",
+      "../testing/**",
+    ],
     packages: [],
     node: true,
   },

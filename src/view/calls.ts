@@ -10,7 +10,9 @@ import { mergeUsage } from "./turns.ts";
 
 /** The fields of a call that depend on its kind. */
 type CallFields = Pick<CallView, "kind" | "name"> &
-  Partial<Pick<CallView, "functionName" | "args" | "attempt" | "callee" | "retryOf" | "until" | "parent">>;
+  Partial<
+    Pick<CallView, "functionName" | "args" | "attempt" | "callee" | "mode" | "retryOf" | "until" | "parent">
+  >;
 
 /** Opens a call of the actor that the event belongs to. */
 export function beginCall(
@@ -55,7 +57,7 @@ function isRepeated(draft: ViewDraft, event: SentEvent, key: string, attempt: nu
 }
 
 export function beginToolCall(draft: ViewDraft, event: SentEventOf<"ToolCall">): void {
-  const { function_name: functionName = "", args, callee, attempt = 1, retry_of: retryOf } = event;
+  const { function_name: functionName = "", args, callee, mode, attempt = 1, retry_of: retryOf } = event;
   const callId = event.tool_call_id ?? `?${event.id}`;
   const key = keyIn(event, callId);
   if (isRepeated(draft, event, key, attempt)) return;
@@ -64,7 +66,7 @@ export function beginToolCall(draft: ViewDraft, event: SentEventOf<"ToolCall">):
     name: callee?.name ?? functionName,
     functionName,
     attempt,
-    ...given({ args, callee, retryOf: retryOf && keyIn(event, retryOf) }),
+    ...given({ args, callee, mode, retryOf: retryOf && keyIn(event, retryOf) }),
   });
   addPart(draft, { ...baseOf(event), kind: "call", call: key });
 }

@@ -1,4 +1,4 @@
-import type { Callee, By } from "../protocol/actors.ts";
+import type { Callee, CallMode, By, RequestTrace } from "../protocol/actors.ts";
 import type { Budget, ClientToolCall, Questions } from "../protocol/events/event-body.ts";
 import type { FinishReason, HoldReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../protocol/ids.ts";
@@ -26,6 +26,8 @@ export interface SentFields {
     readonly input?: Json;
     readonly attachments?: readonly ArtifactId[];
     readonly accepted_at?: string;
+    readonly agent_version?: string;
+    readonly trace?: RequestTrace;
   };
   readonly RequestCompleted: {
     readonly finish_reason?: FinishReason;
@@ -43,6 +45,7 @@ export interface SentFields {
     readonly tool_call_id?: CallId;
     readonly callee?: Callee;
     readonly attempt?: number;
+    readonly mode?: CallMode;
     readonly retry_of?: CallId;
   };
   readonly ToolTextOutput: { readonly content?: string; readonly tool_call_id?: CallId };

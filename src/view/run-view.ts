@@ -1,4 +1,4 @@
-import type { By, Callee } from "../protocol/actors.ts";
+import type { By, Callee, CallMode, RequestTrace } from "../protocol/actors.ts";
 import type { ClientToolCall, Questions } from "../protocol/events/event-body.ts";
 import type { TurnError, Usage, FinishReason } from "../protocol/events/outcome-codes.ts";
 import type { HeldTurn } from "../protocol/answers/status.ts";
@@ -65,6 +65,10 @@ export interface TurnView {
   readonly startedId: number;
   readonly endedId?: number;
   readonly acceptedAt?: string;
+  /** The version of the agent that started it, if the agent has one. */
+  readonly agentVersion?: string;
+  /** The trace that its request belongs to, if it came with one. */
+  readonly trace?: RequestTrace;
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly phase: Phase;
@@ -138,6 +142,8 @@ export interface CallView {
   readonly retryOf?: string;
   /** What it calls, as the event says it; it names another actor's run and request. */
   readonly callee?: Callee;
+  /** How an actor is called. */
+  readonly mode?: CallMode;
   readonly startedId: number;
   readonly endedId?: number;
   readonly startedAt: string;

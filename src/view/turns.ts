@@ -33,6 +33,7 @@ export function beginTurn(
   const { view } = draft;
   const { agent, at } = eventPlace(event);
   const { operation = "", input = null, attachments = [], accepted_at: acceptedAt } = event;
+  const { agent_version: agentVersion, trace } = event;
   const root = callKey(requestId);
   if (view.calls.has(root)) return;
   if (view.agent === "") view.agent = agent;
@@ -44,7 +45,7 @@ export function beginTurn(
     attachments,
     root,
     startedId: event.id,
-    ...given({ acceptedAt }),
+    ...given({ acceptedAt, agentVersion, trace }),
     startedAt: at,
     phase: "running",
     since: at,

@@ -1,0 +1,14 @@
+export { exportTraces } from "./export-traces.ts";
+export type { TraceExport, TraceOptions } from "./export-traces.ts";
+export type { ReadableSpan } from "./readable-span.ts";
+export type { TraceExporter } from "./sender.ts";
+export type {
+  Attributes,
+  AttributeValue,
+  ContentOption,
+  LogSpan,
+  SpanContent,
+  SpanEvent,
+  SpanRole,
+} from "./span.ts";
+export { SpanFold } from "./spans.ts";
