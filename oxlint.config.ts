@@ -89,7 +89,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "otel",
-    ours: [...RUNTIME, "../view/**"],
+    ours: [...RUNTIME, "../view/**", "../node/listener.ts"],
     packages: ["@opentelemetry/api", "@opentelemetry/exporter-trace-otlp-proto"],
     node: true,
   },

@@ -138,6 +138,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand(),
     migrate: async () => (await import("./migrate.ts")).migrateCommand(),
     copy: async () => (await import("./copy/copy.ts")).copyCommand(),
+    traces: async () => (await import("./traces.ts")).tracesCommand(),
     audit: async () => (await import("./audit.ts")).auditCommand(),
     erase: async () => (await import("./erase.ts")).eraseCommand(),
     keys: async () => (await import("./keys.ts")).keysCommand(),

@@ -1,5 +1,6 @@
 export { exportTraces } from "./export-traces.ts";
 export type { TraceExport, TraceOptions } from "./export-traces.ts";
+export { liveTracing } from "./live-tracing.ts";
 export type { ReadableSpan } from "./readable-span.ts";
 export type { TraceExporter } from "./sender.ts";
 export type {
@@ -12,3 +13,6 @@ export type {
   SpanRole,
 } from "./span.ts";
 export { SpanFold } from "./spans.ts";
+export { exportPast } from "./export-past.ts";
+export type { PastOptions, PastRun } from "./export-past.ts";
+export { otlpExporter } from "./otlp.ts";

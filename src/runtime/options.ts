@@ -9,6 +9,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Router } from "../ports/router.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { Tracing } from "../ports/tracing.ts";
 import type { Agent, Collaborators, Messages } from "./agent/agent.ts";
 import type { CodeVersions } from "./agent/candidate.ts";
 import type { Topic } from "./agent/topic.ts";
@@ -22,6 +23,8 @@ export interface RuntimeOptions {
   readonly router: Router;
   readonly environment: Environment;
   readonly telemetry?: Telemetry;
+  /** Tells instrumentation of the process which span its code works for, as `liveTracing` of `troupe/otel` does. Default: nothing. */
+  readonly tracing?: Tracing;
   /**
    * Replacements for agents that others use, by the name they use. A replacement needs the operations of the
    * agent it replaces.

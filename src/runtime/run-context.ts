@@ -3,6 +3,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Readiness } from "../ports/readiness.ts";
 import type { Router } from "../ports/router.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { Tracing } from "../ports/tracing.ts";
 import type { Breakers } from "./calls/breaker.ts";
 import type { SlotQueues } from "./scheduler/slot-queue.ts";
 import type { StartGate } from "./activation/start-gate.ts";
@@ -23,6 +24,8 @@ export interface RunContext {
   readonly secrets: StoredSecrets;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
+  /** Absent if nobody watches the process. */
+  readonly tracing?: Tracing;
   readonly limits: Limits;
   readonly agents: AgentDirectory;
   /** The files of runs. */

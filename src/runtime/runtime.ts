@@ -100,6 +100,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     secrets: new StoredSecrets({ log, secrets, environment, telemetry, agents }),
     environment,
     telemetry,
+    ...(options.tracing && { tracing: options.tracing }),
     limits: { ...defaultLimits, ...options.limits },
     agents,
     files: new RunArtifacts({ artifacts, log, environment, telemetry }),
@@ -346,13 +347,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (isOfAgent) rights.administer(`configure the agent ${agent}`);
       // Before any wait, in which the caller can change its objects.
       const about = { agent, owner: scope.owner };
-      const copy = redaction.request(copyRequest(agent, request), about);
+      const copy = inCurrentTrace(redaction.request(copyRequest(agent, request), about));
       await open();
       await permissions.permitRequest(agent, copy);
       const receipt = await own.process(agent, copy);
       // Somebody else may have made the request before, in a run that the caller does not see.
       if (receipt.replayed && scope.sees !== undefined) await check(receipt);
       return knows(receipt);
+    }
+
+    /** A request that comes without a trace belongs to that of the code that makes it. */
+    function inCurrentTrace(request: Request): Request {
+      const isTurn = request.type === "ChatRequest" || request.type === "OperationRequest";
+      const trace = isTurn && request.trace === undefined ? context.tracing?.current() : undefined;
+      return trace === undefined ? request : ({ ...request, trace } as Request);
     }
 
     async function find(agent: string, key: string): Promise<RunId | undefined> {

@@ -43,12 +43,12 @@ const desk: Agent = defineAgent({
   purpose: "Helps.",
   tools: [weather],
   uses: { stock },
-  async chat({ input }, turn) {
+  async chat(input, turn) {
     const { headers } = await turn.tool(weather, { city: "Bonn" });
     await turn.tool(weather, { city: "nowhere" }).catch(() => {});
-    await turn.ask(turn.actor(stock, { key: "main" }), "count", {});
-    await turn.tell(turn.actor(stock, { key: "main" }), "count", {});
-    await turn.complete({ model, input: { messages: [{ role: "user", content: input }] } });
+    await turn.ask(turn.actor(stock, "main"), "count", {});
+    await turn.tell(turn.actor(stock, "main"), "count", {});
+    await turn.complete({ model, input });
     const { ok } = await turn.waitForInput({ ok: "Ok?" });
     return JSON.stringify({ ok, headers });
   },
@@ -186,9 +186,7 @@ test("what is said is exported only if that is asked for, and a function may tak
   );
   const all = (await content("all")).byName;
   expect(all["execute_tool weather"]?.attributes["gen_ai.tool.call.arguments"]).toBe('{"city":"nowhere"}');
-  expect(all["invoke_agent desk"]?.attributes["gen_ai.input.messages"]).toContain(
-    '"content":"Hello"',
-  );
+  expect(all["invoke_agent desk"]?.attributes["gen_ai.input.messages"]).toContain('"content":"Hello"');
   const cut = (await content(() => "cut")).byName;
   expect(cut["execute_tool weather"]?.attributes["gen_ai.tool.call.arguments"]).toBe('"cut"');
   await runtime.close();

@@ -50,6 +50,8 @@ export interface ServerOptions {
   readonly retainDays?: number;
   /** Maximum MB of all runs and artifacts; absent: unlimited. */
   readonly retainMb?: number;
+  /** The collector of OpenTelemetry that gets the traces, over OTLP. */
+  readonly otlp?: string;
 }
 
 /** Adds the server options to a command. */
@@ -136,6 +138,15 @@ export function addServerOptions(command: Command): Command {
       new Option("--log-format <format>", "how the server logs: lines for people, or one JSON object each")
         .choices(["text", "json"])
         .default("text"),
+    )
+    .addOption(
+      withVariable(
+        "TROUPE_OTLP",
+        new Option(
+          "--otlp <url>",
+          "export the traces of all runs to this collector of OpenTelemetry: http://localhost:4318",
+        ),
+      ),
     )
     .option("--no-keep-versions", "do not keep the code of the agents for the turns that it has begun")
     .option("--accept-loss", "start even if the log has lost entries", false)

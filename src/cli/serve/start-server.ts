@@ -82,6 +82,7 @@ export async function startServer(
     directory: options.data,
     warn: (message) => lines.warn(message),
   });
+  const traces = await openTraces(options);
   const runtime = createRuntime({
     agents: hooks === undefined ? agents : [...agents, hooks.agent],
     topics,
@@ -104,7 +105,7 @@ export async function startServer(
   try {
     const authenticate = toAuthenticate(options, config, secrets);
     const adapters = [...(await openWires(options.wires, { push: hooks?.push })), ...config.adapters];
-    const more = { authenticate, adapters, listeners: hooks === undefined ? [] : [hooks] };
+    const more = { authenticate, adapters, listeners: [...(hooks === undefined ? [] : [hooks]), ...traces] };
     const server = await listen(runtime, options, metrics, more);
     noteUrl(options, server.url);
     await ready;
@@ -112,6 +113,18 @@ export async function startServer(
   } catch (thrown) {
     await runtime.close({ drainMs: 0 });
     throw thrown;
+  }
+}
+
+/** The listener that exports traces, if there is a collector. Its packages are loaded only then. */
+async function openTraces({ otlp }: ServerOptions): Promise<readonly Listener[]> {
+  if (otlp === undefined) return [];
+  const { traceListener } = await import("../../otel/trace-listener.ts");
+  try {
+    return [await traceListener(otlp, process.env)];
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown;
+    throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);
   }
 }
 

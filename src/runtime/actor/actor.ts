@@ -22,6 +22,7 @@ import { HandlerActor } from "../system/handler-actor.ts";
 import type { HandlerParent } from "../system/handler-actor.ts";
 import type { ActiveTurn } from "../turn/active-turn.ts";
 import type { ActorContext } from "../turn/actor-context.ts";
+import { inTrace } from "../turn/in-trace.ts";
 import { ResultWithFiles, toHandlerResult, toRemoteAnswer } from "./answer.ts";
 import type { HandlerResult } from "./answer.ts";
 import { Continuation } from "./continuation.ts";
@@ -273,7 +274,7 @@ export class Actor implements ActorContext {
       }
       const turn = new TurnHandle(new Sequence(this, this.scope), { name, operation, input });
       const handle = operation.read === true ? (new ReadHandle(turn, undefined) as unknown as Turn) : turn;
-      const run = (): unknown => operation.run(parsed, handle);
+      const run = (): unknown => inTrace(this, this.call.callId, () => operation.run(parsed, handle));
       const whole = await environment.attribute({ runId, requestId: accepted.requestId }, run);
       const { value: returned, files } = isInstance(whole, ResultWithFiles)
         ? whole

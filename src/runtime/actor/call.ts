@@ -17,6 +17,7 @@ import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
+import { inTrace } from "../turn/in-trace.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { toJson } from "../journal/json-limits.ts";
 import type { RecordedEvent } from "../journal/recorder.ts";
@@ -165,7 +166,7 @@ export function performEffect(caller: Actor, call: EffectCall): void {
       const key = toCallKey(runId, retryOf ?? callId);
       const context = { callId: key, attempt: number - 1 + attempt, signal: abort.signal };
       try {
-        const run = (): unknown => call.perform(context);
+        const run = (): unknown => inTrace(caller, callId, () => call.perform(context));
         const returned = await environment.attribute(address, run);
         const value = toJson(returned, `what ${call.name} returned`);
         finish(caller, open, { value, summary: toSummary(value) }, []);

@@ -21,6 +21,7 @@ import { codeOf, ModelAccess } from "../calls/model-access.ts";
 import { toModel } from "../model/provider-model.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import type { OpenCall } from "../scheduler/call-tree.ts";
+import { inTrace } from "../turn/in-trace.ts";
 import { toBlob } from "../artifacts/artifact.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { checkText, EVENT_LIMIT_BYTES, toJson } from "../journal/json-limits.ts";
@@ -156,7 +157,9 @@ export function complete(caller: Actor, completion: NewCompletion): void {
       abort = new AbortController();
       const asked = access.begin();
       const context = toContext(caller, { callId, attempt, signal: abort.signal });
-      parts = new WatchedParts(environment, asked.generate(input, context), {
+      const generated = inTrace(caller, callId, () => asked.generate(input, context));
+      parts = new WatchedParts(environment, generated, {
+        within: (next) => inTrace(caller, callId, next),
         firstMs: completion.firstTokenMs ?? limits.modelFirstTokenMs,
         idleMs: completion.idleMs ?? limits.modelIdleMs,
         isRepeatable: asked.effect !== "unsafe",
@@ -304,6 +307,8 @@ interface PartLimits {
   readonly idleMs: number;
   /** Whether the model may be asked again after that. */
   readonly isRepeatable: boolean;
+  /** Asks the model for its next part. */
+  within<Returned>(next: () => Returned): Returned;
   /** Called when a part takes longer. */
   stalled(): void;
 }
@@ -334,7 +339,7 @@ class WatchedParts {
   async next(): Promise<ModelPart | undefined> {
     const result = await new Promise<IteratorResult<ModelPart, unknown>>((resolve, reject) => {
       this.#awaited = { sinceMs: this.#environment.monotonic(), reject };
-      this.#iterator.next().then(resolve, reject);
+      this.#limits.within(() => this.#iterator.next()).then(resolve, reject);
     });
     this.#awaited = undefined;
     this.firstMs ??= this.#environment.monotonic() - this.#startedMs;

@@ -715,6 +715,13 @@ export interface components {
                 /** Format: date-time */
                 since: string;
             };
+            trace?: {
+                traceparent: string;
+                tracestate?: string;
+                baggage?: string;
+                /** @constant */
+                linked?: true;
+            };
             wait?: boolean | ("none" | "acknowledged" | "completed");
             wait_ms?: number;
             run_context?: {
@@ -758,6 +765,13 @@ export interface components {
                 n: number;
                 /** Format: date-time */
                 since: string;
+            };
+            trace?: {
+                traceparent: string;
+                tracestate?: string;
+                baggage?: string;
+                /** @constant */
+                linked?: true;
             };
             wait?: boolean | ("none" | "acknowledged" | "completed");
             wait_ms?: number;
@@ -863,6 +877,11 @@ export interface components {
             by?: {
                 id: string;
                 name?: string;
+            };
+            trace?: {
+                traceparent: string;
+                /** @constant */
+                linked?: true;
             };
         };
         WaitForInput: {

@@ -1,0 +1,80 @@
+import type { Client } from "../client/client-api.ts";
+import { exportPast } from "../otel/export-past.ts";
+import type { PastRun } from "../otel/export-past.ts";
+import { otlpExporter, resourceFrom } from "../otel/otlp.ts";
+import { Command, InvalidArgumentError, Option } from "./vendor/commander.ts";
+import { addConnectionOptions, connectToServer, requireServer, talk } from "./connect.ts";
+import type { ConnectionOptions } from "./connect.ts";
+import { stderr } from "./print/terminal.ts";
+
+interface ExportOptions extends ConnectionOptions {
+  readonly since: Date;
+  readonly otlp: string;
+  readonly agent?: string;
+  readonly content: boolean;
+}
+
+/** `troupe traces`: the traces of what was. */
+export function tracesCommand(): Command {
+  return new Command("traces")
+    .description("Exports the traces of past runs to a collector of OpenTelemetry.")
+    .addHelpText("after", "\nExample: troupe traces export --since 2030-01-01 --otlp http://localhost:4318")
+    .addCommand(
+      addConnectionOptions(new Command("export"))
+        .description("Exports the spans that ended since a time, from the log. Twice gives the same ids.")
+        .addOption(
+          new Option("--since <time>", "for example 2030-01-31, or with a time 2030-01-31T12:00Z")
+            .argParser(parseTime)
+            .makeOptionMandatory(),
+        )
+        .addOption(
+          new Option("--otlp <url>", "the collector, which takes OTLP over HTTP: http://localhost:4318")
+            .env("TROUPE_OTLP")
+            .makeOptionMandatory(),
+        )
+        .option("--agent <name>", "only runs of this agent")
+        .option("--content", "also inputs and results, which may be confidential", false)
+        .action(run),
+    );
+}
+
+async function run({ since, otlp, agent, content, ...options }: ExportOptions): Promise<void> {
+  const client = connectToServer(options);
+  await talk(client, async () => {
+    await requireServer(client);
+    const exporter = await otlpExporter(otlp);
+    const resource = resourceFrom(process.env);
+    const count = await exportPast(readRuns(client, since, agent), {
+      exporter,
+      since,
+      resource,
+      content: content ? "all" : "none",
+    });
+    stderr.line(`${count} span${count === 1 ? "" : "s"} exported`);
+  });
+}
+
+/** The runs that have changed since a time, the newest first. */
+async function* readRuns(client: Client, since: Date, agent: string | undefined): AsyncGenerator<PastRun> {
+  let cursor: string | undefined;
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- pages follow one another
+    const page = await client.runs({
+      limit: 100,
+      ...(agent !== undefined && { agent }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    for (const { run_id: runId, updated_at: updatedAt } of page.runs) {
+      if (Date.parse(updatedAt) < since.getTime()) return;
+      yield { runId, events: client.run(runId).events({ soFar: true }) };
+    }
+    cursor = page.next;
+  } while (cursor !== undefined);
+}
+
+function parseTime(text: string): Date {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime()))
+    throw new InvalidArgumentError("It must be a time, for example 2030-01-31 or 2030-01-31T12:00Z.");
+  return time;
+}
