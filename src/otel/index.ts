@@ -1,7 +1,7 @@
 export { exportTraces } from "./export-traces.ts";
 export type { TraceExport, TraceOptions } from "./export-traces.ts";
 export { liveTracing } from "./live-tracing.ts";
-export type { ReadableSpan } from "./readable-span.ts";
+export type { ReadableSpan } from "./sender.ts";
 export type { TraceExporter } from "./sender.ts";
 export type {
   Attributes,

@@ -1,4 +1,7 @@
+import type { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { AgentError } from "../errors.ts";
+import type { Listener } from "../node/listener.ts";
+import { exportTraces } from "./export-traces.ts";
 import type { TraceExporter } from "./sender.ts";
 import type { Attributes } from "./span.ts";
 
@@ -12,16 +15,16 @@ export async function otlpExporter(url: string): Promise<TraceExporter> {
     throw new AgentError("invalid_request", `${JSON.stringify(url)} is not the address of a collector`, {
       hint: "for example http://localhost:4318",
     });
-  const { OTLPTraceExporter } = await loadExporter();
+  const Exporter = await loadExporter();
   const base = url.replace(/\/+$/, "");
-  return new OTLPTraceExporter({ url: base.endsWith(PATH) ? base : `${base}${PATH}` });
+  return new Exporter({ url: base.endsWith(PATH) ? base : `${base}${PATH}` });
 }
 
 const PATH = "/v1/traces";
 
-async function loadExporter(): Promise<typeof import("@opentelemetry/exporter-trace-otlp-proto")> {
+async function loadExporter(): Promise<typeof OTLPTraceExporter> {
   try {
-    return await import("@opentelemetry/exporter-trace-otlp-proto");
+    return (await import("@opentelemetry/exporter-trace-otlp-proto")).OTLPTraceExporter;
   } catch (cause) {
     throw new AgentError("unavailable", "traces need the package @opentelemetry/exporter-trace-otlp-proto", {
       hint: "npm install @opentelemetry/api @opentelemetry/exporter-trace-otlp-proto",
@@ -50,4 +53,19 @@ function decode(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Exports the traces of a server to a collector, as long as it listens. */
+export async function traceListener(
+  url: string,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<Listener> {
+  const exporter = await otlpExporter(url);
+  return {
+    name: "traces",
+    async listen(runtime, { report }) {
+      const traces = await exportTraces(runtime, { exporter, resource: resourceFrom(variables), report });
+      return { address: new URL(url).host, close: () => traces.close() };
+    },
+  };
 }

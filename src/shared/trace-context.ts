@@ -52,7 +52,7 @@ export function readTraceHeaders(header: (name: string) => string | undefined): 
 }
 
 /** The trace of a request that came with none, which follows from its ids. */
-export function ownTraceId(runId: string, requestId: string): string {
+function ownTraceId(runId: string, requestId: string): string {
   const name = `trace ${runId} ${requestId}`;
   return `${hex64(name, 1)}${hex64(name, 2)}`;
 }

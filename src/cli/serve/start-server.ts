@@ -119,7 +119,7 @@ export async function startServer(
 /** The listener that exports traces, if there is a collector. Its packages are loaded only then. */
 async function openTraces({ otlp }: ServerOptions): Promise<readonly Listener[]> {
   if (otlp === undefined) return [];
-  const { traceListener } = await import("../../otel/trace-listener.ts");
+  const { traceListener } = await import("../../otel/otlp.ts");
   try {
     return [await traceListener(otlp, process.env)];
   } catch (thrown) {

@@ -11,7 +11,7 @@ import type { AppEnv } from "../messages/app-env.ts";
 import { readJson } from "../messages/body.ts";
 import { lastEventId, queryOf, parseText, read } from "../messages/event-query.ts";
 import type { AgentHandlers } from "./add-routes.ts";
-import { inTrace, traceOf } from "./host.ts";
+import { withTraceOf, traceOf } from "./host.ts";
 import type { Host, Place } from "./host.ts";
 import { reply } from "../messages/reply.ts";
 import { replyWithStream } from "../sse/reply-with-stream.ts";
@@ -104,7 +104,7 @@ function toRequest(c: Context<AppEnv>, body: unknown): IncomingRequest {
   const parsed = parseRequest(body, toQuery(c));
   if (parsed.ok) {
     const { request, delivery } = parsed.value;
-    return { delivery, request: ownRequest(inTrace(request, traceOf(c))) };
+    return { delivery, request: ownRequest(withTraceOf(request, traceOf(c))) };
   }
   const { message, issues, kind = "invalid" } = parsed;
   throw new AgentError(REFUSALS[kind], message, { issues });

@@ -71,12 +71,12 @@ export function traceOf(c: Context<AppEnv>): TraceContext | undefined {
 
 /** The runtime whose requests belong to a trace, unless they say another one. */
 function withTrace(runtime: Runtime, trace: TraceContext): Runtime {
-  const process: Runtime["process"] = (agent, request) => runtime.process(agent, inTrace(request, trace));
+  const process: Runtime["process"] = (agent, request) => runtime.process(agent, withTraceOf(request, trace));
   return Object.create(runtime, { process: { value: process } }) as Runtime;
 }
 
 /** A request as a part of a trace, unless it says another one, or starts no turn. */
-export function inTrace(request: Request, trace: TraceContext | undefined): Request {
+export function withTraceOf(request: Request, trace: TraceContext | undefined): Request {
   const isTurn = request.type === "ChatRequest" || request.type === "OperationRequest";
   return trace === undefined || !isTurn || request.trace !== undefined ? request : { ...request, trace };
 }
