@@ -259,6 +259,7 @@ const ENTRIES = [
   "src/storage/*/index.ts",
   "src/adapters/*/index.ts",
   "src/client/ui/index.ts",
+  "src/react/ui/index.ts",
   "src/testing/vitest.ts",
 ];
 
