@@ -267,7 +267,15 @@ export default defineConfig({
   plugins: ["typescript", "import", "unicorn", "oxc", "promise", "vitest", "node", "react", "jsx-a11y"],
   jsPlugins: ["./test/house/lint-plugin.ts"],
   categories: { correctness: "error", suspicious: "error" },
-  ignorePatterns: ["dist", "node_modules", ".troupe", "coverage", "**/*.gen.*"],
+  ignorePatterns: [
+    "dist",
+    "site/src",
+    "site/astro.config.ts",
+    "node_modules",
+    ".troupe",
+    "coverage",
+    "**/*.gen.*",
+  ],
   options: { typeAware: true },
   // Preact takes the names of HTML.
   settings: { "jsx-a11y": { attributes: { for: ["for", "htmlFor"] } } },

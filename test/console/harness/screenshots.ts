@@ -1,6 +1,7 @@
 // Takes the screenshots of the README with the built server and the demo agents: npm run screenshots
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
@@ -10,6 +11,9 @@ import { findBrowser } from "./find-browser.ts";
 const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, "docs/images");
 const SIZE = { width: 1120, height: 760 };
+/** The size and the number of the frames of the film, as site/src/site.css has them. */
+const FRAME = { width: 1120, height: 700 };
+const FRAMES = 8;
 
 const executablePath = findBrowser();
 if (executablePath === undefined) throw new Error("install Chromium or Chrome (apt-get install chromium)");
@@ -32,15 +36,18 @@ try {
   await order;
   const run = client.run(await order.runId);
   const { machines } = await run.view();
-  const packing = [...machines.values()]
-    .flatMap(({ steps }) => steps)
-    .find(({ to }) => to?.startsWith("packing"));
+  const steps = [...machines.values()].flatMap((machine) => machine.steps);
+  const packing = steps.find(({ to }) => to?.startsWith("packing"));
   await shoot(
     `${url}/#/runs/${run.id}/statechart?at=${packing?.eventId ?? 1}`,
     "statechart",
     "dark",
     "[data-active]",
   );
+
+  let last = 1;
+  for await (const { id } of run.events()) last = id;
+  await film(`${url}/#/runs/${run.id}/statechart`, steps[0]?.eventId ?? 1, last);
 
   for (const [agent, input] of [
     ["echo", "hello"],
@@ -66,8 +73,30 @@ try {
     await page.screenshot({ path: join(folder, `${name}.png`) });
     console.log(`docs/images/${name}.png`);
   }
+
+  /** Takes the frames of the site's first page: a run as of eight of its events, from the one with the first state of its chart on. */
+  async function film(address: string, first: number, last: number): Promise<void> {
+    const frames = join(root, "site/public/film");
+    await mkdir(frames, { recursive: true });
+    const page = await browser.newPage({ viewport: FRAME, colorScheme: "dark" });
+    const devtools = await page.context().newCDPSession(page);
+    for (let frame = 1; frame <= FRAMES; frame++) {
+      const event = Math.round(first + ((last - first) * (frame - 1)) / (FRAMES - 1));
+      await page.goto(`${address}?at=${event}`);
+      await page.getByRole("main").locator("[data-active]").first().waitFor();
+      await page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))");
+      const { data: picture } = await devtools.send("Page.captureScreenshot", {
+        format: "webp",
+        quality: 70,
+      });
+      await writeFile(join(frames, `${frame}.webp`), Buffer.from(picture, "base64"));
+    }
+    console.log(`site/public/film: ${last} events in ${FRAMES} frames`);
+  }
 } finally {
+  const ended = once(server, "exit");
   server.kill();
+  await ended;
   await rm(data, { recursive: true, force: true });
 }
 
