@@ -46,10 +46,12 @@ test("a question of the page is answered from a link as described", async ({ ski
   const [agent = ""] = findBlocks(PAGE, "## Answer from a link", "ts");
   const cwd = await createProject({ "agents/refunds.ts": agent });
   await symlink(join(root, "node_modules/zod"), join(cwd, "node_modules/zod"));
-  const server = startCommand(["serve", "--port=0"], { cwd });
+  const token = "an-admin-token-of-this-server";
+  const server = startCommand(["serve", "--port=0"], { cwd, env: { TROUPE_TOKEN: token } });
   const [, address = ""] = await server.match(/http:\/\/(127\.0\.0\.1:\d+)/);
   const [script = ""] = findBlocks(PAGE, "## Answer from a link", "sh");
-  const lines = (await runBlock(own + script, address, cwd)).trimEnd().split("\n").slice(-3);
+  const given = `export TROUPE_TOKEN=${token} TROUPE_URL=http://localhost:4100\n`;
+  const lines = (await runBlock(own + given + script, address, cwd)).trimEnd().split("\n").slice(-3);
   expect(lines).toEqual(["Refund 5 EUR?", "Your answer has arrived", "Bob has answered this question"]);
   await server.match(/to ann@example\.com: https:\/\/agents\.example\.com\/answer-links\/\S+/);
 });
