@@ -1,13 +1,25 @@
 import { memoryLog } from "troupe";
-import { expect, test } from "vitest";
-import { readToActivate } from "./age.ts";
+import { manualEnvironment } from "troupe/testing";
+import { describe, expect, test } from "vitest";
+import { readToActivate, weigh } from "./age.ts";
 import { lives } from "./lives.ts";
 
-/** `npm run test:life -- --only chart` measures what it costs. */
+/** `npm run test:life -- --only chart` and `--only disk` measure more of a longer life. */
 const MESSAGES = 1_500;
 
-test.each(lives)("an activation reads as much at the end of a life as at its start: $name", async (life) => {
-  const [young, old] = await readToActivate(life, memoryLog(), MESSAGES);
-  expect(young).toBeGreaterThan(0);
-  expect(old).toBeLessThan(1.3 * young);
+describe.each(lives)("a long life: $name", (life) => {
+  test("an activation reads as much at its end as at its start", async () => {
+    const [young, old] = await readToActivate(life, memoryLog(), MESSAGES);
+    expect(young).toBeGreaterThan(0);
+    expect(old).toBeLessThan(1.3 * young);
+  });
+
+  test("with retention, the run takes as much at its end as at its start", async () => {
+    const environment = manualEnvironment();
+    const options = { log: memoryLog(), environment, retainMs: 60_000 };
+    const pass = (): Promise<void> => environment.advance(60_000);
+    const { young, old } = await weigh(life, options, MESSAGES, pass);
+    expect(young).toBeGreaterThan(0);
+    expect(old).toBeLessThan(1.3 * young);
+  });
 });

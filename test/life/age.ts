@@ -121,25 +121,40 @@ export async function readToActivate(
 
 const BETWEEN_RESTARTS = 37;
 
-/** The largest size of a log in the first and in the second half of a life, while retention removes all that is not needed. */
+/** The largest size of a run in the first and in the last third of its actor's life, in bytes. */
+export interface Weight {
+  readonly young: number;
+  readonly old: number;
+  /** What the log has at the end besides the run, for each message: that a request has been, for example. */
+  readonly besides: number;
+}
+
+/** Weighs the run of an actor as it gets older. With `retainMs` and a clock that goes on in `passes`, retention removes what is not needed. */
 export async function weigh(
   life: Life,
-  log: EventLog,
+  options: Pick<CreateRuntimeOptions, "environment" | "retainMs"> & { readonly log: EventLog },
   messages: number,
-): Promise<readonly [young: number, old: number]> {
-  const runtime = startLife(log, { retainMs: 1 });
+  passes: () => Promise<void> = async () => {},
+): Promise<Weight> {
+  const { log } = options;
+  const runtime = startLife(log, options);
   const sizes: number[] = [];
   await life.live(runtime, OLD, {
     from: 0,
     to: messages,
     each: async (reached) => {
-      if (reached % 50 === 0) sizes.push(await log.size());
+      if (reached % BETWEEN_LOOKS !== 0) return;
+      await passes();
+      sizes.push(await log.size(await runtime.find(life.agent, OLD)));
     },
   });
+  const besides = Math.round(((await log.size()) - (sizes.at(-1) ?? 0)) / messages);
   await runtime.close();
-  const half = Math.floor(sizes.length / 2);
-  return [Math.max(...sizes.slice(0, half)), Math.max(...sizes.slice(half))];
+  const third = Math.floor(sizes.length / 3);
+  return { young: Math.max(...sizes.slice(0, third)), old: Math.max(...sizes.slice(-third)), besides };
 }
+
+const BETWEEN_LOOKS = 50;
 
 /** A log that counts the events and records that are read from it. */
 function counted(log: EventLog): EventLog & { readonly entries: () => number } {

@@ -39,6 +39,7 @@ export const looper = defineAgent({
       async run({ step, last }, turn): Promise<unknown> {
         await steps.listener(step, turn.self.key);
         turn.memory.set(step);
+        await turn.text(`${step} `);
         return step < last ? turn.continueAs("loop", { step: step + 1, last }) : step;
       },
     }),

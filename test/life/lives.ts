@@ -4,6 +4,7 @@ import { chart, looper, steps, walker } from "./agents.ts";
 /** A way of an actor to get older. */
 export interface Life {
   readonly name: string;
+  readonly agent: string;
   /** Has the actor with a key get so many messages, or make so many steps, from an age on. */
   live(runtime: Runtime, key: string, messages: Messages): Promise<void>;
   /** Asks the actor something, which needs what it has kept. */
@@ -24,6 +25,7 @@ export const agents: readonly Agent[] = [chart, looper, walker];
 export const lives: readonly Life[] = [
   {
     name: "chart",
+    agent: "chart",
     async live(runtime, key, { from, to, each }) {
       if (from === 0)
         await runtime.process("chart", {
@@ -41,6 +43,7 @@ export const lives: readonly Life[] = [
   },
   {
     name: "loop",
+    agent: "looper",
     live: (runtime, key, messages) =>
       hear(key, messages, async () => {
         const input = { step: messages.from + 1, last: messages.to };
@@ -50,6 +53,7 @@ export const lives: readonly Life[] = [
   },
   {
     name: "steps",
+    agent: "walker",
     live: (runtime, key, messages) =>
       hear(key, messages, async (last) => {
         await runtime.ask(walker, "walk", { to: messages.to }, { key });

@@ -1,4 +1,5 @@
 import { createRuntime, defineAgent, memoryLog, operation } from "troupe";
+import type { Runtime } from "troupe";
 import { collect, manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -156,7 +157,7 @@ const account = defineAgent({
   },
 });
 
-test("retention removes the histories of a thousand accounts, and none of their balances, keys and messages", async () => {
+test("retention removes the histories of a thousand accounts, and none of their balances, keys, messages and schedules", async () => {
   const environment = manualEnvironment();
   const log = memoryLog();
   const options = { agents: [account, scheduled(MONDAYS)], environment, retainMs: DAY_MS };
@@ -165,7 +166,20 @@ test("retention removes the histories of a thousand accounts, and none of their 
   for (const [amount, key] of keys.entries()) {
     await runtime.ask(account, "add", { amount }, { key });
     await runtime.process("account", { type: "Message", name: "note", body: `hello ${amount}`, key });
+    const interest = { operation: "add", input: { amount: 0 }, every_ms: 100 * DAY_MS, id: "interest" };
+    await runtime.schedules.make("account", { key, ...interest });
   }
+  const schedulesOf = async (of: Runtime): Promise<readonly unknown[]> => {
+    const found: unknown[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await of.schedules.list({ limit: 100, agent: "account", ...(cursor && { cursor }) });
+      found.push(...page.schedules.map(({ key, id, next_at: at }) => `${key ?? ""} ${id} ${at ?? ""}`));
+      cursor = page.next;
+      if (cursor === undefined) return found.sort();
+    }
+  };
+  const planned = await schedulesOf(runtime);
+  expect(planned).toHaveLength(1_000);
   const before = await Promise.all(keys.map((key) => runtime.find("account", key)));
   const schedule = await runtime.find("reporter", "schedule-report");
   await environment.advance(2 * DAY_MS);
@@ -180,6 +194,7 @@ test("retention removes the histories of a thousand accounts, and none of their 
 
   await runtime.close();
   const next = createRuntime({ ...options, log: log.reopen() });
+  expect(await schedulesOf(next)).toEqual(planned);
   for (const [amount, key] of keys.entries()) {
     expect(await next.ask(account, "add", { amount: 0 }, { key })).toBe(amount);
     expect(await next.ask(account, "notes", {}, { key })).toEqual([`hello ${amount}`]);
