@@ -121,9 +121,11 @@ export async function readToActivate(
 
 const BETWEEN_RESTARTS = 37;
 
-/** The largest size of a run in the first and in the last third of its actor's life, in bytes. */
+/** What the run of an actor takes as the actor gets older, in bytes. */
 export interface Weight {
+  /** The most in the first third of its life. */
   readonly young: number;
+  /** The least in the last third: what retention leaves when it has just looked. */
   readonly old: number;
   /** What the log has at the end besides the run, for each message: that a request has been, for example. */
   readonly besides: number;
@@ -151,7 +153,7 @@ export async function weigh(
   const besides = Math.round(((await log.size()) - (sizes.at(-1) ?? 0)) / messages);
   await runtime.close();
   const third = Math.floor(sizes.length / 3);
-  return { young: Math.max(...sizes.slice(0, third)), old: Math.max(...sizes.slice(-third)), besides };
+  return { young: Math.max(...sizes.slice(0, third)), old: Math.min(...sizes.slice(-third)), besides };
 }
 
 const BETWEEN_LOOKS = 50;

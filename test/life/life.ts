@@ -104,11 +104,11 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
         Math.ceil(times / 5),
       );
       console.log(
-        `disk: the run of a ${life.name} has ${young >> 10} KiB in the first third of its life, ${old >> 10} in the last; ` +
+        `disk: the run of a ${life.name} has ${young >> 10} KiB at most in the first third of its life, ${old >> 10} at least in the last; ` +
           `the log has ${besides} bytes more for each message`,
       );
-      // Without retention it would be three times. It looks each second, so a fast third has more.
-      if (old > 2 * young) faults.push(`the run of a ${life.name} grows from ${young} to ${old} bytes`);
+      // Without retention it would be twice as much.
+      if (old > GROWTH * young) faults.push(`the run of a ${life.name} grows from ${young} to ${old} bytes`);
       await store.remove();
     }
   },
