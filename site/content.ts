@@ -31,7 +31,11 @@ const places = new Map<string, string>([
     .filter((path) => path.endsWith(".md"))
     .map((path): [string, string] => [
       `docs/${path}`,
-      path.replace(/(^|\/)README\.md$/, "$1").replace(/\.md$|\/$/g, ""),
+      // An address has no dot; Astro would leave it out.
+      path
+        .replace(/(^|\/)README\.md$/, "$1")
+        .replace(/\.md$|\/$/g, "")
+        .replaceAll(".", "-"),
     ]),
 ]);
 
