@@ -35,7 +35,7 @@ test("every TypeScript block of the documentation compiles in a project made by 
   await mkdir(join(project, "documentation/node_modules"), { recursive: true });
   await symlink(join(root, "node_modules/@ai-sdk"), join(project, "documentation/node_modules/@ai-sdk"));
   await symlink(join(root, "node_modules/openai"), join(project, "documentation/node_modules/openai"));
-  for (const scope of ["@a2a-js", "@agentclientprotocol"])
+  for (const scope of ["@a2a-js", "@agentclientprotocol", "@opentelemetry"])
     await symlink(join(root, "node_modules", scope), join(project, "documentation/node_modules", scope));
   await symlink(join(root, "node_modules/@ag-ui"), join(project, "documentation/node_modules/@ag-ui"));
   for (const name of ["pg", "@types/pg"]) {
