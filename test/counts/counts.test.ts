@@ -10,8 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { needsPostgres } from "../machine/postgres.ts";
-import { ask, newDatabase } from "../storage/postgres/databases.ts";
+import type { TestContext } from "vitest";
+import { needsPostgres, ownPostgres } from "../machine/postgres.ts";
+import { ask } from "../storage/postgres/databases.ts";
 import { limits } from "./limits.ts";
 import type { Counted } from "./limits.ts";
 
@@ -90,8 +91,9 @@ async function countSqlite(chats: string): Promise<Counted> {
   return { ...counted, rows: rows / (WARM_UP + TURNS) };
 }
 
-async function countPostgres(chats: string): Promise<Counted> {
-  const url = await newDatabase();
+/** A server has one write-ahead log for all its databases, so each count has a server of its own. */
+async function countPostgres(chats: string, context: Pick<TestContext, "skip">): Promise<Counted> {
+  const { url } = await ownPostgres(context);
   const readWal = async (): Promise<number> =>
     Number((await ask(url, "SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes"))[0]?.["bytes"]);
   const counted = await count(url, chats, readWal);
@@ -119,11 +121,11 @@ describe("a chat on SQLite costs no more than its limits", () => {
 
 describe("a chat on PostgreSQL costs no more than its limits", () => {
   needsPostgres();
-  test.each(Object.entries(limits))("%s", async (chats, { postgres }) => {
+  test.for(Object.entries(limits))("%s", async ([chats, { postgres }], context) => {
     // A checkpoint or a vacuum in the middle adds to the write-ahead log.
-    let counted = await countPostgres(chats);
+    let counted = await countPostgres(chats, context);
     for (let more = 2; more > 0 && above(counted, postgres).length > 0; more -= 1)
-      counted = await countPostgres(chats);
+      counted = await countPostgres(chats, context);
     expect(above(counted, postgres)).toEqual([]);
   });
 });
