@@ -1,13 +1,13 @@
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import type { Stats } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { join, relative, resolve, sep } from "node:path";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { AgentError } from "../errors.ts";
 import type { StaticFiles } from "../http/static-files.ts";
 
 /**
  * The files of a directory, for the option `files` of `serve`: what the build of a web front end has written. Hidden files are
- * left out. Fails with `invalid_request` if there is no such directory.
+ * left out, and links that lead out of the directory are not followed. Fails with `invalid_request` if there is no such directory.
  *
  * @example
  * await serve(runtime, { port: 4100, files: staticFiles("web/dist") });
@@ -23,17 +23,29 @@ export function staticFiles(directory: string): StaticFiles {
     find(path) {
       const name = toName(path);
       if (name === undefined) return undefined;
-      const found = statOf(join(root, name));
-      const file = found?.isDirectory() === true ? join(root, name, "index.html") : join(root, name);
-      const stats = found?.isDirectory() === true ? statOf(file) : found;
-      if (stats?.isFile() !== true) return undefined;
-      const send = serveStatic({ root, path: relative(root, file) });
+      const isDirectory = statOf(join(root, name))?.isDirectory() === true;
+      const file = realOf(join(root, name, isDirectory ? "index.html" : ""));
+      const stats = file === undefined ? undefined : statOf(file);
+      if (file === undefined || stats?.isFile() !== true) return undefined;
+      const base = realOf(root) ?? root;
+      // A link may lead out of the directory, or to something hidden.
+      if (!NAME.test(`/${relative(base, file).replaceAll(sep, "/")}`)) return undefined;
+      const send = serveStatic({ root: base, path: relative(base, file) });
       return {
         changed: stats.mtime.toUTCString(),
         send: async (c) => (await send(c, async () => {})) ?? c.notFound(),
       };
     },
   };
+}
+
+/** Where a path leads to; `undefined` if there is nothing, or it may not be read. */
+function realOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function statOf(path: string): Stats | undefined {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime } from "troupe";
@@ -29,6 +29,10 @@ beforeAll(async () => {
     await mkdir(join(folder, path, ".."), { recursive: true });
     await writeFile(join(folder, path), text);
   }
+  await symlink(join(folder, "secret.txt"), join(folder, "web/link.txt"));
+  await symlink(folder, join(folder, "web/up"));
+  await symlink(".env", join(folder, "web/hidden.txt"));
+  await symlink("assets", join(folder, "web/inside"));
   app = createApp(runtime, { files: staticFiles(join(folder, "web")), token: "secret" });
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -47,6 +51,22 @@ test("files need no token, and what belongs to the protocol or to an agent stays
   for (const path of ["/", "/runs", "/echo", "/echo/describe", "/docs/"])
     expect((await get(path))[0]).toBe(401);
   expect((await get("/echo", browser))[0]).toBe(401);
+});
+
+test("a link is followed within the directory, not out of it, and the directory itself may be one", async () => {
+  const authorization = "Bearer secret";
+  expect(await get("/inside/main.js")).toEqual([200, "0;"]);
+  for (const path of ["/link.txt", "/up/secret.txt", "/hidden.txt"])
+    expect((await get(path, { authorization }))[0]).toBe(404);
+
+  const linked = join(folder, "linked");
+  await symlink(join(folder, "web"), linked);
+  const other = createApp(runtime, { files: staticFiles(linked), token: "secret" });
+  expect(await (await other.request("/assets/main.js")).text()).toBe("0;");
+  // A deployment may have the link lead elsewhere.
+  await rm(linked);
+  await symlink(join(folder, "web/about"), linked);
+  expect(await (await other.request("/index.html")).text()).toBe("about");
 });
 
 test("a path without a file is the page for a browser that opens it, and not found for anything else", async () => {
