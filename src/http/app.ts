@@ -266,7 +266,7 @@ function watch(metrics: Metrics, runtime: Runtime, { streams }: SharedHost): voi
         value: turns,
       })),
   );
-  // Both waits are one question to the log.
+  // A scrape reads both gauges at once, from one question to the log.
   let counting: Promise<WaitCount> | undefined;
   const countWaits = (): Promise<WaitCount> =>
     (counting ??= runtime.countWaits().finally(() => {

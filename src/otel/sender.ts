@@ -122,7 +122,7 @@ export class SpanSender {
     this.#resource = toResource(attributes);
   }
 
-  /** Adds spans; those of traces that nobody wants to have recorded are left out. Resolves when there is room for more. */
+  /** Adds spans; those of traces that are not sampled are left out. Resolves when there is room for more. */
   async add(spans: readonly LogSpan[]): Promise<void> {
     for (const span of spans) if (span.isSampled) this.#spans.push(toReadableSpan(span, this.#resource));
     if (this.#spans.length >= BATCH) await this.flush();

@@ -12,7 +12,7 @@ import type { AttributeValue, Attributes, ContentOption, LogSpan, SpanEvent } fr
 
 /**
  * Makes the spans of a run from its events. A span is made when the event comes that ends it, and all that it has follows from the
- * events up to that one: the same spans whoever makes them, however often, before and after a restart.
+ * events up to that one: every process makes the same spans, before and after a restart.
  */
 export class SpanFold {
   readonly #runId: RunId;

@@ -42,7 +42,7 @@ export interface Hops {
 export interface RequestTrace {
   /** The span that led to the request. */
   readonly traceparent: string;
-  /** Set if nobody waits for the request: it has a trace of its own, with a link to that span. */
+  /** Set if its caller does not wait for the request: it has a trace of its own, with a link to that span. */
   readonly linked?: true;
 }
 

@@ -24,7 +24,7 @@ export interface RunContext {
   readonly secrets: StoredSecrets;
   readonly environment: Environment;
   readonly telemetry: Telemetry;
-  /** Absent if nobody watches the process. */
+  /** Absent without instrumentation of the process. */
   readonly tracing?: Tracing;
   readonly limits: Limits;
   readonly agents: AgentDirectory;

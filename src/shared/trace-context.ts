@@ -57,7 +57,7 @@ function ownTraceId(runId: string, requestId: string): string {
   return `${hex64(name, 1)}${hex64(name, 2)}`;
 }
 
-/** The id of the span of a call, or of the request itself without a call. It is the same whoever makes it, and how often. */
+/** The id of the span of a call, or of the request itself without a call. Every process makes the same one. */
 export function spanIdOf(runId: string, requestId: string, callId: string = ""): string {
   return hex64(`span ${runId} ${requestId} ${callId}`, 3);
 }
@@ -72,7 +72,7 @@ export interface RequestPlace {
   readonly isSampled: boolean;
   /** The span that it is a part of; absent if it begins its trace. */
   readonly parent?: SpanPlace;
-  /** The span that led to it, if nobody waits for it. */
+  /** The span that led to it, if its caller does not wait for it. */
   readonly link?: SpanPlace;
 }
 

@@ -381,7 +381,9 @@ const trace: z.ZodType<RequestTrace> = z.object({
   linked: z
     .literal(true)
     .exactOptional()
-    .describe("Set if nobody waits for the request: it has a trace of its own, with a link to that span."),
+    .describe(
+      "Set if its caller does not wait for the request: it has a trace of its own, with a link to that span.",
+    ),
 } satisfies Shape<RequestTrace>);
 
 const deadline = timestamp

@@ -180,7 +180,7 @@ const trace: z.ZodType<GivenTrace> = z.object({
   tracestate: optional(z.string().max(TRACESTATE_LENGTH)),
   baggage: optional(z.string().max(BAGGAGE_LENGTH)),
   linked: optional(z.literal(true)).describe(
-    "Set if nobody waits for the request: it gets a trace of its own, with a link to that span.",
+    "Set if its caller does not wait for the request: it gets a trace of its own, with a link to that span.",
   ),
 } satisfies Shape<GivenTrace>);
 
