@@ -84,6 +84,7 @@ export type {
   QueueOptions,
   RateOptions,
 } from "./ports/model.ts";
+export type { PriceEntry, PriceTable, TokenPrice } from "./ports/prices.ts";
 export { DEFAULT_OWNER } from "./ports/principal.ts";
 export type { Principal } from "./ports/principal.ts";
 export type { Readiness, ReadinessPart, ReadinessProbe } from "./ports/readiness.ts";

@@ -5,7 +5,7 @@ import { toQueueOptions } from "../runtime/agent/call-options.ts";
 import { parsePrompt, toInstructionText } from "../runtime/model/prompt.ts";
 import type { Completion, Prompt } from "../runtime/model/prompt.ts";
 import { toCost } from "../runtime/model/provider-usage.ts";
-import type { TokenPrice } from "../runtime/model/provider-usage.ts";
+import type { TokenPrice } from "../ports/prices.ts";
 
 /** One completion of a scripted model. */
 export interface ScriptStep {

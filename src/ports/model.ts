@@ -1,6 +1,7 @@
 import type { ModelErrorCode, Usage } from "../protocol/events/outcome-codes.ts";
 import type { ArtifactId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
+import type { PriceTable } from "./prices.ts";
 
 /** How many calls of a tool, or completions of a model, start at a time. */
 export interface RateOptions {
@@ -69,6 +70,8 @@ export interface ModelContext {
    * Reads a file that the input refers to, for example an image; fails with `not_found` if it was removed.
    */
   readonly readArtifact: (artifactId: ArtifactId) => Promise<Uint8Array>;
+  /** The prices that the runtime was given, for models that look theirs up. */
+  readonly prices?: PriceTable;
 }
 
 /** A part of a model's stream. */
@@ -89,6 +92,8 @@ export type ModelPart =
       readonly result: Json;
       readonly isError?: boolean;
     }
+  /** What the attempt has used so far, which counts if it breaks off. A later one replaces it. */
+  | { readonly type: "usage"; readonly usage: Usage }
   /** The end of the stream: the complete answer and its token usage. */
   | { readonly type: "result"; readonly result: Json; readonly usage: Usage };
 

@@ -122,7 +122,8 @@ export class LogRehearsal {
       gate: new StartGate({ environment: still, telemetry }),
       readiness: createReadiness(),
       system: new ActorSystem({ telemetry }),
-      prompts: false,
+      prices: undefined,
+    prompts: false,
       isRehearsal: true,
       mail: NO_MAIL,
     };

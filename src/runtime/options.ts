@@ -6,6 +6,7 @@ import type { Inspector } from "./system/actor-system.ts";
 import type { ArtifactStore } from "../ports/artifact-store.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
+import type { PriceTable } from "../ports/prices.ts";
 import type { Router } from "../ports/router.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -66,6 +67,8 @@ export interface RuntimeOptions {
    * tools. Default true.
    */
   readonly prompts?: boolean;
+  /** Prices of models, before those that the package knows. */
+  readonly prices?: PriceTable;
   readonly limits?: Partial<Limits>;
   /**
    * What each owner may use. A request above a limit of its owner is refused; other owners do not notice it. Default: no

@@ -11,6 +11,7 @@ import type { AgentDirectory } from "./agent/agent-directory.ts";
 import type { StoredSecrets } from "./secrets/stored-secrets.ts";
 import type { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import type { GroupCommit } from "./journal/group-commit.ts";
+import type { PriceTable } from "../ports/prices.ts";
 import type { TextWindow } from "./journal/text-window.ts";
 import type { Limits } from "./limits.ts";
 import type { ActorSystem } from "./system/actor-system.ts";
@@ -48,6 +49,8 @@ export interface RunContext {
   readonly system: ActorSystem;
   /** Whether the log has what completions are asked. */
   readonly prompts: boolean;
+  /** Prices of models, before those that the package knows. */
+  readonly prices: PriceTable | undefined;
   /** Whether logs are only replayed, as `LogRehearsal` does: code goes no further than its log, and nothing is written. */
   readonly isRehearsal: boolean;
   /** Carries requests and answers between actors. */

@@ -26,6 +26,7 @@ import { Permissions } from "./commands/permissions.ts";
 import { KeyedRuns } from "./commands/keyed-runs.ts";
 import { ownerOfKeys } from "./commands/shared-actors.ts";
 import { defaultLimits } from "./limits.ts";
+import { parsePrices } from "./model/prices.ts";
 import { noTelemetry } from "./options.ts";
 import type { RuntimeOptions } from "./options.ts";
 import { OwnerAccounts } from "./owners/accounts.ts";
@@ -113,6 +114,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     breakers: new Breakers(environment),
     system,
     prompts: options.prompts ?? true,
+    prices: options.prices && parsePrices(options.prices),
     isRehearsal: false,
     gate: new StartGate({ environment, telemetry }),
     readiness,

@@ -4,6 +4,7 @@ import type { RunSummary } from "../../protocol/answers/status.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { addConnectionOptions, requireAgent, requireServer, connectToServer, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
+import { costText } from "../../view/cost-text.ts";
 import { printTable } from "../print/table.ts";
 import { stderr, stdout } from "../print/terminal.ts";
 import { toDuration, toLine, toTime } from "../print/text.ts";
@@ -129,17 +130,18 @@ async function run(options: Options): Promise<void> {
     if (runs.length === 0 && agent !== undefined) await requireAgent(client, agent);
     if (json) for (const row of runs) stdout.json(row);
     else if (runs.length === 0) stderr.line("no run fits");
-    else printTable(["RUN", "AGENT", "STATE", "TURNS", "UPDATED", "INPUT"], runs.map(toRow));
+    else printTable(["RUN", "AGENT", "STATE", "TURNS", "COST", "UPDATED", "INPUT"], runs.map(toRow));
   });
 }
 
 function toRow(row: RunSummary): string[] {
-  const { run_id: id, agent, turns, updated_at: updated, initial_input: input, key } = row;
+  const { run_id: id, agent, turns, updated_at: updated, initial_input: input, key, usage } = row;
   return [
     key === undefined ? id : `${id} (${key})`,
     agent,
     toState(row),
     String(turns),
+    usage === undefined ? "" : costText(usage),
     toTime(updated),
     typeof input === "string" ? input : JSON.stringify(input),
   ];

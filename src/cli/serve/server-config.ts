@@ -1,13 +1,17 @@
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Adapter } from "../../http/adapter.ts";
 import type { Encryption } from "../../ports/encryption.ts";
+import type { PriceTable } from "../../ports/prices.ts";
 import type { Authenticate } from "../../ports/principal.ts";
 import type { Authorize } from "../../runtime/access/authorize.ts";
 import type { Redact } from "../../runtime/commands/redaction.ts";
 import type { LimitsOfOwner } from "../../runtime/owners/owner-limits.ts";
 import type { PushOptions, WebhookOptions } from "../../webhooks/create-webhooks.ts";
+import { AgentError, messageOf } from "../../errors.ts";
+import { parsePrices } from "../../runtime/model/prices.ts";
 import { isObject } from "../../protocol/json.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { toThrownText } from "../thrown-text.ts";
@@ -21,6 +25,8 @@ export interface ServerConfig {
   /** What principals may do, beside what their roles say. */
   readonly authorize?: Authorize;
   readonly redact?: Redact;
+  /** Prices of models, before those that the package knows. */
+  readonly prices?: PriceTable;
   /** The keys with which the data of owners is encrypted. */
   readonly encryption?: Encryption;
   /** What each owner may use. */
@@ -52,6 +58,7 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     defaultAgent,
     encryption,
     owners,
+    prices,
     redact,
     webhooks,
     push,
@@ -86,10 +93,34 @@ export async function loadServerConfig(path: string | undefined): Promise<Server
     ...(authorize !== undefined && { authorize: authorize as Authorize }),
     ...(defaultAgent !== undefined && { defaultAgent }),
     ...(encryption !== undefined && { encryption }),
+    ...(prices !== undefined && { prices: toPrices(prices, file) }),
     ...(redact !== undefined && { redact: redact as Redact }),
     ...(owners !== undefined && { owners: owners as LimitsOfOwner }),
   };
 }
+
+/** The table of prices of a file, which the runtime would refuse without its name. */
+function toPrices(given: unknown, file: string): PriceTable {
+  try {
+    return parsePrices(given);
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown;
+    throw new Exit(EXIT.refused, `${file}: ${thrown.message}`, thrown.details.hint);
+  }
+}
+
+/** The prices in the JSON file that `TROUPE_PRICES` names. */
+export async function loadPrices(path: string): Promise<PriceTable> {
+  let given: unknown;
+  try {
+    given = JSON.parse(await readFile(path, "utf8"));
+  } catch (thrown) {
+    throw new Exit(EXIT.refused, `the prices in ${path} cannot be read: ${messageOf(thrown)}`, PRICES_HINT);
+  }
+  return toPrices(given, path);
+}
+
+const PRICES_HINT = "TROUPE_PRICES is the path of a JSON file with the prices of models by their names";
 
 function isEncryption(value: unknown): value is Encryption {
   return (
@@ -98,4 +129,4 @@ function isEncryption(value: unknown): value is Encryption {
 }
 
 const KNOWN =
-  'the exports are authenticate (of "troupe/auth"), authorize, defaultAgent, encryption, owners, redact, webhooks, push and adapters (of "troupe/webhooks"); see docs/guide/users.md';
+  'the exports are authenticate (of "troupe/auth"), authorize, defaultAgent, encryption, owners, prices, redact, webhooks, push and adapters (of "troupe/webhooks"); see docs/guide/users.md';

@@ -30,7 +30,7 @@ import type { LoadedAgents } from "../load-agents.ts";
 import type { Log } from "../print/log.ts";
 import type { Webhooks } from "../../webhooks/create-webhooks.ts";
 import { explained } from "../logs/explained.ts";
-import { loadServerConfig } from "./server-config.ts";
+import { loadPrices, loadServerConfig } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
@@ -83,6 +83,9 @@ export async function startServer(
     warn: (message) => lines.warn(message),
   });
   const traces = await openTraces(options);
+  // The file comes before the configuration.
+  const { TROUPE_PRICES: priceFile = "" } = process.env;
+  const prices = priceFile === "" ? config.prices : { ...config.prices, ...(await loadPrices(priceFile)) };
   const runtime = createRuntime({
     agents: hooks === undefined ? agents : [...agents, hooks.agent],
     topics,
@@ -96,6 +99,7 @@ export async function startServer(
     ...(config.authorize && { authorize: config.authorize }),
     ...(config.redact && { redact: config.redact }),
     ...(config.owners && { owners: config.owners }),
+    ...(prices && { prices }),
     ...(retainDays !== undefined && { retainMs: retainDays * DAY_MS }),
     ...(retainMb !== undefined && { retainBytes: retainMb * 1_000_000 }),
   });

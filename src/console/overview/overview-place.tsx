@@ -2,6 +2,7 @@ import "../styles/overview.css";
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunSummary } from "../../protocol/answers/status.ts";
+import { dollars } from "../../view/cost-text.ts";
 import { useConsole } from "../app/context.ts";
 import { hoursAgo, useRunPages } from "../data/run-pages.ts";
 import type { WaitEvent } from "../data/waits.ts";
@@ -49,7 +50,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   }
   // The run of an actor with schedules has no turn until the first of its times.
   if (!pages.hasMore && runs.every(({ turns }) => turns === 0)) return <FirstSteps />;
-  const { working, medianMs, tokens, cost } = summarize(runs, actors.value);
+  const { working, medianMs, tokens, cost, isCostUnknown } = summarize(runs, actors.value);
   const failures = toFailures(failed.runs ?? []);
   const failedCount = failures.reduce((sum, { count }) => sum + count, 0);
   const asked = inboxItems(waits, held);
@@ -78,7 +79,8 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
         </Figure>
         <Figure name="Tokens" note={`of the last ${runs.length} runs`}>
           {compact(tokens)}
-          {cost > 0 && ` · $${cost.toFixed(2)}`}
+          {cost > 0 && ` · ${dollars(cost)}`}
+          {isCostUnknown && (cost > 0 ? " + unknown" : " · cost unknown")}
         </Figure>
         <Figure name="All runs" href="#/runs">
           {(total ?? runs.length).toLocaleString()}

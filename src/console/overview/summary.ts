@@ -1,4 +1,5 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
+import { costText } from "../../view/cost-text.ts";
 import type { ActorFacts } from "./agent-links.ts";
 
 /** What the newest runs say in numbers. */
@@ -9,6 +10,8 @@ export interface Summary {
   readonly medianMs: number | undefined;
   readonly tokens: number;
   readonly cost: number;
+  /** Whether some of the runs used a model without a price. */
+  readonly isCostUnknown: boolean;
 }
 
 export function summarize(runs: readonly RunSummary[], actors: readonly ActorFacts[] | undefined): Summary {
@@ -25,6 +28,7 @@ export function summarize(runs: readonly RunSummary[], actors: readonly ActorFac
     medianMs: times[Math.floor(times.length / 2)],
     tokens: sum(({ usage }) => (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0)),
     cost: sum(({ usage }) => usage?.cost),
+    isCostUnknown: runs.some(({ usage }) => usage !== undefined && costText(usage) === "unknown"),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { CallView, RunView, TurnView } from "../../view/run-view.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import { costText } from "../../view/cost-text.ts";
 import type { StateName } from "../parts/state.tsx";
 import { duration, momentTime } from "../parts/time.ts";
 
@@ -75,9 +76,10 @@ export function timesText({ times }: Pick<TurnView, "times">): string {
 }
 
 /** The tokens that went into and came out of models; empty if there were none. */
-export function usageText({ input_tokens: into, output_tokens: out }: Usage): string {
+export function usageText(usage: Usage): string {
+  const { input_tokens: into, output_tokens: out } = usage;
   if (into === undefined && out === undefined) return "";
-  return `${into ?? 0} + ${out ?? 0} tokens`;
+  return `${into ?? 0} + ${out ?? 0} tokens, cost ${costText(usage)}`;
 }
 
 /** The state of a sleep, or of a completion whose model is away. */

@@ -130,6 +130,19 @@ function liveModel(live: Live): Model {
   };
 }
 
+/** Providers whose prices are known, by the hosts of their servers. */
+const PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ["api.openai.com", "openai"],
+  ["api.cerebras.ai", "cerebras"],
+  ["api.deepseek.com", "deepseek"],
+  ["api.fireworks.ai", "fireworks"],
+  ["api.groq.com", "groq"],
+  ["api.mistral.ai", "mistral"],
+  ["api.moonshot.ai", "moonshotai"],
+  ["api.perplexity.ai", "perplexity"],
+  ["api.x.ai", "xai"],
+]);
+
 async function load({ url, model, key, images, keyVariable }: Live): Promise<Model> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible").catch((cause: unknown) => {
     throw new ModelError("the model in the environment needs: npm install @ai-sdk/openai-compatible", {
@@ -137,7 +150,7 @@ async function load({ url, model, key, images, keyVariable }: Live): Promise<Mod
     });
   });
   const provider = createOpenAICompatible({
-    name: "openai-compatible",
+    name: PROVIDERS.get(new URL(url).hostname) ?? "openai-compatible",
     baseURL: url,
     includeUsage: true,
     ...(key !== "" && { apiKey: key }),

@@ -64,6 +64,8 @@ export function complete(caller: Actor, completion: NewCompletion): void {
   const { environment, limits, prompts, telemetry } = turn.context;
   /** Those of the attempt that runs, and whether it has said anything, so that it costs something. */
   let isSpeaking = false;
+  /** What the attempt has used so far, as its model says on the way. */
+  let soFar: Usage | undefined;
   let abort = new AbortController();
   let parts: WatchedParts | undefined;
   const { name } = model;
@@ -82,8 +84,9 @@ export function complete(caller: Actor, completion: NewCompletion): void {
     if (thrown !== undefined && thrown === counted) return {};
     counted = thrown;
     const reported = isInstance(thrown, ModelError) ? thrown.usage : undefined;
-    const used = reported ?? (isSpeaking ? INTERRUPTED : {});
+    const used = reported ?? (isSpeaking ? addUsage(soFar ?? {}, INTERRUPTED) : {});
     isSpeaking = false;
+    soFar = undefined;
     return used;
   };
   open.whenClosed(() => {
@@ -165,8 +168,9 @@ export function complete(caller: Actor, completion: NewCompletion): void {
         isRepeatable: asked.effect !== "unsafe",
         stalled: () => abort.abort(),
       });
-      const spoke = (): void => {
+      const spoke = (part: ModelPart): void => {
         isSpeaking = true;
+        if (part.type === "usage") soFar = part.usage;
       };
       const { result, usage } = await stream(caller, {
         open,
@@ -211,11 +215,12 @@ function toContext(
   { turn }: Actor,
   { callId, ...attempt }: Pick<ModelContext, "callId" | "attempt" | "signal">,
 ): ModelContext {
-  const { store } = turn.context.files;
+  const { files, prices } = turn.context;
   return {
     ...attempt,
     callId: toCallKey(turn.runId, callId),
-    readArtifact: async (id) => new Uint8Array(await (await toBlob(store.read(id))).arrayBuffer()),
+    readArtifact: async (id) => new Uint8Array(await (await toBlob(files.store.read(id))).arrayBuffer()),
+    ...(prices && { prices }),
   };
 }
 
@@ -227,7 +232,7 @@ interface Streamed {
   readonly completion: Pick<CompletionOptions, "prefix" | "asReasoning" | "review">;
   readonly signal: AbortSignal;
   /** Called for each part of the answer. */
-  spoke(): void;
+  spoke(part: ModelPart): void;
 }
 
 /** Streams the model's text at the speed of the log, and of the code that iterates the call, until the result. */
@@ -252,7 +257,7 @@ async function stream(
   let withheld = "";
   try {
     for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
-      spoke();
+      spoke(part);
       if (!open.open) break;
       if (part.type === "result") {
         const { result, usage } = part;
@@ -261,7 +266,7 @@ async function stream(
         if (open.open && reviewed.text !== "") (asReasoning ? think : say)(reviewed.text);
         return { result: reviewed.result, usage };
       }
-      if (part.type === "progress") continue;
+      if (part.type === "progress" || part.type === "usage") continue;
       if (part.type === "tool-call" || part.type === "tool-result") {
         // What a guard has not judged is not shown.
         if (review === undefined) tools.add(part);
@@ -342,7 +347,8 @@ class WatchedParts {
       this.#limits.within(() => this.#iterator.next()).then(resolve, reject);
     });
     this.#awaited = undefined;
-    this.firstMs ??= this.#environment.monotonic() - this.#startedMs;
+    if (result.done === true || result.value.type !== "usage")
+      this.firstMs ??= this.#environment.monotonic() - this.#startedMs;
     this.#limitMs = this.#limits.idleMs;
     return result.done === true ? undefined : result.value;
   }

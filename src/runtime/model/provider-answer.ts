@@ -21,6 +21,8 @@ export type StreamPart =
   | (Noted & { readonly type: "custom"; readonly kind: string })
   | (Noted & { readonly type: "finish"; readonly finishReason: unknown; readonly usage: unknown })
   | { readonly type: "error"; readonly error: unknown }
+  /** The same as the provider sends it, if the call asks for that. */
+  | { readonly type: "raw"; readonly rawValue: unknown }
   | { readonly type: "ping" };
 
 /** What only the provider knows of a part, for example a signature, and must get back. */

@@ -18,11 +18,22 @@ export interface ProviderCallOptions {
   readonly images: boolean;
   /** Whether it takes PDF documents and sounds. */
   readonly files: boolean;
+  /** Whether the stream also has its parts as the provider sends them. */
+  readonly raw: boolean;
   readonly signal: AbortSignal;
 }
 
+/** The options of `doStream`, of which only these are read here. */
+interface ProviderCall {
+  readonly providerOptions?: ProviderOptions;
+  readonly [option: string]: unknown;
+}
+
 /** Converts a prompt to the options of `doStream`, including the bytes of its files. */
-export async function toProviderCall(prompt: Prompt, options: ProviderCallOptions): Promise<object> {
+export async function toProviderCall(
+  prompt: Prompt,
+  options: ProviderCallOptions,
+): Promise<ProviderCall> {
   const { instructions, messages, tools, output } = prompt;
   const {
     toolChoice = "auto",
@@ -51,6 +62,7 @@ export async function toProviderCall(prompt: Prompt, options: ProviderCallOption
         typeof toolChoice === "string" ? { type: toolChoice } : { type: "tool", toolName: toolChoice.tool },
     }),
     ...(output && { responseFormat: { type: "json", schema: output } }),
+    ...(options.raw && { includeRawChunks: true }),
     abortSignal: options.signal,
   };
 }

@@ -9,8 +9,9 @@ import { parsePrompt } from "./prompt.ts";
 import type { ModelSettings, Prompt } from "./prompt.ts";
 import { ProviderAnswer } from "./provider-answer.ts";
 import type { StreamPart } from "./provider-answer.ts";
-import { usageOf } from "./provider-usage.ts";
-import type { TokenPrice } from "./provider-usage.ts";
+import type { TokenPrice } from "../../ports/prices.ts";
+import { findPrice } from "./prices.ts";
+import { reportsOnTheWay, usageOf, UsageOnTheWay } from "./provider-usage.ts";
 import { toProviderCall } from "./provider-call.ts";
 
 /** How a model of the AI SDK is used. */
@@ -33,7 +34,10 @@ export interface AiSdkModelOptions extends QueueOptions {
    * provider in the AI SDK, if it is known.
    */
   readonly keyVariable?: string;
-  /** The price of a million tokens; if given, each completion reports its cost. */
+  /**
+   * The price of a million tokens, from which each completion reports its cost. Default: what the `prices` of the runtime or the
+   * table of this package say; the cost of a model that is in neither is unknown.
+   */
   readonly price?: TokenPrice;
 }
 
@@ -66,7 +70,7 @@ const VERSIONS: readonly string[] = ["v2", "v3", "v4"] satisfies LanguageModel["
 
 /** Converts a language model of a provider. It only makes completions: the caller runs the tools, and the runtime retries. */
 export function providerModel(model: LanguageModel, options: AiSdkModelOptions = {}): Model {
-  const { name = `${model.provider}/${model.modelId}`, settings = {}, images = true, price } = options;
+  const { name = `${model.provider}/${model.modelId}`, settings = {}, images = true } = options;
   const { files = images } = options;
   const { keyVariable = keyVariableOf(model.provider) } = options;
   const { specificationVersion: version } = model;
@@ -76,25 +80,34 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
       `model ${name} has version ${version} of the specification of language models; use one with ${VERSIONS.join(", ")}`,
     );
   }
+  const { provider, modelId } = model;
+  const raw = reportsOnTheWay(provider);
   return {
     name,
     ...(options.account !== undefined && { account: options.account }),
     ...toQueueOptions(options, `model ${name}`),
-    async *generate(input, { signal, readArtifact }) {
+    async *generate(input, { signal, readArtifact, prices }) {
       const prompt = parsePrompt(input);
       const answer = new ProviderAnswer();
       try {
-        const takes = { readFile: readArtifact, images, files };
+        const price = options.price ?? (await findPrice({ provider, modelId, name }, prices));
+        const soFar = new UsageOnTheWay(price);
+        const takes = { readFile: readArtifact, images, files, raw };
         const call = await toProviderCall(prompt, { version, settings, ...takes, signal });
         const { stream } = await model.doStream(call as never);
         for await (const part of partsOf(stream as ReadableStream<StreamPart>)) {
           if (part.type === "error") throw part.error;
+          if (part.type === "raw") {
+            const used = soFar.read(part.rawValue);
+            if (used !== undefined) yield { type: "usage", usage: used };
+            continue;
+          }
           if (part.type !== "finish") {
             yield answer.add(part);
             continue;
           }
           const finishReason = toFinishReason(part.finishReason);
-          const usage = usageOf(part, { version, provider: model.provider, price });
+          const usage = usageOf(part, { version, provider, price, asked: call.providerOptions });
           if (finishReason === "content-filter") {
             const message = `${name}: a content filter blocked the answer`;
             throw new ModelError(message, { code: "model_refused", usage });
