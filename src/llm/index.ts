@@ -1,7 +1,7 @@
 export type { ApprovalBy, ApprovalRule, Approvals } from "./approval.ts";
 export { aiSdkModel } from "./ai-sdk/model.ts";
 export type { AiSdkModelOptions } from "../runtime/model/provider-model.ts";
-export type { PriceEntry, PriceTable, TokenPrice } from "../ports/prices.ts";
+export type { TokenPrice } from "../ports/prices.ts";
 export type { LanguageModel } from "../ports/model.ts";
 export type { AiSdkTool } from "./ai-sdk/tool.ts";
 export type { CallContext, ModelGuard, GuardContext, PromptContext, Verdict } from "./guards.ts";

@@ -123,7 +123,7 @@ export class LogRehearsal {
       readiness: createReadiness(),
       system: new ActorSystem({ telemetry }),
       prices: undefined,
-    prompts: false,
+      prompts: false,
       isRehearsal: true,
       mail: NO_MAIL,
     };

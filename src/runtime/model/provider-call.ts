@@ -30,10 +30,7 @@ interface ProviderCall {
 }
 
 /** Converts a prompt to the options of `doStream`, including the bytes of its files. */
-export async function toProviderCall(
-  prompt: Prompt,
-  options: ProviderCallOptions,
-): Promise<ProviderCall> {
+export async function toProviderCall(prompt: Prompt, options: ProviderCallOptions): Promise<ProviderCall> {
   const { instructions, messages, tools, output } = prompt;
   const {
     toolChoice = "auto",
