@@ -269,6 +269,7 @@ export default defineConfig({
   categories: { correctness: "error", suspicious: "error" },
   ignorePatterns: [
     "dist",
+    "create-troupe",
     "site/src",
     "site/astro.config.ts",
     "node_modules",
