@@ -270,6 +270,7 @@ export default defineConfig({
   ignorePatterns: [
     "dist",
     "create-troupe",
+    "examples/web/{next,vite}",
     "site/src",
     "site/astro.config.ts",
     "node_modules",

@@ -20,6 +20,7 @@ test("npm create troupe makes a project whose own test passes", { timeout: 300_0
     npm_config_cache: join(folder, "cache"),
     npm_config_audit: "false",
     npm_config_update_notifier: "false",
+    npm_config_fetch_retries: "0",
   };
   const npm = async (cwd: string, ...args: readonly string[]): Promise<string> =>
     (await promisify(execFile)("npm", args, { cwd, env })).stdout;
@@ -33,12 +34,12 @@ test("npm create troupe makes a project whose own test passes", { timeout: 300_0
 });
 
 test("both packages are ready to be published", { timeout: 120_000 }, async () => {
-  for (const folder of [root, join(root, "create-troupe")]) {
-    const args = ["publish", "--dry-run", "--ignore-scripts", "--json"];
-    const { stderr } = await promisify(execFile)("npm", args, {
-      cwd: folder,
-      env: { ...process.env, npm_config_registry: "http://127.0.0.1:1/", npm_config_loglevel: "warn" },
-    });
+  const folder = await mkdtemp(join(tmpdir(), "troupe-publish-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await using registry = await startRegistry(folder, {});
+  for (const cwd of [root, join(root, "create-troupe")]) {
+    const args = ["publish", "--dry-run", "--ignore-scripts", `--registry=${registry.url}`];
+    const { stderr } = await promisify(execFile)("npm", args, { cwd });
     const warnings = stderr
       .split("\n")
       .filter((line) => line.includes("warn") && !line.includes("logged in"));

@@ -49,8 +49,9 @@ export async function run(program: string, args: readonly string[], cwd: string)
 /** Packs a copy of the repository without a build, and unpacks the archive. Returns its folder. */
 async function packClone(folder: string): Promise<string> {
   const clone = join(folder, "clone");
-  const left = new Set([".git", ".troupe", "dist", "node_modules", "test"].map((name) => join(root, name)));
-  await cp(root, clone, { recursive: true, filter: (from) => !left.has(from) });
+  const left = new Set([".git", ".troupe", "dist", "test"].map((name) => join(root, name)));
+  const isLeft = (from: string): boolean => left.has(from) || basename(from) === "node_modules";
+  await cp(root, clone, { recursive: true, filter: (from) => !isLeft(from) });
   await symlink(join(root, "node_modules"), join(clone, "node_modules"));
   await run("npm", ["pack", "--offline", "--silent", "--pack-destination", folder], clone);
   await rm(clone, { recursive: true });
