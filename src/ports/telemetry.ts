@@ -38,12 +38,13 @@ export interface Telemetry {
 export interface HeldRequest {
   readonly runId: RunId;
   readonly requestId: RequestId;
+  readonly owner: string;
+  /** The trace that it came with, if it came with one. */
+  readonly trace?: { readonly traceparent: string; readonly linked?: true | undefined };
 }
 
 /** The request of a turn that ended. */
-export interface EndedRequest {
-  readonly runId: RunId;
-  readonly requestId: RequestId;
+export interface EndedRequest extends HeldRequest {
   /** Why it ended, if it ended with an error. */
   readonly error?: TurnError;
 }
@@ -77,6 +78,10 @@ export interface EndedCall {
 /** Where something failed, with the names that events use. */
 export interface FaultFacts {
   readonly agent?: string;
+  readonly owner?: string;
+  readonly trace_id?: string;
+  /** The span of the call, or of the turn. */
+  readonly span_id?: string;
   readonly tool?: string;
   readonly model?: string;
   readonly run_id?: string;

@@ -42,7 +42,7 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
   let withoutAgent: readonly string[] = [];
   /** The files that the served agents do without. */
   let broken: readonly string[] = [];
-  const log = createLog(options.logFormat);
+  const log = createLog(options.logFormat, options.logLevel);
   const say = (message: string, facts?: Facts): void =>
     options.logFormat === "text" ? stdout.line(message) : log.info(message, facts);
   const isWorthARestart = createPatience();

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { messageOf } from "../../errors.ts";
 import { stderr, stdout, toJsonText } from "./terminal.ts";
 import { ownFrames, framePlace, toThrownText } from "../thrown-text.ts";
@@ -14,19 +15,32 @@ export interface Log {
   fault(message: string, thrown?: unknown, facts?: Facts): void;
 }
 
-/** How lines are written: for people, or one JSON object each. */
+/** How lines are written: for people, or one JSON object each with the names and levels of pino. */
 export type LogFormat = "text" | "json";
 
+/** From which level on lines are written. */
+export const LOG_LEVELS = ["info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 /** A log on the console: warnings and faults on stderr, all else on stdout. */
-export function createLog(format: LogFormat): Log {
+export function createLog(format: LogFormat, level: LogLevel = "info"): Log {
   const info = createWriter((lines) => stdout.lines(lines));
   const error = createWriter((lines) => stderr.lines(lines));
   const write = format === "json" ? toJson : toLines;
 
+  const from = LOG_LEVELS.indexOf(level);
+  const isOn = (of: LogLevel): boolean => LOG_LEVELS.indexOf(of) >= from;
+
   return {
-    info: (message, facts = {}) => info(write({ level: "info", message, ...facts })),
-    warn: (message, facts = {}) => error(write({ level: "warn", message, ...facts })),
-    fault: (message, thrown, facts = {}) => error(write(toFault(message, thrown, facts))),
+    info: (message, facts = {}) => {
+      if (isOn("info")) info(write({ level: "info", message, ...facts }));
+    },
+    warn: (message, facts = {}) => {
+      if (isOn("warn")) error(write({ level: "warn", message, ...facts }));
+    },
+    fault: (message, thrown, facts = {}) => {
+      if (isOn("error")) error(write(toFault(message, thrown, facts)));
+    },
   };
 }
 
@@ -54,9 +68,20 @@ function toFault(message: string, thrown: unknown, facts: Facts): Line {
   };
 }
 
-function toJson(line: Line): string {
-  return toJsonText({ time: new Date().toISOString(), ...line });
+function toJson({ level, message: msg, ...facts }: Line): string {
+  return toJsonText({
+    level: PINO_LEVELS[level],
+    time: Date.now(),
+    pid: process.pid,
+    hostname: HOST,
+    msg,
+    ...facts,
+  });
 }
+
+/** The numbers that pino has for levels. */
+const PINO_LEVELS = { info: 30, warn: 40, error: 50 } as const;
+const HOST = hostname();
 
 /**
  * One line with the facts that the message does not name, then the frames of the user's code, or the whole stack

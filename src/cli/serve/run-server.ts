@@ -15,7 +15,7 @@ import { startServer } from "./start-server.ts";
 
 /** Serves the agents of a directory until the process gets a signal. */
 export async function serveAlone(options: ServerOptions): Promise<void> {
-  const log = createLog(options.logFormat);
+  const log = createLog(options.logFormat, options.logLevel);
   const loaded = await loadAgents(options.agents);
   for (const file of loaded.withoutAgent) log.info(toNoAgent(file));
   const { runtime, server } = await startServer(options, loaded, log);
@@ -47,12 +47,14 @@ export async function serveForParent(options: ServerOptions): Promise<void> {
 
   const loaded = await load(options);
   await started;
-  const { runtime, server } = await startServer(options, loaded, createLog(options.logFormat)).catch(
-    async (thrown: unknown) => {
-      await tell({ type: "failed", files: [] });
-      throw thrown;
-    },
-  );
+  const { runtime, server } = await startServer(
+    options,
+    loaded,
+    createLog(options.logFormat, options.logLevel),
+  ).catch(async (thrown: unknown) => {
+    await tell({ type: "failed", files: [] });
+    throw thrown;
+  });
   // Open turns continue after the next start, which comes soon.
   stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
   const { agents: names, defaultAgent } = runtime;

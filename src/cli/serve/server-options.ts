@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { Command } from "../vendor/commander.ts";
-import type { LogFormat } from "../print/log.ts";
+import { LOG_LEVELS } from "../print/log.ts";
+import type { LogFormat, LogLevel } from "../print/log.ts";
 import { DEFAULT_WIRES, WIRES, isWireFile } from "./wires.ts";
 
 /** The command line options of `dev` and `serve`. */
@@ -46,6 +47,8 @@ export interface ServerOptions {
   readonly keepVersions: boolean;
   /** How the server logs: lines for people, or one JSON object each. */
   readonly logFormat: LogFormat;
+  /** From which level on it logs. */
+  readonly logLevel: LogLevel;
   /** Days until an idle run is removed; absent: never. */
   readonly retainDays?: number;
   /** Maximum MB of all runs and artifacts; absent: unlimited. */
@@ -138,6 +141,14 @@ export function addServerOptions(command: Command): Command {
       new Option("--log-format <format>", "how the server logs: lines for people, or one JSON object each")
         .choices(["text", "json"])
         .default("text"),
+    )
+    .addOption(
+      withVariable(
+        "TROUPE_LOG_LEVEL",
+        new Option("--log-level <level>", "from which level on the server logs"),
+      )
+        .choices(LOG_LEVELS)
+        .default("info"),
     )
     .addOption(
       withVariable(

@@ -19,6 +19,8 @@ import { staticFiles } from "../../node/static-files.ts";
 import { superviseProcess } from "../../node/supervise.ts";
 import { keepCode } from "../../node/versions/keep-versions.ts";
 import type { Authenticate } from "../../ports/principal.ts";
+import type { FaultFacts, HeldRequest } from "../../ports/telemetry.ts";
+import { placeOfRequest, spanIdOf } from "../../shared/trace-context.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
@@ -163,26 +165,36 @@ function withRequests(metrics: Metrics, { info }: Log): Metrics {
     ...metrics,
     completed(agent, reason, ms, request) {
       metrics.completed(agent, reason, ms, request);
-      const { runId, requestId, error } = request;
+      const { requestId, error } = request;
       const end = error === undefined ? reason : `${error.code}: ${error.message}`;
       info(`request ${requestId} of ${agent} ended with ${end}`, {
         agent,
-        run_id: runId,
-        request_id: requestId,
+        ...toFacts(request),
         finish_reason: reason,
         ms: Math.round(ms),
       });
     },
-    held(agent, reason, { runId, requestId }) {
-      metrics.held?.(agent, reason, { runId, requestId });
+    held(agent, reason, request) {
+      const { requestId } = request;
+      metrics.held?.(agent, reason, request);
       const at = reason.at === undefined ? "" : ` (${reason.at})`;
       info(`request ${requestId} of ${agent} is held with ${reason.code}: ${reason.message}${at}`, {
         agent,
-        run_id: runId,
-        request_id: requestId,
+        ...toFacts(request),
         hint: HELD_HINT,
       });
     },
+  };
+}
+
+/** The ids with which a line is found from a run or a trace, and they from it. */
+function toFacts({ runId, requestId, owner, trace }: HeldRequest): FaultFacts {
+  return {
+    owner,
+    run_id: runId,
+    request_id: requestId,
+    trace_id: placeOfRequest(runId, requestId, trace).traceId,
+    span_id: spanIdOf(runId, requestId),
   };
 }
 

@@ -1,3 +1,4 @@
+import { ownerOf } from "../../ports/principal.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import type { RunContext } from "../run-context.ts";
@@ -12,7 +13,7 @@ export function endRequest(
   end: RequestEnd,
 ): string {
   const { runId } = ledger;
-  const { requestId, agent, acceptedAt } = accepted;
+  const { requestId, agent, acceptedAt, request } = accepted;
   const { finishReason, error } = end;
   const text = ledger.end(speaker, accepted, end);
   // Another node may have accepted it, by a clock that is ahead.
@@ -20,6 +21,8 @@ export function endRequest(
   telemetry.completed(agent, finishReason, ms, {
     runId,
     requestId,
+    owner: ownerOf(accepted),
+    ...(request.trace && { trace: request.trace }),
     ...(error && { error }),
   });
   return text;

@@ -1,3 +1,4 @@
+import { ownerOf } from "../../ports/principal.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { Spent } from "../../ports/spending.ts";
@@ -330,9 +331,12 @@ export class TurnSlot implements TurnListener {
     if (open.hold && isSameReason(open.hold, reason)) return;
     ledger.hold(reason);
     this.#entry.hold();
-    this.#context.telemetry.held?.(open.accepted.agent, reason, {
+    const { agent, requestId, request } = open.accepted;
+    this.#context.telemetry.held?.(agent, reason, {
       runId: ledger.runId,
-      requestId: open.accepted.requestId,
+      requestId,
+      owner: ownerOf(open.accepted),
+      ...(request.trace && { trace: request.trace }),
     });
   }
 

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { Environment } from "../../ports/environment.ts";
 import { ownerOf } from "../../ports/principal.ts";
+import { placeOfRequest, spanIdOf } from "../../shared/trace-context.ts";
 import type { Spent } from "../../ports/spending.ts";
 import type { FaultFacts } from "../../ports/telemetry.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
@@ -462,7 +463,11 @@ export class ActiveTurn implements QuiescenceListener {
 
   /** The run, request and agent of the turn, for the log of faults. */
   place(facts: FaultFacts = {}): FaultFacts {
-    return { agent: this.agent.name, ...facts, run_id: this.runId, request_id: this.requestId };
+    const { runId: run_id, requestId: request_id } = this;
+    const { traceId: trace_id } = placeOfRequest(run_id, request_id, this.accepted.request.trace);
+    const span_id = spanIdOf(run_id, request_id, facts.tool_call_id);
+    const owner = ownerOf(this.accepted);
+    return { agent: this.agent.name, ...facts, owner, run_id, request_id, trace_id, span_id };
   }
 
   /** Holds the turn because its code took another path than the log has; `thrown` is what its code threw there. */

@@ -142,11 +142,11 @@ test("a file that exports no agent is named once, with what to do", { tags: "lon
 test("with --log-format json every line is a JSON object", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/speaker.ts": agentSaying("hello") });
   const command = startCommand(["dev", "--port=0", "--log-format=json"], { cwd });
-  await command.match(/"message":"serving"/);
+  await command.match(/"msg":"serving"/);
   await writeFile(join(cwd, "agents/speaker.ts"), "export const = 1;\n");
-  await command.match(/"message":"still serving the agents as they were before this change"/);
+  await command.match(/"msg":"still serving the agents as they were before this change"/);
   await writeFile(join(cwd, "agents/speaker.ts"), agentSaying("hello again"));
-  await command.match(/"message":"ready again after/);
+  await command.match(/"msg":"ready again after/);
   command.kill();
   await command.exited;
 

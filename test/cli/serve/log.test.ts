@@ -6,13 +6,13 @@ import type { RunningCommand } from "../command.ts";
 test("the error of a tool is logged in one line with its position in the user's code, its run and its request", async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   const end = await chat(url, "clumsy", { request_id: "letter-1" });
-  await command.match(/"message":"request letter-1 of clumsy ended/);
+  await command.match(/"msg":"request letter-1 of clumsy ended/);
 
-  const faults = toLines(command).filter(({ level }) => level === "error");
+  const faults = toLines(command).filter(({ level }) => level === 50);
   expect(faults).toHaveLength(1);
   expect(faults[0]).toMatchObject({
-    level: "error",
-    message: "tool send failed: the outbox is full",
+    level: 50,
+    msg: "tool send failed: the outbox is full",
     at: "agents/clumsy.ts:6:22",
     agent: "clumsy",
     tool: "send",
@@ -20,16 +20,19 @@ test("the error of a tool is logged in one line with its position in the user's 
     request_id: "letter-1",
     tool_call_id: expect.stringMatching(/^\S+$/) as string,
     stack: expect.stringContaining("agents/clumsy.ts:6:22") as string,
-    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+    time: expect.any(Number) as number,
+    owner: "default",
+    trace_id: expect.stringMatching(/^[\da-f]{32}$/) as string,
+    span_id: expect.stringMatching(/^[\da-f]{16}$/) as string,
   });
 });
 
 test("an error that callers pass on is logged once, where it was thrown", { tags: "long" }, async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   await chat(url, "boss", { request_id: "letter-1" });
-  await command.match(/"message":"request letter-1 of boss ended with agent_error: the outbox is full/);
-  expect(toLines(command).filter(({ level }) => level === "error")).toMatchObject([
-    { message: "tool send failed: the outbox is full", agent: "careless", request_id: "letter-1" },
+  await command.match(/"msg":"request letter-1 of boss ended with agent_error: the outbox is full/);
+  expect(toLines(command).filter(({ level }) => level === 50)).toMatchObject([
+    { msg: "tool send failed: the outbox is full", agent: "careless", request_id: "letter-1" },
   ]);
 });
 
@@ -51,28 +54,33 @@ test(
     const { command, url } = await startServe(["--log-format=json"]);
     const input = "no\n    at file://host/a.ts:1:1\n    at file:///%zz.ts:1:1";
     await chat(url, "repeating", { request_id: "letter-1", input });
-    await command.match(/"message":"request letter-1 of repeating ended with agent_error: no"/);
-    const [fault] = toLines(command).filter(({ level }) => level === "error");
-    expect(fault?.message).toBe("agent repeating failed: no");
+    await command.match(/"msg":"request letter-1 of repeating ended with agent_error: no"/);
+    const [fault] = toLines(command).filter(({ level }) => level === 50);
+    expect(fault?.msg).toBe("agent repeating failed: no");
   },
 );
 
 test("each request is logged in one line when it ends", async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   const end = await chat(url, "clumsy", { request_id: "letter-1" });
-  await command.match(/"message":"request letter-1 of clumsy ended/);
+  await command.match(/"msg":"request letter-1 of clumsy ended/);
 
   const requests = toLines(command).filter(
-    ({ request_id, level }) => request_id !== undefined && level === "info",
+    ({ request_id, level }) => request_id !== undefined && level === 30,
   );
   expect(requests).toEqual([
     {
-      time: expect.any(String) as string,
-      level: "info",
-      message: "request letter-1 of clumsy ended with success",
+      level: 30,
+      time: expect.any(Number) as number,
+      pid: expect.any(Number) as number,
+      hostname: expect.any(String) as string,
+      msg: "request letter-1 of clumsy ended with success",
       agent: "clumsy",
+      owner: "default",
       run_id: end.run_id,
       request_id: "letter-1",
+      trace_id: expect.stringMatching(/^[\da-f]{32}$/) as string,
+      span_id: expect.stringMatching(/^[\da-f]{16}$/) as string,
       finish_reason: "success",
       ms: expect.any(Number) as number,
     },
@@ -83,10 +91,10 @@ test("with --log-format=json every line of a server is JSON", async () => {
   const { command, url } = await startServe(["--log-format=json"]);
   await chat(url, "clumsy", { request_id: "letter-1" });
   await chat(url, "failing", { request_id: "letter-2" });
-  await command.match(/"message":"request letter-2 of failing ended with agent_error: no more/);
+  await command.match(/"msg":"request letter-2 of failing ended with agent_error: no more/);
   expect(toLines(command)[0]).toMatchObject({
-    level: "info",
-    message: "serving",
+    level: 30,
+    msg: "serving",
     url,
     agents: ["boss", "clumsy", "failing", "repeating"],
   });
@@ -142,8 +150,8 @@ async function startServe(
 }
 
 interface Line {
-  readonly level: string;
-  readonly message: string;
+  readonly level: number;
+  readonly msg: string;
   readonly request_id?: string;
 }
 
