@@ -94,6 +94,18 @@ const LAYERS: readonly Layer[] = [
     node: true,
   },
   {
+    folder: "eval",
+    ours: [
+      ...RUNTIME,
+      "../storage/memory/**",
+      "../cluster/**",
+      "../llm/**",
+      "../node/environment.ts",
+      "../testing/manual-environment.ts",
+    ],
+    packages: ["zod"],
+  },
+  {
     folder: "console",
     ours: [...RUNTIME, "../view/**", "../client/**"],
     packages: ["preact", "preact/hooks", "marked", "@dagrejs/dagre"],
@@ -106,6 +118,7 @@ const LAYERS: readonly Layer[] = [
       "../node/**",
       "../webhooks/**",
       "../otel/**",
+      "../eval/**",
       "../console/**",
       "../testing/**",
     ],
@@ -132,7 +145,7 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["answer-links", "api", "feeds", "inspection", "lazy", "limits", "lists", "run-context", "seals"],
+    shared: ["answer-links", "api", "feeds", "inspection", "lazy", "limits", "lists", "recording", "run-context", "seals"],
     rooms: {
       system: [],
       secrets: [],

@@ -4,6 +4,7 @@ import type { CalleeKind } from "../protocol/actors.ts";
 import type { CallId, RequestId, RunId } from "../protocol/ids.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { CopyPart } from "./queries/log-copy.ts";
+import type { RecordedRun } from "./recording.ts";
 
 /** What people who operate a server may see of it. The answers are as the routes of the console send them. */
 export interface Inspection {
@@ -26,6 +27,12 @@ export interface Inspection {
 
   /** What a completion was asked; `not_found` if the log does not have it. */
   completion(requestId: RequestId, callId: CallId): Promise<InspectedCompletion>;
+
+  /**
+   * What a run was asked and what answered it, to try other code with it; `not_found`, or `gone` for a removed run, also if only
+   * the beginning of its log was removed.
+   */
+  recording(runId: RunId): Promise<RecordedRun>;
 }
 
 /** The process that answers. */

@@ -9,6 +9,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { PriceTable } from "../ports/prices.ts";
 import type { Router } from "../ports/router.ts";
 import type { SecretStore } from "../ports/secret-store.ts";
+import type { Substitutes } from "../ports/substitutes.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Tracing } from "../ports/tracing.ts";
 import type { Agent, Collaborators, Messages } from "./agent/agent.ts";
@@ -26,6 +27,8 @@ export interface RuntimeOptions {
   readonly telemetry?: Telemetry;
   /** Tells instrumentation of the process which span its code works for, as `liveTracing` of `troupe/otel` does. Default: nothing. */
   readonly tracing?: Tracing;
+  /** What answers in place of models, tools, effects and actors, as a recording does in an evaluation. Default: nothing. */
+  readonly substitutes?: Substitutes;
   /**
    * Replacements for agents that others use, by the name they use. A replacement needs the operations of the
    * agent it replaces.

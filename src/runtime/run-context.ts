@@ -2,6 +2,7 @@ import type { Environment } from "../ports/environment.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Readiness } from "../ports/readiness.ts";
 import type { Router } from "../ports/router.ts";
+import type { Substitutes } from "../ports/substitutes.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Tracing } from "../ports/tracing.ts";
 import type { Breakers } from "./calls/breaker.ts";
@@ -27,6 +28,8 @@ export interface RunContext {
   readonly telemetry: Telemetry;
   /** Absent without instrumentation of the process. */
   readonly tracing?: Tracing;
+  /** What answers in place of models, tools and actors; absent if they do themselves. */
+  readonly substitutes?: Substitutes;
   readonly limits: Limits;
   readonly agents: AgentDirectory;
   /** The files of runs. */

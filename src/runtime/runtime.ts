@@ -102,6 +102,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment,
     telemetry,
     ...(options.tracing && { tracing: options.tracing }),
+    ...(options.substitutes && { substitutes: options.substitutes }),
     limits: { ...defaultLimits, ...options.limits },
     agents,
     files: new RunArtifacts({ artifacts, log, environment, telemetry }),

@@ -31,6 +31,9 @@ export function addInspection(app: Hono<AppEnv>, host: SharedHost, version: stri
     const at = read(queryOf(c), "at", parseCount);
     return answer(c, await host.as(c).runtime.inspection.run(checkId(pathParameter(c, "run_id")), at));
   });
+  app.get(`/${ROOT}/runs/:run_id/recording`, async (c) =>
+    answer(c, await host.as(c).runtime.inspection.recording(checkId(pathParameter(c, "run_id")))),
+  );
   app.get(`/${ROOT}/completions/:request_id/:call_id`, async (c) => {
     const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
     return answer(c, await host.as(c).runtime.inspection.completion(requestId, pathParameter(c, "call_id")));

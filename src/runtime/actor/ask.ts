@@ -13,6 +13,7 @@ import { HOPS_LIMIT, toActorRequest, toRequestId } from "../replay/actor-request
 import type { ActorCallEvent } from "../replay/actor-request.ts";
 import type { Actor } from "./actor.ts";
 import { openCall, recordCall } from "./call.ts";
+import { endSubstituted } from "./substituted.ts";
 
 /** A new ask or tell, made for the first time or again after a crash. */
 export interface NewAsk extends NewCall, TimedCall {
@@ -60,8 +61,8 @@ export function requestActor(caller: Actor, ask: NewAsk): void {
       });
       const sent = JSON.parse(text) as Event as ActorCallEvent;
       const refusal = refusalOf(caller, ask, sent);
-      if (refusal === undefined) turn.asks.begin(sent, open);
-      else fail(caller, open, refusal.code, refusal.message);
+      if (refusal !== undefined) fail(caller, open, refusal.code, refusal.message);
+      else if (!endSubstituted(caller, open, ask, callee)) turn.asks.begin(sent, open);
     },
     // The outbox sends the request while the call is open, so an attempt itself does nothing.
     perform() {},

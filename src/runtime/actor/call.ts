@@ -17,6 +17,7 @@ import type { Invocation } from "../agent/resolve-operation.ts";
 import { errorMessage } from "../agent/error-message.ts";
 import { RemoteFailure } from "../agent/remote-port.ts";
 import { OpenCall } from "../scheduler/call-tree.ts";
+import { endSubstituted } from "./substituted.ts";
 import { inTrace } from "../turn/in-trace.ts";
 import { toCallKey } from "../journal/call-id.ts";
 import { toJson } from "../journal/json-limits.ts";
@@ -80,7 +81,9 @@ export function callAgent(caller: Actor, call: NewAgentCall): OpenCall {
     queue: agent.queue,
     record: (attempt, expiresAt) =>
       recordCall(caller, call, { callee, mode: remoteActor?.mode, attempt, expiresAt, retryOf }),
-    perform: () => perform(caller, open, call, work),
+    perform: () => {
+      if (!endSubstituted(caller, open, call, callee)) perform(caller, open, call, work);
+    },
     fail: (code, message) => fail(caller, open, code, message),
   });
   return open;
@@ -163,6 +166,7 @@ export function performEffect(caller: Actor, call: EffectCall): void {
     policy: call.effect,
     record: (attempt, expiresAt) => recordCall(caller, call, { callee, attempt, expiresAt, retryOf }),
     async perform(attempt) {
+      if (endSubstituted(caller, open, call, callee)) return;
       const key = toCallKey(runId, retryOf ?? callId);
       const context = { callId: key, attempt: number - 1 + attempt, signal: abort.signal };
       try {

@@ -9,6 +9,7 @@ import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "./actor.ts";
 import { openCall } from "./call.ts";
 import { ProviderTools } from "./provider-tools.ts";
+import { toPlace } from "./substituted.ts";
 import type { Sequence } from "./sequence.ts";
 import { checkCompletionOptions, checkQueueOptions } from "../agent/call-options.ts";
 import type { CompletionOptions, ReviewedAnswer } from "../agent/turn-api.ts";
@@ -158,7 +159,9 @@ export function complete(caller: Actor, completion: NewCompletion): void {
     },
     async perform(attempt) {
       abort = new AbortController();
-      const asked = access.begin();
+      const admitted = access.begin();
+      const { substitutes } = turn.context;
+      const asked = substitutes ? substitutes.model(admitted, toPlace(caller, callId)) : admitted;
       const context = toContext(caller, { callId, attempt, signal: abort.signal });
       const generated = inTrace(caller, callId, () => asked.generate(input, context));
       parts = new WatchedParts(environment, generated, {

@@ -37,6 +37,7 @@ import type { RunState } from "../replay/run-state.ts";
 import type { RunContext } from "../run-context.ts";
 import { hideSecrets } from "../secrets/hidden.ts";
 import type { Queries } from "./queries.ts";
+import { recordRun } from "./run-recording.ts";
 
 /** Creates the view of a runtime that operators have. */
 export function createInspection(
@@ -62,6 +63,7 @@ export function createInspection(
     openTurns: () => copyOpenTurns(log),
     completion: async (requestId, callId) =>
       inspectCompletion(log, await queries.request(requestId, scope), callId),
+    recording: async (runId) => recordRun(log, await queries.run(runId, scope)),
   };
 }
 

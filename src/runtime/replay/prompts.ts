@@ -66,6 +66,26 @@ export function newPrompt(asked: AskedPrompt, earlier: PromptMark | undefined): 
   };
 }
 
+/** What a prompt is known by: the digests of its fields, and of all its messages. */
+export interface PromptDigest {
+  readonly fields: { readonly [name: string]: string };
+  readonly messages: string;
+  /** The number of the messages. */
+  readonly count: number;
+}
+
+/** The digest of an input of a model, which is equal to that of its record in the log. */
+export function toPromptDigest(input: Json): PromptDigest {
+  const { messages, fields } = divide(input);
+  const digests = chain(messages.map((message) => JSON.stringify(message)));
+  const framed = Object.entries(fields).map(([name, field]) => [name, shortDigest(JSON.stringify(field))]);
+  return {
+    fields: Object.fromEntries(framed),
+    messages: digests.at(-1) ?? "",
+    count: messages.length,
+  };
+}
+
 /** The messages of an input, and its other fields. Only a model and its agent know the form of the input. */
 function divide(input: Json): { readonly messages: readonly Json[]; readonly fields: JsonObject } {
   if (!isObject(input) || !Array.isArray(input["messages"]))
