@@ -95,14 +95,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "eval",
-    ours: [
-      ...RUNTIME,
-      "../storage/memory/**",
-      "../cluster/**",
-      "../llm/**",
-      "../node/environment.ts",
-      "../testing/manual-environment.ts",
-    ],
+    ours: [...RUNTIME, "../storage/memory/**", "../cluster/**", "../llm/**", "../node/environment.ts"],
     packages: ["zod"],
   },
   {
@@ -145,7 +138,18 @@ const READ = ["agent", "journal", "replay"];
 const ROOMS: readonly Rooms[] = [
   {
     folder: "runtime",
-    shared: ["answer-links", "api", "feeds", "inspection", "lazy", "limits", "lists", "recording", "run-context", "seals"],
+    shared: [
+      "answer-links",
+      "api",
+      "feeds",
+      "inspection",
+      "lazy",
+      "limits",
+      "lists",
+      "recording",
+      "run-context",
+      "seals",
+    ],
     rooms: {
       system: [],
       secrets: [],

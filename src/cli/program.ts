@@ -20,7 +20,7 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
   for (const command of [program, ...program.commands]) command.exitOverride();
   // Before its options are parsed: the file may give some of them.
   program.hook("preSubcommand", (_, command) => {
-    if (command.name() === "dev" || command.name() === "doctor") readEnvFile();
+    if (READS_ENV.includes(command.name())) readEnvFile();
   });
   let format: LogFormat = "text";
   program.hook("preAction", (_, command) => {
@@ -42,6 +42,9 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     process.exit(isCommanders ? (thrown.exitCode === 0 ? 0 : EXIT.usage) : codeOf(thrown));
   }
 }
+
+/** The commands that read `.env`: those that load agents and ask their models. */
+const READS_ENV: readonly string[] = ["dev", "doctor", "eval"];
 
 const AFTER_HELP = `
 Examples:
@@ -138,6 +141,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand(),
     migrate: async () => (await import("./migrate.ts")).migrateCommand(),
     copy: async () => (await import("./copy/copy.ts")).copyCommand(),
+    eval: async () => (await import("./eval/eval.ts")).evalCommand(),
     traces: async () => (await import("./traces.ts")).tracesCommand(),
     audit: async () => (await import("./audit.ts")).auditCommand(),
     erase: async () => (await import("./erase.ts")).eraseCommand(),

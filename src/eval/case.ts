@@ -26,7 +26,12 @@ export interface CaseTurn extends Partial<Omit<RecordedTurn, "request_id" | "end
 export function toCase({ run_id: id, turns, ...run }: RecordedRun): EvalCase {
   const canceled = turns.findIndex(({ end }) => end.finish_reason === "canceled");
   const kept = canceled === -1 ? turns : turns.slice(0, canceled);
-  return { id, ...run, turns: kept.map(({ request_id: _, end, ...turn }) => ({ ...turn, expected: end })) };
+  return { id, ...run, turns: kept.map(toCaseTurn) };
+}
+
+function toCaseTurn({ end, ...recorded }: RecordedTurn): CaseTurn {
+  const { request_id: _requestId, ...turn } = recorded;
+  return { ...turn, expected: end };
 }
 
 const turn = z.looseObject({

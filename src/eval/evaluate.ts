@@ -104,11 +104,7 @@ const NOTHING: Substitutes = {
   call: () => ({ type: "open" }),
 };
 
-async function judge(
-  one: EvalCase,
-  replayed: ReplayedCase,
-  scorers: readonly Scorer[],
-): Promise<CaseReport> {
+async function judge(one: EvalCase, replayed: ReplayedCase, scorers: readonly Scorer[]): Promise<CaseReport> {
   const { turns, incomplete, asked, difference, usage, modelMs } = replayed;
   const last = one.turns.at(-1);
   const ended = turns.length === one.turns.length ? turns.at(-1) : undefined;
@@ -117,11 +113,10 @@ async function judge(
   const events = turns.flatMap((turn) => turn.events);
   const input = last?.input ?? null;
   const judged = { input, output, ...(expected !== undefined && { expected }), events, usage, modelMs };
-  const scores = await Promise.all(
-    scorers.map((scorer) =>
-      incomplete === undefined ? scoreWith(scorer, judged) : { name: scorer.name, score: 0, reason: incomplete },
-    ),
-  );
+  const scores =
+    incomplete === undefined
+      ? await Promise.all(scorers.map((scorer) => scoreWith(scorer, judged)))
+      : scorers.map(({ name }) => ({ name, score: 0, reason: incomplete }));
   const isExpected = one.turns.some((turn) => turn.expected !== undefined);
   return {
     id: one.id,

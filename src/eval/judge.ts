@@ -44,7 +44,7 @@ export function modelJudge({ model: given, criteria, name = "judge" }: JudgeOpti
       instructions: INSTRUCTIONS,
       messages: [{ role: "user", content: parts.join("\n") }],
       tools: [],
-      output: VERDICT as unknown as NonNullable<Prompt["output"]>,
+      output: VERDICT,
     };
     return toVerdict(await ask(model, prompt));
   });
@@ -70,7 +70,8 @@ const JUDGE_MS = 120_000;
 function toVerdict(text: string): { readonly score: unknown; readonly reason: unknown } {
   const [json] = /\{[^]*\}/.exec(text) ?? [];
   const verdict: unknown = json === undefined ? undefined : JSON.parse(json);
-  if (!isObject(verdict)) throw new AgentError("unprocessable", `the judge did not answer with JSON: ${text.slice(0, 200)}`);
+  if (!isObject(verdict))
+    throw new AgentError("unprocessable", `the judge did not answer with JSON: ${text.slice(0, 200)}`);
   return { score: verdict["score"], reason: verdict["reason"] };
 }
 

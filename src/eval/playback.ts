@@ -114,7 +114,9 @@ export class Playback implements Substitutes {
 
   /** The recorded completion with a prompt; without recorded prompts, the next one of the agent. */
   #take(agent: string, prompt: PromptDigest): RecordedCompletion | undefined {
-    const same = this.#completions.filter(({ recorded }) => recorded.agent === agent && isSame(recorded.prompt, prompt));
+    const same = this.#completions.filter(
+      ({ recorded }) => recorded.agent === agent && isSame(recorded.prompt, prompt),
+    );
     const found = same.find(({ isPlayed }) => !isPlayed) ?? same.findLast(({ recorded }) => recorded.prompt);
     if (found) found.isPlayed = true;
     return found?.recorded;
@@ -123,7 +125,12 @@ export class Playback implements Substitutes {
   #differenceOf(agent: string, prompt: PromptDigest): Difference {
     const next = this.#completions.find(({ recorded, isPlayed }) => recorded.agent === agent && !isPlayed);
     const known = next?.recorded.prompt;
-    return { turn: this.#turn, completion: this.#asked, agent, parts: known ? differingParts(known, prompt) : [] };
+    return {
+      turn: this.#turn,
+      completion: this.#asked,
+      agent,
+      parts: known ? differingParts(known, prompt) : [],
+    };
   }
 
   #count(usage: Usage, ms: number): void {
@@ -153,7 +160,14 @@ function differingParts(one: PromptDigest, other: PromptDigest): readonly string
 /** How long a provider wants to be left alone that has failed for good, so that it is not tried again, in milliseconds. */
 const NEVER_MS = 1e12;
 
-function* play({ result, text, reasoning, error, error_code, usage = {} }: RecordedCompletion): Generator<ModelPart> {
+function* play({
+  result,
+  text,
+  reasoning,
+  error,
+  error_code,
+  usage = {},
+}: RecordedCompletion): Generator<ModelPart> {
   if (reasoning !== undefined) yield { type: "reasoning", text: reasoning };
   const said = isObject(result) && typeof result["text"] === "string" ? result["text"] : text;
   if (said !== undefined && said !== "") yield { type: "text", text: said };

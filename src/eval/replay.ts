@@ -1,4 +1,5 @@
 import { localRouter } from "../cluster/local-router.ts";
+import { nodeEnvironment } from "../node/environment.ts";
 import type { Environment } from "../ports/environment.ts";
 import type { SubstitutedCall, Substitutes } from "../ports/substitutes.ts";
 import type { Event, EventOf } from "../protocol/events/events.ts";
@@ -14,8 +15,8 @@ import { createRuntime } from "../runtime/runtime.ts";
 import { memoryArtifacts } from "../storage/memory/artifacts.ts";
 import { memoryLog } from "../storage/memory/log.ts";
 import { memorySecrets } from "../storage/memory/secrets.ts";
-import { manualEnvironment } from "../testing/manual-environment.ts";
-import type { ManualEnvironment } from "../testing/manual-environment.ts";
+import { createCaseClock } from "./case-clock.ts";
+import type { CaseClock } from "./case-clock.ts";
 import type { CaseTurn, EvalCase } from "./case.ts";
 import type { LiveModels } from "./live-models.ts";
 import { Playback } from "./playback.ts";
@@ -57,11 +58,12 @@ export interface ReplayedTurn {
 
 /**
  * Has agents do a case again, in a runtime of its own in memory: people, tools and models answer from the recording, as far as
- * it has what is asked. No time passes but that of the recording.
+ * it has what is asked.
  */
 export async function replayCase(one: EvalCase, options: ReplayOptions): Promise<ReplayedCase> {
   const [first] = one.turns;
-  const environment = manualEnvironment(first?.at === undefined ? {} : { startMs: Date.parse(first.at) });
+  const at = first?.at;
+  const clock = createCaseClock(nodeEnvironment(), at === undefined ? undefined : Date.parse(at));
   let stop = (_reason: string): void => {};
   const stopped = new Promise<string>((resolve) => {
     stop = resolve;
@@ -73,10 +75,10 @@ export async function replayCase(one: EvalCase, options: ReplayOptions): Promise
       stop(`the recording has no outcome of ${name}(${JSON.stringify(args)})`),
   });
   const { agents, bind } = options;
-  const runtime = openRuntime({ agents, ...(bind && { bind }), environment, substitutes: playback });
+  const runtime = openRuntime({ agents, ...(bind && { bind }), environment: clock, substitutes: playback });
   const timer = setTimeout(() => stop(`it did not end within ${options.timeoutMs} ms`), options.timeoutMs);
   const turns: ReplayedTurn[] = [];
-  const conversation = new Conversation(runtime, environment, one, playback);
+  const conversation = new Conversation(runtime, clock, one, playback);
   const talked = conversation.talk(turns).catch((thrown: unknown) => errorMessage(thrown));
   const incomplete = await Promise.race([talked, stopped]);
   clearTimeout(timer);
@@ -114,16 +116,14 @@ export function openRuntime(
 /** The turns of a case, one after the other. */
 class Conversation {
   readonly #runtime: Runtime;
-  readonly #environment: ManualEnvironment;
+  readonly #clock: CaseClock;
   readonly #case: EvalCase;
   readonly #playback: Playback;
   readonly #abort = new AbortController();
-  /** The clock is moved by one at a time. */
-  #moved: Promise<void> = Promise.resolve();
 
-  constructor(runtime: Runtime, environment: ManualEnvironment, one: EvalCase, playback: Playback) {
+  constructor(runtime: Runtime, clock: CaseClock, one: EvalCase, playback: Playback) {
     this.#runtime = runtime;
-    this.#environment = environment;
+    this.#clock = clock;
     this.#case = one;
     this.#playback = playback;
   }
@@ -139,7 +139,7 @@ class Conversation {
     const runId = await this.#runtime.createRun(agent, metadata ? { metadata } : {});
     if (config) await this.#runtime.process(agent, { type: "ConfigureRequest", run_id: runId, args: config });
     for (const turn of asked) {
-      if (turn.at !== undefined) await this.#moveTo(turn.at);
+      if (turn.at !== undefined) this.#clock.skipTo(Date.parse(turn.at));
       this.#playback.begin(turn);
       const ended = await this.#take(runId, turn);
       if (typeof ended === "string") return ended;
@@ -182,10 +182,10 @@ class Conversation {
           break;
         }
         case "Sleeping":
-          void this.#moveTo(event.until);
+          this.#clock.skipTo(Date.parse(event.until));
           break;
         case "CompletionRetry":
-          if (event.until !== undefined) void this.#moveTo(event.until);
+          if (event.until !== undefined) this.#clock.skipTo(Date.parse(event.until));
           break;
         case "CompletionResult":
         case "ToolResult":
@@ -230,19 +230,13 @@ class Conversation {
       return undefined;
     }
     if (found?.expired === true && event.expires_at !== undefined) {
-      void this.#moveTo(event.expires_at);
+      this.#clock.skipTo(Date.parse(event.expires_at));
       return undefined;
     }
     const what = event.approval ?? event.tool;
-    const asked = what && "tool" in what ? `an approval of ${what.tool}` : Object.keys(event.request_keys).join(", ");
+    const asked =
+      what && "tool" in what ? `an approval of ${what.tool}` : Object.keys(event.request_keys).join(", ");
     return `the recording has no answer to the question for ${asked}`;
-  }
-
-  #moveTo(time: string): Promise<void> {
-    this.#moved = this.#moved.then(() =>
-      this.#environment.advance(Math.max(0, Date.parse(time) - this.#environment.now())),
-    );
-    return this.#moved;
   }
 }
 

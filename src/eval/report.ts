@@ -1,5 +1,4 @@
-import type { FinishReason, TurnError } from "../protocol/events/outcome-codes.ts";
-import type { Usage } from "../protocol/events/outcome-codes.ts";
+import type { FinishReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Difference } from "./playback.ts";
 import type { NamedScore } from "./scorers.ts";
@@ -73,9 +72,7 @@ function quantile(degrees: number): number {
   const exact = [12.706, 4.303, 3.182, 2.776, 2.571][degrees - 1];
   if (exact !== undefined) return exact;
   const z = 1.959_964;
-  return (
-    z + (z ** 3 + z) / (4 * degrees) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * degrees ** 2)
-  );
+  return z + (z ** 3 + z) / (4 * degrees) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * degrees ** 2);
 }
 
 /** What is different from an earlier report. */

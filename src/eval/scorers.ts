@@ -52,7 +52,7 @@ function toScore(scorer: string, given: unknown): NamedScore {
   if (typeof given === "number" || given === null) return { name: scorer, score: bounded(scorer, given) };
   if (typeof given === "boolean") return { name: scorer, score: given ? 1 : 0 };
   if (!isObject(given)) throw new AgentError("invalid_request", `${scorer} returned no score`);
-  const { name = scorer, score, reason, metadata } = given as { readonly [field: string]: unknown };
+  const { name = scorer, score, reason, metadata } = given;
   const rationale = isObject(metadata) ? metadata["rationale"] : undefined;
   const why = reason ?? rationale;
   return {
@@ -78,7 +78,9 @@ export function named(name: string, scorer: Scorer): Scorer {
 export function exact(): Scorer {
   return named("exact", ({ output, expected }) => {
     if (expected === undefined) return null;
-    return isEqual(output, expected) ? 1 : { score: 0, reason: `expected ${short(expected)}, got ${short(output)}` };
+    return isEqual(output, expected)
+      ? 1
+      : { score: 0, reason: `expected ${short(expected)}, got ${short(output)}` };
   });
 }
 
@@ -126,7 +128,10 @@ export function callsTools(...names: readonly string[]): Scorer {
     let at = 0;
     for (const name of called) if (name === names[at]) at += 1;
     if (at === names.length) return 1;
-    return { score: at / names.length, reason: `expected ${names.join(", ")}; called ${called.join(", ") || "none"}` };
+    return {
+      score: at / names.length,
+      reason: `expected ${names.join(", ")}; called ${called.join(", ") || "none"}`,
+    };
   });
 }
 
@@ -169,11 +174,15 @@ function toJson(answer: Json): Json {
 }
 
 /** The values in a value, by their paths; what is empty is a value too. */
-function leavesOf(value: Json, path: string = "$", leaves: Map<string, string> = new Map()): Map<string, string> {
+function leavesOf(
+  value: Json,
+  path: string = "$",
+  leaves: Map<string, string> = new Map(),
+): Map<string, string> {
   const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
   if (entries.length === 0) leaves.set(path, JSON.stringify(value));
   for (const [key, field] of entries)
-    leavesOf(field as Json, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, leaves);
+    leavesOf(field, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, leaves);
   return leaves;
 }
 

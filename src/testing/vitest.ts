@@ -8,5 +8,7 @@ export { testSecretStore } from "./stores/secret-store.ts";
 export type { SecretStoreSubject } from "./stores/secret-store.ts";
 export { testVersionStore } from "./stores/version-store.ts";
 export type { VersionStoreSubject } from "./stores/version-store.ts";
+export { agentMatchers } from "./matchers.ts";
+export type { AgentMatchers } from "./matchers.ts";
 export { testProtocol } from "./protocol/register.ts";
 export type { TestProtocolOptions } from "./protocol/register.ts";

@@ -1,9 +1,8 @@
 import { createRuntime, defineTool } from "troupe";
-import type { Runtime } from "troupe";
+import type { Runtime, Agent } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";
 import type { Prompt } from "troupe/llm";
 import { z } from "zod";
-import type { Agent } from "troupe";
 
 /** How a desk differs from the one whose runs are recorded. */
 export interface DeskOptions {
@@ -50,29 +49,37 @@ export function createDesk(options: DeskOptions = {}): Agent {
   });
 }
 
-type Said = Prompt["messages"][number];
-
-function answer({ messages, tools }: Prompt): string | { toolCalls: { name: string; input: { [key: string]: string | number } }[] } {
+function answer({
+  messages,
+  tools,
+}: Prompt): string | { toolCalls: { name: string; input: { [key: string]: string | number } }[] } {
   const at = messages.findLastIndex(({ role }) => role === "user");
   const [, id = ""] = /order (\w+)/.exec(messages[at]?.content ?? "") ?? [];
-  const results = messages.slice(at).filter(({ role }) => role === "tool") as Said[];
+  const results = messages.slice(at).filter(({ role }) => role === "tool");
   // A model that does not see what a tool is for does not call it.
   const canRefund = tools.some(({ name, description }) => name === "refund" && description.includes("Pays"));
   const last = results.at(-1)?.content ?? "";
   if (results.length === 0) return { toolCalls: [{ name: "order", input: { id } }] };
   if (last.includes("no order")) return `We do not know order ${id}.`;
   if (results.length === 1 && canRefund)
-    return { toolCalls: [{ name: "refund", input: { id, cents: (JSON.parse(last) as { cents: number }).cents } }] };
+    return {
+      toolCalls: [{ name: "refund", input: { id, cents: (JSON.parse(last) as { cents: number }).cents } }],
+    };
   return last.includes("refunded") ? `Order ${id} is refunded.` : `Order ${id} is not refunded.`;
 }
 
 /** A runtime in which the desk has had so many conversations: of each four, one is denied and one knows no order. */
-export async function recordDesk(count: number): Promise<{ readonly runtime: Runtime; readonly runIds: readonly string[] }> {
+export async function recordDesk(
+  count: number,
+): Promise<{ readonly runtime: Runtime; readonly runIds: readonly string[] }> {
   const runtime = createRuntime({ agents: [createDesk()] });
   const runIds: string[] = [];
   for (let number = 0; number < count; number += 1) {
     const id = number % 4 === 3 ? `B${number}` : `A${number}`;
-    const receipt = await runtime.process("desk", { type: "ChatRequest", input: `Please refund order ${id}` });
+    const receipt = await runtime.process("desk", {
+      type: "ChatRequest",
+      input: `Please refund order ${id}`,
+    });
     runIds.push(receipt.runId ?? "");
     const waiting = await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 10_000 });
     if (waiting?.includes('"WaitForInput"') !== true) continue;
@@ -82,7 +89,10 @@ export async function recordDesk(count: number): Promise<{ readonly runtime: Run
       request_id: requestId,
       request_keys: { approved: number % 4 !== 1 },
     });
-    await runtime.acknowledgement({ ...receipt, after: answered.after }, { until: "completed", timeoutMs: 10_000 });
+    await runtime.acknowledgement(
+      { ...receipt, after: answered.after },
+      { until: "completed", timeoutMs: 10_000 },
+    );
   }
   return { runtime, runIds };
 }

@@ -78,7 +78,9 @@ export interface PromptDigest {
 export function toPromptDigest(input: Json): PromptDigest {
   const { messages, fields } = divide(input);
   const digests = chain(messages.map((message) => JSON.stringify(message)));
-  const framed = Object.entries(fields).map(([name, field]) => [name, shortDigest(JSON.stringify(field))]);
+  const framed = Object.entries(fields).map(
+    ([name, field]) => [name, shortDigest(JSON.stringify(field))] as const,
+  );
   return {
     fields: Object.fromEntries(framed),
     messages: digests.at(-1) ?? "",
