@@ -115,7 +115,7 @@ async function* runsOf(client: Client, { agent, since }: Options): AsyncGenerato
 /** A run as a case; `undefined` if it has no turn to do again. */
 async function readCase(wire: Wire, runId: RunId, isNamed: boolean): Promise<EvalCase | undefined> {
   try {
-    const { json } = await wire.ask("GET", `inspect/runs/${encodeURIComponent(runId)}/recording`);
+    const { json } = await wire.ask("GET", `/inspect/runs/${encodeURIComponent(runId)}/recording`);
     const one = toCase(json as RecordedRun);
     return one.turns.length === 0 ? undefined : one;
   } catch (thrown) {
