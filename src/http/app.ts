@@ -10,7 +10,7 @@ import { agentRoutes, endpoints, reservedNames, serverRoutes } from "../protocol
 import type { Runtime, WaitCount } from "../runtime/api.ts";
 import type { Adapter } from "./adapter.ts";
 import { addConsole, isForConsole } from "./console/add-console.ts";
-import { addInspection, addOpenTurns, isInspection } from "./console/add-inspection.ts";
+import { addInspection, addCopies, isInspection } from "./console/add-inspection.ts";
 import type { ConsolePages } from "./console/pages.ts";
 import { createGuard } from "./guards/guards.ts";
 import type { GuardOptions } from "./guards/guards.ts";
@@ -129,7 +129,7 @@ export function createApp(
   }
   if (native) {
     addAnswerPages(app, runtime.answerLinks);
-    addOpenTurns(app, host);
+    addCopies(app, host);
   }
   const addPlaces = (to: Hono<AppEnv>, places: readonly Place[]): void => {
     // The first matching route is called first: an adapter can take or pass on a request to a native path.

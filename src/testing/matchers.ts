@@ -23,15 +23,14 @@ interface Matched {
 type Events = readonly Event[];
 
 /** Matchers for the events of turns: `expect.extend(agentMatchers)`. */
-export interface AgentMatchers {
-  readonly [name: string]: (events: Events, expected: never) => Matched;
+export type AgentMatchers = {
   /** The tools were called in this order; other calls may be between them. */
   toUseTools(events: Events, names: readonly string[]): Matched;
   /** The last turn ended with this answer: equal to a value, with a text in it, or fitting a pattern. */
   toAnswer(events: Events, answer: Json | RegExp): Matched;
   /** All turns together cost at most so much, in the unit of the models' prices. A cost that no model says does not count. */
   toCost(events: Events, most: number): Matched;
-}
+};
 
 /** The matchers of `troupe/testing/vitest`. */
 export const agentMatchers: AgentMatchers = {

@@ -31,22 +31,26 @@ export function addInspection(app: Hono<AppEnv>, host: SharedHost, version: stri
     const at = read(queryOf(c), "at", parseCount);
     return answer(c, await host.as(c).runtime.inspection.run(checkId(pathParameter(c, "run_id")), at));
   });
-  app.get(`/${ROOT}/runs/:run_id/recording`, async (c) =>
-    answer(c, await host.as(c).runtime.inspection.recording(checkId(pathParameter(c, "run_id")))),
-  );
   app.get(`/${ROOT}/completions/:request_id/:call_id`, async (c) => {
     const requestId = checkId(pathParameter(c, "request_id")) as RequestId;
     return answer(c, await host.as(c).runtime.inspection.completion(requestId, pathParameter(c, "call_id")));
   });
 }
 
-/** Adds the copy of all open turns, from which `troupe check` learns before a deploy whether other code continues them. */
-export function addOpenTurns(app: Hono<AppEnv>, host: SharedHost): void {
+/**
+ * Adds what the command line reads: the copy of all open turns, from which `troupe check` learns before a deploy whether other code
+ * continues them, and the recording of a run, with which `troupe eval` tries other code.
+ */
+export function addCopies(app: Hono<AppEnv>, host: SharedHost): void {
   app.get(`/${ROOT}/open-turns`, (c) => {
     if (c.get("principal")?.roles.includes("admin") !== true)
       throw new AgentError("forbidden", "a copy of the open turns is for admins of the server");
     const lines = toLines(host.as(c).runtime.inspection.openTurns());
     return new Response(ReadableStream.from(lines), { headers: { "content-type": "application/x-ndjson" } });
+  });
+  app.get(`/${ROOT}/runs/:run_id/recording`, async (c) => {
+    const runId = checkId(pathParameter(c, "run_id"));
+    return reply(c, JSON.stringify(await host.as(c).runtime.inspection.recording(runId)));
   });
 }
 

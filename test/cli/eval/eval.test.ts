@@ -58,18 +58,7 @@ test("runs of a server become a data set, which is done again with other code an
     return { code: await command.exited, output: command.output() };
   };
 
-  expect(
-    await troupe(
-      "pick",
-      "refunds",
-      "--agent",
-      "desk",
-      "--where",
-      "tool=refund",
-      "--where",
-      "finish_reason=success",
-    ),
-  ).toEqual({
+  expect(await troupe("pick", "refunds", "--agent", "desk", "--where", "finish_reason=success")).toEqual({
     code: 0,
     output: expect.stringContaining("3 picked; evals/refunds.jsonl has 3 cases") as string,
   });
@@ -77,11 +66,13 @@ test("runs of a server become a data set, which is done again with other code an
   expect(file).toContain("NAME: refund A1");
   expect(file).not.toContain("jim");
   expect((await troupe("pick", "refunds", "--agent", "desk", "--where", "error=timeout")).code).toBe(66);
+  const again = await troupe("pick", "refunds", "--agent", "desk", "--where", "tool=refund");
+  expect(again.output).toContain("2 picked; evals/refunds.jsonl has 3 cases");
 
   // What was taken out of the inputs is not in the recorded prompts, so the model is asked.
   const kept = await troupe("run", "refunds", "--keep", "main", "--junit", "report.xml");
   expect(kept).toEqual({ code: 0, output: expect.stringMatching(/exact +1\.000/) as string });
-  expect(await readFile(join(cwd, "report.xml"), "utf8")).toContain('tests="3" failures="1"');
+  expect(await readFile(join(cwd, "report.xml"), "utf8")).toContain('tests="3" failures="0"');
   expect(await readFile(join(cwd, "evals/.kept/refunds/newest.html"), "utf8")).toContain(
     "It is not refunded.",
   );
