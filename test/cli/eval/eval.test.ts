@@ -81,7 +81,7 @@ test("runs of a server become a data set, which is done again with other code an
   const broken = await troupe("run", "refunds", "--baseline", "main");
   expect(broken.code).toBe(1);
   expect(broken.output).toContain("exact: 0.000 is below 1");
-  expect(broken.output).toContain("tools (3)");
+  expect(broken.output).toContain("tools, messages (3)");
   expect(broken.output).toContain("3 worse, 0 better");
 
   expect((await troupe("run", "nothing")).code).toBe(66);
