@@ -59,7 +59,7 @@ function toValue(text: string): Json {
 }
 
 /** The rows of a table as RFC 4180 writes it: fields in quotes may have commas, line breaks and doubled quotes. */
-export function parseCsv(csv: string): readonly (readonly string[])[] {
+function parseCsv(csv: string): readonly (readonly string[])[] {
   const rows: string[][] = [];
   let row: string[] = [];
   const pattern = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gy;

@@ -11,7 +11,7 @@ import { LiveModels } from "./live-models.ts";
 import type { AnswerCache } from "./live-models.ts";
 import { openRuntime, replayCase } from "./replay.ts";
 import type { ReplayedCase, ReplayedTurn } from "./replay.ts";
-import { summarize } from "./report.ts";
+import { summarizeScores } from "./report.ts";
 import type { CaseReport, EvalReport } from "./report.ts";
 import { exact, isEqual, scoreWith, toolsIn } from "./scorers.ts";
 import type { Scorer } from "./scorers.ts";
@@ -166,5 +166,5 @@ function summaries(reports: readonly CaseReport[]): EvalReport["scores"] {
   const found = new Map<string, number[]>();
   for (const { name, score } of reports.flatMap(({ scores }) => scores))
     if (score !== null) found.set(name, [...(found.get(name) ?? []), score]);
-  return Object.fromEntries([...found].map(([name, scores]) => [name, summarize(scores)]));
+  return Object.fromEntries([...found].map(([name, scores]) => [name, summarizeScores(scores)]));
 }

@@ -6,7 +6,7 @@ import type { CaseReport, EvalReport, ScoreSummary } from "./report.ts";
  * Reports as one page without scripts and without requests: the scores, those of the earlier report, and each case. Several
  * reports of one data set stand side by side.
  */
-export function toHtml(reports: readonly EvalReport[], before?: EvalReport): string {
+export function toReportPage(reports: readonly EvalReport[], before?: EvalReport): string {
   const [first] = reports;
   const name = escapeHtml(first?.name ?? "");
   return [

@@ -5,7 +5,7 @@ export { defineEvaluation } from "./definition.ts";
 export type { Evaluation } from "./definition.ts";
 export { evaluate } from "./evaluate.ts";
 export type { EvaluateOptions } from "./evaluate.ts";
-export { toHtml } from "./html.ts";
+export { toReportPage } from "./html.ts";
 export { modelJudge } from "./judge.ts";
 export type { JudgeOptions } from "./judge.ts";
 export { toJUnit } from "./junit.ts";

@@ -58,7 +58,7 @@ export interface ScoreSummary {
 }
 
 /** The mean of scores, with the interval in which it would be for other such cases 19 times of 20 (Student's t). */
-export function summarize(scores: readonly number[]): ScoreSummary {
+export function summarizeScores(scores: readonly number[]): ScoreSummary {
   const count = scores.length;
   const mean = scores.reduce((sum, score) => sum + score, 0) / Math.max(count, 1);
   if (count < 2) return { mean, low: mean, high: mean, count };

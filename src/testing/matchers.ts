@@ -1,4 +1,4 @@
-import type {} from "vitest";
+import type { ExpectStatic } from "vitest";
 import type { Event } from "../protocol/events/events.ts";
 import type { Json } from "../protocol/json.ts";
 
@@ -23,18 +23,11 @@ interface Matched {
 type Events = readonly Event[];
 
 /** Matchers for the events of turns: `expect.extend(agentMatchers)`. */
-export type AgentMatchers = {
-  /** The tools were called in this order; other calls may be between them. */
-  toUseTools(events: Events, names: readonly string[]): Matched;
-  /** The last turn ended with this answer: equal to a value, with a text in it, or fitting a pattern. */
-  toAnswer(events: Events, answer: Json | RegExp): Matched;
-  /** All turns together cost at most so much, in the unit of the models' prices. A cost that no model says does not count. */
-  toCost(events: Events, most: number): Matched;
-};
+export type AgentMatchers = Parameters<ExpectStatic["extend"]>[0];
 
 /** The matchers of `troupe/testing/vitest`. */
 export const agentMatchers: AgentMatchers = {
-  toUseTools(events, names) {
+  toUseTools(events: Events, names: readonly string[]): Matched {
     const called = events.flatMap((event) => (event.type === "ToolCall" ? [event.function_name] : []));
     let at = 0;
     for (const name of called) if (name === names[at]) at += 1;
@@ -44,7 +37,7 @@ export const agentMatchers: AgentMatchers = {
         `the tools ${names.join(", ")} were expected; called were ${called.join(", ") || "none"}`,
     };
   },
-  toAnswer(events, answer) {
+  toAnswer(events: Events, answer: Json | RegExp): Matched {
     const completed = events.findLast((event) => event.type === "RequestCompleted");
     const { output = null, result = null } = completed ?? {};
     const pass =
@@ -60,7 +53,7 @@ export const agentMatchers: AgentMatchers = {
         `the answer ${String(answer instanceof RegExp ? answer : JSON.stringify(answer))} was expected; ${got}`,
     };
   },
-  toCost(events, most) {
+  toCost(events: Events, most: number): Matched {
     const costs = events.flatMap((event) =>
       event.type === "RequestCompleted" ? (event.usage?.cost ?? []) : [],
     );

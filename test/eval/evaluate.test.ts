@@ -14,7 +14,7 @@ import {
   named,
   parseCases,
   toCase,
-  toHtml,
+  toReportPage,
   toJUnit,
   belowThresholds,
   compareReports,
@@ -127,7 +127,7 @@ test("models are compared side by side, and a budget ends what they may cost", a
     ["strict", 0],
     ["mild", 1],
   ]);
-  const page = toHtml(reports);
+  const page = toReportPage(reports);
   expect(page).toContain("strict");
   expect(page).not.toMatch(/<script|https?:/);
 
@@ -309,7 +309,7 @@ test("what an answer says is text in the page and in the XML", async () => {
     { id: '"><b>', agent: "echo", turns: [{ operation: "chat", input, expected: { result: "no" } }] },
   ];
   const report = await evaluate({ name: "hostile", cases, agents });
-  expect(toHtml([report])).not.toMatch(/<script|<b>/);
+  expect(toReportPage([report])).not.toMatch(/<script|<b>/);
   expect(toJUnit(report)).not.toMatch(/<script|<b>/);
   expect(toJUnit(report)).not.toContain("\u0007");
   expect(toJUnit(report)).toContain('failures="1"');

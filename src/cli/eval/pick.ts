@@ -60,7 +60,7 @@ export function pickCommand(): Command {
         .argParser((text: string, all: readonly Condition[]) => [...all, parseCondition(text)])
         .default([], "none"),
     )
-    .option("--limit <number>", "at most so many", parseCount, 100)
+    .option("--limit <number>", "at most so many", parseCaseCount, 100)
     .addHelpText("after", AFTER_HELP)
     .action(pick);
 }
@@ -164,7 +164,7 @@ function parseTime(text: string): Date {
 }
 
 /** Reads a number of cases. */
-export function parseCount(text: string): number {
+export function parseCaseCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("It must be a number from 1.");
   return count;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { EvaluateOptions } from "../../eval/evaluate.ts";
 import { evaluate } from "../../eval/evaluate.ts";
-import { toHtml } from "../../eval/html.ts";
+import { toReportPage } from "../../eval/html.ts";
 import { toJUnit } from "../../eval/junit.ts";
 import type { AnswerCache } from "../../eval/live-models.ts";
 import { belowThresholds, compareReports } from "../../eval/report.ts";
@@ -18,7 +18,7 @@ import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
 import { Command, InvalidArgumentError } from "../vendor/commander.ts";
 import { casesFile, keptFile, loadEvaluation, parseDataSet, readCases, writeWhole } from "./data-set.ts";
-import { parseCount } from "./pick.ts";
+import { parseCaseCount } from "./pick.ts";
 
 interface Options {
   readonly agents: string;
@@ -51,7 +51,7 @@ Examples:
   troupe eval run refunds --model small,large --budget 2 --live search_articles`;
 
 /** `troupe eval run`: does the conversations of a data set again with the agents of a directory. */
-export function runCommand(): Command {
+export function doAgainCommand(): Command {
   return new Command("run")
     .description(
       "Does the conversations of a data set again with the agents of a directory, and judges the answers.",
@@ -62,8 +62,8 @@ export function runCommand(): Command {
     .option("--live <names>", "tools, effects and agents that do their work", parseList)
     .option("--offline", "ask no model", false)
     .option("--budget <cost>", "what models may cost, in the unit of their prices", parseAmount)
-    .option("--concurrency <number>", "cases at once", parseCount, 8)
-    .option("--timeout <seconds>", "how long a case may take", parseCount, 120)
+    .option("--concurrency <number>", "cases at once", parseCaseCount, 8)
+    .option("--timeout <seconds>", "how long a case may take", parseCaseCount, 120)
     .option(
       "--threshold <score>",
       "the least mean of every scorer that has no threshold of its own",
@@ -126,7 +126,7 @@ async function run(name: string, options: Options): Promise<void> {
   }
   const [report] = reports;
   if (report === undefined) return;
-  const html = toHtml(reports, before);
+  const html = toReportPage(reports, before);
   await writeWhole(keptFile(name, "newest.json"), JSON.stringify(report));
   await writeWhole(keptFile(name, "newest.html"), html);
   if (options.keep !== undefined)
