@@ -58,10 +58,10 @@ function bundle(folder: string, names: readonly string[]): EnvironmentOptions {
       emptyOutDir: false,
       rolldownOptions: {
         input: Object.fromEntries(files) as Readonly<Record<string, string>>,
-        // Names and code stay as they are: only what is not needed to run is left out.
+        // Code stays as it is, with the names of functions and classes: what is not needed to run is left out.
         output: {
           entryFileNames: "[name].js",
-          minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+          minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: true } },
         },
       },
       license: { fileName: "licenses.md" },
