@@ -108,6 +108,8 @@ export interface ReadOptions {
   readonly records?: boolean;
   /** Leaves out the records up to this number. Default 0. */
   readonly afterRecord?: number;
+  /** It is one of several reads at once: an engine may wait for the others, to answer them together. Default false. */
+  readonly batched?: boolean;
 }
 
 /** Selects runs. */

@@ -104,7 +104,7 @@ function hasValues({ metadata }: RunEntry, wanted: Readonly<Record<string, strin
 const PAGE_BYTES = 1_048_576;
 
 /** The waits whose events are read at once: a database answers them together. */
-const READ_AT_ONCE = 16;
+const READ_AT_ONCE = 32;
 
 /** Reads a page of the open waits, as their encoded events. */
 export async function readWaits(log: EventLog, query: WaitsQuery, sees?: Sees): Promise<WaitsPage> {
@@ -141,7 +141,7 @@ export async function readWaits(log: EventLog, query: WaitsQuery, sees?: Sees): 
 /** `undefined` if the run was removed in the meantime. */
 async function readWait(log: EventLog, wait: WaitEntry): Promise<string | undefined> {
   try {
-    return await readEvent(log, wait, wait.waitId);
+    return await readEvent(log, wait, wait.waitId, { batched: true });
   } catch (error) {
     if (error instanceof AgentError && error.code === "gone") return undefined;
     throw error;

@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry } from "../../ports/log-entries.ts";
+import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { SenderRef } from "../../protocol/actors.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
@@ -48,8 +49,9 @@ export async function readEvent(
   log: EventLog,
   { runId, requestId }: Pick<RequestEntry, "runId" | "requestId">,
   id: number,
+  options?: Pick<ReadOptions, "batched">,
 ): Promise<string> {
-  const text = await readOne(log, runId, id);
+  const text = await readOne(log, runId, id, options);
   if (text === undefined) throw await toGone(log, runId, requestId);
   return text;
 }

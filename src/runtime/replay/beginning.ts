@@ -2,6 +2,7 @@ import { AgentError } from "../../errors.ts";
 import { checkReadable } from "../../ports/encryption.ts";
 import type { EventLog, Page } from "../../ports/event-log.ts";
 import type { Base, RecordPosition } from "../../ports/log-batch.ts";
+import type { ReadOptions } from "../../ports/log-queries.ts";
 import { idOf } from "../../protocol/events/encode.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";
@@ -33,8 +34,9 @@ export async function readOne(
   log: Pick<EventLog, "read">,
   runId: RunId,
   id: number,
+  options: Pick<ReadOptions, "batched"> = {},
 ): Promise<string | undefined> {
-  const { events, base } = await log.read(runId, { after: id - 1, limit: 1 });
+  const { events, base } = await log.read(runId, { after: id - 1, limit: 1, ...options });
   const [text] = base ? toBeginning(base).events.filter((event) => idOf(event) === id) : toEncoded(events);
   checkReadable(runId, text);
   return text;

@@ -23,7 +23,7 @@ import type { ServerDurability } from "./connection/server.ts";
 import { POSTGRES } from "./dialect.ts";
 import { postgresNodes } from "./node-table.ts";
 import type { PostgresLogOptions } from "./options.ts";
-import { readPage, readSize, readSnapshot } from "./reader.ts";
+import { PageReads, readPage, readSize, readSnapshot } from "./reader.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
 import { checkObjects } from "./schema/objects.ts";
 import { checkKey, secretsIn } from "./secrets.ts";
@@ -48,6 +48,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   const secrets = secretsIn(database, options.secretsKey);
   const claims = new Claims<ClaimedRun>();
   const index = createRunIndex({ queries, claims, node, ask });
+  const reads = new PageReads(database);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
   const lost = new LostWakes(database, tails, onLost);
@@ -239,7 +240,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   function read(runId: RunId, options: ReadOptions): Page | Promise<Page> {
     const run = claims.get(runId);
-    if (run === undefined) return readPage(database, runId, options);
+    if (run === undefined) return readPage(reads, runId, options);
     const { head } = run;
     // Only a node that hears of other claims knows that its own one holds.
     if (options.records !== true && run.isHeld && channel.isHearing) {
@@ -247,7 +248,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       const events = cache.read(runId, options);
       if (events !== undefined) return { events, records: [], head };
     }
-    return readPage(database, runId, options, run, () => lose(run));
+    return readPage(reads, runId, options, run, () => lose(run));
   }
 
   /** The number of acknowledged appends of each own run. */

@@ -15,9 +15,64 @@ export interface OwnState {
   readonly head: number;
 }
 
+/** Asks for pages of runs. Those that are batched share a statement with others of the same turn of the event loop. */
+export class PageReads {
+  readonly #database: Database;
+  #waiting: WaitingRead[] = [];
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  ask(values: readonly (string | number)[], { batched = false }: ReadOptions): Promise<readonly AppendRow[]> {
+    if (!batched)
+      return this.#database.ask("SELECT * FROM troupe.read_2($1, $2, $3, $4, $5, $6, $7, $8, $9)", values);
+    const { promise, ...done } = Promise.withResolvers<readonly AppendRow[]>();
+    this.#waiting.push({ values, ...done });
+    if (this.#waiting.length === 1) setImmediate(() => this.#askBatches());
+    return promise;
+  }
+
+  #askBatches(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    while (waiting.length > 0) void this.#askBatch(waiting.splice(0, BATCH_READS));
+  }
+
+  /** Never rejects: each of the reads does. */
+  async #askBatch(reads: readonly WaitingRead[]): Promise<void> {
+    const columns = Array.from({ length: 9 }, (_, column) =>
+      reads.map(({ values }) => String(values[column])),
+    );
+    try {
+      const rows = await this.#database.ask<BatchedRow>(BATCH, columns);
+      const byRead = Map.groupBy(rows, ({ read }) => read);
+      for (const [index, { resolve }] of reads.entries()) resolve(byRead.get(index + 1) ?? []);
+    } catch (error) {
+      for (const { reject } of reads) reject(error);
+    }
+  }
+}
+
+/** How many reads are one statement. */
+const BATCH_READS = 64;
+
+const BATCH = `SELECT asked.read, found.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+    WITH ORDINALITY AS asked (run, head, n, after, epoch, own_head, after_record, max_bytes, max_events, read),
+  LATERAL troupe.read_2(asked.run, asked.head, asked.n, asked.after, asked.epoch, asked.own_head, asked.after_record,
+    asked.max_bytes, asked.max_events) WITH ORDINALITY AS found (head, n, count, records_end, body, records, place)
+  ORDER BY asked.read, found.place`;
+
+interface WaitingRead {
+  readonly values: readonly (string | number)[];
+  resolve(rows: readonly AppendRow[]): void;
+  reject(error: unknown): void;
+}
+
 /** Reads a page of a run. `onFenced` is called if the own claim of the run was replaced. */
 export async function readPage(
-  database: Database,
+  reads: PageReads,
   runId: RunId,
   options: ReadOptions,
   own?: OwnState,
@@ -33,8 +88,7 @@ export async function readPage(
   let head = after;
   let n = -1;
   while (true) {
-    const rows = await database.ask<AppendRow>(
-      "SELECT * FROM troupe.read_2($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    const rows = await reads.ask(
       [
         runId,
         head,
@@ -46,13 +100,14 @@ export async function readPage(
         maxBytes,
         limit ?? Number.MAX_SAFE_INTEGER,
       ],
+      options,
     );
     const [run, ...appends] = rows;
     const newest = run?.head ?? 0;
     if (typeof run?.records === "string") {
       const base = toBase(run);
       const from = Math.max(after, base.head);
-      return { ...(await readPage(database, runId, { ...options, after: from }, own, onFenced)), base };
+      return { ...(await readPage(reads, runId, { ...options, after: from }, own, onFenced)), base };
     }
     if (own !== undefined && run?.n !== epoch) onFenced?.();
     // A run that is removed meanwhile is empty.
@@ -84,6 +139,11 @@ interface AppendRow {
   readonly records_end: number;
   readonly body: string;
   readonly records: string | null;
+}
+
+interface BatchedRow extends AppendRow {
+  /** Which read of the statement it answers, from 1. */
+  readonly read: number;
 }
 
 function toBase({ records_end: head, records, body }: AppendRow): Base {

@@ -160,6 +160,28 @@ export function testReading(subject: EventLogSubject): void {
         }
       }
     });
+
+    test("reads that are batched return what each one returns alone, also when there are very many", async () => {
+      const log = await openFor(subject);
+      const own = await startRun(log, "own", 3);
+      const released = await startRun(log, "released", 5);
+      await log.append(released, nextEvents(released, 40));
+      log.release(released);
+      const places = numbers(0, 50).flatMap((after) => [
+        { runId: own.runId, after },
+        { runId: released.runId, after },
+        { runId: asRunId(`none-${after}`), after },
+      ]);
+      const readAll = (batched: boolean) =>
+        Promise.all(
+          places.map(async ({ runId, after }) => {
+            const events = await log.read(runId, { after, limit: 1 + (after % 3), batched });
+            const records = await log.read(runId, { after, limit: 1, records: true, batched });
+            return [events, records];
+          }),
+        );
+      expect(await readAll(true)).toEqual(await readAll(false));
+    });
   });
 }
 
