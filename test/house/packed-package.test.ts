@@ -43,7 +43,8 @@ test("every TypeScript block of the documentation compiles in a project made by 
     await symlink(join(root, "node_modules", name), join(project, "documentation/node_modules", name));
   }
   // Beside the package, whose types name it.
-  await symlink(join(root, "node_modules/ai"), join(project, "node_modules/ai"));
+  for (const name of ["ai", "vitest"])
+    await symlink(join(root, "node_modules", name), join(project, "node_modules", name));
   await symlink(
     join(root, "node_modules/@statelyai"),
     join(project, "documentation/node_modules/@statelyai"),

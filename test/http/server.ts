@@ -26,6 +26,7 @@ export const besideProtocol: readonly string[] = [
   "GET /answer-links/:token",
   "GET /answer-links/signed-in",
   "GET /inspect/open-turns",
+  "GET /inspect/runs/:run_id/recording",
   "POST /answer-links/:token",
   "POST /answer-links/signed-in",
 ];

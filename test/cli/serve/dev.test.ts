@@ -151,11 +151,9 @@ test("with --log-format json every line is a JSON object", { tags: "long" }, asy
   await command.exited;
 
   const lines = command.output().trim().split("\n");
-  const parsed = lines.map(
-    (line) => JSON.parse(line) as { readonly message: string; readonly hint?: string },
-  );
-  expect(parsed.map(({ message }) => message)).toContain("speaker.ts changed");
-  const failure = parsed.find(({ message }) => message.endsWith("speaker.ts cannot be loaded"));
+  const parsed = lines.map((line) => JSON.parse(line) as { readonly msg: string; readonly hint?: string });
+  expect(parsed.map(({ msg }) => msg)).toContain("speaker.ts changed");
+  const failure = parsed.find(({ msg }) => msg.endsWith("speaker.ts cannot be loaded"));
   expect(failure?.hint).toContain("export const = 1;");
 });
 

@@ -84,6 +84,7 @@ export const REQUESTS: readonly NamingRequest[] = [
   ["POST", "/erase", (id) => ({ run_id: id })],
   ["GET", "/inspect/runs/ID"],
   ["GET", "/inspect/runs/ID?at=1"],
+  ["GET", "/inspect/runs/ID/recording"],
   ["GET", "/inspect/completions/ID/ID"],
   ["GET", "/troupe-topic/runs?key=ID"],
   ["GET", "/topics/ID"],
