@@ -1,6 +1,7 @@
 import { AgentError } from "../../errors.ts";
 import type { PriceTable, TokenPrice } from "../../ports/prices.ts";
 import { isObject } from "../../protocol/json.ts";
+import table from "./prices.json" with { type: "json" };
 
 /** A model whose price is looked for. */
 export interface PricedModel {
@@ -11,21 +12,14 @@ export interface PricedModel {
   readonly name: string;
 }
 
-/**
- * The price of a model: of an own table, else of `prices.json`, which is loaded when a completion needs it. `undefined` if it is
- * not known.
- */
-export async function findPrice(
-  model: PricedModel,
-  own: PriceTable | undefined,
-): Promise<TokenPrice | undefined> {
+/** The price of a model: of an own table, else of `prices.json`. `undefined` if it is not known. */
+export function findPrice(model: PricedModel, own: PriceTable | undefined): TokenPrice | undefined {
   const places = placesOf(model);
   if (own !== undefined) {
     const price = (Object.hasOwn(own, model.name) ? own[model.name] : undefined) ?? priceIn(own, places);
     if (price !== undefined) return price;
   }
-  const { default: known } = await import("./prices.json", { with: { type: "json" } });
-  return priceIn(known.models, places);
+  return priceIn(table.models, places);
 }
 
 /** Where a model can be in a table. */
@@ -48,10 +42,10 @@ function placesOf({ provider, modelId: id }: PricedModel): readonly Place[] {
   return [{ provider: first === "bedrock" ? "amazon-bedrock" : first, id }];
 }
 
-function priceIn(table: PriceTable, places: readonly Place[]): TokenPrice | undefined {
+function priceIn(prices: PriceTable, places: readonly Place[]): TokenPrice | undefined {
   for (const { provider, id } of places) {
     const begin = `${provider}/`;
-    const found = Object.entries(table).find(
+    const found = Object.entries(prices).find(
       ([name, { match }]) =>
         name.startsWith(begin) &&
         (match === undefined ? name.slice(begin.length) === id : new RegExp(match).test(id)),

@@ -9,7 +9,7 @@ import { parsePrompt } from "./prompt.ts";
 import type { ModelSettings, Prompt } from "./prompt.ts";
 import { ProviderAnswer } from "./provider-answer.ts";
 import type { StreamPart } from "./provider-answer.ts";
-import type { TokenPrice } from "../../ports/prices.ts";
+import type { PriceTable, TokenPrice } from "../../ports/prices.ts";
 import { findPrice } from "./prices.ts";
 import { reportsOnTheWay, usageOf, UsageOnTheWay } from "./provider-usage.ts";
 import { toProviderCall } from "./provider-call.ts";
@@ -82,6 +82,13 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
   }
   const { provider, modelId } = model;
   const raw = reportsOnTheWay(provider);
+  let found: { readonly prices: PriceTable | undefined; readonly price: TokenPrice | undefined } | undefined;
+  /** The price by the tables. They are the same for all completions of a runtime, so it is looked up once. */
+  const priceIn = (prices: PriceTable | undefined): TokenPrice | undefined => {
+    if (found === undefined || found.prices !== prices)
+      found = { prices, price: findPrice({ provider, modelId, name }, prices) };
+    return found.price;
+  };
   return {
     name,
     ...(options.account !== undefined && { account: options.account }),
@@ -90,7 +97,7 @@ export function providerModel(model: LanguageModel, options: AiSdkModelOptions =
       const prompt = parsePrompt(input);
       const answer = new ProviderAnswer();
       try {
-        const price = options.price ?? (await findPrice({ provider, modelId, name }, prices));
+        const price = options.price ?? priceIn(prices);
         const soFar = new UsageOnTheWay(price);
         const takes = { readFile: readArtifact, images, files, raw };
         const call = await toProviderCall(prompt, { version, settings, ...takes, signal });
