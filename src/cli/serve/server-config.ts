@@ -109,8 +109,16 @@ function toPrices(given: unknown, file: string): PriceTable {
   }
 }
 
-/** The prices in the JSON file that `TROUPE_PRICES` names. */
-export async function loadPrices(path: string): Promise<PriceTable> {
+/** The prices in the JSON file that `TROUPE_PRICES` names, then those of the configuration: the first that fits counts. */
+export async function findPrices({ prices }: Pick<ServerConfig, "prices">): Promise<PriceTable | undefined> {
+  const { TROUPE_PRICES: path = "" } = process.env;
+  if (path === "") return prices;
+  const own = await loadPrices(path);
+  // The first one gives the order of the entries, the last one the entries that both have.
+  return { ...own, ...prices, ...own };
+}
+
+async function loadPrices(path: string): Promise<PriceTable> {
   let given: unknown;
   try {
     given = JSON.parse(await readFile(path, "utf8"));

@@ -32,7 +32,7 @@ import type { LoadedAgents } from "../load-agents.ts";
 import type { Log } from "../print/log.ts";
 import type { Webhooks } from "../../webhooks/create-webhooks.ts";
 import { explained } from "../logs/explained.ts";
-import { loadPrices, loadServerConfig } from "./server-config.ts";
+import { findPrices, loadServerConfig } from "./server-config.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { ServerOptions } from "./server-options.ts";
 import { openWires } from "./wires.ts";
@@ -85,9 +85,7 @@ export async function startServer(
     warn: (message) => lines.warn(message),
   });
   const traces = await openTraces(options);
-  // The file comes before the configuration.
-  const { TROUPE_PRICES: priceFile = "" } = process.env;
-  const prices = priceFile === "" ? config.prices : { ...config.prices, ...(await loadPrices(priceFile)) };
+  const prices = await findPrices(config);
   const runtime = createRuntime({
     agents: hooks === undefined ? agents : [...agents, hooks.agent],
     topics,
