@@ -1,5 +1,5 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { costText } from "../../view/cost-text.ts";
+import { isCostUnknown } from "../../view/cost-text.ts";
 import type { ActorFacts } from "./agent-links.ts";
 
 /** What the newest runs say in numbers. */
@@ -28,7 +28,7 @@ export function summarize(runs: readonly RunSummary[], actors: readonly ActorFac
     medianMs: times[Math.floor(times.length / 2)],
     tokens: sum(({ usage }) => (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0)),
     cost: sum(({ usage }) => usage?.cost),
-    isCostUnknown: runs.some(({ usage }) => usage !== undefined && costText(usage) === "unknown"),
+    isCostUnknown: runs.some(({ usage }) => usage !== undefined && isCostUnknown(usage)),
   };
 }
 
