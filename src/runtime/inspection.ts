@@ -30,7 +30,7 @@ export interface Inspection {
 
   /**
    * What a run was asked and what answered it, to try other code with it; `not_found`, or `gone` for a removed run, also if only
-   * the beginning of its log was removed.
+   * the beginning of its log was removed; `too_large` above 64 MB of events.
    */
   recording(runId: RunId): Promise<RecordedRun>;
 }

@@ -1,3 +1,4 @@
+import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Event, EventOf } from "../../protocol/events/events.ts";
@@ -34,6 +35,9 @@ export async function recordRun(log: EventLog, { runId, agent }: RunEntry): Prom
   };
 }
 
+/** The length of the events of a run that is recorded, at most: a recording is made in memory. */
+const MOST_LENGTH = 64 << 20;
+
 /** A turn that is being read. */
 interface OpenTurn {
   readonly started: EventOf<"RequestStarted">;
@@ -62,6 +66,8 @@ class RunRecorder implements Visitor {
   /** Messages that came between two turns. */
   #early: RecordedMessage[] = [];
   #turn: OpenTurn | undefined;
+  /** The length of all events so far. */
+  #length = 0;
 
   record(record: PlacedRecord): void {
     if (record.type === "Accepted") this.#requests.set(record.accepted.requestId, record.accepted.request);
@@ -76,6 +82,12 @@ class RunRecorder implements Visitor {
   }
 
   event(text: string): void {
+    this.#length += text.length;
+    if (this.#length > MOST_LENGTH)
+      throw new AgentError(
+        "too_large",
+        `a run with more than ${MOST_LENGTH >> 20} MB of events is not recorded`,
+      );
     const event = JSON.parse(text) as Event;
     if (event.type === "RunCreated") {
       if (Object.keys(event.metadata).length > 0) this.metadata = event.metadata;
