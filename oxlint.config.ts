@@ -95,7 +95,13 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "eval",
-    ours: [...RUNTIME, "../storage/memory/**", "../cluster/**", "../llm/**", "../node/environment.ts"],
+    ours: [
+      ...RUNTIME,
+      "../storage/memory/**",
+      "../cluster/**",
+      "../http/messages/html-page.ts",
+      "../node/environment.ts",
+    ],
     packages: ["zod"],
   },
   {

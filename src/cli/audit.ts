@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { nextQuery } from "../client/wire/wire.ts";
-import { Command, InvalidArgumentError, Option } from "./vendor/commander.ts";
+import { Command, Option } from "./vendor/commander.ts";
 import { AUDIT_ACTIONS } from "../ports/audit.ts";
 import type { AuditAction, AuditQuery } from "../ports/audit.ts";
 import { toAuditRow } from "../runtime/access/audit-row.ts";
@@ -14,6 +14,7 @@ import { EXIT, Exit } from "./exit.ts";
 import { isDatabase, toConnection } from "./logs/connection.ts";
 import { explained } from "./logs/explained.ts";
 import { openWithHints } from "./logs/open-log.ts";
+import { parseTime, parseWholeNumber } from "./option-values.ts";
 import { printTable } from "./print/table.ts";
 import { stderr, stdout } from "./print/terminal.ts";
 import { toTime } from "./print/text.ts";
@@ -43,7 +44,7 @@ export function auditCommand(): Command {
     .option("--run <id>", "only what was done to this run")
     .option("--from <time>", "only at this time or later, for example 2030-01-31", parseTime)
     .option("--before <time>", "only before this time", parseTime)
-    .option("--limit <number>", "at most so many; default: 100, with --json all", parseLimit)
+    .option("--limit <number>", "at most so many; default: 100, with --json all", parseWholeNumber)
     .option("--json", "print one entry a line as JSON, and all of them", false)
     .addHelpText("after", "\nExample: troupe audit --owner acme --from 2030-01-01 --json > audit.jsonl")
     .action(run);
@@ -175,16 +176,4 @@ function toCells({
     owner,
     what.filter((part) => part !== undefined).join(" "),
   ];
-}
-
-function parseTime(text: string): number {
-  const time = /^\d{4}-\d\d-\d\d(?:T|$)/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(time)) return time;
-  throw new InvalidArgumentError("Write a time such as 2030-01-31 or 2030-01-31T12:00:00Z.");
-}
-
-function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit > 0) return limit;
-  throw new InvalidArgumentError("The limit must be a whole number above 0.");
 }

@@ -2,13 +2,15 @@ import type { Client } from "../client/client-api.ts";
 import { exportPast } from "../otel/export-past.ts";
 import type { PastRun } from "../otel/export-past.ts";
 import { otlpExporter, resourceFrom } from "../otel/otlp.ts";
-import { Command, InvalidArgumentError, Option } from "./vendor/commander.ts";
+import { Command, Option } from "./vendor/commander.ts";
 import { addConnectionOptions, connectToServer, requireServer, talk } from "./connect.ts";
 import type { ConnectionOptions } from "./connect.ts";
+import { parseTime } from "./option-values.ts";
 import { stderr } from "./print/terminal.ts";
 
 interface ExportOptions extends ConnectionOptions {
-  readonly since: Date;
+  /** In milliseconds since 1970. */
+  readonly since: number;
   readonly otlp: string;
   readonly agent?: string;
   readonly content: boolean;
@@ -46,7 +48,7 @@ async function run({ since, otlp, agent, content, ...options }: ExportOptions): 
     const resource = resourceFrom(process.env);
     const count = await exportPast(readRuns(client, since, agent), {
       exporter,
-      since,
+      since: new Date(since),
       resource,
       content: content ? "all" : "none",
     });
@@ -55,7 +57,7 @@ async function run({ since, otlp, agent, content, ...options }: ExportOptions): 
 }
 
 /** The runs that have changed since a time, the newest first. */
-async function* readRuns(client: Client, since: Date, agent: string | undefined): AsyncGenerator<PastRun> {
+async function* readRuns(client: Client, since: number, agent: string | undefined): AsyncGenerator<PastRun> {
   let cursor: string | undefined;
   do {
     // oxlint-disable-next-line no-await-in-loop -- pages follow one another
@@ -65,16 +67,9 @@ async function* readRuns(client: Client, since: Date, agent: string | undefined)
       ...(cursor !== undefined && { cursor }),
     });
     for (const { run_id: runId, updated_at: updatedAt } of page.runs) {
-      if (Date.parse(updatedAt) < since.getTime()) return;
+      if (Date.parse(updatedAt) < since) return;
       yield { runId, events: client.run(runId).events({ soFar: true }) };
     }
     cursor = page.next;
   } while (cursor !== undefined);
-}
-
-function parseTime(text: string): Date {
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime()))
-    throw new InvalidArgumentError("It must be a time, for example 2030-01-31 or 2030-01-31T12:00Z.");
-  return time;
 }

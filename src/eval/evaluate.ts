@@ -1,7 +1,9 @@
 import { nodeEnvironment } from "../node/environment.ts";
 import { ModelError } from "../ports/model.ts";
 import type { LanguageModel, Model } from "../ports/model.ts";
+import type { PriceTable } from "../ports/prices.ts";
 import type { Substitutes } from "../ports/substitutes.ts";
+import { canonical } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
 import { mapConcurrent } from "../shared/map-concurrent.ts";
 import type { Agent, Collaborators } from "../runtime/agent/agent.ts";
@@ -13,7 +15,7 @@ import { openRuntime, replayCase } from "./replay.ts";
 import type { ReplayedCase, ReplayedTurn } from "./replay.ts";
 import { summarizeScores } from "./report.ts";
 import type { CaseReport, EvalReport } from "./report.ts";
-import { exact, isEqual, scoreWith, toolsIn } from "./scorers.ts";
+import { exact, scoreWith, toolsIn } from "./scorers.ts";
 import type { Scorer } from "./scorers.ts";
 
 /** What is evaluated, and how it is judged. */
@@ -32,8 +34,13 @@ export interface EvaluateOptions {
   readonly models?: boolean;
   /** Asks this model for all completions, instead of the recording and the models of the agents. */
   readonly model?: Model | LanguageModel;
-  /** What the models may cost, in the unit of their prices. Default: no limit. */
+  /**
+   * What the models may cost, in the unit of their prices; the completions that run then are not ended. A model without a price is
+   * not asked again after its first answer. Default: no limit.
+   */
   readonly budget?: number;
+  /** Prices of models, before those that the package knows. */
+  readonly prices?: PriceTable;
   readonly cache?: AnswerCache;
   /** What is tried, for the report. Default: the name of `model`. */
   readonly variant?: string;
@@ -50,7 +57,7 @@ export interface EvaluateOptions {
  * recorded; only what is new is asked of a model. An agent that has not changed needs no model at all.
  */
 export async function evaluate(options: EvaluateOptions): Promise<EvalReport> {
-  const { name, cases, agents, bind, scorers = [exact()], live = [], budget = Infinity } = options;
+  const { name, cases, agents, bind, prices, scorers = [exact()], live = [], budget = Infinity } = options;
   const { concurrency = 8, timeoutMs = 120_000, cache } = options;
   const model = options.model && toModel(options.model, "the evaluation");
   const variant = options.variant ?? model?.name;
@@ -61,7 +68,7 @@ export async function evaluate(options: EvaluateOptions): Promise<EvalReport> {
     ...(cache && { cache }),
     ...(model && { model }),
   });
-  const served = { agents, ...(bind && { bind }) };
+  const served = { agents, ...(bind && { bind }), ...(prices && { prices }) };
   const replay = async (one: EvalCase): Promise<CaseReport> => {
     const replayed = await replayCase(one, { ...served, models, live: new Set(live), timeoutMs });
     return judge(one, replayed, scorers);
@@ -158,7 +165,7 @@ function isAsExpected(turn: CaseTurn, ended: ReplayedTurn | undefined): boolean 
   return (
     (expected.finish_reason === undefined || expected.finish_reason === ended.finish_reason) &&
     expected.error?.code === ended.error?.code &&
-    (answer === undefined || isEqual(answer, answerOf(ended)))
+    (answer === undefined || canonical(answer) === canonical(answerOf(ended)))
   );
 }
 

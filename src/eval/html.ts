@@ -1,3 +1,4 @@
+import { toHtml } from "../http/messages/html-page.ts";
 import type { Json } from "../protocol/json.ts";
 import { compareReports } from "./report.ts";
 import type { CaseReport, EvalReport, ScoreSummary } from "./report.ts";
@@ -8,7 +9,7 @@ import type { CaseReport, EvalReport, ScoreSummary } from "./report.ts";
  */
 export function toReportPage(reports: readonly EvalReport[], before?: EvalReport): string {
   const [first] = reports;
-  const name = escapeHtml(first?.name ?? "");
+  const name = toHtml(first?.name ?? "");
   return [
     "<!doctype html>",
     '<html lang="en"><head><meta charset="utf-8">',
@@ -51,7 +52,7 @@ function summary(reports: readonly EvalReport[], before: EvalReport | undefined)
   const names = [...new Set(reports.flatMap(({ scores }) => Object.keys(scores)))];
   const columns = reports.map((report) => report.variant ?? "now");
   const head = ["", ...columns, ...(before ? ["before"] : [])]
-    .map((text, at) => `<th${at === 0 ? "" : ' class="number"'}>${escapeHtml(text)}</th>`)
+    .map((text, at) => `<th${at === 0 ? "" : ' class="number"'}>${toHtml(text)}</th>`)
     .join("");
   const figures = (title: string, of: (report: EvalReport) => string): string =>
     row(
@@ -65,7 +66,7 @@ function summary(reports: readonly EvalReport[], before: EvalReport | undefined)
     ),
   );
   return [
-    `<p class="dim">${first.cases.length} cases, ${escapeHtml(first.at)}</p>`,
+    `<p class="dim">${first.cases.length} cases, ${toHtml(first.at)}</p>`,
     `<h2>Scores</h2><div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>`,
     ...scores,
     figures(
@@ -74,14 +75,14 @@ function summary(reports: readonly EvalReport[], before: EvalReport | undefined)
     ),
     figures("incomplete", ({ incomplete }) => String(incomplete)),
     figures("completions asked", ({ asked }) => String(asked)),
-    figures("spent", ({ spent }) => toCost(spent)),
+    figures("spent", ({ spent }) => toAmount(spent)),
     figures("cost of all completions", ({ cases: all }) => costOf(all)),
     "</tbody></table></div>",
   ].join("\n");
 }
 
 function row(title: string, cells: readonly string[]): string {
-  return `<tr><th>${escapeHtml(title)}</th>${cells.join("")}</tr>`;
+  return `<tr><th>${toHtml(title)}</th>${cells.join("")}</tr>`;
 }
 
 function scoreCell(score: ScoreSummary | undefined): string {
@@ -96,9 +97,9 @@ function comparison(now: EvalReport, before: EvalReport): string {
   const list = (ids: readonly string[]): string =>
     ids.length === 0
       ? "none"
-      : ids.map((id) => `<a href="#${encodeURIComponent(id)}">${escapeHtml(id)}</a>`).join(", ");
+      : ids.map((id) => `<a href="#${encodeURIComponent(id)}">${toHtml(id)}</a>`).join(", ");
   return [
-    `<h2>Since ${escapeHtml(before.at)}</h2>`,
+    `<h2>Since ${toHtml(before.at)}</h2>`,
     `<p>Worse: <span class="${worse.length > 0 ? "bad" : "dim"}">${list(worse)}</span></p>`,
     `<p>Better: <span class="${better.length > 0 ? "good" : "dim"}">${list(better)}</span></p>`,
     `<p>Another answer, the same score: <span class="dim">${list(changed)}</span></p>`,
@@ -113,11 +114,11 @@ function cases(reports: readonly EvalReport[]): string {
     const titles = reports.map(({ variant }) => variant ?? "now");
     return [
       `<details id="${encodeURIComponent(one.id)}"${isBad(one) ? " open" : ""}>`,
-      `<summary>${all.map(mark).join(" ")}<span class="text">${escapeHtml(toText(one.input))}</span><span class="id">${escapeHtml(one.id)}</span></summary>`,
+      `<summary>${all.map(mark).join(" ")}<span class="text">${toHtml(toText(one.input))}</span><span class="id">${toHtml(one.id)}</span></summary>`,
       `<div class="sides">${all.map((side, index) => answer(side, all.length > 1 ? titles[index] : undefined)).join("")}`,
       one.expected === undefined
         ? ""
-        : `<div><h3>Expected</h3><pre>${escapeHtml(toText(one.expected))}</pre></div>`,
+        : `<div><h3>Expected</h3><pre>${toHtml(toText(one.expected))}</pre></div>`,
       "</div></details>",
     ].join("\n");
   });
@@ -143,38 +144,32 @@ function answer(one: CaseReport, title: string | undefined): string {
     difference && (difference.parts.length > 0 ? difference.parts.join(", ") : "not in the recording");
   const lines = scores.map(
     ({ name, score, reason: why }) =>
-      `<p>${escapeHtml(name)}: ${score === null ? "does not apply" : score.toFixed(3)}${why === undefined ? "" : ` <span class="dim">${escapeHtml(why)}</span>`}</p>`,
+      `<p>${toHtml(name)}: ${score === null ? "does not apply" : score.toFixed(3)}${why === undefined ? "" : ` <span class="dim">${toHtml(why)}</span>`}</p>`,
   );
   return [
-    `<div><h3>${escapeHtml(title ?? "Answer")}</h3>`,
-    `<pre>${escapeHtml(toText(output))}</pre>`,
-    reason === undefined ? "" : `<p class="bad">${escapeHtml(reason)}</p>`,
+    `<div><h3>${toHtml(title ?? "Answer")}</h3>`,
+    `<pre>${toHtml(toText(output))}</pre>`,
+    reason === undefined ? "" : `<p class="bad">${toHtml(reason)}</p>`,
     ...lines,
-    `<p class="dim">${tools.length > 0 ? `called ${escapeHtml(tools.join(", "))}; ` : ""}${asked} asked; ${toCost(usage.cost)}</p>`,
-    difference ? `<p class="dim">first difference: ${escapeHtml(`${where}: ${what}`)}</p>` : "",
+    `<p class="dim">${tools.length > 0 ? `called ${toHtml(tools.join(", "))}; ` : ""}${asked} asked; ${toCost(usage.cost)}</p>`,
+    difference ? `<p class="dim">first difference: ${toHtml(`${where}: ${what}`)}</p>` : "",
     "</div>",
   ].join("\n");
 }
 
 function toCost(cost: number | undefined): string {
-  return cost === undefined ? "cost unknown" : `cost ${Number(cost.toPrecision(3))}`;
+  return cost === undefined ? "cost unknown" : `cost ${toAmount(cost)}`;
+}
+
+function toAmount(cost: number): string {
+  return String(Number(cost.toPrecision(3)));
 }
 
 function costOf(all: readonly CaseReport[]): string {
   const known = all.flatMap(({ usage }) => usage.cost ?? []);
-  return known.length === 0
-    ? "unknown"
-    : String(Number(known.reduce((sum, cost) => sum + cost, 0).toPrecision(3)));
+  return known.length === 0 ? "unknown" : toAmount(known.reduce((sum, cost) => sum + cost, 0));
 }
 
 function toText(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value, undefined, 1);
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
 }

@@ -1,3 +1,4 @@
+import { toHtml } from "../http/messages/html-page.ts";
 import type { CaseReport, EvalReport } from "./report.ts";
 
 /** A report as JUnit XML, which pipelines show: a case fails if a score of it is below its threshold, or it is incomplete. */
@@ -36,11 +37,5 @@ function failureOf(
 const FORBIDDEN = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/g;
 
 function escapeXml(text: string): string {
-  return text
-    .replace(FORBIDDEN, "\uFFFD")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;")
-    .replaceAll("\n", "&#10;");
+  return toHtml(text.replace(FORBIDDEN, "\uFFFD")).replaceAll("\n", "&#10;");
 }

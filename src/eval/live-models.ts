@@ -29,6 +29,8 @@ export class LiveModels {
   readonly #options: LiveModelsOptions;
   /** The cost of all answers that were not in the cache. */
   spent = 0;
+  /** A model that has answered without saying what it costs. */
+  #unpriced: string | undefined;
 
   constructor(options: LiveModelsOptions) {
     this.#options = options;
@@ -60,11 +62,16 @@ export class LiveModels {
       throw new ModelError("the evaluation asks no model, and the recording has no answer to this prompt");
     if (this.spent >= budget)
       throw new ModelError(`the budget of the evaluation is used up: ${this.spent} of ${budget}`);
+    if (budget < Infinity && this.#unpriced !== undefined)
+      throw new ModelError(
+        `what ${this.#unpriced} costs is not known, so the evaluation cannot keep its budget`,
+      );
     const parts: ModelPart[] = [];
     for await (const part of model.generate(input, context)) {
       if (part.type !== "progress") parts.push(part);
       if (part.type === "result") {
         this.spent += part.usage.cost ?? 0;
+        if (part.usage.cost === undefined) this.#unpriced = model.name;
         used(part.usage);
         await cache?.set(key, JSON.stringify(parts));
       }

@@ -3,8 +3,8 @@ import type { Model, ModelContext, ModelPart } from "../ports/model.ts";
 import type { CallPlace, SubstitutedCall, SubstituteOutcome, Substitutes } from "../ports/substitutes.ts";
 import type { ModelErrorCode, Usage } from "../protocol/events/outcome-codes.ts";
 import { isModelCode } from "../protocol/events/outcome-codes.ts";
-import type { Json, JsonObject } from "../protocol/json.ts";
-import { isObject } from "../protocol/json.ts";
+import { canonical, isObject } from "../protocol/json.ts";
+import type { Json } from "../protocol/json.ts";
 import type { RecordedCall, RecordedCompletion } from "../runtime/recording.ts";
 import { toPromptDigest } from "../runtime/replay/prompts.ts";
 import type { PromptDigest } from "../runtime/replay/prompts.ts";
@@ -177,13 +177,4 @@ function* play({
   }
   const code: ModelErrorCode | undefined = isModelCode(error_code) ? error_code : undefined;
   throw new ModelError(error, { usage, ...(code && { code, retryAfterMs: NEVER_MS }) });
-}
-
-/** JSON in which the order of fields does not matter. */
-function canonical(value: Json): string {
-  return JSON.stringify(value, (_, field: unknown) =>
-    isObject(field)
-      ? Object.fromEntries(Object.entries(field as JsonObject).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : field,
-  );
 }

@@ -1,6 +1,7 @@
 import { localRouter } from "../cluster/local-router.ts";
 import { nodeEnvironment } from "../node/environment.ts";
 import type { Environment } from "../ports/environment.ts";
+import type { PriceTable } from "../ports/prices.ts";
 import type { SubstitutedCall, Substitutes } from "../ports/substitutes.ts";
 import type { Event, EventOf } from "../protocol/events/events.ts";
 import type { FinishReason, TurnError, Usage } from "../protocol/events/outcome-codes.ts";
@@ -26,6 +27,7 @@ import type { Difference } from "./playback.ts";
 export interface ReplayOptions {
   readonly agents: readonly Agent[];
   readonly bind?: Collaborators;
+  readonly prices?: PriceTable;
   readonly models: LiveModels;
   /** The names of tools, effects and agents that do their work; the others are answered from the recording. */
   readonly live: ReadonlySet<string>;
@@ -74,8 +76,9 @@ export async function replayCase(one: EvalCase, options: ReplayOptions): Promise
     missing: ({ name, args }: SubstitutedCall) =>
       stop(`the recording has no outcome of ${name}(${JSON.stringify(args)})`),
   });
-  const { agents, bind } = options;
-  const runtime = openRuntime({ agents, ...(bind && { bind }), environment: clock, substitutes: playback });
+  const { agents, bind, prices } = options;
+  const served = { agents, ...(bind && { bind }), ...(prices && { prices }) };
+  const runtime = openRuntime({ ...served, environment: clock, substitutes: playback });
   const timer = setTimeout(() => stop(`it did not end within ${options.timeoutMs} ms`), options.timeoutMs);
   const turns: ReplayedTurn[] = [];
   const conversation = new Conversation(runtime, clock, one, playback);
@@ -98,7 +101,7 @@ export async function replayCase(one: EvalCase, options: ReplayOptions): Promise
 
 /** A runtime in memory, from which nothing is called outside but what its substitutes let pass. */
 export function openRuntime(
-  options: Pick<ReplayOptions, "agents" | "bind"> & {
+  options: Pick<ReplayOptions, "agents" | "bind" | "prices"> & {
     readonly environment: Environment;
     readonly substitutes: Substitutes;
   },

@@ -1,8 +1,8 @@
 import { AgentError } from "../errors.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { Usage } from "../protocol/events/outcome-codes.ts";
+import { canonical, isObject } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
-import { isObject } from "../protocol/json.ts";
 import type { Schema } from "../runtime/agent/agent.ts";
 import { parseWith } from "../runtime/agent/definition/schema.ts";
 
@@ -78,7 +78,7 @@ export function named(name: string, scorer: Scorer): Scorer {
 export function exact(): Scorer {
   return named("exact", ({ output, expected }) => {
     if (expected === undefined) return null;
-    return isEqual(output, expected)
+    return canonical(output) === canonical(expected)
       ? 1
       : { score: 0, reason: `expected ${short(expected)}, got ${short(output)}` };
   });
@@ -125,11 +125,10 @@ export function jsonDiff(): Scorer {
 export function callsTools(...names: readonly string[]): Scorer {
   return named("calls_tools", ({ events }) => {
     const called = toolsIn(events);
-    let at = 0;
-    for (const name of called) if (name === names[at]) at += 1;
-    if (at === names.length) return 1;
+    const found = countInOrder(called, names);
+    if (found === names.length) return 1;
     return {
-      score: at / names.length,
+      score: found / names.length,
       reason: `expected ${names.join(", ")}; called ${called.join(", ") || "none"}`,
     };
   });
@@ -157,10 +156,11 @@ export function toolsIn(events: readonly Event[]): readonly string[] {
   );
 }
 
-/** Whether two values are equal as JSON, without regard to the order of fields. */
-export function isEqual(one: Json, other: Json): boolean {
-  const [a, b] = [leavesOf(one), leavesOf(other)];
-  return a.size === b.size && [...a].every(([path, leaf]) => b.get(path) === leaf);
+/** How many of the names, from the first one on, are in a list in this order; others may be between them. */
+export function countInOrder(list: readonly string[], names: readonly string[]): number {
+  let found = 0;
+  for (const name of list) if (name === names[found]) found += 1;
+  return found;
 }
 
 /** An answer that is JSON in a text, as its value. */

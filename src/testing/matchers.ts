@@ -1,4 +1,5 @@
 import type { ExpectStatic } from "vitest";
+import { countInOrder, toolsIn } from "../eval/scorers.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { Json } from "../protocol/json.ts";
 
@@ -28,11 +29,9 @@ export type AgentMatchers = Parameters<ExpectStatic["extend"]>[0];
 /** The matchers of `troupe/testing/vitest`. */
 export const agentMatchers: AgentMatchers = {
   toUseTools(events: Events, names: readonly string[]): Matched {
-    const called = events.flatMap((event) => (event.type === "ToolCall" ? [event.function_name] : []));
-    let at = 0;
-    for (const name of called) if (name === names[at]) at += 1;
+    const called = toolsIn(events);
     return {
-      pass: at === names.length,
+      pass: countInOrder(called, names) === names.length,
       message: () =>
         `the tools ${names.join(", ")} were expected; called were ${called.join(", ") || "none"}`,
     };

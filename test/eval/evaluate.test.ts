@@ -1,5 +1,5 @@
 import { createRuntime, defineAgent } from "troupe";
-import type { Agent, RunId, Runtime } from "troupe";
+import type { Agent, Model, RunId, Runtime } from "troupe";
 import {
   casesFromCsv,
   contains,
@@ -142,6 +142,30 @@ test("models are compared side by side, and a budget ends what they may cost", a
   });
   expect(cut.spent).toBeLessThan(0.4);
   expect(cut.cases.at(-1)?.error?.message).toContain("the budget of the evaluation is used up");
+});
+
+test("a budget is not kept with a model whose cost is unknown, and own prices make it known", async () => {
+  const cases = await pickDesk(3);
+  const given = { cases, agents: [createDesk()], name: "refunds", budget: 100, concurrency: 1 };
+  const free = await evaluate({ ...given, model: scriptedModel(() => "No.", { name: "free" }) });
+  expect(free.asked).toBe(3);
+  expect(free.cases.map(({ error }) => error?.message)).toEqual([
+    undefined,
+    "what free costs is not known, so the evaluation cannot keep its budget",
+    "what free costs is not known, so the evaluation cannot keep its budget",
+  ]);
+
+  // As those of a provider do, it looks its price up.
+  const model: Model = {
+    name: "looked-up",
+    async *generate(_input, { prices = {} }) {
+      const { "looked-up": price } = prices;
+      const result = { text: "Yes.", toolCalls: [], finishReason: "stop" };
+      yield { type: "result", result, usage: { input_tokens: 1, ...(price && { cost: price.input }) } };
+    },
+  };
+  const prices = { "looked-up": { input: 2, output: 0 } };
+  expect((await evaluate({ ...given, model, prices })).spent).toBe(6);
 });
 
 test("a call and a question that the recording does not have end the case, with the reason", async () => {

@@ -3,10 +3,11 @@ import { CHECK_LIMIT_MS, CheckTally } from "../../testing/log-check.ts";
 import type { LogCheck, Misfit } from "../../testing/log-check.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { withoutPassword } from "../logs/connection.ts";
+import { parseWholeNumber } from "../option-values.ts";
 import { printTable } from "../print/table.ts";
 import { stdout, styled } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
-import { Command, InvalidArgumentError } from "../vendor/commander.ts";
+import { Command } from "../vendor/commander.ts";
 import { rehearseInThreads } from "./rehearsal-threads.ts";
 
 interface Options {
@@ -36,12 +37,12 @@ export function checkCommand(): Command {
     .option(
       "--finished <number>",
       "replay so many turns that have ended, in place of the open ones",
-      parseCount,
+      parseWholeNumber,
     )
     .option(
       "--limit <seconds>",
       "how long the code of a turn may need for its log",
-      parseCount,
+      parseWholeNumber,
       CHECK_LIMIT_MS / 1_000,
     )
     .option(
@@ -144,10 +145,4 @@ function printMisfit({ agent, outcome, code, message, at, expected, found, runId
   }
   stdout.line(styled("dim", `  for example run ${runIds[0] ?? ""}`));
   stdout.line();
-}
-
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isSafeInteger(count) && count > 0) return count;
-  throw new InvalidArgumentError("It must be a whole number above 0.");
 }

@@ -1,7 +1,7 @@
 import { Command } from "../vendor/commander.ts";
 import { importCommand } from "./import.ts";
 import { pickCommand } from "./pick.ts";
-import { doAgainCommand } from "./run.ts";
+import { evalRunCommand } from "./run.ts";
 
 const AFTER_HELP = `
 A data set is a file of conversations, evals/NAME.jsonl, one a line. Beside it evals/NAME.ts may say how it is judged.
@@ -18,5 +18,5 @@ export function evalCommand(): Command {
     .addHelpText("after", AFTER_HELP)
     .addCommand(pickCommand())
     .addCommand(importCommand())
-    .addCommand(doAgainCommand());
+    .addCommand(evalRunCommand());
 }

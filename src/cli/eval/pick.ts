@@ -10,6 +10,7 @@ import type { RecordedRun } from "../../runtime/recording.ts";
 import { addConnectionOptions, connectToServer, connectWire, requireAgent, talk } from "../connect.ts";
 import type { ConnectionOptions } from "../connect.ts";
 import { EXIT, Exit } from "../exit.ts";
+import { parseTime, parseWholeNumber } from "../option-values.ts";
 import { stderr } from "../print/terminal.ts";
 import { parseId } from "../requests/request-options.ts";
 import { Command, InvalidArgumentError, Option } from "../vendor/commander.ts";
@@ -18,7 +19,8 @@ import { addCases, casesFile, loadEvaluation, parseDataSet } from "./data-set.ts
 interface Options extends ConnectionOptions {
   readonly agent?: string;
   readonly run: readonly RunId[];
-  readonly since?: Date;
+  /** In milliseconds since 1970. */
+  readonly since?: number;
   readonly where: readonly Condition[];
   readonly limit: number;
 }
@@ -60,7 +62,7 @@ export function pickCommand(): Command {
         .argParser((text: string, all: readonly Condition[]) => [...all, parseCondition(text)])
         .default([], "none"),
     )
-    .option("--limit <number>", "at most so many", parseCaseCount, 100)
+    .option("--limit <number>", "at most so many", parseWholeNumber, 100)
     .addHelpText("after", AFTER_HELP)
     .action(pick);
 }
@@ -105,7 +107,7 @@ async function* runsOf(client: Client, { agent, since }: Options): AsyncGenerato
       ...(cursor !== undefined && { cursor }),
     });
     for (const { run_id: runId, updated_at: updatedAt } of page.runs) {
-      if (since !== undefined && Date.parse(updatedAt) < since.getTime()) return;
+      if (since !== undefined && Date.parse(updatedAt) < since) return;
       yield runId;
     }
     cursor = page.next;
@@ -119,8 +121,12 @@ async function readCase(wire: Wire, runId: RunId, isNamed: boolean): Promise<Eva
     const one = toCase(json as RecordedRun);
     return one.turns.length === 0 ? undefined : one;
   } catch (thrown) {
-    // A run that is gone, or whose beginning is, is no case.
-    if (!isNamed && isInstance(thrown, AgentError) && ["gone", "not_found"].includes(thrown.code))
+    // A run that is gone, or whose beginning is, or that is too large, is no case.
+    if (
+      !isNamed &&
+      isInstance(thrown, AgentError) &&
+      ["gone", "not_found", "too_large"].includes(thrown.code)
+    )
       return undefined;
     throw thrown;
   }
@@ -154,18 +160,4 @@ function parseCondition(text: string): Condition {
       "It must be finish_reason=…, error=…, operation=…, tool=… or metadata.FIELD=….",
     );
   return { field, value: text.slice(at + 1) };
-}
-
-function parseTime(text: string): Date {
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime()))
-    throw new InvalidArgumentError("It must be a time, for example 2030-01-31 or 2030-01-31T12:00Z.");
-  return time;
-}
-
-/** Reads a number of cases. */
-export function parseCaseCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("It must be a number from 1.");
-  return count;
 }

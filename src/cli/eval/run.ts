@@ -13,12 +13,13 @@ import { aiSdkModel } from "../../llm/ai-sdk/model.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { loadAgents } from "../load-agents.ts";
+import { parseWholeNumber } from "../option-values.ts";
 import { printTable } from "../print/table.ts";
+import { findPrices, loadServerConfig } from "../serve/server-config.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
 import { Command, InvalidArgumentError } from "../vendor/commander.ts";
 import { casesFile, keptFile, loadEvaluation, parseDataSet, readCases, writeWhole } from "./data-set.ts";
-import { parseCaseCount } from "./pick.ts";
 
 interface Options {
   readonly agents: string;
@@ -51,7 +52,7 @@ Examples:
   troupe eval run refunds --model small,large --budget 2 --live search_articles`;
 
 /** `troupe eval run`: does the conversations of a data set again with the agents of a directory. */
-export function doAgainCommand(): Command {
+export function evalRunCommand(): Command {
   return new Command("run")
     .description(
       "Does the conversations of a data set again with the agents of a directory, and judges the answers.",
@@ -62,8 +63,8 @@ export function doAgainCommand(): Command {
     .option("--live <names>", "tools, effects and agents that do their work", parseList)
     .option("--offline", "ask no model", false)
     .option("--budget <cost>", "what models may cost, in the unit of their prices", parseAmount)
-    .option("--concurrency <number>", "cases at once", parseCaseCount, 8)
-    .option("--timeout <seconds>", "how long a case may take", parseCaseCount, 120)
+    .option("--concurrency <number>", "cases at once", parseWholeNumber, 8)
+    .option("--timeout <seconds>", "how long a case may take", parseWholeNumber, 120)
     .option(
       "--threshold <score>",
       "the least mean of every scorer that has no threshold of its own",
@@ -97,6 +98,7 @@ async function run(name: string, options: Options): Promise<void> {
       `${options.agents} has no agent ${missing.join(", ")}`,
       "--agents names another directory",
     );
+  const prices = await findPrices(await loadServerConfig(undefined));
   const before = await readBaseline(name, options.baseline);
   const models = toModels(options.model, evaluation);
   const reports: EvalReport[] = [];
@@ -115,6 +117,7 @@ async function run(name: string, options: Options): Promise<void> {
       models: !options.offline,
       ...model,
       ...(left !== undefined && { budget: left }),
+      ...(prices && { prices }),
       cache,
       concurrency: options.concurrency,
       timeoutMs: options.timeout * 1_000,
