@@ -149,7 +149,9 @@ describe.each(["JSONRPC", "HTTP+JSON", "0.3"])("the client of the protocol over 
       state: "COMPLETED",
       text: "Ann likes blue.",
     });
-    expect(told.filter((one) => one.path === at("gone"))).toEqual([]);
+    // It may have been told of the open question before it was removed, and of nothing that came later.
+    const removed = told.filter((one) => one.path === at("gone")).map((one) => taskIn(one, binding).state);
+    expect(["", "INPUT_REQUIRED"]).toContain(removed.join());
   });
 });
 
