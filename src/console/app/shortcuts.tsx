@@ -37,8 +37,10 @@ export function Shortcuts(): VNode {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, [go]);
-  if (shown === "palette") return <PalettePart onClose={() => show(undefined)} />;
-  return shown === "keys" ? <KeysPart onClose={() => show(undefined)} /> : <></>;
+  // A dialog tells that it is closed a moment later, when a key may have opened the other one.
+  const close = (what: typeof shown): void => show((now) => (now === what ? undefined : now));
+  if (shown === "palette") return <PalettePart onClose={() => close("palette")} />;
+  return shown === "keys" ? <KeysPart onClose={() => close("keys")} /> : <></>;
 }
 
 const GO_KEYS: Readonly<Record<string, Exclude<ConsolePlace["name"], "run" | "compare" | "lost">>> = {
