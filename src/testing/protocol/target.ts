@@ -40,7 +40,7 @@ export async function createTarget({
   token,
 }: TargetOptions): Promise<Target> {
   let http = new HttpClient(baseUrl, { timeoutMs, token });
-  const paths = await discover(http);
+  const paths = await discover(new HttpClient(baseUrl, { timeoutMs: Math.max(timeoutMs, LIST_MS), token }));
   const nameOf = (role: AgentRole): string => agents[role] ?? role;
   return {
     get http() {
@@ -58,6 +58,9 @@ export async function createTarget({
     },
   };
 }
+
+/** How long a server has for its list of agents, at least: it may just have started, and the list is no case. */
+const LIST_MS = 30_000;
 
 async function discover(http: HttpClient): Promise<ReadonlyMap<string, string>> {
   const paths = new Map<string, string>();
