@@ -56,5 +56,7 @@ test("a dialog that opens before the other one has told that it is closed stays 
     dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
     told;
   `);
-  await page.getByRole("searchbox", { name: "Go to a place" }).fill("lamp");
+  const field = page.getByRole("searchbox", { name: "Go to a place" });
+  await field.fill("lamp");
+  expect(await field.inputValue()).toBe("lamp");
 });
