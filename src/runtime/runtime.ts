@@ -128,7 +128,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const runs = new RunCommands(context, queries, keyed);
   const audit = new AuditKeeper({ log, environment, router, telemetry, retainMs: retainAuditMs });
   const recovery = new Recovery(context, runs);
-  const erasures = new Erasures(context, runs, { secrets, artifacts });
+  const erasures = new Erasures(context, runs, {
+    secrets,
+    artifacts,
+    storeRefusals: () => audit.flush(),
+  });
   const schedules = new ScheduleTimer(context, keyed);
   const runHost = new RunHost(context, recovery, schedules);
   system.runs = runHost;

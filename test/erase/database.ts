@@ -1,5 +1,6 @@
 import pg from "pg";
 import { postgresLog } from "troupe/postgres";
+import { textsIn } from "./erasing.ts";
 import type { Place } from "./erasing.ts";
 
 /** A PostgreSQL database. Its tables are searched as text, and its binary columns for the bytes. */
@@ -8,7 +9,7 @@ export function databasePlace(url: string): Place & { vacuum(): Promise<number> 
     open: () => postgresLog({ url, secretsKey: KEY }),
     args: ["--log", url],
     env: { TROUPE_SECRETS_KEY: KEY },
-    find: (text) => connected(url, (client) => findIn(client, text)),
+    find: (word) => connected(url, (client) => findIn(client, word)),
     /** How long it takes to write all tables anew, in milliseconds. */
     vacuum: () =>
       connected(url, async (client) => {
@@ -21,20 +22,27 @@ export function databasePlace(url: string): Place & { vacuum(): Promise<number> 
 
 const KEY = "a key of thirty-two characters ..";
 
-async function findIn(client: pg.Client, text: string): Promise<readonly string[]> {
+async function findIn(client: pg.Client, word: string): Promise<readonly string[]> {
   const { rows: tables } = await client.query<{ name: string }>(
     "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = 'troupe'",
   );
-  const hex = Buffer.from(text).toString("hex");
-  const found: string[] = [];
+  const hex = Buffer.from(word).toString("hex");
+  const found = new Set<string>();
   for (const { name } of tables) {
-    const { rows } = await client.query<{ has: boolean }>(
-      `SELECT EXISTS (SELECT FROM ${name} AS row WHERE row::text LIKE $1 OR row::text LIKE $2) AS has`,
-      [`%${text}%`, `%${hex}%`],
+    const { rows } = await client.query<{ row: string }>(
+      `SELECT row::text FROM ${name} AS row WHERE row::text LIKE $1 OR row::text LIKE $2`,
+      [`%${word}%`, `%${hex}%`],
     );
-    if (rows[0]?.has === true) found.push(name);
+    for (const { row } of rows) {
+      const bytes = row.matchAll(/\\x([0-9a-f]+)/g);
+      const texts = [
+        row,
+        ...[...bytes].map(([, digits = ""]) => Buffer.from(digits, "hex").toString("latin1")),
+      ];
+      for (const text of texts.flatMap((each) => textsIn(each, word))) found.add(`${name}: ${text}`);
+    }
   }
-  return found;
+  return [...found];
 }
 
 async function connected<Result>(url: string, use: (client: pg.Client) => Promise<Result>): Promise<Result> {

@@ -4,9 +4,15 @@ import { once } from "node:events";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { RunId } from "troupe/protocol";
+import { WIRES } from "../../src/cli/serve/wires.ts";
+
+/** How long runs may take to be gone, in milliseconds. */
+const GONE_MS = 1_800_000;
 
 const root = resolve(import.meta.dirname, "../..");
 const main = join(root, "dist/cli/main.js");
+
+const token = "an-admin-token-of-this-test";
 
 /** A `troupe serve` in a process of its own, which can be killed, and all that it has said. */
 export class Served {
@@ -16,8 +22,10 @@ export class Served {
 
   private constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
     const agents = join(import.meta.dirname, "agents");
-    this.#child = spawn(process.execPath, [main, "serve", "--port=0", "--agents", agents, ...args], {
-      env: { ...process.env, NO_COLOR: "1", ...env },
+    const config = join(import.meta.dirname, "serving.ts");
+    const options = ["--port=0", "--agents", agents, "--config", config, "--wires", WIRES.join(",")];
+    this.#child = spawn(process.execPath, [main, "serve", ...options, ...args], {
+      env: { ...process.env, NO_COLOR: "1", TROUPE_TOKEN: token, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
   }
@@ -43,15 +51,26 @@ export class Served {
   /** Erases an owner with `troupe erase`. Resolves with its exit code. */
   async erase(owner: string): Promise<number | null> {
     const child = spawn(process.execPath, [main, "erase", "--owner", owner, "--yes", "--url", this.#url], {
+      env: { ...process.env, TROUPE_TOKEN: token },
       stdio: "ignore",
     });
     const [code] = (await once(child, "exit")) as [number | null];
     return code;
   }
 
+  /** Where it is served, and the token of its admin. */
+  get place(): { readonly url: string; readonly token: string } {
+    return { url: this.#url, token };
+  }
+
   /** Resolves when none of the runs is there any more. */
   async untilGone(runs: readonly RunId[]): Promise<void> {
-    for (const run of runs) while (!(await this.#isGone(run))) await setTimeout(5);
+    const until = performance.now() + GONE_MS;
+    for (const run of runs)
+      while (!(await this.#isGone(run))) {
+        if (performance.now() > until) throw new Error(`run ${run} is still there`);
+        await setTimeout(5);
+      }
   }
 
   async countGone(runs: readonly RunId[]): Promise<number> {
@@ -69,7 +88,8 @@ export class Served {
   }
 
   async #isGone(run: RunId): Promise<boolean> {
-    const answer = await fetch(`${this.#url}/runs/${run}`);
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(`${this.#url}/runs/${run}`, { headers });
     await answer.arrayBuffer();
     return answer.status === 410;
   }

@@ -55,7 +55,7 @@ export class AuditKeeper {
   }
 
   async list(query: AuditQuery): Promise<AuditPage> {
-    await this.#flush();
+    await this.flush();
     return this.#options.log.audit.list(query);
   }
 
@@ -84,7 +84,7 @@ export class AuditKeeper {
     });
     this.#stopTimer ??= this.#options.environment.timer(GATHER_MS, () => {
       this.#stopTimer = undefined;
-      void this.#flush();
+      void this.flush();
     });
   }
 
@@ -94,11 +94,11 @@ export class AuditKeeper {
     // A principal that comes later starts no timer.
     this.#stopPruning = () => {};
     this.#stopTimer?.();
-    await this.#flush();
+    await this.flush();
   }
 
   /** Stores the refusals that have gathered. Never rejects: a refusal that cannot be stored is reported. */
-  #flush(): Promise<void> {
+  flush(): Promise<void> {
     this.#flushing = this.#flushing.then(async () => {
       const entries = [...this.#refusals.values()];
       this.#refusals.clear();

@@ -43,18 +43,16 @@ export class Erasures {
   readonly #runs: RunCommands;
   readonly #secrets: SecretStore;
   readonly #artifacts: ArtifactStore;
+  readonly #storeRefusals: () => Promise<void>;
 
   #stopped = false;
 
-  constructor(
-    context: HostContext,
-    runs: RunCommands,
-    { secrets, artifacts }: { readonly secrets: SecretStore; readonly artifacts: ArtifactStore },
-  ) {
+  constructor(context: HostContext, runs: RunCommands, { secrets, artifacts, storeRefusals }: ErasedStores) {
     this.#context = context;
     this.#runs = runs;
     this.#secrets = secrets;
     this.#artifacts = artifacts;
+    this.#storeRefusals = storeRefusals;
   }
 
   /** Erases what matches all that is given. Resolves with the number of erased runs. */
@@ -110,6 +108,8 @@ export class Erasures {
     if (isWhole) {
       await this.#eraseUploads(owner, name.replace(ERASURES, "erasing-"));
       await log.spending.remove(owner);
+      // What its principals were refused a moment ago would otherwise be stored behind this.
+      await this.#storeRefusals();
       await log.audit.remove({ owner });
       // That of an admin of this owner was among them.
       if (entry?.owner === owner) await log.audit.add([entry]);
@@ -222,6 +222,14 @@ export class Erasures {
       if (phase !== "completed") await sendMessage(router, runId, { kind: "cancel", requestId });
     }
   }
+}
+
+/** What has things of owners besides the log. */
+interface ErasedStores {
+  readonly secrets: SecretStore;
+  readonly artifacts: ArtifactStore;
+  /** Stores the refusals that have gathered for the audit trail. */
+  readonly storeRefusals: () => Promise<void>;
 }
 
 /** Who erases. The program that made the runtime has no name. */

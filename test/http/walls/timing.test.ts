@@ -2,7 +2,10 @@
 import { memoryLog } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import type { EventLog } from "../../../src/ports/event-log.ts";
+import { needsPostgres } from "../../machine/postgres.ts";
 import { temporaryDirectory } from "../../storage/directories.ts";
+import { newSchema, openSchema } from "../../storage/postgres/logs.ts";
 import { bodyOf } from "../server.ts";
 import type { App } from "../server.ts";
 import { call, openScene } from "./scene.ts";
@@ -27,40 +30,55 @@ const ENGINES = {
   },
 };
 
+const title = `the time of ${PAIRS} pairs of requests does not tell what is another owner's from what does not exist`;
+
 test.each(Object.entries(ENGINES))(
-  `the time of ${PAIRS} pairs of requests does not tell what is another owner's from what does not exist, with %s`,
+  `${title}, with %s`,
   async (_, openLog) => {
-    const { apps } = await openScene([{ log: openLog() }]);
-    const app = apps[0] as App;
-    const made: { run: string; request: string; key: string; file: string }[] = [];
-    for (let count = 0; count < THINGS; count += 1) {
-      const key = `key-of-ann-${count}`;
-      const body = { type: "ChatRequest", input: "hi", key };
-      const turn = await bodyOf(await call(app, "POST", "/board/process?wait=completed", "ann", body));
-      const upload = await bodyOf(await call(app, "POST", "/artifacts?name=a", "ann", { text: "a" }));
-      made.push({
-        run: turn["run_id"] as string,
-        request: turn["request_id"] as string,
-        key,
-        file: upload["artifact_id"] as string,
-      });
-    }
-    const scores: Record<string, string> = {};
-    const told: string[] = [];
-    for (const [name, toPath] of Object.entries(PATHS)) {
-      const none = made.map(toPath).map(toNothing);
-      const own = name === "control" ? none : made.map(toPath);
-      const pairs = name === "file" ? FILE_PAIRS : PAIRS;
-      const score = z(await measure(app, own, none, pairs));
-      scores[name] = score.toFixed(2);
-      // One of many tests fails by chance: what tells, does so again.
-      if (Math.abs(score) > SURE && Math.abs(z(await measure(app, own, none, pairs))) > SURE) told.push(name);
-    }
-    console.log(scores);
-    expect(told).toEqual([]);
+    expect(await toldBy(openLog())).toEqual([]);
   },
   1_800_000,
 );
+
+needsPostgres();
+
+test(`${title}, with PostgreSQL`, async () => {
+  const log = await openSchema(newSchema(), { secretsKey: "a key of thirty-two characters .." });
+  onTestFinished(() => log.close());
+  expect(await toldBy(log)).toEqual([]);
+}, 3_600_000);
+
+/** The kinds of requests whose time tells something, of all pairs on a log. */
+async function toldBy(log: EventLog): Promise<readonly string[]> {
+  const { apps } = await openScene([{ log }]);
+  const app = apps[0] as App;
+  const made: { run: string; request: string; key: string; file: string }[] = [];
+  for (let count = 0; count < THINGS; count += 1) {
+    const key = `key-of-ann-${count}`;
+    const body = { type: "ChatRequest", input: "hi", key };
+    const turn = await bodyOf(await call(app, "POST", "/board/process?wait=completed", "ann", body));
+    const upload = await bodyOf(await call(app, "POST", "/artifacts?name=a", "ann", { text: "a" }));
+    made.push({
+      run: turn["run_id"] as string,
+      request: turn["request_id"] as string,
+      key,
+      file: upload["artifact_id"] as string,
+    });
+  }
+  const scores: Record<string, string> = {};
+  const told: string[] = [];
+  for (const [name, toPath] of Object.entries(PATHS)) {
+    const none = made.map(toPath).map(toNothing);
+    const own = name === "control" ? none : made.map(toPath);
+    const pairs = name === "file" ? FILE_PAIRS : PAIRS;
+    const score = z(await measure(app, own, none, pairs));
+    scores[name] = score.toFixed(2);
+    // One of many tests fails by chance: what tells, does so again.
+    if (Math.abs(score) > SURE && Math.abs(z(await measure(app, own, none, pairs))) > SURE) told.push(name);
+  }
+  console.log(scores);
+  return told;
+}
 
 type Thing = Readonly<Record<"run" | "request" | "key" | "file", string>>;
 
