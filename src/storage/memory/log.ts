@@ -207,6 +207,11 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     return run?.row && { ...run.row, ...toEntry(runId, run, requests.lookup) };
   }
 
+  function ownerOfRun(runId: RunId): string | undefined {
+    const row = runs.get(runId)?.row;
+    return removed.get(runId) ?? (row && ownerOf(row));
+  }
+
   function remove(cursor: Cursor, { erases = false }: RemoveOptions = {}): readonly string[] {
     const run = owned(cursor);
     const things = [...(run.references ?? [])];
@@ -280,8 +285,8 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       lookup: async (requestId, owner) => requests.find(requestId, owner),
       requests: async (query) => requestsOf(query),
       async run(runId, owner) {
-        const run = find(runId);
-        return owner === undefined || (run && ownerOf(run) === owner) ? run : undefined;
+        // That of another owner is not even copied: the time must not tell that there is one.
+        return owner === undefined || ownerOfRun(runId) === owner ? find(runId) : undefined;
       },
       find: async (alias) => aliases.get(toKey(alias)),
       list: async (query) => listRuns(runs, query, requests.lookup),
