@@ -28,6 +28,7 @@ import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
 import { measureRunList } from "./parts/run-list.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
+import { measureTraces } from "./parts/turns/traces.ts";
 import { measureWires } from "./parts/turns/wires.ts";
 import { measureCluster } from "./cluster/measure.ts";
 import { measureTasks } from "./tasks/measure.ts";
@@ -58,6 +59,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   readiness: { measure: measureReadiness },
   waiting: { measure: measureWaiting, trials: [WAITING_TRIAL] },
   wires: { measure: measureWires },
+  traces: { measure: measureTraces },
   aip: { measure: measureAip },
   tasks: { measure: measureTasks },
   cluster: { measure: measureCluster },
@@ -66,12 +68,22 @@ const PARTS: Readonly<Record<string, Part>> = {
 
 const { values } = parseArgs({
   options: {
+    help: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
     peers: { type: "boolean", default: false },
     only: { type: "string" },
     against: { type: "string" },
   },
 });
+if (values.help) {
+  console.log(`npm run bench -- [--quick] [--peers] [--only PART,PART] [--against COMMIT]
+
+--quick    fewer rounds and rows: enough to see large differences
+--peers    paced turns of other frameworks too
+--only     these parts: ${Object.keys(PARTS).join(", ")}
+--against  compares this checkout with another commit`);
+  process.exit(0);
+}
 const setup: Setup = { ...(values.quick ? QUICK : THOROUGH), peers: values.peers };
 const parts = choose(values.only?.split(","));
 

@@ -22,6 +22,9 @@ export const WIRES: boolean = process.env["WIRES"] !== undefined;
 export const EDITOR_PORT: number | undefined =
   process.env["EDITOR_PORT"] === undefined ? undefined : Number(process.env["EDITOR_PORT"]);
 
+/** The collector that gets the traces; `undefined` for none. */
+export const COLLECTOR: string | undefined = process.env["COLLECTOR"];
+
 /** The input of a turn whose texts do not come at a pace, so that a server is warm sooner. */
 export const WARM_UP = "warm up";
 

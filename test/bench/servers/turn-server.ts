@@ -8,6 +8,7 @@ import { serve } from "troupe/node";
 import * as z from "zod";
 import {
   callsTool,
+  COLLECTOR,
   DELTAS,
   EDITOR_PORT,
   PORT,
@@ -46,6 +47,10 @@ export async function serveTurns(
       ]
     : [];
   const { url } = await serve(runtime, { port: PORT, metrics, adapters });
+  if (COLLECTOR !== undefined) {
+    const { exportTraces, otlpExporter } = await import("troupe/otel");
+    await exportTraces(runtime, { exporter: await otlpExporter(COLLECTOR), report: console.error });
+  }
   if (EDITOR_PORT !== undefined) await serveEditors(url, EDITOR_PORT);
   console.log("READY");
 }

@@ -19,10 +19,10 @@ import { WARM_UP } from "../../servers/setting.ts";
 import { median, percentile } from "../../harness/statistics.ts";
 
 /** What a model does: a text of about four tokens, fifty times a second. */
-const paceMs = 20;
+export const paceMs = 20;
 
 /** What a turn of a hundred texts takes, and what its call and its end add on a loaded machine. */
-const TURN_MS = 2_200;
+export const TURN_MS = 2_200;
 
 const CLIENTS: readonly number[] = [1, 32, 500];
 const QUICK_CLIENTS: readonly number[] = [1, 32];
@@ -185,7 +185,7 @@ function isInstalled(folder: string): boolean {
 }
 
 /** Some turns at the pace of a model, and before them many as fast as they can be, which run mostly the same code. */
-async function warmUpPaced(
+export async function warmUpPaced(
   { server, asked }: Pick<MeasuredServer, "asked" | "server">,
   turns: number,
   pacedTurns: number = 300,
