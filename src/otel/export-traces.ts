@@ -12,7 +12,7 @@ import { LruMap } from "../shared/lru-map.ts";
 import { SpanSender } from "./sender.ts";
 import type { TraceExporter } from "./sender.ts";
 import type { Attributes, ContentOption } from "./span.ts";
-import { SpanFold } from "./spans.ts";
+import { SPAN_EVENTS, SpanFold } from "./spans.ts";
 
 /** How the traces of a runtime are exported. */
 export interface TraceOptions {
@@ -33,7 +33,10 @@ export interface TraceOptions {
 export interface TraceExport {
   /** Resolves when what is in the log at the call is exported, if this process is the one that exports. */
   flush(): Promise<void>;
-  /** Stops, and shuts the exporter down. What is not exported yet is at the next start, or by another node. */
+  /**
+   * Stops, and shuts the exporter down, at most two seconds after the newest spans. What is not exported by then is at the next
+   * start, or by another node.
+   */
   close(): Promise<void>;
 }
 
@@ -51,6 +54,9 @@ export async function exportTraces(runtime: Runtime, options: TraceOptions): Pro
   return {
     flush: () => follower.flush(),
     async close() {
+      const late = new AbortController();
+      await Promise.race([follower.flush(), pause(LAST_MS, late.signal)]);
+      late.abort();
       await follower.stop();
       await options.exporter.shutdown();
     },
@@ -73,6 +79,8 @@ class TraceFollower {
   readonly #runs = new LruMap<RunId, OpenRun>(RUNS_LIMIT);
   /** The runs that have changed, with the time of their newest change. */
   #changed = new Map<RunId, ChangedRun>();
+  /** Ends the time in which changes gather. */
+  #gathering = new AbortController();
   /** Resolves when there is something to do. */
   #wake = Promise.withResolvers<void>();
   #following: Promise<unknown> = Promise.resolve();
@@ -100,12 +108,14 @@ class TraceFollower {
     // What has changed by now is looked for, because the feed of changes may be a moment behind.
     this.#hasLookedBack = false;
     this.#wake.resolve();
+    this.#gathering.abort();
     await flush.promise;
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#wake.resolve();
+    this.#gathering.abort();
     await this.#following;
     for (const flush of this.#flushes) flush.resolve();
     await this.#lease.release().catch((thrown: unknown) => this.#report(thrown));
@@ -160,6 +170,7 @@ class TraceFollower {
     if (this.#hasLookedBack && this.#changed.size === 0) {
       await this.#wake.promise;
       this.#wake = Promise.withResolvers();
+      await this.#gather();
       if (this.#stopping.signal.aborted) return 0;
     }
     const othersMs = await this.#lease.take();
@@ -190,6 +201,13 @@ class TraceFollower {
       await this.#lease.advance(Math.max(this.#fromMs, newestMs - CLOCKS_MS));
     this.#settle(flushed);
     return 0;
+  }
+
+  /** Lets changes gather, so that a turn is read once or twice and not at each of its commits. A flush and the end do not wait. */
+  async #gather(): Promise<void> {
+    this.#gathering = new AbortController();
+    if (this.#flushes.length === 0 && !this.#stopping.signal.aborted)
+      await pause(GATHER_MS, this.#gathering.signal);
   }
 
   /** Resolves the flushes that were asked for first. */
@@ -239,7 +257,7 @@ class TraceFollower {
         // oxlint-disable-next-line no-await-in-loop -- pages follow one another
         const page = await this.#runtime.read(
           { kind: "run", runId, agent },
-          { after: run.cursor, filter: { level: "all" } },
+          { after: run.cursor, filter: { types: SPAN_EVENTS } },
         );
         for (const text of page.events) {
           const event = run.decoder.decode(text);
@@ -277,6 +295,10 @@ interface OpenRun {
   cursor: number;
 }
 
+/** How long changes gather: the delay of the batch processor of OpenTelemetry. */
+const GATHER_MS = 5_000;
+/** How long the end waits for the newest spans. */
+const LAST_MS = 2_000;
 /** Of so many runs it is known how far they are read; one that was not followed for long is read from its beginning. */
 const RUNS_LIMIT = 1_000;
 const CHANGED_LIMIT = 10_000;

@@ -1,3 +1,5 @@
+import type { EventType } from "../protocol/events/event-body.ts";
+import { eventTypes } from "../protocol/events/events.ts";
 import type { Event } from "../protocol/events/events.ts";
 import type { Usage } from "../protocol/events/outcome-codes.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
@@ -9,6 +11,12 @@ import { RunFold } from "../view/fold.ts";
 import type { CallView, Change, MachineStep, RunView, TurnView } from "../view/run-view.ts";
 import { ERROR_TYPE, GEN_AI, OWN_PROVIDER, TROUPE, UNKNOWN_PROVIDER, toProvider } from "./conventions.ts";
 import type { AttributeValue, Attributes, ContentOption, LogSpan, SpanEvent } from "./span.ts";
+
+/** They are the largest part of a log, and no span needs them. */
+const TEXTS: ReadonlySet<string> = new Set(["TextOutput", "ReasoningOutput", "ToolTextOutput", "Custom"]);
+
+/** The types of events from which spans are made; the others need not be read. */
+export const SPAN_EVENTS: readonly EventType[] = eventTypes.filter((type) => !TEXTS.has(type));
 
 /**
  * Makes the spans of a run from its events. A span is made when the event comes that ends it, and all that it has follows from the
@@ -441,9 +449,6 @@ type SpanIds = Pick<LogSpan, "traceId" | "spanId" | "isSampled">;
 type Described = Pick<LogSpan, "name" | "attributes"> & { readonly role: LogSpan["kind"] };
 
 const NONE: readonly never[] = [];
-
-/** They are the largest part of a log, and no span needs them. */
-const TEXTS: ReadonlySet<string> = new Set(["TextOutput", "ReasoningOutput", "ToolTextOutput", "Custom"]);
 
 /** An ask or a tell of another actor, which has the trace that follows in its run. */
 function describeActor({ mode = "ask", name, functionName = name, callee, retryOf }: CallView): Described {
