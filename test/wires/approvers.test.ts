@@ -5,6 +5,7 @@ import { createClient } from "troupe/client";
 import type { JsonObject } from "troupe/protocol";
 import { serve } from "troupe/node";
 import OpenAI from "openai";
+import type { ChatCompletion } from "openai/resources/chat/completions";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { openWires, WIRES } from "../../src/cli/serve/wires.ts";
@@ -135,7 +136,45 @@ interface Asked {
 
 /** The unmodified clients of the other wires. */
 const clients: Readonly<Record<string, (close: AsyncDisposableStack) => Promise<Asked>>> = {
-  async OpenAI() {
+  async "Chat Completions"() {
+    const openai = new OpenAI({ baseURL: `${at.url}/v1`, apiKey: "none", maxRetries: 0 });
+    const { choices, metadata } = (await openai.chat.completions.create({
+      model: "saver",
+      messages: [{ role: "user", content: "go" }],
+    })) as ChatCompletion & { readonly metadata: { readonly run_id: string } };
+    expect(choices[0]?.finish_reason).toBe("stop");
+    return {
+      text: choices[0]?.message.content ?? "",
+      async answer(raise) {
+        const body = { model: "saver", metadata: { run_id: metadata.run_id } };
+        const said = [{ role: "user", content: String(raise) }] as const;
+        const answer = await openai.chat.completions.create({ ...body, messages: [...said] });
+        return answer.choices[0]?.message.content ?? "";
+      },
+    };
+  },
+  async "Chat Completions as a stream"() {
+    const openai = new OpenAI({ baseURL: `${at.url}/v1`, apiKey: "none", maxRetries: 0 });
+    const say = async (content: string, metadata: Record<string, string> = {}) => {
+      const stream = await openai.chat.completions.create({
+        model: "saver",
+        messages: [{ role: "user", content }],
+        metadata,
+        stream: true,
+      });
+      let [text, runId, reason] = ["", "", ""];
+      for await (const chunk of stream) {
+        text += chunk.choices[0]?.delta.content ?? "";
+        reason = chunk.choices[0]?.finish_reason ?? reason;
+        runId ||= (chunk as { readonly metadata?: { readonly run_id: string } }).metadata?.run_id ?? "";
+      }
+      expect(reason).toBe("stop");
+      return { text, runId };
+    };
+    const { text, runId } = await say("go");
+    return { text, answer: async (raise) => (await say(String(raise), { run_id: runId })).text };
+  },
+  async "OpenAI's responses"() {
     const openai = new OpenAI({ baseURL: `${at.url}/v1`, apiKey: "none", maxRetries: 0 });
     const { id, output_text: text } = await openai.responses.create({ model: "saver", input: "go" });
     return {

@@ -9,6 +9,8 @@ import { stdout, styled } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
 import { Command } from "../vendor/commander.ts";
 import { rehearseInThreads } from "./rehearsal-threads.ts";
+import { checkSpending } from "./spending.ts";
+import type { SpendingCheck } from "./spending.ts";
 
 interface Options {
   readonly agents: string;
@@ -58,7 +60,9 @@ const AFTER_HELP = `
 Nothing is written, called or sent: code runs only as far as its log. A server may be working on the log.
 A server sends a copy of its open turns to an admin (TROUPE_TOKEN), without secret values and files of runs.
 
-Exit codes: 0 all turns fit, 1 some would be held or come to no end, 2 nothing could be checked.
+It also says if what owners have spent cannot be right: that decides which turns wait for a budget.
+
+Exit codes: 0 all turns fit, 1 some would be held or come to no end, or spending is wrong, 2 nothing could be checked.
 
 Example:
   troupe check postgres://reader@db.internal/agents --agents agents`;
@@ -79,13 +83,16 @@ async function run(
     keepVersions,
     threads: Math.min(availableParallelism(), MOST_THREADS),
   };
-  if (finished !== undefined && /^https?:\/\//.test(place))
+  const isServer = /^https?:\/\//.test(place);
+  if (finished !== undefined && isServer)
     throw new Exit(
       EXIT.usage,
       "a server gives its open turns alone",
       "leave out --finished, or name its log",
     );
+  let spending: SpendingCheck | undefined;
   try {
+    if (!isServer) spending = await checkSpending(place);
     await rehearseInThreads({ ...options, ...(finished !== undefined && { finished }) }, (turn) =>
       tally.add(turn),
     );
@@ -96,15 +103,21 @@ async function run(
   }
   const ms = Math.round(performance.now() - started);
   const check = tally.result;
-  if (json) stdout.json(toJson(check, ms));
-  else print(check, { ms, place: withoutPassword(place), kind: finished === undefined ? "open" : "ended" });
-  if (!check.fits) process.exitCode = EXIT.failed;
+  if (json) stdout.json({ ...toJson(check, ms), ...(spending && { spending }) });
+  else
+    print(check, {
+      spending,
+      ms,
+      place: withoutPassword(place),
+      kind: finished === undefined ? "open" : "ended",
+    });
+  if (!check.fits || (spending?.faults.length ?? 0) > 0) process.exitCode = EXIT.failed;
 }
 
 const MOST_THREADS = 4;
 
 /** The result for programs. */
-function toJson({ fits, turns, agents, misfits }: LogCheck, ms: number): unknown {
+function toJson({ fits, turns, agents, misfits }: LogCheck, ms: number): object {
   return {
     fits,
     turns,
@@ -115,22 +128,32 @@ function toJson({ fits, turns, agents, misfits }: LogCheck, ms: number): unknown
 }
 
 interface Checked {
+  readonly spending: SpendingCheck | undefined;
   readonly ms: number;
   readonly place: string;
   readonly kind: "open" | "ended";
 }
 
-function print({ turns, agents, misfits }: LogCheck, { ms, place, kind }: Checked): void {
+function print({ turns, agents, misfits }: LogCheck, { spending, ms, place, kind }: Checked): void {
   const rows = agents.map(({ agent, ...counts }) => [
     agent,
     ...[counts.fits, counts.older, counts.held, counts.undecided].map((count) => count.toLocaleString("en")),
   ]);
   printTable(["AGENT", "FIT", "OLDER VERSION FITS", "HELD", "UNDECIDED"], rows);
   for (const misfit of misfits) printMisfit(misfit);
+  if (spending !== undefined && spending.days > 0) printSpending(spending);
   const bad = misfits.reduce((sum, { runIds }) => sum + runIds.length, 0);
   const end = bad === 0 ? "All fit." : `${bad.toLocaleString("en")} ${bad === 1 ? "does" : "do"} not fit.`;
   const counted = turns === 1 ? `1 ${kind} turn` : `${turns.toLocaleString("en")} ${kind} turns`;
   stdout.line(`${counted} of ${place} in ${toDuration(ms)}. ${end}`);
+}
+
+function printSpending({ days, faults }: SpendingCheck): void {
+  for (const fault of faults) stdout.line(styled("bold", "spending of"), ` ${fault}`);
+  const counted = days === 1 ? "1 day" : `${days.toLocaleString("en")} days`;
+  stdout.line(
+    `Spending: ${counted} of owners and agents. ${faults.length === 0 ? "Nothing is wrong." : ""}`.trimEnd(),
+  );
 }
 
 function printMisfit({ agent, outcome, code, message, at, expected, found, runIds }: Misfit): void {

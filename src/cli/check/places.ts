@@ -9,6 +9,7 @@ import type { CopyPart } from "../../runtime/queries/log-copy.ts";
 import type { ArtifactReader } from "../../ports/artifact-store.ts";
 import type { LogReader } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
+import type { Spending } from "../../ports/spending.ts";
 import type { VersionStore } from "../../ports/version-store.ts";
 import { readArtifacts } from "../../storage/fs/artifacts.ts";
 import { fsSecrets } from "../../storage/fs/secrets.ts";
@@ -24,6 +25,8 @@ export interface OpenPlace {
   readonly log: LogReader;
   readonly artifacts: ArtifactReader;
   readonly secrets: SecretStore;
+  /** What was spent; a copy of open turns does not have it. */
+  readonly spending?: Spending["list"];
   /** The kept versions of the code of agents, which are only read; a database has them under TROUPE_SECRETS_KEY. */
   readonly versions: VersionStore | undefined;
   close(): Promise<void>;
@@ -41,9 +44,10 @@ export async function openPlace(place: string): Promise<OpenPlace> {
     );
   const hints = { inUse: "", damaged: "start a server of this version once, or restore it from a backup" };
   return openWithHints(place, { ...hints, unusable: "check the directory" }, () => {
-    const { log, close } = readDirectory(place);
+    const { log, spending, close } = readDirectory(place);
     return {
       log,
+      spending,
       artifacts: readArtifacts(join(place, "artifacts")),
       secrets: fsSecrets(join(place, "secrets.json")),
       versions: toReadOnly(fsVersions(join(place, "versions"))),
@@ -109,6 +113,7 @@ async function openDatabase(url: string): Promise<OpenPlace> {
   const versions = log.versions?.();
   return {
     log,
+    spending: (query) => log.spending.list(query),
     artifacts: log.artifacts(),
     secrets: log.secrets(),
     versions: versions && toReadOnly(versions),

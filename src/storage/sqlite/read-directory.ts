@@ -6,6 +6,7 @@ import { AgentError } from "../../errors.ts";
 import type { AuditTrail } from "../../ports/audit.ts";
 import type { LogReader, Page } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
+import type { Spending } from "../../ports/spending.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { EventList } from "../shared/event-list.ts";
 import { parseBody } from "../sql/body.ts";
@@ -22,6 +23,7 @@ import { addRecent } from "./sqlite-log.ts";
 export interface OpenReader {
   readonly log: LogReader;
   readonly audit: AuditTrail["list"];
+  readonly spending: Spending["list"];
   close(): void;
 }
 
@@ -98,6 +100,7 @@ function readDatabase(database: DatabaseSync): OpenReader {
         }),
     },
     audit: async (query) => reader.ask((tables) => tables.answer(QUERIES.audit(query))),
+    spending: async (query) => reader.ask((tables) => tables.answer(QUERIES.spent(query))),
     close: () => reader.close(),
   };
 }

@@ -90,6 +90,48 @@ test("says before a deploy which open turns fit, changes nothing, and has a stat
   expect(code).toBe(1);
 });
 
+test(
+  "says if what owners have spent cannot be right, in a directory and in a database",
+  { tags: "long" },
+  async () => {
+    needsPostgres();
+    const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+    const url = await newDatabase();
+    const day = Math.floor(Date.now() / 86_400_000);
+    const spent = { tokens: 120, cost: 0.5, raisedTokens: 0, raisedCost: 0 };
+    for (const [place, open] of [
+      [".troupe", () => sqliteLog(join(cwd, ".troupe"))],
+      [url, () => postgresLog({ url })],
+    ] as const) {
+      await fill(await open());
+      const log = await open();
+      await log.spending.put([
+        { owner: "acme", day, ...spent },
+        { owner: "acme", agent: "order", day, ...spent },
+      ]);
+      await log.close();
+      const right = await check(cwd, place);
+      expect(right.output).toMatch(/^Spending: 2 days of owners and agents\. Nothing is wrong\.$/m);
+      expect(right.code).toBe(0);
+
+      const again = await open();
+      await again.spending.put([
+        { owner: "acme", day, ...spent, tokens: -5 },
+        { owner: "bolt", agent: "order", day: day + 40, ...spent },
+      ]);
+      await again.close();
+      const wrong = await check(cwd, place);
+      expect(wrong.output).toMatch(
+        /^spending of acme on [\d-]+: -5 tokens and a cost of 0\.5 cannot be spent$/m,
+      );
+      expect(wrong.output).toMatch(/^spending of agent order of bolt on [\d-]+: the day is in the future/m);
+      expect(wrong.code).toBe(1);
+      const { output } = await check(cwd, place, "--json");
+      expect(JSON.parse(output)).toMatchObject({ fits: true, spending: { days: 3, faults: { length: 2 } } });
+    }
+  },
+);
+
 test("reads a log while a server writes it", { tags: "long" }, async () => {
   const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
   const log = sqliteLog(join(cwd, ".troupe"));
