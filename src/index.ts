@@ -223,6 +223,9 @@ export type { Audit } from "./runtime/access/audit.ts";
 export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
 export type { ScheduleRequest, ScheduleSummary } from "./protocol/answers/schedule.ts";
 export type {
+  ListedRequest,
+  RequestsPage,
+  RequestsQuery,
   SchedulesPage,
   TopicsPage,
   TopicsQuery,

@@ -9,6 +9,7 @@ import type {
   OwnerQuery,
   ReadOptions,
   RequestQuery,
+  RequestListQuery,
   ParkedQuery,
   RunIdQuery,
   RunEntryQuery,
@@ -23,6 +24,7 @@ import type { Base, LogRecord, Batch, RunAlias } from "./log-batch.ts";
 import type {
   RunEntry,
   RequestEntry,
+  RequestEntryPage,
   WaitEntryPage,
   OutboxEntry,
   ScheduleEntry,
@@ -119,6 +121,12 @@ export interface EventLog {
 
   /** Lists the requests of a run, by default the one that was accepted last first. */
   requests(query: RequestQuery): Promise<readonly RequestEntry[]>;
+
+  /**
+   * Lists the requests of all runs: those of the most recently updated run first, and of a run the one that was accepted last
+   * first. A run that is updated while the list is read moves to its start.
+   */
+  listRequests(query: RequestListQuery): Promise<RequestEntryPage>;
 
   /** Finds the row of a run; with an owner, only if it is its run. */
   run(runId: RunId, owner?: string): Promise<RunEntry | undefined>;

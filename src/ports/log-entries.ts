@@ -88,6 +88,20 @@ export interface RequestEntry {
   readonly removed?: boolean;
 }
 
+/** A request in the list of the requests of all runs. */
+export interface ListedRequestEntry extends RequestEntry {
+  /** The agent of its run, and when this was updated, as its place in the list says. */
+  readonly agent: string;
+  readonly updatedAt: number;
+}
+
+/** A part of the list of the requests of all runs. */
+export interface RequestEntryPage {
+  readonly requests: readonly ListedRequestEntry[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
+}
+
 /** A part of the list of runs. */
 export interface RunEntryPage {
   readonly runs: readonly RunEntry[];

@@ -1,4 +1,4 @@
-import type { RunPhase } from "../protocol/answers/status.ts";
+import type { RequestPhase, RunPhase } from "../protocol/answers/status.ts";
 import type { RequestId, RunId } from "../protocol/ids.ts";
 
 /** When a claim is refused. */
@@ -23,6 +23,21 @@ export interface RequestQuery {
   readonly after?: RequestId;
   /** Also lists those of a removed run. Default false. */
   readonly removed?: boolean;
+}
+
+/** Selects requests of all runs. */
+export interface RequestListQuery {
+  /** Only those of this owner. */
+  readonly owner?: string;
+  /** Only those in runs of this agent. */
+  readonly agent?: string;
+  readonly runId?: RunId;
+  readonly phase?: RequestPhase;
+  /** Only those in runs that were updated at this time or later, in milliseconds since 1970. */
+  readonly updatedAfter?: number;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
 }
 
 /** Selects ids of runs. */

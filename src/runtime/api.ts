@@ -25,6 +25,8 @@ import type {
   SchedulesQuery,
   TopicsPage,
   TopicsQuery,
+  RequestsPage,
+  RequestsQuery,
   RunDetails,
   RunsQuery,
   WatchRunsOptions,
@@ -142,6 +144,12 @@ export interface Runtime {
 
   /** The newest 100 requests of a run, the newest first; `not_found`, or `gone` for a removed run. */
   requests(runId: RunId): Promise<readonly RunRequest[]>;
+
+  /**
+   * Lists the requests of all runs: those of the most recently updated run first, and of a run the one that was accepted last
+   * first. With `since` or `until` a page looks at 10,000 requests at most, so it can end early; `next` leads on.
+   */
+  listRequests(query: RequestsQuery): Promise<RequestsPage>;
 
   /** Reads one page of events after a cursor, without waiting. */
   read(address: Address, options: ReadEventsOptions): Promise<EventPage>;

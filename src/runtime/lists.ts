@@ -3,7 +3,7 @@ import type { TopicSummary } from "../protocol/answers/topic.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { JsonObject } from "../protocol/json.ts";
 import type { FinishReason } from "../protocol/events/outcome-codes.ts";
-import type { RunPhase, RunSummary } from "../protocol/answers/status.ts";
+import type { RequestPhase, RunPhase, RunRequest, RunSummary } from "../protocol/answers/status.ts";
 
 /** A run with the metadata that it was created with. */
 export interface RunDetails extends RunSummary {
@@ -38,6 +38,38 @@ export interface RunsQuery {
   readonly offset?: number;
   /** Also counts all runs of the list. Default false. */
   readonly total?: boolean;
+}
+
+/** A request in the list of the requests of all runs. */
+export interface ListedRequest extends RunRequest {
+  readonly agent: string;
+  readonly run_id: RunId;
+}
+
+/** Selects requests. */
+export interface RequestsQuery {
+  /** Only those of this owner; for a caller that sees those of all owners. */
+  readonly owner?: string;
+  /** Only those in runs of this agent. */
+  readonly agent?: string;
+  readonly runId?: RunId;
+  readonly status?: RequestPhase;
+  /** Only those that were accepted at this time or later, in milliseconds since 1970. */
+  readonly since?: number;
+  /** Only those that were accepted before this time. */
+  readonly until?: number;
+  /** Only those in runs that were updated at this time or later. */
+  readonly updatedAfter?: number;
+  readonly limit: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
+/** A part of the list of requests. */
+export interface RequestsPage {
+  readonly requests: readonly ListedRequest[];
+  /** The cursor of the next page; absent on the last page. */
+  readonly next?: string;
 }
 
 /** How the list of runs is followed. */

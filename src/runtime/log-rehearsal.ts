@@ -241,6 +241,7 @@ function toEventLog(log: LogReader): EventLog {
     claim: unsettled,
     find: unsettled,
     holdings: unsettled,
+    listRequests: unsettled,
     open: unsettled,
     outbox: unsettled,
     parked: unsettled,

@@ -479,6 +479,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return memory[agent];
       },
       requests: (runId) => queries.requests(runId, scope),
+      listRequests: (query) => queries.listRequests(query, scope),
       answerLinks,
       seals: {
         seal: (purpose, fields) => context.secrets.signer.sign(toPurpose(purpose, scope), fields),

@@ -14,11 +14,10 @@ import { sha256 } from "../../shared/sha256.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { readRunActivity } from "../../view/run-activity.ts";
 import { checkOwnAnswer, findAnsweredWait, toWaitValues } from "../../view/wait-answers.ts";
-import { readTaskAnswer, readParts } from "./message.ts";
+import { readTaskAnswer, readParts, REPEATS } from "./message.ts";
 import { contextOf, findTask, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
 import { addReceiver, setReceiver } from "./push.ts";
-import { REPEATS } from "./repeats.ts";
 import type { TaskService } from "./tasks.ts";
 
 /** A task that a message begins or continues. */

@@ -1,6 +1,6 @@
 import type { AgentCard } from "@a2a-js/sdk";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
-import { REPEATS } from "./repeats.ts";
+import { REPEATS } from "./message.ts";
 
 /** What a card says about the server. */
 interface CardSettings {

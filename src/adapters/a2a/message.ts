@@ -6,6 +6,12 @@ import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import type { GivenAnswer } from "../../view/wait-answers.ts";
 
+/**
+ * The extension by which a message that is sent twice is taken once: its id is then the identity of the task that it begins, or of the
+ * answer that it gives. Without it ids say nothing, since many clients use the same for all of their messages.
+ */
+export const REPEATS = "urn:troupe:a2a:repeated-messages";
+
 /** What a message says to an agent. */
 export interface SaidParts {
   readonly text: string;

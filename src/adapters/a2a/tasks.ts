@@ -6,9 +6,12 @@ import { withPrefix } from "../../http/messages/mount.ts";
 import type { Push } from "../../http/push.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import type { Host } from "../../http/routes/host.ts";
+import { AgentError } from "../../errors.ts";
+import type { RequestPhase } from "../../protocol/answers/status.ts";
 import { idOf } from "../../protocol/events/encode.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import type { Runtime } from "../../runtime/api.ts";
-import type { RunRequest } from "../../protocol/answers/status.ts";
+import type { ListedRequest, RequestsQuery } from "../../runtime/lists.ts";
 import { findConversation } from "../../view/conversation.ts";
 import { contextOf, WIRE } from "./place.ts";
 import type { TaskPlace } from "./place.ts";
@@ -60,7 +63,7 @@ export async function readFold(
   return fold;
 }
 
-/** Lists the tasks of an agent, the newest runs first. */
+/** Lists the tasks of an agent: those of the context that was changed last first, and of a context the newest first. */
 export async function listTasksOf(service: TaskService, asked: ListTasksRequest): Promise<ListTasksResponse> {
   const { host, agent } = service;
   const { runtime } = host;
@@ -72,65 +75,80 @@ export async function listTasksOf(service: TaskService, asked: ListTasksRequest)
     throw wrongField("historyLength", "must be a number from 0");
   if (status === TaskState.UNRECOGNIZED) throw wrongField("status", "must be a state of tasks");
   const since = readTime(asked.statusTimestampAfter);
-  const skip = readToken(asked.pageToken);
+  const phases = phasesOf(status);
+  let { count, phase, cursor } = readToken(asked.pageToken, phases.length);
+  const query: Omit<RequestsQuery, "limit"> = {
+    agent,
+    ...(since !== undefined && { updatedAfter: since }),
+    ...(contextId !== "" && (await inContext(runtime, agent, contextId))),
+  };
   const tasks: Task[] = [];
-  let matched = 0;
-  for await (const { runId, request } of requestsOf(contextId)) {
-    if (!mayMatch(request, status)) continue;
-    const place = { agent, runId, requestId: request.request_id };
-    const task = (await readFold(source, place)).task({ historyLength, artifacts: includeArtifacts });
-    const { state, timestamp = "" } = task.status ?? {};
-    if (status !== TaskState.TASK_STATE_UNSPECIFIED && state !== status) continue;
-    if (since !== undefined && Date.parse(timestamp) < since) continue;
-    matched += 1;
-    if (matched > skip && tasks.length < pageSize) tasks.push(task);
-    if (matched > skip + pageSize) break;
+  for (let looked = 0; phase < phases.length && tasks.length < pageSize && looked < LOOKED;) {
+    const wanted = phases[phase];
+    const page = await runtime.listRequests({
+      ...query,
+      ...(wanted !== undefined && { status: wanted }),
+      limit: pageSize - tasks.length,
+      ...(cursor !== undefined && { cursor }),
+    });
+    for (const request of page.requests) {
+      const task = await taskOf(request);
+      if (task !== undefined) tasks.push(task);
+    }
+    looked += page.requests.length;
+    cursor = page.next;
+    if (cursor === undefined) phase += 1;
   }
-  const hasMore = matched > skip + tasks.length;
+  count += tasks.length;
+  const isOver = phase >= phases.length;
   return {
     tasks,
-    nextPageToken: hasMore ? String(skip + tasks.length) : "",
+    nextPageToken: isOver ? "" : `${count}~${phase}~${cursor ?? ""}`,
     pageSize,
     // Of a longer list it is what was read so far: an exact count would read all of the log.
-    totalSize: matched,
+    totalSize: count,
   };
 
-  async function* requestsOf(
-    context: string,
-  ): AsyncGenerator<{ readonly runId: string; readonly request: RunRequest }> {
-    if (context !== "") {
-      const { runId } = await findConversation(runtime, { wire: WIRE, agent, name: context });
-      if (runId === undefined) return;
-      for (const request of await runtime.requests(runId)) yield { runId, request };
-      return;
-    }
-    let cursor: string | undefined;
-    for (let pages = 0; pages < PAGES; pages += 1) {
-      const page = await runtime.runs({ agent, limit: 100, ...(cursor !== undefined && { cursor }) });
-      for (const { run_id: runId } of page.runs)
-        for (const request of await runtime.requests(runId)) yield { runId, request };
-      if (page.next === undefined) return;
-      cursor = page.next;
-    }
+  async function taskOf(request: ListedRequest): Promise<Task | undefined> {
+    const { run_id: runId, request_id: requestId, started, completed } = request;
+    // A message to the agent is no task.
+    if (started !== undefined && started === completed) return undefined;
+    const fold = await readFold(source, { agent, runId, requestId }).catch(unlessGone);
+    const task = fold?.task({ historyLength, artifacts: includeArtifacts });
+    const { state, timestamp = "" } = task?.status ?? {};
+    if (status !== TaskState.TASK_STATE_UNSPECIFIED && state !== status) return undefined;
+    return since !== undefined && Date.parse(timestamp) < since ? undefined : task;
   }
 }
 
-/** How many hundreds of runs a list looks at. */
-const PAGES = 10;
+/** How many requests a page looks at. */
+const LOOKED = 1_000;
 
-/** Whether a request can be in a state, by what the index says. */
-function mayMatch({ status }: RunRequest, state: TaskState): boolean {
+/** The requests of a context; those of an unknown one are none. */
+async function inContext(runtime: Runtime, agent: string, name: string): Promise<{ readonly runId: RunId }> {
+  const { runId = "" } = await findConversation(runtime, { wire: WIRE, agent, name });
+  return { runId };
+}
+
+/** A task whose run was removed meanwhile is not listed. */
+function unlessGone(thrown: unknown): undefined {
+  if (thrown instanceof AgentError && (thrown.code === "gone" || thrown.code === "not_found")) return;
+  throw thrown;
+}
+
+/** The phases that the requests of a state have in the index, which are listed one after the other; `undefined` is all of them. */
+function phasesOf(state: TaskState): readonly (RequestPhase | undefined)[] {
   switch (state) {
     case TaskState.TASK_STATE_UNSPECIFIED:
-      return true;
+      return [undefined];
     case TaskState.TASK_STATE_SUBMITTED:
-      return status === "queued";
+      return ["queued"];
     case TaskState.TASK_STATE_WORKING:
-      return status === "running" || status === "held" || status === "waiting";
+      return ["running", "waiting", "held"];
     case TaskState.TASK_STATE_INPUT_REQUIRED:
-      return status === "waiting" || status === "held";
+      return ["waiting", "held"];
     default:
-      return status === "completed";
+      return ["completed"];
   }
 }
 
@@ -141,8 +159,14 @@ function readTime(text: string | undefined): number | undefined {
   return time;
 }
 
-function readToken(token: string): number {
-  if (token === "") return 0;
-  if (!/^\d{1,9}$/.test(token)) throw wrongField("pageToken", "must be the nextPageToken of a page");
-  return Number(token);
+/** Where a page begins: behind how many tasks, in which phase, and behind which request of it. */
+function readToken(
+  token: string,
+  phases: number,
+): { count: number; phase: number; cursor: string | undefined } {
+  if (token === "") return { count: 0, phase: 0, cursor: undefined };
+  const [, count, phase, cursor] = /^(\d{1,9})~(\d)~([\w.-]*)$/.exec(token) ?? [];
+  if (count === undefined || Number(phase) >= phases)
+    throw wrongField("pageToken", "must be the nextPageToken of a page");
+  return { count: Number(count), phase: Number(phase), cursor: cursor === "" ? undefined : cursor };
 }

@@ -1,6 +1,12 @@
 import { AgentError } from "../../errors.ts";
 import type { EventLog } from "../../ports/event-log.ts";
-import type { RequestEntry, RunEntry, RunEntryPage, WaitEntry } from "../../ports/log-entries.ts";
+import type {
+  ListedRequestEntry,
+  RequestEntry,
+  RunEntry,
+  RunEntryPage,
+  WaitEntry,
+} from "../../ports/log-entries.ts";
 import type { RunEntryQuery } from "../../ports/log-queries.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunRequest, RunSummary } from "../../protocol/answers/status.ts";
@@ -9,7 +15,14 @@ import type { FinishReason } from "../../protocol/events/outcome-codes.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
 import { byteLength } from "../journal/json-limits.ts";
 import { isHidden } from "../journal/system-runs.ts";
-import type { RunDetails, WaitsPage, WaitsQuery } from "../lists.ts";
+import type {
+  ListedRequest,
+  RequestsPage,
+  RequestsQuery,
+  RunDetails,
+  WaitsPage,
+  WaitsQuery,
+} from "../lists.ts";
 import { readEvent } from "../replay/accepted.ts";
 
 /** Which runs a search finds, and where it begins. */
@@ -60,6 +73,65 @@ export async function searchRuns(
 
 const LOOKED = 10_000;
 const LOOKED_AT_ONCE = 100;
+
+/**
+ * Finds requests in the list of those of all runs. One page looks at 10,000 requests at most, so it can end early; `next` leads
+ * on.
+ */
+export async function searchRequests(
+  log: EventLog,
+  {
+    limit,
+    cursor: start,
+    status: phase,
+    since = 0,
+    until = Infinity,
+    updatedAfter = 0,
+    ...query
+  }: RequestsQuery,
+  sees?: Sees,
+): Promise<RequestsPage> {
+  const seen = new Map<RunId, Promise<boolean>>();
+  const isSeen = async ({ runId }: RequestEntry): Promise<boolean> => {
+    const run = sees && (await log.run(runId));
+    return run !== undefined && run.removed !== true && sees?.(run) === true;
+  };
+  const found: ListedRequest[] = [];
+  let cursor = start;
+  let looked = 0;
+  for (let size = Math.min(limit, LOOKED_AT_ONCE); ;) {
+    const page = await log.listRequests({
+      ...query,
+      ...(phase !== undefined && { phase }),
+      // A request changes its run when it is accepted.
+      updatedAfter: Math.max(updatedAfter, since),
+      limit: size,
+      ...(cursor !== undefined && { cursor }),
+    });
+    const fitting: number[] = [];
+    for (const [at, entry] of page.requests.entries()) {
+      if (isHidden(entry) || entry.createdAt < since || entry.createdAt >= until) continue;
+      if (sees !== undefined) {
+        const known = seen.get(entry.runId) ?? isSeen(entry);
+        seen.set(entry.runId, known);
+        if (!(await known)) continue;
+      }
+      fitting.push(at);
+    }
+    const last = fitting[limit - found.length - 1];
+    if (last !== undefined && last < page.requests.length - 1) {
+      // More than was asked for: the same page again, up to the last one, because only its end has a cursor.
+      size = last + 1;
+      continue;
+    }
+    found.push(...fitting.flatMap((at) => page.requests[at] ?? []).map(toListedRequest));
+    looked += page.requests.length;
+    cursor = page.next;
+    if (cursor === undefined) return { requests: found };
+    if (found.length >= limit || looked >= LOOKED) return { requests: found, next: cursor };
+    size = LOOKED_AT_ONCE;
+  }
+}
 
 /** A part of the list by creation for a caller that does not see each run. Looks at 10,000 runs at most. */
 export async function listSeen(
@@ -185,4 +257,8 @@ export function toRunRequest({ requestId, phase, createdAt, started, completed }
     ...(started !== undefined && { started }),
     ...(completed !== undefined && { completed }),
   };
+}
+
+function toListedRequest(entry: ListedRequestEntry): ListedRequest {
+  return { ...toRunRequest(entry), agent: entry.agent, run_id: entry.runId };
 }

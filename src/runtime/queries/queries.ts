@@ -28,14 +28,23 @@ import type {
 } from "../feeds.ts";
 import type { AcceptedRequest } from "../journal/records.ts";
 import { isHidden, isUnfinished, NO_AGENT } from "../journal/system-runs.ts";
-import type { RunDetails, RunsPage, RunsQuery, WaitsPage, WaitsQuery, WatchRunsOptions } from "../lists.ts";
+import type {
+  RequestsPage,
+  RequestsQuery,
+  RunDetails,
+  RunsPage,
+  RunsQuery,
+  WaitsPage,
+  WaitsQuery,
+  WatchRunsOptions,
+} from "../lists.ts";
 import { toShown } from "../replay/beginning.ts";
 import { checkKept, isMessage, readAccepted, readMessage } from "../replay/accepted.ts";
 import { toWanted } from "./event-filter.ts";
 import type { EventSelector } from "./event-filter.ts";
 import { findLast } from "./find-last.ts";
 import { follow } from "./follow.ts";
-import { listSeen, readWaits, searchRuns, toDetails, toRunRequest } from "./lists.ts";
+import { listSeen, readWaits, searchRequests, searchRuns, toDetails, toRunRequest } from "./lists.ts";
 import { toLost } from "./lost-events.ts";
 import { toFeed } from "./to-feed.ts";
 import { ReaderSweep } from "./reader-sweep.ts";
@@ -177,6 +186,11 @@ export class Queries {
   async requests(runId: RunId, scope: Scope): Promise<readonly RunRequest[]> {
     await this.run(runId, scope);
     return (await this.#log.requests({ runId, limit: REQUESTS })).map(toRunRequest);
+  }
+
+  /** The requests of all runs, those of the most recently updated run first. */
+  async listRequests(query: RequestsQuery, scope: Scope): Promise<RequestsPage> {
+    return searchRequests(this.#log, { ...query, ...ofOwner(scope, query.owner) }, scope.sees);
   }
 
   async runs(

@@ -178,6 +178,7 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
     run: runs.run,
     lookup: runs.lookup,
     requests: runs.requests,
+    listRequests: (query) => log.listRequests(query),
     read: runs.read,
     snapshot: runs.snapshot,
     claim,

@@ -15,7 +15,16 @@ import { ScheduleTable } from "./schedules.ts";
 import { MemorySpending } from "./spending.ts";
 import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
-import { listRuns, moveBase, newRun, readPage, recordCount, textLengthOf, toEntry } from "./memory-run.ts";
+import {
+  listRequests,
+  listRuns,
+  moveBase,
+  newRun,
+  readPage,
+  recordCount,
+  textLengthOf,
+  toEntry,
+} from "./memory-run.ts";
 import { WaitTable, RequestTable } from "./tables.ts";
 import type { MemoryRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
@@ -284,6 +293,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       watch: (wake) => tails.addToAll(wake),
       lookup: async (requestId, owner) => requests.find(requestId, owner),
       requests: async (query) => requestsOf(query),
+      listRequests: async (query) => listRequests(runs, query, requests.lookup),
       async run(runId, owner) {
         // That of another owner is not even copied: the time must not tell that there is one.
         return owner === undefined || ownerOfRun(runId) === owner ? find(runId) : undefined;

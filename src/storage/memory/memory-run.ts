@@ -4,17 +4,26 @@ import type {
   RunEntry,
   Snapshot,
   WaitEntry,
+  ListedRequestEntry,
   RequestEntry,
+  RequestEntryPage,
   RunEntryPage,
 } from "../../ports/log-entries.ts";
 import type { Base, LogRecord, RunRow } from "../../ports/log-batch.ts";
-import type { ReadOptions, RunEntryQuery } from "../../ports/log-queries.ts";
+import type { ReadOptions, RequestListQuery, RunEntryQuery } from "../../ports/log-queries.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { countEvents, toEncoded } from "../../protocol/events/texts.ts";
 import { EventList } from "../shared/event-list.ts";
 import { toOwnedKey } from "../shared/owned-keys.ts";
-import { checkNoCursor, compareRuns, positionOf, toListCursor } from "../shared/lists.ts";
+import {
+  checkNoCursor,
+  compareRuns,
+  positionOf,
+  requestPositionOf,
+  toListCursor,
+  toRequestPage,
+} from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
 
 /** A run and its part of the log. */
@@ -185,4 +194,38 @@ function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEn
     total += 1;
   }
   return { runs: page, ...(query.total === true && { total }) };
+}
+
+/** Lists the requests of all runs of a log in memory. */
+export function listRequests(runs: Runs, query: RequestListQuery, lookup: Lookup): RequestEntryPage {
+  const { owner, agent, runId, phase, updatedAfter = 0, limit } = query;
+  const position = requestPositionOf(query);
+  const places: (ListPosition & { readonly run: MemoryRun; readonly row: RunRow })[] = [];
+  for (const [id, run] of runs) {
+    const { row } = run;
+    if (row === undefined || row.updatedAt < updatedAfter) continue;
+    if (agent !== undefined && row.agent !== agent) continue;
+    if (owner !== undefined && ownerOf(row) !== owner) continue;
+    if (runId !== undefined && id !== runId) continue;
+    places.push({ runId: id, updatedAt: row.updatedAt, run, row });
+  }
+  const found: ListedRequestEntry[] = [];
+  const take = ({ run: { requests }, row, updatedAt }: (typeof places)[number], before?: string): void => {
+    // A set keeps the order in which requests were accepted.
+    const keys = [...requests].toReversed();
+    for (const key of before === undefined ? keys : keys.slice(keys.indexOf(before) + 1)) {
+      const entry = lookup(key);
+      const isWanted = entry !== undefined && (phase === undefined || entry.phase === phase);
+      if (isWanted) found.push({ ...entry, agent: row.agent, updatedAt });
+      if (found.length > limit) return;
+    }
+  };
+  const rest = places.find((place) => place.runId === position?.runId);
+  // The run may have moved in the list since; the next page goes on behind the place that it had.
+  if (rest && position) take({ ...rest, ...position }, toOwnedKey(position.requestId, ownerOf(rest.row)));
+  for (const place of places.sort(compareRuns)) {
+    if (found.length > limit) break;
+    if (position === undefined || (place !== rest && compareRuns(position, place) < 0)) take(place);
+  }
+  return toRequestPage(found, query);
 }

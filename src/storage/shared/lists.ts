@@ -1,6 +1,18 @@
 import { AgentError } from "../../errors.ts";
-import type { ScheduleEntry, ScheduleEntryPage, WaitEntry, WaitEntryPage } from "../../ports/log-entries.ts";
-import type { RunEntryQuery, ScheduleQuery, WaitEntryQuery } from "../../ports/log-queries.ts";
+import type {
+  ListedRequestEntry,
+  RequestEntryPage,
+  ScheduleEntry,
+  ScheduleEntryPage,
+  WaitEntry,
+  WaitEntryPage,
+} from "../../ports/log-entries.ts";
+import type {
+  RequestListQuery,
+  RunEntryQuery,
+  ScheduleQuery,
+  WaitEntryQuery,
+} from "../../ports/log-queries.ts";
 
 /** A position in the list of runs: after this run. */
 export interface ListPosition {
@@ -90,4 +102,28 @@ export function schedulePositionOf({
   if (runId === undefined || id === undefined)
     throw new AgentError("invalid_request", "the cursor is not one that the list of schedules returned");
   return { runId, id };
+}
+
+/** A position in the list of requests: after this request, in a run that was at this place when it was listed. */
+export type RequestPosition = ListPosition & Pick<ListedRequestEntry, "requestId">;
+
+/** Makes a page of requests of which one more than the limit was read. */
+export function toRequestPage(
+  found: readonly ListedRequestEntry[],
+  { limit }: Pick<RequestListQuery, "limit">,
+): RequestEntryPage {
+  const requests = found.slice(0, limit);
+  const last = requests.at(-1);
+  if (found.length <= limit || last === undefined) return { requests };
+  return { requests, next: `${toListCursor(last)}.${last.requestId}` };
+}
+
+/** The request behind which a page begins; `undefined` for the start of the list. */
+export function requestPositionOf({ cursor }: Pick<RequestListQuery, "cursor">): RequestPosition | undefined {
+  if (cursor === undefined) return undefined;
+  const [, updatedAt, runId, requestId] =
+    /^(\d{1,16})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/.exec(cursor) ?? [];
+  if (runId === undefined || requestId === undefined)
+    throw new AgentError("invalid_request", "the cursor is not one that the list of requests returned");
+  return { updatedAt: Number(updatedAt), runId, requestId };
 }

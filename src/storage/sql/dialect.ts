@@ -59,12 +59,17 @@ interface RunTable {
 /** The rows of requests. */
 interface RequestTable {
   readonly from: string;
+  /** The requests beside their runs, which are looked at first. */
+  readonly ofRuns: string;
+  /** The order by the ids of these runs, as an index of the runs has it. */
+  readonly ofRunsOrder: string;
   readonly id: string;
   readonly run: string;
   readonly createdAt: string;
   readonly started: string;
   readonly wakeAt: string;
-  /** The condition that its run is not removed. */
+  /** Whether its run is removed, and the condition that it is not. */
+  readonly removed: string;
   readonly live: string;
   /** The condition that another request of its run has started and not ended. */
   readonly isBlocked: string;

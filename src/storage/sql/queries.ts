@@ -4,6 +4,7 @@ import type {
   OutboxEntry,
   ScheduleEntry,
   ScheduleEntryPage,
+  ListedRequestEntry,
   RequestEntry,
   RunEntry,
   RunEntryPage,
@@ -14,6 +15,7 @@ import type {
   OutboxQuery,
   ScheduleQuery,
   OwnerQuery,
+  RequestListQuery,
   RequestQuery,
   ParkedQuery,
   RunIdQuery,
@@ -30,16 +32,24 @@ import { fromOwnedKey, fromSpender, otherOwners, toOwnedKey, toSpender } from ".
 import {
   checkNoCursor,
   positionOf,
+  requestPositionOf,
   schedulePositionOf,
   toListCursor,
   toSchedulePage,
   toWaitPage,
   waitPositionOf,
 } from "../shared/lists.ts";
-import { OUTBOX_KINDS, RUN_PHASES } from "./dialect.ts";
+import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
-import { toAuditEntry, toOutbox, toRequest, toRun, toSchedule, toWait } from "./rows.ts";
-import type { AuditColumns, RunColumns, ScheduleColumns, SpentColumns, WaitColumns } from "./rows.ts";
+import { toAuditEntry, toListedRequest, toOutbox, toRequest, toRun, toSchedule, toWait } from "./rows.ts";
+import type {
+  AuditColumns,
+  ListedRequestColumns,
+  RunColumns,
+  ScheduleColumns,
+  SpentColumns,
+  WaitColumns,
+} from "./rows.ts";
 
 /** A value of a statement. A list of texts is one value. */
 export type QueryValue = string | number | readonly string[];
@@ -65,6 +75,10 @@ export interface IndexQueries {
   /** A request of any other owner than `default`. */
   lookupOther(requestId: RequestId): SqlQuery<RequestEntry | undefined>;
   requests(query: RequestQuery): SqlQuery<readonly RequestEntry[]>;
+  /** The rest of the requests of the run in which the previous page has ended; `undefined` for the first page. */
+  restOfRun(query: RequestListQuery): SqlQuery<readonly ListedRequestEntry[]> | undefined;
+  /** The requests of the runs behind that one. */
+  requestsOfRuns(query: RequestListQuery): SqlQuery<readonly ListedRequestEntry[]>;
   open(query: OwnerQuery): SqlQuery<readonly RequestEntry[]>;
   waking(query: WakeQuery): SqlQuery<readonly RequestEntry[]>;
   parked(query: ParkedQuery): SqlQuery<readonly RequestEntry[]>;
@@ -94,9 +108,13 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     ${run.head} AS head, CASE WHEN status > 0 THEN ${run.openWaits} END AS open_waits,
     CASE WHEN status > 0 THEN ${run.queued} END AS queued, CASE WHEN status > 0 THEN ${run.wakeAt} END AS wake_at,
     ${run.alias} AS alias`;
-  const requests = `SELECT ${request.id} AS id, ${request.run} AS run, removed, phase, ${request.createdAt} AS created_at,
-    accepted_n, accepted_after, ${request.started} AS started, segment, completed, ${request.wakeAt} AS wake_at, rests,
-    waiting_for FROM ${request.from}`;
+  const requestColumns = `${request.id} AS id, ${request.run} AS run, ${request.removed} AS removed, phase,
+    ${request.createdAt} AS created_at, accepted_n, accepted_after, ${request.started} AS started, segment, completed,
+    ${request.wakeAt} AS wake_at, rests, waiting_for`;
+  const requests = `SELECT ${requestColumns} FROM ${request.from}`;
+  const listed = `SELECT ${requestColumns}, agent, ${run.updatedAt} AS updated_at FROM ${request.ofRuns}`;
+  const requestPlace = ["accepted_n", "accepted_after", request.id];
+  const newestFirst = requestPlace.map((column) => `${column} DESC`).join();
   const waits = `SELECT ${wait.run} AS run, id, ${wait.request} AS request, ${wait.openedAt} AS opened_at FROM ${wait.from}`;
   const messages = `SELECT ${outbox.run} AS run, event, ${outbox.request} AS request, kind FROM ${outbox.from}`;
 
@@ -169,6 +187,29 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     return where;
   }
 
+  /** The conditions of a list of requests, in the runs behind a cursor of the list of runs. */
+  function selectedRequests(query: Omit<RequestListQuery, "limit">, cursor?: string): Conditions {
+    const { owner, agent, runId, phase, updatedAfter } = query;
+    const isOfStarted = phase === "running" || phase === "waiting" || phase === "held";
+    const where = selected({
+      limit: 0,
+      ...(owner !== undefined && { owner }),
+      ...(agent !== undefined && { agent }),
+      // The status of a run is the phase of its started request.
+      ...(isOfStarted && runId === undefined && { status: phase }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    if (runId !== undefined) where.add(`${run.id} = ?`, runId);
+    if (updatedAfter !== undefined) where.add(`${run.updatedAt} >= ?`, updatedAfter);
+    if (isOfStarted) where.add(`${request.id} = run.started AND phase = ?`, REQUEST_PHASES.indexOf(phase));
+    // As in the indexes of the runs with something to do and of queued requests.
+    if (phase === "queued")
+      where.add(owner === undefined || owner === DEFAULT_OWNER ? "status > 0" : "+status > 0");
+    if (phase === "queued") where.add("phase = 0");
+    if (phase === "completed") where.add("phase = ?", REQUEST_PHASES.indexOf(phase));
+    return where;
+  }
+
   /** The conditions of a list of schedules. */
   function selectedSchedules({ owner, agent, runId, id, ...query }: ScheduleQuery): Conditions {
     const after = schedulePositionOf(query);
@@ -224,15 +265,48 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     lookupOther: (requestId) => one(otherRequest, otherOwners(requestId), toRequest),
     requests({ runId, limit, oldestFirst = false, after, removed = false }) {
       const [direction, behind] = oldestFirst ? ["ASC", ">"] : ["DESC", "<"];
-      const place = ["accepted_n", "accepted_after", request.id];
       const where = new Conditions(`${request.run} = ?`, runId);
       if (!removed) where.add(request.live);
       if (after !== undefined) {
-        where.add(`(${place.join()}) ${behind} (${request.placeOf})`, runId, after, ...otherOwners(after));
+        where.add(
+          `(${requestPlace.join()}) ${behind} (${request.placeOf})`,
+          runId,
+          after,
+          ...otherOwners(after),
+        );
       }
-      const order = place.map((column) => `${column} ${direction}`).join();
+      const order = requestPlace.map((column) => `${column} ${direction}`).join();
       const text = finish(`${requests} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
       return all(text, [...where.values, limit], toRequest);
+    },
+    restOfRun(query) {
+      const after = requestPositionOf(query);
+      if (after === undefined || (query.runId !== undefined && query.runId !== after.runId)) return undefined;
+      const { runId, requestId, updatedAt } = after;
+      const where = selectedRequests({ ...query, runId });
+      where.add(
+        `(${requestPlace.join()}) < (${request.placeOf})`,
+        runId,
+        requestId,
+        ...otherOwners(requestId),
+      );
+      const text = finish(`${listed} WHERE ${where.text} ORDER BY ${newestFirst} LIMIT ?`);
+      // The run may have moved in the list since; the next page goes on behind the place that it had.
+      return all(text, [...where.values, query.limit + 1], (row: ListedRequestColumns) => ({
+        ...toListedRequest(row),
+        updatedAt,
+      }));
+    },
+    requestsOfRuns(query) {
+      const after = requestPositionOf(query);
+      const where = selectedRequests(query, after && toListCursor(after));
+      // Few runs have queued requests: sorting these reads less than all runs in their order.
+      const isSorted =
+        query.phase === "queued" && (query.owner === undefined || query.owner === DEFAULT_OWNER);
+      const time = isSorted ? `${run.updatedAt} + 0` : run.updatedAt;
+      const order = `${time} DESC, ${request.ofRunsOrder}, ${newestFirst}`;
+      const text = finish(`${listed} WHERE ${where.text} ORDER BY ${order} LIMIT ?`);
+      return all(text, [...where.values, query.limit + 1], toListedRequest);
     },
     open(query) {
       // A request that blocks others is found through its run, where it is the started one.

@@ -1,6 +1,7 @@
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import type { Spent } from "../../ports/spending.ts";
 import type {
+  ListedRequestEntry,
   OutboxEntry,
   RequestEntry,
   RunEntry,
@@ -103,6 +104,16 @@ export function toRequest(row: RequestColumns): RequestEntry {
     ...(row.waiting_for !== null && { waitingFor: JSON.parse(row.waiting_for) as WaitingFor }),
     ...(row.wake_at !== null && { wakeAt: Math.ceil(row.wake_at) }),
   };
+}
+
+/** A request in the list of the requests of all runs, as a statement returns it. */
+export interface ListedRequestColumns extends RequestColumns {
+  readonly agent: string;
+  readonly updated_at: number;
+}
+
+export function toListedRequest(row: ListedRequestColumns): ListedRequestEntry {
+  return { ...toRequest(row), agent: row.agent, updatedAt: row.updated_at };
 }
 
 /** An open wait as a statement returns it. */

@@ -2,6 +2,7 @@ import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestEntry, RunEntry } from "../../ports/log-entries.ts";
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
+import { toRequestPage } from "../shared/lists.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
 import type { IndexQueries, SqlQuery } from "./queries.ts";
 
@@ -16,6 +17,7 @@ export type RunIndex = Pick<
   | "open"
   | "outbox"
   | "requests"
+  | "listRequests"
   | "parked"
   | "schedules"
   | "due"
@@ -66,6 +68,15 @@ export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions):
     async requests(query) {
       await settled(query.runId);
       return ask(queries.requests(query));
+    },
+    async listRequests(query) {
+      await settled(query.runId);
+      const rest = queries.restOfRun(query);
+      const found = rest === undefined ? [] : await ask(rest);
+      if (found.length > query.limit) return toRequestPage(found, query);
+      const behind =
+        query.runId !== undefined && rest !== undefined ? [] : await ask(queries.requestsOfRuns(query));
+      return toRequestPage([...found, ...behind], query);
     },
     async run(runId, owner) {
       const known = claims.get(runId);

@@ -12,6 +12,7 @@ import { testOutbox } from "./cases/requests/outbox.ts";
 import { testSchedules } from "./cases/requests/schedules.ts";
 import { testReading } from "./cases/reading.ts";
 import { testRemoval } from "./cases/runs/removal.ts";
+import { testRequestList } from "./cases/requests/request-list.ts";
 import { testRequests } from "./cases/requests/requests.ts";
 import { testRunList } from "./cases/runs/run-list.ts";
 import { testRuns } from "./cases/runs/runs.ts";
@@ -32,6 +33,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testTexts(subject);
     testFollowing(subject);
     testRequests(subject);
+    testRequestList(subject);
     testOpenRequests(subject);
     testWaits(subject);
     testOutbox(subject);

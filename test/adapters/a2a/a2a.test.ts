@@ -174,6 +174,35 @@ test.each(["JSONRPC", "HTTP+JSON"])("lists tasks by pages and states over %s", a
   expect([second.tasks.map(textOf), second.nextPageToken]).toEqual([["1"], ""]);
   const none = await client.listTasks({ ...ask, status: TaskState.TASK_STATE_FAILED, pageToken: "" });
   expect(none.tasks).toEqual([]);
+  const unknown = await client.listTasks({ ...ask, contextId: "none", pageToken: "" });
+  expect(unknown.tasks).toEqual([]);
+});
+
+test("lists what waits for an answer in all contexts, and does not look at the rest", async () => {
+  const busy = await A2aServer.start([interviewer]);
+  const client = await busy.client("interviewer");
+  const ids: string[] = [];
+  for (let asked = 0; asked < 5; asked += 1) ids.push(((await client.sendMessage(say("go"))) as Task).id);
+  const [first = "", ...waiting] = ids;
+  await client.sendMessage(say({ name: "Ann" }, { taskId: first }));
+  await client.sendMessage(say({ colour: "blue" }, { taskId: first }));
+  const ask = { tenant: "", contextId: "", statusTimestampAfter: undefined, pageSize: 3 } as const;
+  const listed: string[] = [];
+  let last;
+  for (let pageToken = ""; last === undefined || pageToken !== ""; pageToken = last.nextPageToken) {
+    last = await client.listTasks({ ...ask, status: TaskState.TASK_STATE_INPUT_REQUIRED, pageToken });
+    listed.push(...last.tasks.map(({ id }) => id));
+  }
+  expect([listed, last.totalSize]).toEqual([waiting.toReversed(), 4]);
+  const over = await client.listTasks({ ...ask, status: TaskState.TASK_STATE_COMPLETED, pageToken: "" });
+  expect(over.tasks.map(({ id }) => id)).toEqual([first]);
+  const later = { ...ask, statusTimestampAfter: new Date(Date.now() + 60_000).toISOString() };
+  const none = await client.listTasks({ ...later, status: TaskState.TASK_STATE_UNSPECIFIED, pageToken: "" });
+  expect(none.tasks).toEqual([]);
+  await expect(
+    client.listTasks({ ...ask, status: TaskState.TASK_STATE_COMPLETED, pageToken: "1~7~" }),
+  ).rejects.toThrow("pageToken");
+  await busy.close();
 });
 
 test("operations are skills, failures are states, and files have addresses", async () => {

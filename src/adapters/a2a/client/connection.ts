@@ -10,7 +10,7 @@ import {
 import type { Client, RequestOptions } from "@a2a-js/sdk/client";
 import { AgentError } from "../../../errors.ts";
 import type { MonotonicClock } from "../../../shared/clock.ts";
-import { REPEATS } from "../repeats.ts";
+import { REPEATS } from "../message.ts";
 
 /** How an agent of A2A is reached. */
 export interface A2aConnectionOptions {

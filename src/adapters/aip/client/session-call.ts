@@ -10,7 +10,7 @@ import type {
 import { unlessAborted } from "../../../shared/clock.ts";
 import { checkText } from "../../../runtime/journal/json-limits.ts";
 import type { ByteStream } from "../rpc/channel.ts";
-import { hashParts } from "../wire/hash-parts.ts";
+import { hashParts } from "../../../shared/sha256.ts";
 import { contentText, CONTENT_BYTES, readItem, itemBytes } from "../wire/content.ts";
 import type { Codecs } from "../wire/codec.ts";
 import { SESSION, TASK } from "../wire/messages.ts";

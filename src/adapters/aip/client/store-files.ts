@@ -1,7 +1,7 @@
 import type { ArtifactId } from "../../../protocol/ids.ts";
 import type { RemoteSession } from "../../../runtime/agent/remote-port.ts";
 import { contentFiles, inOne } from "../wire/content.ts";
-import { hashParts } from "../wire/hash-parts.ts";
+import { hashParts } from "../../../shared/sha256.ts";
 import type { ContentItem } from "../wire/messages.ts";
 
 /** Stores the files of a message as files of the run. `before` is the number of files of earlier messages. */

@@ -2,7 +2,7 @@ import { isObject } from "../../../protocol/json.ts";
 import type { Json } from "../../../protocol/json.ts";
 import type { RemoteEnd, RemoteRequest, RemoteSession } from "../../../runtime/agent/remote-port.ts";
 import { toJson } from "../../../runtime/journal/json-limits.ts";
-import { hashParts } from "../wire/hash-parts.ts";
+import { hashParts } from "../../../shared/sha256.ts";
 import { contentText } from "../wire/content.ts";
 import type { ToolResponse } from "../wire/messages.ts";
 import { toFailedEnd, toFailure, toInterrupted } from "./end.ts";

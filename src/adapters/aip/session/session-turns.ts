@@ -12,7 +12,7 @@ import { TASK } from "../wire/messages.ts";
 import type { AgentMessage, ContentItem } from "../wire/messages.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { toRefusalLines } from "./refusal-lines.ts";
-import { hashParts } from "../wire/hash-parts.ts";
+import { hashParts } from "../../../shared/sha256.ts";
 import { chooseWait, readSessionState, toPrompt } from "./open-wait.ts";
 import type { SessionState } from "./open-wait.ts";
 import type { ContentFile } from "../wire/content.ts";

@@ -26,11 +26,15 @@ export const SQLITE: SqlDialect = {
   },
   request: {
     from: "request JOIN run ON run.rid = request.rid",
+    // SQLite looks at the left side of a cross join first.
+    ofRuns: "run CROSS JOIN request ON request.rid = run.rid",
+    ofRunsOrder: "run_id, run.rid DESC",
     id: "request_id",
     run: "run_id",
     createdAt: "request.created",
     started: "request.started",
     wakeAt: "wake",
+    removed: "removed",
     live: "removed = 0",
     isBlocked:
       "EXISTS (SELECT 1 FROM request AS other WHERE other.rid = request.rid AND other.phase IN (1, 2, 4))",
