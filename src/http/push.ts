@@ -13,7 +13,7 @@ export interface Push {
   set(request: PushedRequest, receiver: PushReceiver): Promise<void>;
   /** The receivers of a request. */
   list(request: PushedRequest): Promise<readonly PushReceiver[]>;
-  /** Removes a receiver; what was not sent to it yet is not sent. */
+  /** Removes a receiver; what was not sent to it yet is not sent. It is removed by itself when it was told of the end of its request. */
   remove(request: PushedRequest, id: string): Promise<void>;
 }
 

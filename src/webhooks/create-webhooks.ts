@@ -197,7 +197,13 @@ export function createWebhooks(
             await checkOwner(input.owner, turn.self.run_id);
             return push.toMessage(input);
           };
-          return send("the receiver", find, turn, false);
+          try {
+            return await send("the receiver", find, turn, false);
+          } finally {
+            // Of the deliveries to a receiver the end of the request is the last one.
+            if (input.isLast === true)
+              await turn.effect("forget", () => push.remove(input, input.to), { effect: "idempotent" });
+          }
         },
       }),
       remember: one({
@@ -272,6 +278,7 @@ const pushDelivery = z.object({
   event: z.int().min(1).describe("The id of the event."),
   at: z.number().describe("When it was, in milliseconds since 1970."),
   to: z.string().describe("The id of the receiver."),
+  isLast: z.boolean().exactOptional().describe("Whether the request has ended with it."),
 });
 
 /** What a run remembers of a receiver of a request, which only the server can read. */
@@ -350,7 +357,10 @@ async function requestPush(
   const { run_id: runId, request_id: requestId, id, ts } = event;
   // Of the calls inside a turn only the questions are for the client.
   if (requestId === null || (event.type === "RequestCompleted" && event.depth > 0)) return [];
-  const deliveries = await push.deliveriesOf({ agent, runId, requestId, event: id }, Date.parse(ts));
+  const deliveries = await push.deliveriesOf(
+    { agent, runId, requestId, event: id },
+    { at: Date.parse(ts), isLast: event.type === "RequestCompleted" },
+  );
   return deliveries.map(({ owner, key, input }) => ({
     operation: "push",
     owner,

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { Push, PushedEvent, PushedRequest, PushReceiver, WritePush } from "../http/push.ts";
-import { AgentError } from "../errors.ts";
+import { AgentError, isInstance } from "../errors.ts";
 import { wrongField } from "../http/messages/wrong-field.ts";
 import { DEFAULT_OWNER } from "../ports/principal.ts";
 import { isId } from "../protocol/ids.ts";
@@ -32,6 +32,8 @@ export interface PushDelivery extends PushedEvent {
   readonly at: number;
   /** The id of the receiver. */
   readonly to: string;
+  /** Whether the request has ended with it, and so its receivers. Absent in deliveries of earlier versions. */
+  readonly isLast?: boolean;
 }
 
 /**
@@ -88,12 +90,26 @@ export class PushReceivers implements Push {
   async remove(request: PushedRequest, id: string): Promise<void> {
     const known = await this.#remembered(request);
     if (known.some((receiver) => receiver.id === id)) await this.#remember(request, { id, hidden: null });
+    if ((await this.#remembered(request)).length === 0) await this.#dismiss(request);
+  }
+
+  /** Removes the run that remembers the receivers of a request, once there are none. */
+  async #dismiss(request: PushedRequest): Promise<void> {
+    const { runtime } = this.#as(request.owner);
+    const runId = await runtime.find(WEBHOOK_AGENT, await toKey(request));
+    if (runId === undefined) return;
+    try {
+      await runtime.removeRun(runId);
+    } catch (thrown) {
+      // Another receiver is forgotten or added at this moment, or was the last one.
+      if (!isInstance(thrown, AgentError) || !LEFT.includes(thrown.code)) throw thrown;
+    }
   }
 
   /** What is to be sent of an event: to each receiver of its request, in a run of its own. */
   async deliveriesOf(
     { agent, runId, requestId, event }: PushedEvent,
-    at: number,
+    { at, isLast }: { readonly at: number; readonly isLast: boolean },
   ): Promise<readonly { readonly owner: string; readonly key: string; readonly input: PushDelivery }[]> {
     if (this.#served === undefined) return [];
     const { owner = DEFAULT_OWNER } = await this.#served.runtime.resolve(runId);
@@ -104,13 +120,13 @@ export class PushReceivers implements Push {
       told.map(async ({ id: to }) => ({
         owner,
         key: `pushed:${await sha256(JSON.stringify([requestId, to]))}`,
-        input: { owner, agent, runId, requestId, event, at, to },
+        input: { owner, agent, runId, requestId, event, at, to, isLast },
       })),
     );
   }
 
   /** The receiver of a delivery and what it is sent now; `undefined` if it is to be sent nothing, or not any more. */
-  async toMessage({ to, owner, at, ...event }: PushDelivery): Promise<ToSend | undefined> {
+  async toMessage({ to, owner, at, isLast: _, ...event }: PushDelivery): Promise<ToSend | undefined> {
     const { runtime } = this.#as(owner);
     const remembered = (await this.#remembered({ owner, requestId: event.requestId })).find(
       ({ id }) => id === to,
@@ -167,6 +183,9 @@ export class PushReceivers implements Push {
 
 /** How many receivers a request may have. */
 export const RECEIVERS_LIMIT = 10;
+
+/** Why a run stays, or is gone already. */
+const LEFT: readonly string[] = ["conflict", "forbidden", "gone", "not_found"];
 
 const PURPOSE = "push";
 const URL_LENGTH = 2_048;

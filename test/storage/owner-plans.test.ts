@@ -37,7 +37,8 @@ function questionsOf(dialect: SqlDialect): Readonly<Record<string, SqlQuery<unkn
     "those in the queue": queries.requestsOfRuns({ ...one, phase: "queued" }),
     "the newest of them": queries.requestsOfRuns({ ...one, updatedAfter: 5 }),
     "the next page of them": queries.requestsOfRuns({ ...one, cursor: `5.${run}.req_x` }),
-    "the rest of a run": queries.restOfRun({ ...one, cursor: `5.${run}.req_x` }) ?? queries.requestsOfRuns(one),
+    "the rest of a run":
+      queries.restOfRun({ ...one, cursor: `5.${run}.req_x` }) ?? queries.requestsOfRuns(one),
     "its schedules": queries.schedules(one),
     "their number": queries.countSchedules(one),
     "who did what": queries.audit(one),

@@ -46,7 +46,13 @@ export async function acceptTaskMessage(
   const requestId = identity === undefined ? receiver && newRequestId() : (`req_${identity}` as RequestId);
   // Before the task begins, so that nothing of it is missed.
   if (receiver !== undefined && requestId !== undefined) await addReceiver(service, requestId, receiver);
-  return startTask(host, agent, { message, given: metadata ?? {}, requestId });
+  try {
+    return await startTask(host, agent, { message, given: metadata ?? {}, requestId });
+  } catch (thrown) {
+    if (receiver !== undefined && requestId !== undefined)
+      await service.push?.remove({ owner, requestId }, receiver.id === "" ? requestId : receiver.id);
+    throw thrown;
+  }
 }
 
 async function startTask(

@@ -7,7 +7,11 @@ import type {
   TaskPushNotificationConfig,
 } from "@a2a-js/sdk";
 import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
-import { PushNotificationNotSupportedError, TaskNotFoundError } from "@a2a-js/sdk/errors";
+import {
+  PushNotificationNotSupportedError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors";
 import type { Push, PushedEvent, PushMessage, PushReceiver } from "../../http/push.ts";
 import { wrongField } from "../../http/messages/wrong-field.ts";
 import { principalOf } from "../../http/routes/host.ts";
@@ -22,9 +26,23 @@ export async function setReceiver(
   service: TaskService,
   config: TaskPushNotificationConfig,
 ): Promise<TaskPushNotificationConfig> {
-  pushOf(service);
-  const { requestId } = await findTask(service.host.runtime, service.agent, config.taskId);
-  return addReceiver(service, requestId, config);
+  const push = pushOf(service);
+  const { c, host, agent } = service;
+  const { requestId } = await findTask(host.runtime, agent, config.taskId);
+  const checkOpen = async (): Promise<void> => {
+    if ((await host.runtime.status(requestId)).status === "completed")
+      throw new UnsupportedOperationError(`the task ${requestId} is over`);
+  };
+  await checkOpen();
+  const added = await addReceiver(service, requestId, config);
+  try {
+    // The end of a task that has just ended may have been told already.
+    await checkOpen();
+  } catch (thrown) {
+    await push.remove({ owner: principalOf(c).owner, requestId }, added.id);
+    throw thrown;
+  }
+  return added;
 }
 
 /** Adds a receiver of a task that may not have begun. */

@@ -177,6 +177,35 @@ test("a receiver that was away is told after the server was killed, and its toke
     expect(await readFile(join(file.parentPath, file.name), "latin1")).not.toContain("of-the-killed");
 });
 
+test("a receiver goes away when it was told of the end of its task, and with it the run that remembers it", async () => {
+  const client = await connect(address, "interviewer");
+  const { id: taskId } = (await client.sendMessage(
+    withConfig("go", config("/leaves", { token: "of-the-one-that-leaves" })),
+  )) as Task;
+  const other = config("/leaves-too", { taskId, id: "other" });
+  await client.createTaskPushNotificationConfig(other);
+  const remembered = async (): Promise<number> => {
+    const response = await fetch(`${address}/runs?agent=webhook&limit=100`);
+    const runs = (await response.json()) as readonly { readonly key?: string }[];
+    return runs.filter(({ key = "" }) => key.startsWith("push:")).length;
+  };
+  const before = await remembered();
+  expect(before).toBeGreaterThan(0);
+  await client.sendMessage(say({ colour: "blue" }, { taskId }));
+  await client.sendMessage(say({ name: "Ann" }, { taskId }));
+  for (const path of ["/leaves", "/leaves-too"])
+    await expect
+      .poll(() => told.filter((one) => one.path === path).map((one) => taskIn(one, "1.0").state), {
+        timeout: 20_000,
+      })
+      .toContain("COMPLETED");
+  await expect.poll(remembered, { timeout: 20_000 }).toBe(before - 1);
+  const list = { tenant: "", taskId, pageSize: 0, pageToken: "" };
+  expect((await client.listTaskPushNotificationConfig(list)).configs).toEqual([]);
+  await expect(client.createTaskPushNotificationConfig(other)).rejects.toThrow("is over");
+  expect(await remembered()).toBe(before - 1);
+});
+
 test("without webhooks the card and the refusals say that there is no push", async () => {
   await using plain = await A2aServer.start([echo]);
   const client = await plain.client("echo");
