@@ -126,7 +126,16 @@ export class PushReceivers implements Push {
   }
 
   /** The receiver of a delivery and what it is sent now; `undefined` if it is to be sent nothing, or not any more. */
-  async toMessage({ to, owner, at, isLast: _, ...event }: PushDelivery): Promise<ToSend | undefined> {
+  async toMessage({
+    to,
+    owner,
+    at,
+    agent,
+    runId,
+    requestId,
+    event: eventId,
+  }: PushDelivery): Promise<ToSend | undefined> {
+    const event = { agent, runId, requestId, event: eventId };
     const { runtime } = this.#as(owner);
     const remembered = (await this.#remembered({ owner, requestId: event.requestId })).find(
       ({ id }) => id === to,
