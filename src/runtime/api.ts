@@ -454,6 +454,8 @@ export interface LoadedActor {
   readonly unread: number;
   /** The request whose turn is open. */
   readonly requestId?: RequestId;
+  /** When it is removed if nothing happens to it until then, in milliseconds since 1970; only for an idle actor that expires. */
+  readonly expiresAt?: number;
   /** The open calls of its turn, if that is in memory; at most 1,000. */
   readonly calls: readonly LoadedCall[];
 }

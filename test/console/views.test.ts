@@ -63,6 +63,8 @@ beforeAll(async () => {
     inbox: ["#/inbox", "How it came here"],
     health: ["#/health", "Version"],
     audit: ["#/audit", "There are no entries yet"],
+    "live-actors": ["#/actors", "in memory"],
+    "live-actor": [`#/actors?actor=${waiting.run_id}`, "Send to it"],
     api: ["#/api?route=postProcess", "Accepts a request"],
     schema: ["#/api?schema=ToolCall", "schema"],
     agents: ["#/agents", "Repeats a text"],

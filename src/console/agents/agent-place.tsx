@@ -1,3 +1,4 @@
+import "../styles/agents.css";
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
@@ -63,7 +64,15 @@ function Operations({ described }: { readonly described: AgentDescriptor }): VNo
           }
         />
         {operation !== undefined && (
-          <Playground key={operation.name} agent={described.name} operation={operation} onSent={setSent} />
+          <Playground
+            key={operation.name}
+            agent={described.name}
+            operation={operation}
+            onSent={(next) => {
+              if (operation.name !== "chat") setSent(next);
+              else go({ name: "run", runId: next.runId, tab: "chat", query: {} });
+            }}
+          />
         )}
       </section>
       <section aria-label="Answer">

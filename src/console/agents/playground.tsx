@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import { parseJson } from "../../protocol/json.ts";
-import type { Json } from "../../protocol/json.ts";
+import type { Json, JsonObject } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { asksForSecret, useDraft } from "../data/drafts.ts";
 import { useRequestId } from "../data/request-id.ts";
@@ -22,18 +22,20 @@ import type { ShellRequest } from "../parts/curl.ts";
 interface PlaygroundProps {
   readonly agent: string;
   readonly operation: OperationDescriptor;
+  /** The run that it is sent to, where it waits for the turns before it; a new one by default. */
+  readonly runId?: string;
   onSent(sent: SentRequest): void;
 }
 
-/** One operation as a form. A chat opens its run; the answer of another operation is shown beside the form. */
-export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode {
-  const { server, go } = useConsole();
+/** One operation as a form. */
+export function Playground({ agent, operation, runId, onSent }: PlaygroundProps): VNode {
+  const { server } = useConsole();
   const { name, description } = operation;
   const isChat = name === "chat";
   const schema = isChat ? CHAT : (operation.input_schema ?? ANY);
   const isKept = useMemo(() => !asksForSecret(schema), [schema]);
   const [{ draft, json }, setInput, dropInput] = useDraft<Input>(
-    `agent ${agent} ${name}`,
+    runId === undefined ? `agent ${agent} ${name}` : `run ${runId} ${name}`,
     () => ({ draft: emptyDraft(schema, schema) }),
     isKept,
   );
@@ -62,12 +64,12 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
     setSending(true);
     setRefusal(undefined);
     try {
-      const sent = await sendTurn(server, requestId, agent, name, input);
+      const more = runId === undefined ? {} : { run_id: runId, on_busy: "enqueue" };
+      const sent = await sendTurn(server, requestId, agent, name, input, more);
       // The same input can be sent again as another request.
       setCount(count + 1);
       dropInput();
-      if (isChat) go({ name: "run", runId: sent.runId, tab: "chat", query: {} });
-      else onSent(sent);
+      onSent(sent);
     } catch (thrown) {
       const error = toAgentError(thrown);
       setFaults((error.details.issues ?? []).map(toFault));
@@ -149,15 +151,17 @@ export function Playground({ agent, operation, onSent }: PlaygroundProps): VNode
           label="curl"
           name="the request as curl"
           text={toCurl({
-            ...toShellRequest(server.url, agent, name, shown),
+            ...toShellRequest(server.url, agent, name, shown, runId),
             hasToken: server.token !== undefined,
           })}
         />
-        <Copy
-          label="TypeScript"
-          name="the request as TypeScript"
-          text={toTypeScript(server.url, agent, name, shown)}
-        />
+        {runId === undefined && (
+          <Copy
+            label="TypeScript"
+            name="the request as TypeScript"
+            text={toTypeScript(server.url, agent, name, shown)}
+          />
+        )}
       </div>
     </form>
   );
@@ -205,8 +209,10 @@ function toShellRequest(
   agent: string,
   operation: string,
   input: Json,
+  runId: string | undefined,
 ): Pick<ShellRequest, "method" | "url" | "body"> {
-  const text = JSON.stringify(toBody(operation, input));
+  const body = toBody(operation, input);
+  const text = JSON.stringify(runId === undefined ? body : { ...body, run_id: runId });
   return {
     method: "POST",
     url: `${url}/${agent}/process?wait=completed`,
@@ -233,7 +239,7 @@ function toCall(operation: string, input: Json): string {
     : `call(${JSON.stringify(operation)}, ${JSON.stringify(input)})`;
 }
 
-function toBody(operation: string, input: Json): Json {
+function toBody(operation: string, input: Json): JsonObject {
   return operation === "chat" && typeof input === "string"
     ? { type: "ChatRequest", input }
     : { type: "OperationRequest", operation, input };

@@ -104,6 +104,8 @@ function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
       return <InboxPart place={place} waits={waits} held={held} />;
     case "compare":
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
+    case "actors":
+      return <ActorsPart place={place} />;
     case "audit":
       return <AuditPart place={place} />;
     case "api":
@@ -132,6 +134,7 @@ const OverviewPart = lazy(async () => (await import("../overview/overview-place.
 const RunsPart = lazy(async () => (await import("../runs/runs-place.tsx")).RunsPlace);
 const InboxPart = lazy(async () => (await import("../inbox/inbox-place.tsx")).InboxPlace);
 const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx")).AgentsPlace);
+const ActorsPart = lazy(async () => (await import("../actors/actors-place.tsx")).ActorsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
 const AuditPart = lazy(async () => (await import("../audit/audit-place.tsx")).AuditTrailPlace);

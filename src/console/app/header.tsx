@@ -107,6 +107,7 @@ const PLACES: readonly PlaceLink[] = [
   { name: "", label: "Overview", holds: ["overview"], isMinor: true },
   { name: "runs", label: "Runs", holds: ["runs", "run", "compare"], isMinor: false },
   { name: "agents", label: "Agents", holds: ["agents"], isMinor: false },
+  { name: "actors", label: "Actors", holds: ["actors"], isMinor: true },
   { name: "inbox", label: "Inbox", holds: ["inbox"], isMinor: false },
   { name: "audit", label: "Audit", holds: ["audit"], isMinor: true },
   { name: "api", label: "API", holds: ["api"], isMinor: true },

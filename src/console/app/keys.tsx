@@ -32,7 +32,7 @@ export function Keys({ onClose }: { readonly onClose: () => void }): VNode {
 const KEYS = [
   ["Ctrl K", "go to a place, an agent or a run"],
   ["/", "search"],
-  ["g o · g r · g a · g i · g h", "Overview, Runs, Agents, Inbox, Health"],
+  ["g o · g r · g a · g c · g i · g h", "Overview, Runs, Agents, Actors, Inbox, Health"],
   ["↑ ↓", "the next row of a list"],
   ["← →", "on the scrubber: one event back or on; with Shift a turn"],
   ["End", "on the scrubber: the newest event"],

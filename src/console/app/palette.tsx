@@ -126,6 +126,7 @@ const PLACES: readonly PaletteChoice[] = (
     ["Overview", "overview"],
     ["Runs", "runs"],
     ["Agents", "agents"],
+    ["Actors", "actors"],
     ["Inbox", "inbox"],
     ["Audit", "audit"],
     ["API", "api"],

@@ -47,6 +47,7 @@ const GO_KEYS: Readonly<Record<string, Exclude<ConsolePlace["name"], "run" | "co
   o: "overview",
   r: "runs",
   a: "agents",
+  c: "actors",
   i: "inbox",
   h: "health",
 };

@@ -1,3 +1,4 @@
+import "../styles/audit.css";
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";

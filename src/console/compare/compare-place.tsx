@@ -1,3 +1,4 @@
+import "../styles/compare.css";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { CallView, RunView } from "../../view/run-view.ts";

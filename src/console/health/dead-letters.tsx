@@ -1,26 +1,26 @@
+import "../styles/letters.css";
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { DeadLetter } from "../../protocol/answers/dead-letter.ts";
 import { useConsole } from "../app/context.ts";
 import { dismissLetter, sendLetterAgain } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
 import { ActButton } from "../parts/act-button.tsx";
+import { useInterval } from "../parts/hooks/interval.ts";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import { exactTime, momentTime } from "../parts/time.ts";
 
-/** What actors were told without effect, with what an operator can do about it. */
-export function DeadLetters(): VNode {
+/** What actors, or one of them, were told without effect, with what an operator can do about it. */
+export function DeadLetters({ runId }: { readonly runId?: string }): VNode {
   const { server } = useConsole();
-  const { value, error, reload } = useResource(`${server.url} letters`, async (signal) => {
+  const { value, error, reload } = useResource(`${server.url} letters ${runId ?? ""}`, async (signal) => {
     const { json } = await server.ask("GET", "/dead-letters", { signal });
-    return json as readonly DeadLetter[];
+    const letters = json as readonly DeadLetter[];
+    return runId === undefined ? letters : letters.filter((letter) => letter.run_id === runId);
   });
-  useEffect(() => {
-    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [reload]);
+  useInterval(reload, AGAIN_MS);
   // Only operators see those of all owners.
   if (error?.code === "forbidden") return <></>;
   return (
@@ -29,7 +29,9 @@ export function DeadLetters(): VNode {
         <h2>Dead letters</h2>
         {value !== undefined && <span class="second number">{toCount(value)}</span>}
       </div>
-      <p class="second">What actors were told without effect: it was refused, or its turn has failed.</p>
+      {runId === undefined && (
+        <p class="second">What actors were told without effect: it was refused, or its turn has failed.</p>
+      )}
       {error !== undefined && value === undefined && <RefusalNote error={error} />}
       {value !== undefined && value.length > 0 && (
         <ul class="letters">

@@ -1,34 +1,33 @@
+import "../styles/letters.css";
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { toAgentError } from "../../errors.ts";
 import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import { useConsole } from "../app/context.ts";
 import { changeSchedule } from "../data/requests.ts";
 import type { ScheduleAct } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
+import { SHOWN, readSchedules } from "../data/schedules.ts";
 import { ActButton } from "../parts/act-button.tsx";
+import { useInterval } from "../parts/hooks/interval.ts";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import { exactTime, momentTime } from "../parts/time.ts";
 
-/** The times at which actors get requests, with what can be done about them. */
-export function ScheduleList(): VNode {
+/** The times at which actors get requests, or one of them does, with what can be done about them. */
+export function ScheduleList({ runId }: { readonly runId?: string }): VNode {
   const { server } = useConsole();
-  const { value, error, reload } = useResource(`${server.url} schedules`, async (signal) => {
-    const { json } = await server.ask("GET", `/schedules?limit=${SHOWN}`, { signal });
-    return json as readonly ScheduleSummary[];
-  });
-  useEffect(() => {
-    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [reload]);
+  const { value, error, reload } = useResource(`${server.url} schedules ${runId ?? ""}`, (signal) =>
+    readSchedules(server, signal, runId),
+  );
+  useInterval(reload, AGAIN_MS);
   return (
     <section class="dead-letters" aria-label="Schedules">
       <div class="heading">
         <h2>Schedules</h2>
         {value !== undefined && <span class="second number">{toCount(value)}</span>}
       </div>
-      <p class="second">The times at which actors get requests and messages.</p>
+      {runId === undefined && <p class="second">The times at which actors get requests and messages.</p>}
       {error !== undefined && value === undefined && <RefusalNote error={error} />}
       {value !== undefined && value.length > 0 && (
         <ul class="letters">
@@ -42,9 +41,6 @@ export function ScheduleList(): VNode {
 }
 
 const AGAIN_MS = 10_000;
-
-/** How many are on the page; the command line lists all. */
-const SHOWN = 100;
 
 function Row({
   schedule,

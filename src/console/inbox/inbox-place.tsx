@@ -1,3 +1,4 @@
+import "../styles/inbox.css";
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { RunSummary } from "../../protocol/answers/status.ts";

@@ -4,7 +4,8 @@ import { useMemo } from "preact/hooks";
 import { agentStyle } from "../parts/agent-hue.ts";
 import { AgentMark } from "../parts/agent-name.tsx";
 import { useMedia } from "../parts/hooks/media.ts";
-import type { ActorFacts, AgentLink, AgentLinks } from "./agent-links.ts";
+import type { ActorFacts } from "../data/actors.ts";
+import type { AgentLink, AgentLinks } from "./agent-links.ts";
 
 interface AgentGraphProps {
   readonly links: AgentLinks;

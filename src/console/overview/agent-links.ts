@@ -14,18 +14,6 @@ export interface AgentLink {
   readonly to: string;
 }
 
-/** An actor that is in memory now. */
-export interface ActorFacts {
-  readonly run_id: string;
-  readonly agent: string;
-  readonly key?: string;
-  readonly status: string;
-  readonly queued: number;
-  readonly unread: number;
-  /** What it waits for inside the process. */
-  readonly calls: readonly { readonly call_id: string; readonly kind: string; readonly name: string }[];
-}
-
 export async function readAgentLinks(server: PageServer, signal: AbortSignal): Promise<AgentLinks> {
   const agents = await readAgentNames(server, signal);
   const links: AgentLink[] = [];
@@ -36,11 +24,6 @@ export async function readAgentLinks(server: PageServer, signal: AbortSignal): P
     for (const to of new Set(called.map(({ agent }) => agent))) links.push({ from: name, to });
   }
   return { agents, links };
-}
-
-export async function readActors(server: PageServer, signal: AbortSignal): Promise<readonly ActorFacts[]> {
-  const { json } = await server.ask("GET", "/inspect/actors", { signal });
-  return json as readonly ActorFacts[];
 }
 
 /** A drawing of more agents says nothing. */

@@ -1,6 +1,6 @@
 import "../styles/overview.css";
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect } from "preact/hooks";
+import { readActors } from "../data/actors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { dollars } from "../../view/cost-text.ts";
 import { useConsole } from "../app/context.ts";
@@ -9,12 +9,13 @@ import type { WaitEvent } from "../data/waits.ts";
 import { inboxItems } from "../inbox/inbox-items.ts";
 import { useResource } from "../data/resource.ts";
 import { AgentMark } from "../parts/agent-name.tsx";
+import { useInterval } from "../parts/hooks/interval.ts";
 import { lazy } from "../parts/lazy.tsx";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { SIGNS } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { RunListRow } from "../runs/run-row.tsx";
-import { readActors, readAgentLinks } from "./agent-links.ts";
+import { readAgentLinks } from "./agent-links.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { summarize, toFailures } from "./summary.ts";
 import type { Failure } from "./summary.ts";
@@ -34,10 +35,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   const links = useResource(`${server.url} links`, (signal) => readAgentLinks(server, signal));
   const actors = useResource(`${server.url} actors`, (signal) => readActors(server, signal));
   const { reload } = actors;
-  useEffect(() => {
-    const timer = setInterval(() => !document.hidden && reload(), AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [reload]);
+  useInterval(reload, AGAIN_MS);
   const { runs, total, error } = pages;
   if (runs === undefined) {
     return error === undefined ? (

@@ -1,6 +1,6 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { isCostUnknown } from "../../view/cost-text.ts";
-import type { ActorFacts } from "./agent-links.ts";
+import type { ActorFacts } from "../data/actors.ts";
 
 /** What the newest runs say in numbers. */
 export interface Summary {

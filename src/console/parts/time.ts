@@ -26,6 +26,13 @@ export function timeAgo(time: number | string, now: number = Date.now()): string
   return DAY.format(at);
 }
 
+/** How long until a moment; from a day on, the date. */
+export function timeUntil(time: number | string, now: number = Date.now()): string {
+  const at = new Date(time).getTime();
+  if (at - now < 1_000) return "now";
+  return at - now < 86_400_000 ? `in ${duration(at - now)}` : DAY.format(at);
+}
+
 /** A duration in the two largest units that it has, for example `340 ms`, `1.2 s`, `11 min 4 s`, `3 h 20 min`. */
 export function duration(ms: number): string {
   if (!(ms > 0)) return "0 ms";

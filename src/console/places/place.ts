@@ -27,6 +27,7 @@ export type ConsolePlace =
   | { readonly name: "runs"; readonly query: PlaceQuery }
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: PlaceQuery }
   | { readonly name: "inbox"; readonly query: PlaceQuery }
+  | { readonly name: "actors"; readonly query: PlaceQuery }
   | { readonly name: "audit"; readonly query: PlaceQuery }
   | { readonly name: "api" | "health"; readonly query: PlaceQuery }
   | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: PlaceQuery }
@@ -55,6 +56,7 @@ export function parsePlace(fragment: string): ConsolePlace {
     case "compare":
       return first && second ? { name: "compare", a: first, b: second, query } : lost;
     case "inbox":
+    case "actors":
     case "audit":
     case "api":
     case "health":
@@ -88,6 +90,7 @@ function toPath(place: ConsolePlace): string {
       return "";
     case "runs":
     case "inbox":
+    case "actors":
     case "audit":
     case "api":
     case "health":

@@ -67,7 +67,8 @@ async function* toLines(parts: AsyncIterable<object>): AsyncGenerator<Uint8Array
   yield encoder.encode('{"type":"end"}\n');
 }
 
-function toActor({ runId, agent, key, status, queued, unread, requestId, calls }: LoadedActor): object {
+function toActor(actor: LoadedActor): object {
+  const { runId, agent, key, status, queued, unread, requestId, expiresAt, calls } = actor;
   return {
     run_id: runId,
     agent,
@@ -76,6 +77,7 @@ function toActor({ runId, agent, key, status, queued, unread, requestId, calls }
     queued,
     unread,
     ...(requestId !== undefined && { request_id: requestId }),
+    ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
     calls: calls.map(({ callId, kind, name }) => ({ call_id: callId, kind, name })),
   };
 }

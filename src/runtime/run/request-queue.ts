@@ -421,7 +421,11 @@ export class RequestQueue {
 
   /** What the run has open, as operators see it; `undefined` for a run without an agent. */
   get open(): LoadedActor | undefined {
-    return toLoadedActor(this.#ledger, this.slot, this.#mailbox.size);
+    const { agent, phase, updatedAt } = this.#ledger;
+    const { expireMs } = (agent !== undefined && this.#context.agents.find(agent)) || {};
+    const expires = phase === "idle" && expireMs !== undefined && updatedAt !== undefined;
+    const expiresAt = expires ? updatedAt + expireMs : undefined;
+    return toLoadedActor(this.#ledger, this.slot, this.#mailbox.size, expiresAt);
   }
 
   /** The number of requests that wait for their turn. */
@@ -621,6 +625,7 @@ function toLoadedActor(
   { runId, agent, key, phase, state, started }: RunLedger,
   slot: TurnSlot,
   queued: number,
+  expiresAt: number | undefined,
 ): LoadedActor | undefined {
   if (agent === undefined) return undefined;
   const calls: LoadedCall[] = [];
@@ -636,6 +641,7 @@ function toLoadedActor(
     queued,
     unread: state.unread?.length ?? 0,
     ...(started && { requestId: started.accepted.requestId }),
+    ...(expiresAt !== undefined && { expiresAt }),
     calls,
   };
 }

@@ -11,6 +11,7 @@ test.for([
   "#/inbox",
   "#/compare/run_1/run_2",
   "#/agents",
+  "#/actors?q=roof",
   "#/agents/echo?operation=pay",
   "#/api?route=getRuns",
 ])("the address %s is that of the place that it opens", (fragment) => {
