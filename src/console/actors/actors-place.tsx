@@ -10,7 +10,7 @@ import type { ActorFacts } from "../data/actors.ts";
 import type { PageServer } from "../data/page-server.ts";
 import { readAgentNames } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
-import { readSchedules } from "../data/schedules.ts";
+import { readActorSchedules } from "../data/schedules.ts";
 import { AgentName } from "../parts/agent-name.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { useInterval } from "../parts/hooks/interval.ts";
@@ -39,7 +39,7 @@ export function ActorsPlace({ place }: ActorsPlaceProps): VNode {
   } = useResource(`${server.url} actors`, (signal) => readActors(server, signal));
   useInterval(reload, AGAIN_MS);
   const agents = useResource(server.url, (signal) => readAgentNames(server, signal)).value ?? NONE;
-  const schedules = useResource(`${server.url} schedules`, (signal) => readSchedules(server, signal));
+  const schedules = useResource(`${server.url} schedules`, (signal) => readActorSchedules(server, signal));
   useInterval(schedules.reload, SCHEDULES_AGAIN_MS);
   const next = useMemo(() => {
     const times = new Map<string, string>();

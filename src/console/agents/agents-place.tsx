@@ -9,7 +9,7 @@ import { useRunChanges } from "../data/changes.ts";
 import { readInspectedAgent } from "../data/inspect.ts";
 import { readAgents } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
-import { readSchedules } from "../data/schedules.ts";
+import { readActorSchedules } from "../data/schedules.ts";
 import { agentStyle } from "../parts/agent-hue.ts";
 import { AgentMark } from "../parts/agent-name.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -23,7 +23,9 @@ export function AgentsPlace(): VNode {
   const [q, setQ] = useState("");
   const [most, setMost] = useState(PIECE);
   const { value, error } = useResource(server.url, (signal) => readAgents(server, signal));
-  const schedules = useResource(`${server.url} schedules`, (signal) => readSchedules(server, signal)).value;
+  const schedules = useResource(`${server.url} schedules`, (signal) =>
+    readActorSchedules(server, signal),
+  ).value;
   const shown = useMemo(() => {
     const wanted = q.trim().toLowerCase();
     return value?.filter(({ name, purpose }) => `${name} ${purpose}`.toLowerCase().includes(wanted)) ?? [];

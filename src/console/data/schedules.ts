@@ -2,7 +2,7 @@ import type { ScheduleSummary } from "../../protocol/answers/schedule.ts";
 import type { PageServer } from "./page-server.ts";
 
 /** The schedules of all actors, or of one, as many as a page has. */
-export async function readSchedules(
+export async function readActorSchedules(
   server: PageServer,
   signal: AbortSignal,
   runId?: string,

@@ -7,7 +7,7 @@ import { useConsole } from "../app/context.ts";
 import { changeSchedule } from "../data/requests.ts";
 import type { ScheduleAct } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
-import { SHOWN, readSchedules } from "../data/schedules.ts";
+import { SHOWN, readActorSchedules } from "../data/schedules.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { useInterval } from "../parts/hooks/interval.ts";
 import { RefusalNote } from "../parts/refusal.tsx";
@@ -18,7 +18,7 @@ import { exactTime, momentTime } from "../parts/time.ts";
 export function ScheduleList({ runId }: { readonly runId?: string }): VNode {
   const { server } = useConsole();
   const { value, error, reload } = useResource(`${server.url} schedules ${runId ?? ""}`, (signal) =>
-    readSchedules(server, signal, runId),
+    readActorSchedules(server, signal, runId),
   );
   useInterval(reload, AGAIN_MS);
   return (
