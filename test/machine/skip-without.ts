@@ -59,4 +59,9 @@ export function skipWithoutScript(skip: Skip): never {
   return skipWithout(skip, "needs Linux and the command script: install it (apt-get install bsdutils)");
 }
 
+/** Skips a test that reads how long a process has worked. */
+export function skipWithoutProc(skip: Skip): never {
+  return skipWithout(skip, "needs the files of processes in /proc: run it on Linux");
+}
+
 type Skip = (note: string) => never;

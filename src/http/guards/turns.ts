@@ -1,5 +1,5 @@
 /**
- * Has the owners take turns while one sends very many requests: in a turn of the event loop only some of each owner begin. The others
+ * Has the owners take turns while one sends very many requests: in a turn of the event loop only two of each owner begin. The others
  * wait with their bodies unread, in their order. So a request of another owner has at most these few before it, and a client that
  * sends its body slowly holds back nobody.
  */
@@ -24,7 +24,7 @@ export class OwnerTurns {
   #time(): void {
     if (this.#isTimed) return;
     this.#isTimed = true;
-    setTimeout(this.#nextTurn, 0);
+    setImmediate(this.#nextTurn);
   }
 
   readonly #nextTurn = (): void => {
@@ -47,5 +47,5 @@ interface Begun {
   readonly waiting: (() => void)[];
 }
 
-/** The requests of an owner that begin in a turn of the event loop: a few milliseconds of work. */
-const IN_A_TURN = 16;
+/** The requests of an owner that begin in a turn of the event loop: a millisecond of work. */
+const IN_A_TURN = 2;

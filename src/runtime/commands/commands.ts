@@ -435,12 +435,14 @@ export class Commands {
 
   /** Sends what makes work; while very much comes at once, its owners take turns. */
   async #sendInTurn(runId: RunId, message: RunMessage): Promise<RunReceipt> {
-    const waiting = this.#admission.enter(this.#scope.owner);
+    const { owner } = this.#scope;
+    const waiting = this.#admission.enter(owner);
     if (waiting) await waiting;
+    const { round } = this.#admission;
     try {
       return await this.#send(runId, message);
     } finally {
-      this.#admission.leave();
+      this.#admission.leave(owner, round);
     }
   }
 
