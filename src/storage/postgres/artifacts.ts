@@ -8,6 +8,7 @@ import type {
   StoredArtifact,
 } from "../../ports/artifact-store.ts";
 import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import { Gathered } from "../../shared/gathered.ts";
 import { draftOf } from "../shared/new-artifact.ts";
 import type { ArtifactDraft } from "../shared/new-artifact.ts";
 import { Database } from "./connection/database.ts";
@@ -44,6 +45,29 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
     if (second.done === true) return database.transact(store(read));
     return database.upload(store(concat(read, chunks)));
   }
+
+  /** Removes the files of runs: those of an erasure together, in few transactions. */
+  async function removeFiles(runIds: readonly RunId[]): Promise<void> {
+    const files = await database.ask<OwnedFile>(
+      `SELECT run, artifact AS id, coalesce((SELECT size FROM troupe.artifact WHERE id = artifact), 0) AS size
+      FROM troupe.artifact_run WHERE run = ANY ($1) ORDER BY artifact, run`,
+      [runIds],
+    );
+    for (const together of inPieces(files)) {
+      await database.transact(async (transaction) => {
+        const ids = [...new Set(together.map(({ id }) => id))];
+        await lock(transaction, ids);
+        await transaction.query(
+          `DELETE FROM troupe.artifact_run WHERE (run, artifact) IN
+          (SELECT * FROM unnest($1::text[], $2::text[]))`,
+          [together.map(({ run }) => run), together.map(({ id }) => id)],
+        );
+        await removeLocked(transaction, ids);
+      });
+    }
+  }
+
+  const removals = new Gathered<RunId>(removeFiles, { limit: TOGETHER });
 
   return {
     put: (artifact) => put(artifact).catch(toRefusal),
@@ -88,7 +112,10 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
         [toBefore(before)],
       );
       for (const { id } of rows) {
-        await database.transact((transaction) => removeWithoutRun(transaction, id, before));
+        await database.transact(async (transaction) => {
+          await lock(transaction, [id]);
+          await removeLocked(transaction, [id], before);
+        });
       }
       const values = [RESERVED, oldestReservation(Infinity)];
       const [row] = await database.ask<{ n: number }>(REMAINING, values);
@@ -106,19 +133,7 @@ export function artifactsIn(database: Database, close: () => Promise<unknown>): 
           : await database.ask<{ bytes: number }>(OF_ONE_RUN, [runId]);
       return row?.bytes ?? 0;
     },
-    async removeRun(runId) {
-      const rows = await database.ask<{ id: ArtifactId }>(
-        "SELECT artifact AS id FROM troupe.artifact_run WHERE run = $1 ORDER BY artifact",
-        [runId],
-      );
-      for (const { id } of rows) {
-        await database.transact(async (transaction) => {
-          const values = [runId, id];
-          await transaction.query("DELETE FROM troupe.artifact_run WHERE run = $1 AND artifact = $2", values);
-          await removeWithoutRun(transaction, id);
-        });
-      }
-    },
+    removeRun: (runId) => removals.add(runId),
     async close() {
       await close();
     },
@@ -175,9 +190,7 @@ async function attach(
   artifactIds: readonly ArtifactId[],
   runId: RunId,
 ): Promise<void> {
-  await transaction.query("SELECT FROM troupe.artifact WHERE id = ANY ($1) ORDER BY id FOR UPDATE", [
-    artifactIds,
-  ]);
+  await lock(transaction, artifactIds);
   await transaction.query(
     `INSERT INTO troupe.artifact_run (run, artifact) SELECT $2, id FROM troupe.artifact WHERE id = ANY ($1)
     ON CONFLICT DO NOTHING`,
@@ -185,24 +198,51 @@ async function attach(
   );
 }
 
-/**
- * Removes an artifact if it has no run and was created before a time. Each is removed in a transaction of its own: all files
- * of a run can be more than the server deletes in the time of a statement.
- */
-async function removeWithoutRun(
+/** What a run got before the lock is seen by the next statement; what it gets later waits for the end of the transaction. */
+async function lock(transaction: Transaction, artifactIds: readonly ArtifactId[]): Promise<void> {
+  const text = "SELECT FROM troupe.artifact WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
+  await transaction.query(text, [artifactIds]);
+}
+
+/** Removes locked artifacts that have no run and were created before a time. */
+async function removeLocked(
   transaction: Transaction,
-  artifactId: ArtifactId,
+  artifactIds: readonly ArtifactId[],
   before: number = Infinity,
 ): Promise<void> {
-  // What a run got before the lock is seen by the next statement; what it gets later waits for the end of this one.
-  await transaction.query("SELECT FROM troupe.artifact WHERE id = $1 FOR UPDATE", [artifactId]);
-  const [removed] = await transaction.query(
-    `DELETE FROM troupe.artifact WHERE ${IS_OLD} AND id = $2 AND ${UNATTACHED} RETURNING id`,
-    [toBefore(before), artifactId],
+  await transaction.query(
+    `WITH removed AS (DELETE FROM troupe.artifact WHERE ${IS_OLD} AND id = ANY ($2) AND ${UNATTACHED} RETURNING id)
+    DELETE FROM troupe.artifact_chunk USING removed WHERE artifact = removed.id`,
+    [toBefore(before), artifactIds],
   );
-  if (removed === undefined) return;
-  await transaction.query("DELETE FROM troupe.artifact_chunk WHERE artifact = $1", [artifactId]);
 }
+
+/** A file of a run that is removed. */
+interface OwnedFile {
+  readonly run: RunId;
+  readonly id: ArtifactId;
+  readonly size: number;
+}
+
+/** The files for a transaction each: what is in it is deleted within the time of a statement. */
+function* inPieces(files: readonly OwnedFile[]): Generator<readonly OwnedFile[], void> {
+  let piece: OwnedFile[] = [];
+  let bytes = 0;
+  for (const file of files) {
+    bytes += file.size;
+    if (piece.length > 0 && (piece.length === TOGETHER || bytes > TOGETHER_BYTES)) {
+      yield piece;
+      piece = [];
+      bytes = file.size;
+    }
+    piece.push(file);
+  }
+  if (piece.length > 0) yield piece;
+}
+
+/** How many runs, and how many files of so many bytes, are removed together. */
+const TOGETHER = 100;
+const TOGETHER_BYTES = 16 * 1024 * 1024;
 
 /** A time as the database compares it. */
 function toBefore(before: number): number {
