@@ -70,7 +70,7 @@ export class Admission {
 
   /** The runtime is closing: what waits goes on, and is refused. */
   stop(): void {
-    for (const [owner, own] of [...this.#owners]) while (own.waiting.length > 0) this.#admit(owner, own);
+    for (const [owner, own] of this.#owners) while (own.waiting.length > 0) this.#admit(owner, own);
     this.#watch();
   }
 
