@@ -1,11 +1,23 @@
+import { defineAgent } from "troupe";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import { press, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 import type { ConsoleServer } from "./harness/server.ts";
 
+/** Asks a question that only managers answer. */
+const clerk = defineAgent({
+  name: "clerk",
+  purpose: "Asks managers.",
+  async chat(input, turn) {
+    const question = z.object({ agreed: z.boolean().describe(`Refund ${input}?`) });
+    return String((await turn.waitForInput(question, { approvers: ["manager"] })).agreed);
+  },
+});
+
 let server: ConsoleServer;
 beforeAll(async () => {
-  server = await startConsole();
+  server = await startConsole([clerk]);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -29,6 +41,42 @@ test("a question of a called agent is counted in the title, answered in the Inbo
   await page.getByText("No agent waits for an answer").waitFor();
   await expect.poll(() => page.title()).toBe("troupe");
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
+});
+
+test("the queue says who may answer, is narrowed by agent and role, and goes on to the next one", async ({
+  skip,
+}) => {
+  const started = [
+    await server.start("payments", "pay 5 to ann", atRest),
+    await server.start("clerk", "ann", atRest),
+    await server.start("clerk", "bob", atRest),
+  ];
+  await using tab = await open(skip, `${server.url}/#/inbox`);
+  const { page } = tab;
+  const queue = page.getByRole("list", { name: "Questions" });
+  const question = page.getByRole("region", { name: "Question" });
+  await queue.getByText("clerk · for manager").first().waitFor();
+  await question.getByText("Pay 5 to ann?").waitFor();
+
+  await page.getByLabel("Agent").selectOption("clerk");
+  await question.getByText("Refund ann?").waitFor();
+  await question.getByText("For manager to answer").waitFor();
+  expect(await queue.getByRole("listitem").count()).toBe(2);
+  expect(page.url()).toContain("agent=clerk");
+  await press(page.getByRole("button", { name: "Leave it, show the next one" }));
+  await question.getByText("Refund bob?").waitFor();
+
+  // What everybody may answer is for a manager too.
+  await page.getByLabel("Agent").selectOption("");
+  await page.getByLabel("Who may answer").selectOption("manager");
+  await expect.poll(() => queue.getByRole("listitem").count()).toBe(3);
+  await queue.getByRole("button").first().focus();
+  await page.keyboard.press("ArrowDown");
+  await queue.getByRole("button").nth(1).and(page.locator(":focus")).waitFor();
+  for (const [at, { request_id: id }] of started.entries()) {
+    await server.runtime.process(at === 0 ? "payments" : "clerk", { type: "CancelRequest", request_id: id });
+  }
+  await page.getByText("0 open").waitFor();
 });
 
 test(

@@ -61,7 +61,7 @@ beforeAll(async () => {
     held: [`#/runs/${held.runId}`, "clerk is held: nondeterministic"],
     "held-inbox": [`#/inbox?wait=${held.runId}.held`, "clerk is held: nondeterministic"],
     inbox: ["#/inbox", "How it came here"],
-    health: ["#/health", "Version"],
+    health: ["#/health", "Turns that ended"],
     audit: ["#/audit", "There are no entries yet"],
     "live-actors": ["#/actors", "in memory"],
     "live-actor": [`#/actors?actor=${waiting.run_id}`, "Send to it"],

@@ -9,6 +9,21 @@ export interface InboxItem {
   readonly agent: string;
   readonly text: string;
   readonly since: string;
+  /** The roles that may answer; absent if everybody may. */
+  readonly approvers?: readonly string[];
+  readonly expiresAt?: string;
+}
+
+/** Which items a person looks at: those of an agent, those that a role may answer; an empty text selects all. */
+export interface InboxFilter {
+  readonly agent: string;
+  readonly role: string;
+}
+
+/** Whether a filter selects an item. What everybody may answer is for each role too. */
+export function isSelected({ agent, approvers }: InboxItem, filter: InboxFilter): boolean {
+  const isFor = filter.role === "" || approvers === undefined || approvers.includes(filter.role);
+  return isFor && (filter.agent === "" || agent === filter.agent);
 }
 
 /** The open questions and the turns that are held, oldest first. */
@@ -37,13 +52,23 @@ function toQuestion({
   agent,
   request_keys: questions,
   question,
+  approvers,
+  expires_at: expiresAt,
   ts,
 }: WaitEvent): InboxItem {
   const texts =
     question === undefined
       ? Object.entries(questions).map(([key, text]) => (text === "" ? key : text))
       : [question];
-  return { kind: "question", name: `${runId}.${waitId}`, agent, text: texts.join(" · "), since: ts };
+  return {
+    kind: "question",
+    name: `${runId}.${waitId}`,
+    agent,
+    text: texts.join(" · "),
+    since: ts,
+    ...(approvers !== undefined && { approvers }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  };
 }
 
 function toHeld({ run_id: runId, agent, last_turn: turn }: RunSummary): readonly InboxItem[] {

@@ -8,15 +8,16 @@ import { ChatMessage } from "../chat/message.tsx";
 import { Question } from "../chat/question.tsx";
 import type { WaitEvent } from "../data/waits.ts";
 import { ActButton } from "../parts/act-button.tsx";
+import { AgentMark } from "../parts/agent-name.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { SIGNS, State } from "../parts/state.tsx";
-import { exactTime, timeAgo } from "../parts/time.ts";
+import { exactTime, momentTime, timeAgo } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
 import { HeldTurnBox } from "../run/held-turn.tsx";
 import { stateOfRun } from "../run/run-facts.ts";
 import { useRunStore } from "../run/use-run-store.ts";
-import { inboxItems, readName, withKept } from "./inbox-items.ts";
+import { inboxItems, isSelected, readName, withKept } from "./inbox-items.ts";
 import type { InboxItem } from "./inbox-items.ts";
 
 interface InboxPlaceProps {
@@ -32,11 +33,16 @@ interface InboxPlaceProps {
  */
 export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
   const { go } = useConsole();
-  const items = useMemo(() => waits && held && inboxItems(waits, held), [waits, held]);
+  const { agent = "", role = "" } = place.query;
+  const all = useMemo(() => waits && held && inboxItems(waits, held), [waits, held]);
+  const items = useMemo(() => all?.filter((item) => isSelected(item, { agent, role })), [all, agent, role]);
   const named = place.query["wait"];
   const first = useRef<string>(undefined);
-  if (named !== undefined) first.current = undefined;
-  else first.current ??= items?.[0]?.name;
+  const filter = `${agent} ${role}`;
+  const lastFilter = useRef(filter);
+  if (named !== undefined || lastFilter.current !== filter) first.current = undefined;
+  if (named === undefined) first.current ??= items?.[0]?.name;
+  lastFilter.current = filter;
   const chosen = named ?? first.current;
   const choose = (name: string): void => {
     go(withQuery(place, { wait: name }), { replace: true });
@@ -48,8 +54,10 @@ export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
   kept.current =
     items?.find(({ name }) => name === chosen) ?? (kept.current?.name === chosen ? kept.current : undefined);
 
-  if (items === undefined) return <div class="page" aria-busy="true" />;
-  if (chosen === undefined) {
+  const list = useRef<HTMLUListElement>(null);
+  if (items === undefined || all === undefined) return <div class="page" aria-busy="true" />;
+  const isFiltered = agent !== "" || role !== "";
+  if (chosen === undefined && !isFiltered) {
     return (
       <Empty title="No agent waits for an answer">
         <p>
@@ -70,24 +78,102 @@ export function InboxPlace({ place, waits, held }: InboxPlaceProps): VNode {
       <div class="heading">
         <h1 tabIndex={-1}>Inbox</h1>
         <span class="second number">{toCount(waits ?? [], held ?? [])}</span>
+        <InboxFilters place={place} items={all} />
       </div>
-      <div class="inbox">
-        <ul class="list" aria-label="Questions">
-          {withKept(items, kept.current).map((item) => (
-            <li key={item.name}>
-              <ItemRow
-                item={item}
-                isOpen={items.includes(item)}
-                isChosen={item.name === chosen}
-                onChoose={choose}
-              />
-            </li>
-          ))}
-        </ul>
-        <ItemDetail key={chosen} name={chosen} next={next?.name} onChoose={choose} />
-      </div>
+      {chosen === undefined ? (
+        <p class="second">Nothing that is open fits the filter.</p>
+      ) : (
+        <div class="inbox">
+          <ul
+            class="list"
+            aria-label="Questions"
+            ref={list}
+            onKeyDown={(event) => {
+              const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+              if (step !== 0 && focusRow(list.current, step)) event.preventDefault();
+            }}
+          >
+            {withKept(items, kept.current).map((item) => (
+              <li key={item.name}>
+                <ItemRow
+                  item={item}
+                  isOpen={items.includes(item)}
+                  isChosen={item.name === chosen}
+                  onChoose={choose}
+                />
+              </li>
+            ))}
+          </ul>
+          <ItemDetail key={chosen} name={chosen} next={next?.name} onChoose={choose} />
+        </div>
+      )}
     </div>
   );
+}
+
+/** Narrows the queue to an agent, or to what a role may answer. Shown when there is something to narrow. */
+function InboxFilters({
+  place,
+  items,
+}: Pick<InboxPlaceProps, "place"> & { readonly items: readonly InboxItem[] }): VNode {
+  const { go } = useConsole();
+  const { agent = "", role = "" } = place.query;
+  const agents = toNames(
+    items.map((item) => item.agent),
+    agent,
+  );
+  const roles = toNames(
+    items.flatMap(({ approvers = [] }) => approvers),
+    role,
+  );
+  // The item in the address would stay, whether it fits or not.
+  const change = (changes: Readonly<Record<string, string>>): void =>
+    go(withQuery(place, { wait: undefined, ...changes }), { replace: true });
+  return (
+    <div class="end">
+      {agents.length > 1 && (
+        <select
+          class="input"
+          aria-label="Agent"
+          value={agent}
+          onChange={({ currentTarget }) => change({ agent: currentTarget.value })}
+        >
+          <option value="">every agent</option>
+          {agents.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+      {roles.length > 0 && (
+        <select
+          class="input"
+          aria-label="Who may answer"
+          value={role}
+          onChange={({ currentTarget }) => change({ role: currentTarget.value })}
+        >
+          <option value="">for every role</option>
+          {roles.map((name) => (
+            <option key={name} value={name}>
+              for {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  );
+}
+
+/** Names without repetitions, with the one that is chosen. */
+function toNames(names: readonly string[], chosen: string): readonly string[] {
+  return [...new Set(chosen === "" ? names : [...names, chosen])].toSorted();
+}
+
+/** Moves the focus from a row to its neighbour; returns whether there is one. */
+function focusRow(list: HTMLElement | null, step: 1 | -1): boolean {
+  const rows = [...(list?.querySelectorAll<HTMLElement>(".wait-row") ?? [])];
+  const row = rows[rows.indexOf(document.activeElement as HTMLElement) + step];
+  row?.focus();
+  return row !== undefined;
 }
 
 /** The element of what is shown of an item. */
@@ -111,7 +197,7 @@ interface ItemRowProps {
 }
 
 function ItemRow({ item, isOpen, isChosen, onChoose }: ItemRowProps): VNode {
-  const { kind, name, agent, text, since } = item;
+  const { kind, name, agent, text, since, approvers, expiresAt } = item;
   const state = kind === "question" ? "waiting" : "held";
   return (
     <ActButton class="row wait-row" aria-current={isChosen ? "true" : undefined} onAct={() => onChoose(name)}>
@@ -124,7 +210,11 @@ function ItemRow({ item, isOpen, isChosen, onChoose }: ItemRowProps): VNode {
       <span class="second number" title={exactTime(since)}>
         {isOpen ? timeAgo(since) : "closed"}
       </span>
-      <span class="second one-line from">{agent}</span>
+      <span class="second one-line from">
+        <AgentMark name={agent} /> {agent}
+        {approvers !== undefined && ` · for ${approvers.join(" or ")}`}
+        {expiresAt !== undefined && isOpen && ` · until ${momentTime(expiresAt)}`}
+      </span>
     </ActButton>
   );
 }
@@ -175,10 +265,14 @@ function ItemDetail({ name, next, onChoose }: ItemDetailProps): VNode {
       {waitId === undefined && isKnown && isOver && (
         <p role="status">No turn of this run is held now. {state !== undefined && <State {...state} />}</p>
       )}
-      {isKnown && isOver && next !== undefined && (
+      {isKnown && next !== undefined && (
         <div class="actions">
-          <ActButton key={next} class="button" onAct={() => onChoose(next)}>
-            {readName(next).waitId === undefined ? "Next held turn" : "Next question"}
+          <ActButton key={next} class={isOver ? "button" : "button quiet"} onAct={() => onChoose(next)}>
+            {isOver
+              ? readName(next).waitId === undefined
+                ? "Next held turn"
+                : "Next question"
+              : "Leave it, show the next one"}
           </ActButton>
         </div>
       )}

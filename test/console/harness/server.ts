@@ -1,4 +1,5 @@
 import { createRuntime } from "troupe";
+import { createMetrics } from "troupe/http";
 import type { Agent, EventLog, Runtime } from "troupe";
 import { readConsole, serve } from "troupe/node";
 import type { ServeOptions } from "troupe/node";
@@ -29,8 +30,9 @@ export async function startConsole(
   { log, ...options }: Omit<ServeOptions, "console"> & { readonly log?: EventLog } = {},
 ): Promise<ConsoleServer> {
   const demos = [assistant, calculator, echo, interviewer, order, payments, team, ticker];
-  const runtime = createRuntime({ agents: [...demos, ...agents], ...(log && { log }) });
-  const server = await serve(runtime, { ...options, console: await readConsole() });
+  const metrics = createMetrics();
+  const runtime = createRuntime({ agents: [...demos, ...agents], telemetry: metrics, ...(log && { log }) });
+  const server = await serve(runtime, { metrics, ...options, console: await readConsole() });
   return {
     url: server.url,
     runtime,
