@@ -202,7 +202,7 @@ function Parts({ parts }: { readonly parts: readonly ServerPart[] }): VNode {
           <li key={name} class="server-part">
             <State name={STATES[state] ?? "failed"} word={state} />
             <span class="one-line">{name}</span>
-            <span class="second detail" dir="auto">
+            <span class="second why" dir="auto">
               {detail}
             </span>
           </li>
