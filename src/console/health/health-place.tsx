@@ -222,5 +222,5 @@ const STATES: Readonly<Record<string, "done" | "waiting" | "queued" | "failed">>
 function toParts(text: string): readonly ServerPart[] {
   const answer = parseJson(text);
   const parts = isObject(answer) ? answer["parts"] : undefined;
-  return Array.isArray(parts) ? parts : [];
+  return Array.isArray(parts) ? (parts as readonly ServerPart[]) : [];
 }
