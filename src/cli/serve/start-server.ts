@@ -24,7 +24,6 @@ import { placeOfRequest, spanIdOf } from "../../shared/trace-context.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Runtime } from "../../runtime/api.ts";
 import type { Agent } from "../../runtime/agent/agent.ts";
-import { errorMessage } from "../../runtime/agent/error-message.ts";
 import { createRuntime } from "../../runtime/runtime.ts";
 import { closest } from "../closest.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -399,16 +398,22 @@ async function openAipListeners(options: ServerOptions): Promise<readonly Listen
 /** The keys of AIP, if files of them are named. */
 async function readAipTls({ aipKey, aipCert, aipCa }: ServerOptions): Promise<{ readonly tls?: AipTls }> {
   if (aipKey === undefined && aipCert === undefined && aipCa === undefined) return {};
-  const [key, cert, ca] = await Promise.all([readKey(aipKey), readKey(aipCert), readKey(aipCa)]);
+  const [key, cert, ca] = await Promise.all([
+    readKey("--aip-key", aipKey),
+    readKey("--aip-cert", aipCert),
+    readKey("--aip-ca", aipCa),
+  ]);
   return { tls: { key, cert, ca } };
 }
 
-async function readKey(file: string | undefined): Promise<string | undefined> {
+async function readKey(option: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   try {
     return await readFile(file, "utf8");
   } catch (cause) {
-    throw new AgentError("invalid_request", `a key of AIP cannot be read: ${errorMessage(cause)}`, { cause });
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    const why = code === "ENOENT" ? "there is no such file" : code;
+    throw new AgentError("invalid_request", `${option} ${file} cannot be read: ${why}`, { cause });
   }
 }
 

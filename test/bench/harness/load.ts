@@ -27,7 +27,7 @@ export interface Load {
 
 /** How a protocol asks for a turn, and how its answer is recognized. */
 export interface Wire {
-  /** The port where the server speaks the protocol of editors; without it the protocol is one over HTTP. */
+  /** The port where a program speaks the protocol of editors; without it the protocol is one over HTTP. */
   readonly editorPort?: number;
   request(): string;
   /** A text of its last frame. */

@@ -16,6 +16,7 @@ export type ServerName =
   | "bare-hono"
   | "bare-node"
   | "raw-socket"
+  | "editors"
   | "ai-sdk"
   | "mastra";
 
@@ -26,6 +27,7 @@ const FOLDERS: Readonly<Record<ServerName, string>> = {
   "bare-hono": "servers/bare-hono",
   "bare-node": "servers/bare-node",
   "raw-socket": "servers/raw-socket",
+  editors: "servers/editors",
   "ai-sdk": "peers/ai-sdk",
   mastra: "peers/mastra",
 };

@@ -18,9 +18,8 @@ export const WINDOW_MS: number | undefined =
 /** Whether other protocols are served besides the native one. */
 export const WIRES: boolean = process.env["WIRES"] !== undefined;
 
-/** The port where the protocol of editors is spoken; `undefined` for nowhere. */
-export const EDITOR_PORT: number | undefined =
-  process.env["EDITOR_PORT"] === undefined ? undefined : Number(process.env["EDITOR_PORT"]);
+/** The server that the program of an editor is a client of. */
+export const SERVER_URL: string = process.env["SERVER_URL"] ?? "http://127.0.0.1:4000";
 
 /** The collector that gets the traces; `undefined` for none. */
 export const COLLECTOR: string | undefined = process.env["COLLECTOR"];

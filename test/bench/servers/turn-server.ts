@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
-import { Readable, Writable } from "node:stream";
 import { createRuntime, defineAgent, defineTool, operation } from "troupe";
 import type { CreateRuntimeOptions } from "troupe";
 import { createMetrics } from "troupe/http";
@@ -10,7 +7,6 @@ import {
   callsTool,
   COLLECTOR,
   DELTAS,
-  EDITOR_PORT,
   PORT,
   WINDOW_MS,
   WIRES,
@@ -46,24 +42,12 @@ export async function serveTurns(
         (await import("troupe/adapters/ui")).ui(),
       ]
     : [];
-  const { url } = await serve(runtime, { port: PORT, metrics, adapters });
+  await serve(runtime, { port: PORT, metrics, adapters });
   if (COLLECTOR !== undefined) {
     const { exportTraces, otlpExporter } = await import("troupe/otel");
     await exportTraces(runtime, { exporter: await otlpExporter(COLLECTOR), report: console.error });
   }
-  if (EDITOR_PORT !== undefined) await serveEditors(url, EDITOR_PORT);
   console.log("READY");
-}
-
-/** Does for each connection what the command `troupe acp` does: it is a client of the server, here in the same process. */
-async function serveEditors(url: string, port: number): Promise<void> {
-  const { serveAcp } = await import("troupe/adapters/acp");
-  const server = createServer((socket) => {
-    const input = Readable.toWeb(socket) as ReadableStream<Uint8Array>;
-    void serveAcp({ url, agent: "bench", cwd: "/" }, { output: Writable.toWeb(socket), input });
-  });
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
 }
 
 const lookup = defineTool({

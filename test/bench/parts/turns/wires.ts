@@ -1,4 +1,3 @@
-import { findFreePort } from "../../../machine/free-port.ts";
 import { compare, middle, ratio, warmUp } from "../../harness/load.ts";
 import type { Load, Wire } from "../../harness/load.ts";
 import { toRequestText } from "../../harness/connection.ts";
@@ -84,9 +83,8 @@ const UI: Wire = {
   texts: /"type":"text-delta","id":"[^"]*","delta":"hello world (\d+)"/g,
 };
 
-/** An editor gets the events from a client of the server, whose cost counts too. */
+/** An editor gets the events from a program that is a client of the server. */
 const ACP: Wire = {
-  editorPort: await findFreePort(),
   request: () => "hello world",
   end: '"stopReason":"end_turn"',
   texts: /hello world (\d+)/g,
@@ -97,7 +95,6 @@ const ACP: Wire = {
 const ROWS: readonly (readonly [label: string, wire: Wire | undefined])[] = [
   ["native", undefined],
   ["A2A", A2A],
-  ["ACP", ACP],
   ["AG-UI", AG_UI],
   ["AgentScope", AGENTSCOPE],
   ["AI SDK UI", UI],
@@ -107,46 +104,47 @@ const ROWS: readonly (readonly [label: string, wire: Wire | undefined])[] = [
 
 /** The cost of a turn of a hundred texts over each protocol, relative to the native one. */
 export async function measureWires({ warmUpTurns, rounds, roundMs }: Setup): Promise<Result[]> {
-  const servers = await Promise.all(
-    ROWS.map(([, wire]) =>
-      ServerProcess.start("memory", {
-        environment: {
-          WIRES: "1",
-          ...(wire?.editorPort !== undefined && { EDITOR_PORT: String(wire.editorPort) }),
-        },
-      }),
-    ),
-  );
+  const serverOf = (): Promise<ServerProcess> =>
+    ServerProcess.start("memory", { environment: { WIRES: "1" } });
+  const servers = await Promise.all([...ROWS.map(serverOf), serverOf()]);
+  const behind = servers.at(-1);
+  if (behind === undefined) throw new Error("no server was started");
+  const editors = await ServerProcess.start("editors", {
+    environment: { SERVER_URL: `http://127.0.0.1:${behind.port}` },
+  });
+  const acp: Wire = { ...ACP, editorPort: editors.port };
+  const rows: readonly (readonly [label: string, server: ServerProcess, wire: Wire | undefined])[] = [
+    ...ROWS.map(([label, wire], index) => [label, servers[index] ?? behind, wire] as const),
+    ["ACP, the server", behind, acp],
+    ["ACP, the program", editors, acp],
+  ];
   try {
-    const loads = servers.map((server, index) => {
-      const wire = ROWS[index]?.[1];
+    const loads = rows.map(([, server, wire]) => {
       const load: Load = { concurrency: 32, ms: roundMs, ...(wire && { wire }) };
       return { server, load };
     });
     await Promise.all(loads.map((loaded) => warmUp(loaded, warmUpTurns)));
     const samples = await compare(loads, rounds);
     const [native = [], ...others] = samples;
-    const rows = samples.map((own, index) => {
+    const table = samples.map((own, index) => {
       const { cpuMs, turnsPerS, firstP50Ms } = middle(own);
-      const label = ROWS[index]?.[0] ?? "";
+      const relative = ratio(own, native, "cpuMs").toFixed(2);
       return [
-        label,
+        rows[index]?.[0] ?? "",
         `${cpuMs.toFixed(3)} ms`,
-        ratio(own, native, "cpuMs").toFixed(2),
+        relative,
         turnsPerS.toFixed(0),
         ms(firstP50Ms),
       ];
     });
     const head = ["protocol", "CPU a turn", "× native", "turns/s", "first frame p50"];
-    console.log(`\nA turn of 100 texts, 32 at a time, memory log\n\n${toTable([head, ...rows])}`);
-    return others.flatMap((own, index) => {
-      const [label = "", wire] = ROWS[index + 1] ?? [];
-      // The program of an editor is a client of the server, and the reading of the native stream is a part of its cost.
-      if (wire?.editorPort !== undefined) return [];
+    console.log(`\nA turn of 100 texts, 32 at a time, memory log\n\n${toTable([head, ...table])}`);
+    return others.map((own, index) => {
+      const [label = ""] = rows[index + 1] ?? [];
       const relative = ratio(own, native, "cpuMs");
-      return [atMost(`CPU of a turn over ${label}, relative to the native protocol`, relative, 3)];
+      return atMost(`CPU of a turn over ${label}, relative to the native protocol`, relative, 3);
     });
   } finally {
-    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    await Promise.all([editors, ...servers].map((server) => server[Symbol.asyncDispose]()));
   }
 }
