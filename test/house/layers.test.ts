@@ -120,7 +120,7 @@ test.each(right)("%s keeps the layers", (file) => {
 });
 
 test("nothing native knows an adapter", async () => {
-  const adapters = ["agentscope", "agentic", "aip", "ap/v1", "chat/completions"];
+  const adapters = ["a2a", "acp", "ag-ui", "agentscope", "agentic", "aip", "ap/v1", "chat/completions"];
   const named = new RegExp(`\\b(${adapters.join("|")})\\b|/adapters/`, "i");
   const folders = ["protocol", "ports", "runtime", "view", "storage", "http", "client"];
   const files = (
