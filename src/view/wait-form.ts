@@ -3,7 +3,7 @@ import type { Fields, Json, JsonObject } from "../protocol/json.ts";
 import type { WaitView } from "./run-view.ts";
 import { toQuestion } from "./to-answer.ts";
 
-/** The question of a wait as a form, as MCP and ACP have them: flat, with texts, numbers, yes or no, and choices. */
+/** The question of a wait as a form, as several protocols have them: flat, with texts, numbers, yes or no, and choices. */
 export interface WaitForm {
   readonly message: string;
   readonly requestedSchema: {
