@@ -71,6 +71,17 @@ export type { Environment } from "./ports/environment.ts";
 export { Fenced, Unavailable } from "./ports/event-log.ts";
 export { toEncoded } from "./protocol/events/texts.ts";
 export type { LoggedEvents, Texts } from "./protocol/events/texts.ts";
+export type {
+  FailedRun,
+  Statistics,
+  StatisticsBy,
+  StatisticsEntry,
+  StatisticsGroup,
+  StatisticsKey,
+  StatisticsKind,
+  StatisticsQuery,
+  StatisticsSums,
+} from "./ports/statistics.ts";
 export type { AuditAction, AuditEntry, AuditPage, AuditQuery, AuditTrail } from "./ports/audit.ts";
 export type { Claim, Cursor, EventLog, LogFigures, LogHealth, Page } from "./ports/event-log.ts";
 export type { Batch } from "./ports/log-batch.ts";
@@ -220,6 +231,12 @@ export type {
   Upload,
 } from "./runtime/api.ts";
 export type { Audit } from "./runtime/access/audit.ts";
+export type { RuntimeStatisticsQuery } from "./runtime/queries/statistics.ts";
+export type {
+  StatisticsAnswer,
+  StatisticsLatency,
+  StatisticsRow,
+} from "./protocol/answers/statistics.ts";
 export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
 export type { ScheduleRequest, ScheduleSummary } from "./protocol/answers/schedule.ts";
 export type {

@@ -143,6 +143,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     copy: async () => (await import("./copy/copy.ts")).copyCommand(),
     eval: async () => (await import("./eval/eval.ts")).evalCommand(),
     traces: async () => (await import("./traces.ts")).tracesCommand(),
+    stats: async () => (await import("./stats.ts")).statsCommand(),
     audit: async () => (await import("./audit.ts")).auditCommand(),
     erase: async () => (await import("./erase.ts")).eraseCommand(),
     keys: async () => (await import("./keys.ts")).keysCommand(),

@@ -25,6 +25,7 @@ import { addRoutes } from "./routes/add-routes.ts";
 import { agentHandlers } from "./routes/agent-routes.ts";
 import { addAnswerPages, answerLinkHandlers, isAnswerLink, isAnswerPath } from "./routes/answer-pages.ts";
 import { auditHandlers } from "./routes/audit-routes.ts";
+import { statisticsHandlers } from "./routes/statistics-routes.ts";
 import { artifactHandlers } from "./routes/artifact-routes.ts";
 import { eventHandlers } from "./routes/event-routes.ts";
 import { createHost, perHost } from "./routes/host.ts";
@@ -214,6 +215,7 @@ function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): v
     schema,
     createAnswerLink,
     audit,
+    statistics,
     pauseSchedule,
     resumeSchedule,
     runSchedule,
@@ -236,6 +238,7 @@ function addServer(app: Hono<AppEnv>, shared: SharedHost, state: ServerState): v
   const ofTopics = { topics, openTopic, topic, newestPublications, publish };
   addRoutes(app, "", ofTopics, perHost(shared, topicHandlers));
   addRoutes(app, "", { audit }, perHost(shared, auditHandlers));
+  addRoutes(app, "", { statistics }, perHost(shared, statisticsHandlers));
   addRoutes(app, "", { createAnswerLink }, perHost(shared, answerLinkHandlers));
 }
 

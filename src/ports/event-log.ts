@@ -19,6 +19,7 @@ import type {
 import type { NodeDirectory } from "./node-directory.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Spending } from "./spending.ts";
+import type { Statistics } from "./statistics.ts";
 import type { VersionStore } from "./version-store.ts";
 import type { Base, LogRecord, Batch, RunAlias } from "./log-batch.ts";
 import type {
@@ -192,6 +193,9 @@ export interface EventLog {
 
   /** What was spent on completions. */
   readonly spending: Spending;
+
+  /** What turns and completions have done and used, by the hour. */
+  readonly statistics: Statistics;
 
   /**
    * Overwrites what removed runs have left behind; appends may wait meanwhile. Resolves when nothing of a run that was removed before the

@@ -4,6 +4,7 @@ import type { Usage } from "../protocol/events/outcome-codes.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import type { AuditMark } from "./audit.ts";
 import type { SpentMark } from "./spending.ts";
+import type { StatisticsEntry } from "./statistics.ts";
 import type { LastTurn, RequestPhase, RunPhase, WaitingFor } from "../protocol/answers/status.ts";
 
 /** A journal entry: part of a run's log like an event, but without an event id and never shown to clients. */
@@ -43,6 +44,8 @@ export interface Batch {
   readonly audit?: readonly AuditMark[];
   /** What completions have used, and by how much a budget was raised. */
   readonly spent?: readonly SpentMark[];
+  /** The turns and completions that end, added to those of their hour. */
+  readonly statistics?: readonly StatisticsEntry[];
   /** Replaces the snapshot; covers everything up to the end of this batch. */
   readonly snapshot?: Json;
   /**

@@ -20,6 +20,7 @@ export const serverRoutes = {
   resumeRun: ["POST", "/runs/{run_id}/resume"],
   erase: ["POST", "/erase"],
   audit: ["GET", "/audit"],
+  statistics: ["GET", "/statistics"],
   deadLetters: ["GET", "/dead-letters"],
   sendAgain: ["POST", "/runs/{run_id}/dead-letters/{request_id}"],
   dismiss: ["DELETE", "/runs/{run_id}/dead-letters/{request_id}"],

@@ -9,6 +9,8 @@ import type { RouterFigures } from "../ports/router.ts";
 import type { Agent, Messages, Operations } from "./agent/agent.ts";
 import type { AnswerLinks } from "./answer-links.ts";
 import type { Audit } from "./access/audit.ts";
+import type { StatisticsAnswer } from "../protocol/answers/statistics.ts";
+import type { RuntimeStatisticsQuery } from "./queries/statistics.ts";
 import type { Inspection } from "./inspection.ts";
 import type { LiveActors } from "./system/actor-system.ts";
 import type { Topic } from "./agent/topic.ts";
@@ -180,6 +182,12 @@ export interface Runtime {
 
   /** Who did what, for operators. */
   readonly audit: Audit;
+
+  /**
+   * Says what turns and completions have done and used, by the hour, of the newest 400 days. Users see what is their owner's,
+   * operators everything.
+   */
+  statistics(query: RuntimeStatisticsQuery): Promise<StatisticsAnswer>;
 
   /** Times at which actors get requests and messages. */
   readonly schedules: RuntimeSchedules;

@@ -14,6 +14,7 @@ import type { CodeVersions } from "./agent/candidate.ts";
 import type { Topic } from "./agent/topic.ts";
 import { RunArtifacts } from "./artifacts/run-artifacts.ts";
 import { Breakers } from "./calls/breaker.ts";
+import { HourRows } from "./journal/hour-rows.ts";
 import { GroupCommit } from "./journal/group-commit.ts";
 import { isHidden } from "./journal/system-runs.ts";
 import { TextWindow } from "./journal/text-window.ts";
@@ -119,6 +120,7 @@ export class LogRehearsal {
       textWindow: new TextWindow(still, readOnly, 0),
       queues: new SlotQueues(still),
       breakers: new Breakers(still),
+      hourRows: new HourRows(),
       gate: new StartGate({ environment: still, telemetry }),
       readiness: createReadiness(),
       system: new ActorSystem({ telemetry }),
@@ -225,6 +227,14 @@ function toEventLog(log: LogReader): EventLog {
     reliableTail: true,
     list: (query) => log.list(query),
     lookup: (requestId, owner) => log.lookup(requestId, owner),
+    statistics: {
+      since: unsettled,
+      sum: unsettled,
+      failed: unsettled,
+      list: unsettled,
+      put: unsettled,
+      remove: unsettled,
+    },
     spending: { on: unsettled, list: unsettled, put: unsettled, remove: unsettled },
     schedules: unsettled,
     due: unsettled,

@@ -16,6 +16,7 @@ import type { PriceTable } from "../ports/prices.ts";
 import type { TextWindow } from "./journal/text-window.ts";
 import type { Limits } from "./limits.ts";
 import type { ActorSystem } from "./system/actor-system.ts";
+import type { HourRows } from "./journal/hour-rows.ts";
 import type { OwnerAccounts } from "./owners/accounts.ts";
 import type { Mail } from "./replay/mail-port.ts";
 
@@ -48,6 +49,8 @@ export interface RunContext {
   readonly readiness: Readiness;
   /** The accounts of owners; absent if they have no limits. */
   readonly owners?: OwnerAccounts;
+  /** What turns and completions are counted under. */
+  readonly hourRows: HourRows;
   /** All actors in memory. */
   readonly system: ActorSystem;
   /** Whether the log has what completions are asked. */

@@ -34,6 +34,7 @@ import { createReadiness } from "./readiness.ts";
 import { ANONYMOUS, checkPrincipal, ownerOf } from "../ports/principal.ts";
 import type { Principal } from "../ports/principal.ts";
 import { AuditKeeper } from "./access/audit.ts";
+import { readStatistics } from "./queries/statistics.ts";
 import { toResource } from "./access/authorize.ts";
 import { ALL_RIGHTS, rightsOf } from "./access/rights.ts";
 import type { Rights } from "./access/rights.ts";
@@ -61,6 +62,7 @@ import type { LogHealth } from "../ports/event-log.ts";
 import { ScheduleCommands } from "./commands/schedules.ts";
 import { TopicCommands } from "./commands/topics.ts";
 import { RunCommands } from "./commands/run-commands.ts";
+import { HourRows } from "./journal/hour-rows.ts";
 import { ActorSystem } from "./system/actor-system.ts";
 import { refuseEvenly, seesFile, Uploads } from "./commands/uploads.ts";
 
@@ -113,6 +115,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }),
     queues: new SlotQueues(environment),
     breakers: new Breakers(environment),
+    hourRows: new HourRows(),
     system,
     prompts: options.prompts ?? true,
     prices: options.prices && parsePrices(options.prices),
@@ -510,6 +513,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           await audit.note(entry);
         },
         refused: (principal, error) => audit.refused(principal, error),
+      },
+      async statistics(query) {
+        // What a rule hides from a user would be in the sums.
+        if (scope.sees !== undefined) rights.operate("see the statistics");
+        const { owner = scope.owner } = query;
+        if (!scope.seesAll && owner !== scope.owner) rights.operate("see the statistics of other owners");
+        return readStatistics(log, { ...query, ...(!scope.seesAll && { owner }) }, environment.now());
       },
       schedules: new ScheduleCommands({
         context,

@@ -6,7 +6,7 @@ import { POSTGRES } from "../../src/storage/postgres/dialect.ts";
 import { postgresLog } from "../../src/storage/postgres/index.ts";
 import type { SqlDialect } from "../../src/storage/sql/dialect.ts";
 import { createIndexQueries } from "../../src/storage/sql/queries.ts";
-import type { SqlQuery } from "../../src/storage/sql/queries.ts";
+import type { SqlQuery } from "../../src/storage/sql/query.ts";
 import { createSchema } from "../../src/storage/sqlite/format/schema.ts";
 import { SQLITE } from "../../src/storage/sqlite/reader/dialect.ts";
 import { needsPostgres } from "../machine/postgres.ts";

@@ -102,7 +102,7 @@ class Counts {
   bytes = 0;
 
   add({ kind, events, bytes }: CopiedItem): void {
-    if (kind === "audit" || kind === "spending") return;
+    if (kind === "audit" || kind === "spending" || kind === "statistics") return;
     this[KEYS[kind]] += 1;
     this.events += events;
     this.bytes += bytes;

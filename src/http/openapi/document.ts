@@ -1,4 +1,5 @@
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
+import { STATISTICS_BY } from "../../ports/statistics.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { components, schemas } from "../../protocol/schema/json-schema.ts";
 import { agentRoutes, serverRoutes } from "../../protocol/routes.ts";
@@ -194,6 +195,48 @@ const auditEntry = object(
   ["at", "owner", "by", "action"],
 );
 
+const outcomes = object({ success: whole, error: whole, canceled: whole, ms: whole }, [
+  "success",
+  "error",
+  "canceled",
+  "ms",
+]);
+
+const statisticsRow = object(
+  {
+    name: {
+      ...text,
+      description: "The agent, model, operation, error code or owner; of an hour or a day its start.",
+    },
+    agent: { ...text, description: "The agent of an operation or an error." },
+    turns: outcomes,
+    errors: {
+      type: "object",
+      additionalProperties: whole,
+      description: "The turns that failed, by their codes.",
+    },
+    completions: outcomes,
+    usage: { type: "object", description: "What the completions have used; their cost as far as it is known." },
+    unknown_costs: { ...whole, description: "Completions whose cost is not known." },
+    latency: object({ p50_ms: whole, p90_ms: whole, p99_ms: whole }, ["p50_ms", "p90_ms", "p99_ms"]),
+    run_ids: { ...listOf(text), description: "Of errors: runs with such a turn." },
+  },
+  ["name", "turns", "completions", "usage", "unknown_costs"],
+);
+
+const statisticsAnswer = object(
+  {
+    by: text,
+    since: { ...text, description: "The first hour of which something is known." },
+    from: text,
+    until: text,
+    total: statisticsRow,
+    rows: listOf(statisticsRow),
+    groups: { ...whole, description: "The number of groups, if there are more than rows." },
+  },
+  ["by", "from", "until", "total", "rows"],
+);
+
 /** The routes of the server itself, by the names of the route table. */
 const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
   agents: routeOperation({
@@ -284,6 +327,18 @@ const serverOperations: RouteOperations<keyof typeof serverRoutes> = {
         headers: more,
       },
     },
+  }),
+  statistics: routeOperation({
+    summary:
+      "Says what turns and completions have done and used, by the hour. Users see what is their owner's, operators everything.",
+    parameters: [
+      inQuery("by", { type: "string", enum: [...STATISTICS_BY] }, "What the rows are. Default agent."),
+      inQuery("since", text, "From the start of the hour with this time. Default: a day before the end."),
+      inQuery("until", text, "To the end of the hour with this time. Default: now."),
+      inQuery("owner", text, "Only what is of this owner."),
+      inQuery("agent", text, "Only what is of this agent."),
+    ],
+    responses: { "200": jsonResponse(statisticsAnswer, "The sums.") },
   }),
   deadLetters: routeOperation({
     summary:

@@ -2,7 +2,7 @@ import type { AuditAction, AuditQuery } from "../../ports/audit.ts";
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import { toAuditRow } from "../../runtime/access/audit-row.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
-import { nextPage, parseName, parseText, queryOf, read } from "../messages/event-query.ts";
+import { nextPage, parseName, parseText, parseTime, queryOf, read } from "../messages/event-query.ts";
 import { reply } from "../messages/reply.ts";
 import type { ServerHandlers } from "./add-routes.ts";
 import { checkId } from "./event-routes.ts";
@@ -50,10 +50,4 @@ function parseAction(text: string): Parsed<AuditAction> {
   const action = AUDIT_ACTIONS.find((known) => known === text);
   if (action !== undefined) return { ok: true, value: action };
   return { ok: false, message: `must be one of ${AUDIT_ACTIONS.join(", ")}`, issues: [] };
-}
-
-function parseTime(text: string): Parsed<number> {
-  const time = /^\d{4}-\d\d-\d\d(?:T|$)/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(time)) return { ok: true, value: time };
-  return { ok: false, message: "must be a time such as 2030-01-31T12:00:00Z", issues: [] };
 }

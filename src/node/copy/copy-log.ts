@@ -6,6 +6,7 @@ import type { SecretStore } from "../../ports/secret-store.ts";
 import type { VersionStore } from "../../ports/version-store.ts";
 import { NOTHING_SPENT } from "../../ports/spending.ts";
 import type { Spending, SpentEntry, SpentKey } from "../../ports/spending.ts";
+import type { Statistics, StatisticsEntry } from "../../ports/statistics.ts";
 import { copyRun } from "./copy-run.ts";
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -24,9 +25,9 @@ export interface Store {
 
 /** Something that is in both stores now, and was compared. */
 export interface CopiedItem {
-  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version" | "spending" | "audit";
+  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version" | "spending" | "statistics" | "audit";
   readonly id: string;
-  /** False if it was in the target before. An item of the kind `audit` is up to 500 entries of the audit trail, and one of `spending` is up to 500 days of owners and agents. */
+  /** False if it was in the target before. An item of the kind `audit` is up to 500 entries of the audit trail, and one of `spending` or `statistics` is up to 500 days of owners and agents, or hours of turns and completions. */
   readonly isNew: boolean;
   /** The number of events of a run. */
   readonly events: number;
@@ -60,6 +61,7 @@ export async function* copyLog(from: Store, to: Store): AsyncGenerator<CopiedIte
     return copied;
   });
   yield* copySpending(from.log.spending, to.log.spending);
+  yield* copyStatistics(from.log.statistics, to.log.statistics);
   yield* copyAudit(from.log.audit, to.log.audit);
 }
 
@@ -116,6 +118,26 @@ async function* copySpending(from: Spending, to: Spending): AsyncGenerator<Copie
     }
     await to.put(added);
     yield { kind: "spending", id: "", isNew: added.length > 0, events: 0, bytes: 0 };
+    after = last;
+  }
+}
+
+/** Copies what turns and completions have done. An interrupted copy has the first entries of the source. */
+async function* copyStatistics(from: Statistics, to: Statistics): AsyncGenerator<CopiedItem, void> {
+  for (let after: StatisticsEntry | undefined; ;) {
+    const query = { limit: ENTRIES, ...(after && { after }) };
+    const entries = await from.list(query);
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    const known = await to.list(query);
+    for (const [at, entry] of known.entries()) {
+      if (isDeepStrictEqual(entry, entries[at])) continue;
+      throw new AgentError("conflict", "the statistics are in both stores and differ", {
+        hint: "they were not changed; copy to an empty target",
+      });
+    }
+    await to.put(entries.slice(known.length));
+    yield { kind: "statistics", id: "", isNew: known.length === 0, events: 0, bytes: 0 };
     after = last;
   }
 }

@@ -1,5 +1,6 @@
 import { AgentError } from "../../errors.ts";
 import type { Claim } from "../../ports/event-log.ts";
+import { HOUR_MS, countOne } from "../../ports/statistics.ts";
 import { NOTHING_SPENT } from "../../ports/spending.ts";
 import type { Spent } from "../../ports/spending.ts";
 import type { Budget } from "../../protocol/events/event-body.ts";
@@ -37,6 +38,7 @@ import type {
   RunState,
   UnreadMessage,
 } from "../replay/run-state.ts";
+import type { HourRows } from "../journal/hour-rows.ts";
 import { dayOf, toSpent } from "../owners/budgets.ts";
 import type { OwnerAccounts } from "../owners/accounts.ts";
 import type { RunContext } from "../run-context.ts";
@@ -110,12 +112,13 @@ export class RunLedger implements RunStateOwner {
   #key: string | undefined;
   #isLeaving = false;
   readonly #owners: OwnerAccounts | undefined;
+  readonly #hourRows: HourRows;
   /** Whether the started turn only waits, and how many open turns count for the owner. */
   #isResting = false;
   #counted = 0;
 
   constructor(
-    { environment, system, owners }: RunContext,
+    { environment, system, owners, hourRows }: RunContext,
     recorder: Recorder,
     state: RunState,
     { cursor, run, snapshot }: Claim,
@@ -132,6 +135,7 @@ export class RunLedger implements RunStateOwner {
     this.#covered = snapshot === undefined ? 0 : snapshot.head + snapshot.records;
     this.#now = environment.now;
     this.#owners = owners;
+    this.#hourRows = hourRows;
     this.actor = new RunActor(system, runId, this);
   }
 
@@ -584,7 +588,8 @@ export class RunLedger implements RunStateOwner {
   }
 
   /** Writes the end of a turn. Returns the encoded RequestCompleted. */
-  end(speaker: Speaker, { requestId, callId, sender, escalated }: AcceptedRequest, end: RequestEnd): string {
+  end(speaker: Speaker, accepted: AcceptedRequest, end: RequestEnd): string {
+    const { requestId, callId, sender, escalated, request } = accepted;
     const { finishReason, result, truncated, output, error, usage, memory, cleanupErrors = [], by } = end;
     for (const [agent, value] of memory ?? []) this.change({ type: "MemoryCommitted", agent, value });
     const { id, text } = this.recorder.event(speaker, {
@@ -615,6 +620,20 @@ export class RunLedger implements RunStateOwner {
       ...(error && { error_code: error.code, error_message: error.message.slice(0, SHOWN_ERROR) }),
     };
     if (usage) this.#usage = addUsage(this.#usage ?? {}, usage);
+    const now = this.#now();
+    this.recorder.count({
+      ...this.#hourRows.keyOf({
+        hour: Math.floor(now / HOUR_MS),
+        owner: this.owner,
+        kind: "turn",
+        agent: accepted.agent,
+        name: request.type === "ChatRequest" ? CHAT : request.operation,
+        outcome: error ? `error:${error.code}` : finishReason,
+      }),
+      // Another node may have accepted it, by a clock that is ahead.
+      ...countOne(Math.max(now - accepted.acceptedAt, 0)),
+      ...(error && { runId: this.runId }),
+    });
     return text;
   }
 

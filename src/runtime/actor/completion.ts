@@ -99,8 +99,7 @@ export function complete(caller: Actor, completion: NewCompletion): void {
   const count = (outcome: EndedCompletion["outcome"], usage: Usage): void => {
     const { name: agent } = caller.agent;
     const firstMs = parts?.firstMs;
-    turn.addUsage(usage, agent);
-    telemetry.asked?.({
+    const ended: EndedCompletion = {
       agent,
       owner: ownerOf(turn.accepted),
       model: access.model.name,
@@ -108,7 +107,9 @@ export function complete(caller: Actor, completion: NewCompletion): void {
       ms: environment.monotonic() - started,
       ...(firstMs !== undefined && { firstMs }),
       usage,
-    });
+    };
+    turn.addCompletion(ended);
+    telemetry.asked?.(ended);
   };
   const end = (result: Json, used: Usage, error?: string, code?: CompletionErrorCode): void => {
     if (!turn.calls.accepts(open)) return;

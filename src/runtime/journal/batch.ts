@@ -12,6 +12,7 @@ import type {
 } from "../../ports/log-batch.ts";
 import type { AuditMark } from "../../ports/audit.ts";
 import type { SpentMark } from "../../ports/spending.ts";
+import type { StatisticsEntry } from "../../ports/statistics.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { GrowingTexts } from "../../protocol/events/texts.ts";
 import type { Json } from "../../protocol/json.ts";
@@ -28,6 +29,7 @@ export interface OpenBatch extends Batch {
   schedules?: ScheduleMark[];
   audit?: AuditMark[];
   spent?: SpentMark[];
+  statistics?: StatisticsEntry[];
   run?: RunRow;
   snapshot?: Json;
   /** Makes the snapshot when the batch is complete. */

@@ -2,6 +2,7 @@ import type { AuditAction, AuditMark } from "../../ports/audit.ts";
 import type { Cursor } from "../../ports/event-log.ts";
 import { NOTHING_SPENT } from "../../ports/spending.ts";
 import type { SpentMark } from "../../ports/spending.ts";
+import type { StatisticsEntry } from "../../ports/statistics.ts";
 import type {
   Base,
   LogRecord,
@@ -273,6 +274,12 @@ export class Recorder {
   /** Adds to what the owner of the run, or one of its agents, has spent on a day, or may spend, with the next commit. */
   spend(mark: Pick<SpentMark, "day" | "agent"> & Partial<SpentMark>): void {
     (this.#batch.spent ??= []).push({ ...NOTHING_SPENT, ...mark });
+    this.#schedule(true);
+  }
+
+  /** Counts a turn or a completion that ends, with the next commit. */
+  count(ended: StatisticsEntry): void {
+    (this.#batch.statistics ??= []).push(ended);
     this.#schedule(true);
   }
 

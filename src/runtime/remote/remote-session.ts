@@ -176,7 +176,15 @@ class LocalSession implements RemoteSession {
       if (body.type === "TextOutput") transcript.add(body.content, body.call_id);
       if (body.type === "CompletionCall") transcript.retract(body.call_id);
     }
-    if (body.type === "CompletionResult") turn.addUsage(body.usage, this.#actor.agent.name);
+    if (body.type === "CompletionResult")
+      turn.addCompletion({
+        agent: this.#actor.agent.name,
+        owner: ownerOf(turn.accepted),
+        model: body.model,
+        outcome: body.error === undefined ? "ok" : (body.error_code ?? "model_error"),
+        ms: body.elapsed_ms,
+        usage: body.usage,
+      });
     if (body.type === "ArtifactGenerated" && speaker.depth === 0) {
       this.#actor.files.push(toPublished(body));
     }

@@ -108,6 +108,7 @@ export class Erasures {
     if (isWhole) {
       await this.#eraseUploads(owner, name.replace(ERASURES, "erasing-"));
       await log.spending.remove(owner);
+      await log.statistics.remove(owner);
       // What its principals were refused a moment ago would otherwise be stored behind this.
       await this.#storeRefusals();
       await log.audit.remove({ owner });

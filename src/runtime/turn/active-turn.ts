@@ -3,7 +3,8 @@ import type { Environment } from "../../ports/environment.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import { placeOfRequest, spanIdOf } from "../../shared/trace-context.ts";
 import type { Spent } from "../../ports/spending.ts";
-import type { FaultFacts } from "../../ports/telemetry.ts";
+import { HOUR_MS, countOne } from "../../ports/statistics.ts";
+import type { EndedCompletion, FaultFacts } from "../../ports/telemetry.ts";
 import type { ActorRef } from "../../protocol/actors.ts";
 import type { Speaker } from "../../protocol/events/encode.ts";
 import type { HoldReason, TurnError, Usage } from "../../protocol/events/outcome-codes.ts";
@@ -347,10 +348,28 @@ export class ActiveTurn implements QuiescenceListener {
     return this.#agentCalls <= this.context.limits.agentCalls;
   }
 
-  /** Adds the usage of a completion of an agent. */
-  addUsage(usage: Usage, agent: string): void {
+  /** Adds a completion that ends, with its usage. */
+  addCompletion({ agent, owner, model, outcome, ms, usage }: EndedCompletion): void {
     this.#usage = addUsage(this.#usage, usage);
-    const { environment, owners } = this.context;
+    const { environment, owners, hourRows } = this.context;
+    this.recorder.count({
+      ...hourRows.keyOf({
+        hour: Math.floor(environment.now() / HOUR_MS),
+        owner,
+        kind: "completion",
+        agent,
+        name: model,
+        outcome: outcome === "ok" ? "success" : outcome === "canceled" ? outcome : `error:${outcome}`,
+      }),
+      ...countOne(ms),
+      ...(outcome !== "ok" && outcome !== "canceled" && { runId: this.runId }),
+      inputTokens: usage.input_tokens ?? 0,
+      cachedTokens: usage.cached_input_tokens ?? 0,
+      outputTokens: usage.output_tokens ?? 0,
+      reasoningTokens: usage.reasoning_tokens ?? 0,
+      cost: usage.cost ?? 0,
+      unknownCosts: hasUnknownCost(usage) ? 1 : 0,
+    });
     // What was spent matters only where there are limits.
     if (owners === undefined) return;
     const { tokens, cost } = toSpent(usage);
@@ -603,3 +622,9 @@ class CalledConfigs {
 }
 
 const NOT_CONFIGURED: JsonObject = {};
+
+/** Whether a completion has used what has no price, or what its provider has not told. */
+function hasUnknownCost({ cost, ...used }: Usage): boolean {
+  if ((used.interrupted_attempts ?? 0) > 0) return true;
+  return cost === undefined && (used.input_tokens !== undefined || used.output_tokens !== undefined);
+}

@@ -174,6 +174,7 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
     ...(log.sharesRows !== undefined && { sharesRows: log.sharesRows }),
     audit: log.audit,
     spending: log.spending,
+    statistics: log.statistics,
     list: runs.list,
     run: runs.run,
     lookup: runs.lookup,

@@ -13,6 +13,7 @@ import type { OutboxQuery, RequestQuery, RunIdQuery } from "../../ports/log-quer
 import { Tails } from "../shared/tails.ts";
 import { ScheduleTable } from "./schedules.ts";
 import { MemorySpending } from "./spending.ts";
+import { MemoryStatistics } from "./statistics.ts";
 import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import {
@@ -67,6 +68,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   const schedules = new ScheduleTable();
   const tails = new Tails();
   const spending = new MemorySpending();
+  const statistics = new MemoryStatistics();
   const audit = new MemoryAudit((runId) => runs.get(runId)?.row?.agent);
   // One counter for all runs, so that a released run without events leaves no state behind.
   let epochs = 0;
@@ -117,6 +119,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     for (const { requestId, phase } of run.waits === undefined ? [] : (marked?.values() ?? []))
       if (phase === "completed") waits.close(cursor.runId, run, requestId);
     if (batch.spent) spending.note(ownerOf(row), batch.spent);
+    if (batch.statistics) statistics.note(batch.statistics);
     if (batch.audit) audit.note(cursor.runId, ownerOf(row), batch.audit);
     if (batch.outbox) applyOutbox(cursor.runId, run, batch.outbox);
     if (batch.alias?.from !== undefined) schedules.move(batch.alias.from, cursor.runId);
@@ -343,6 +346,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       },
       audit,
       spending,
+      statistics,
       scrub: async () => {},
       health: () => (isOpen() ? { writable: true } : { writable: false, reason: "the log is closed" }),
       nodes: () => nodes,

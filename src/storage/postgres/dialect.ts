@@ -81,6 +81,7 @@ export const POSTGRES: SqlDialect = {
     ofRun: "run = ?",
   },
   spent: "troupe.spent",
+  statistics: "troupe.statistic",
   anyOf: (column) => `${column} = ANY (?)`,
   notOwned: (run) =>
     `NOT EXISTS (SELECT FROM troupe.run AS owned WHERE owned.id = ${run} AND owned.owner = ANY (?))`,

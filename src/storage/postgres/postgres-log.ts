@@ -10,10 +10,11 @@ import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
 import { advance, Claims, toFenced } from "../sql/claims.ts";
 import { createIndexQueries } from "../sql/queries.ts";
-import type { SqlQuery } from "../sql/queries.ts";
+import type { SqlQuery } from "../sql/query.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { auditIn } from "./audit.ts";
 import { spendingIn } from "./spending.ts";
+import { statisticsIn } from "./statistics.ts";
 import { artifactsIn } from "./artifacts.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
 import { Database } from "./connection/database.ts";
@@ -281,6 +282,12 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     spending: spendingIn(database, {
       on: (key) => ask(queries.spentOn(key)),
       list: (query) => ask(queries.spent(query)),
+    }),
+    statistics: statisticsIn(database, {
+      since: () => ask(queries.statisticsSince),
+      sum: (query) => ask(queries.sums(query)),
+      failed: (query) => ask(queries.failedRuns(query)),
+      list: (query) => ask(queries.statistics(query)),
     }),
     audit: auditIn(database, async (query) => ask(queries.audit(query))),
     scrub: async () => {},

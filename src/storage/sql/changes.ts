@@ -4,6 +4,8 @@ import type { AuditMark } from "../../ports/audit.ts";
 import { ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { SpentEntry } from "../../ports/spending.ts";
+import { STATISTICS_KINDS } from "../../ports/statistics.ts";
+import type { StatisticsEntry } from "../../ports/statistics.ts";
 import { toOwnedKey, toSpender } from "../shared/owned-keys.ts";
 import type { OwnedRun } from "./claims.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
@@ -23,6 +25,7 @@ export interface Changes {
   readonly alias?: readonly [agent: string, name: string, from: RunId | null];
   readonly audit?: { readonly owner: string; readonly entries: readonly AuditChange[] };
   readonly spent?: readonly SpentChange[];
+  readonly statistics?: readonly StatisticsChange[];
   readonly snapshot?: string;
   readonly base?: readonly [head: number, records: number, data: string];
 }
@@ -46,6 +49,47 @@ export function encodeSpent({
   ...key
 }: SpentEntry): SpentChange {
   return [toSpender(key), day, tokens, cost, raisedTokens, raisedCost];
+}
+
+/** The key, a run, and the numbers, the last of which are those of the durations. */
+export type StatisticsChange = readonly [
+  hour: number,
+  owner: string,
+  kind: number,
+  agent: string,
+  name: string,
+  outcome: string,
+  run: RunId | null,
+  count: number,
+  ms: number,
+  inputTokens: number,
+  cachedTokens: number,
+  outputTokens: number,
+  reasoningTokens: number,
+  cost: number,
+  unknownCosts: number,
+  ...durations: number[],
+];
+
+export function encodeStatistics(entry: StatisticsEntry): StatisticsChange {
+  return [
+    entry.hour,
+    entry.owner,
+    STATISTICS_KINDS.indexOf(entry.kind),
+    entry.agent,
+    entry.name,
+    entry.outcome,
+    entry.runId ?? null,
+    entry.count,
+    entry.ms,
+    entry.inputTokens,
+    entry.cachedTokens,
+    entry.outputTokens,
+    entry.reasoningTokens,
+    entry.cost,
+    entry.unknownCosts,
+    ...entry.durations,
+  ];
 }
 
 export type AuditChange = readonly [
@@ -109,7 +153,7 @@ export type RequestChange = readonly [
 /** Encodes the changes of an append; `null` if it has none. */
 export function encodeChanges(
   known: OwnedRun,
-  { run, requests, references, waits, outbox, schedules, alias, audit, spent, snapshot, base }: Batch,
+  { run, requests, references, waits, outbox, schedules, alias, audit, spent, statistics, snapshot, base }: Batch,
 ): Changes | null {
   if (
     run === undefined &&
@@ -121,6 +165,7 @@ export function encodeChanges(
     alias === undefined &&
     audit === undefined &&
     spent === undefined &&
+    statistics === undefined &&
     snapshot === undefined &&
     base === undefined
   )
@@ -159,6 +204,7 @@ export function encodeChanges(
     ...(spent && {
       spent: spent.map((mark) => encodeSpent({ ...mark, owner })),
     }),
+    ...(statistics && { statistics: statistics.map(encodeStatistics) }),
     ...(snapshot !== undefined && { snapshot: JSON.stringify(snapshot) }),
     ...(base && { base: [base.head, base.records, JSON.stringify(base.data)] as const }),
   };

@@ -1,3 +1,5 @@
+import { NO_SUMS } from "../../ports/statistics.ts";
+
 /**
  * What an SQL engine names and writes in its own way. Everything else of the index of runs is the same in all of them: its
  * statements (queries.ts), its rows (rows.ts) and the changes of an append (changes.ts). Each text is a part of a statement,
@@ -14,6 +16,8 @@ export interface SqlDialect {
   readonly audit: AuditTable;
   /** What owners have spent. Its columns have the same names in all engines. */
   readonly spent: string;
+  /** What turns and completions have done. Its columns have the same names in all engines. */
+  readonly statistics: string;
   /** The condition that a column has one of the texts of a list, which is one value. */
   anyOf(column: string): string;
   /** The condition that no node of a list, which is one value, owns a run; absent in an engine for one process. */
@@ -156,3 +160,6 @@ interface AuditTable {
 export const RUN_PHASES = ["idle", "running", "waiting", "held"] as const;
 export const REQUEST_PHASES = ["queued", "running", "waiting", "completed", "held"] as const;
 export const OUTBOX_KINDS = ["reply", "cancel", "notice", "dead"] as const;
+
+/** The columns of the statistics that count turns and completions by their durations. */
+export const DURATION_COLUMNS: readonly string[] = NO_SUMS.durations.map((_, place) => `d${place}`);

@@ -50,19 +50,13 @@ import type {
   SpentColumns,
   WaitColumns,
 } from "./rows.ts";
-
-/** A value of a statement. A list of texts is one value. */
-export type QueryValue = string | number | readonly string[];
-
-/** A statement with its values, and what its rows mean. An engine runs it as it can, at once or later. */
-export interface SqlQuery<Answer> {
-  readonly text: string;
-  readonly values: readonly QueryValue[];
-  toAnswer(rows: readonly object[]): Answer;
-}
+import { Conditions, toQuery } from "./query.ts";
+import type { QueryValue, SqlQuery } from "./query.ts";
+import { statisticsQueries } from "./statistics.ts";
+import type { StatisticsQueries } from "./statistics.ts";
 
 /** The questions to the index of runs and requests of an SQL engine. */
-export interface IndexQueries {
+export interface IndexQueries extends StatisticsQueries {
   run(runId: RunId, owner?: string): SqlQuery<RunEntry | undefined>;
   find(alias: RunAlias): SqlQuery<RunId | undefined>;
   list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
@@ -422,6 +416,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         toAuditPage(rows.map(toAuditEntry), query),
       );
     },
+    ...statisticsQueries(dialect),
     unreferenced: (things) =>
       toQuery(referenced, [things], (rows: readonly Thing[]) => {
         const used = new Set(rows.map(({ thing }) => thing));
@@ -446,31 +441,6 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
 
 interface Thing {
   readonly thing: string;
-}
-
-/** Conditions of a statement with their values. */
-class Conditions {
-  readonly values: QueryValue[];
-  text: string;
-
-  constructor(text: string, ...values: readonly QueryValue[]) {
-    this.text = text;
-    this.values = [...values];
-  }
-
-  add(text: string, ...values: readonly QueryValue[]): void {
-    this.text += ` AND ${text}`;
-    this.values.push(...values);
-  }
-}
-
-/** `toAnswer` says what the rows of the statement are. */
-function toQuery<Answer>(
-  text: string,
-  values: readonly QueryValue[],
-  toAnswer: (rows: readonly never[]) => Answer,
-): SqlQuery<Answer> {
-  return { text, values, toAnswer: (rows) => toAnswer(rows as readonly never[]) };
 }
 
 function one<Answer>(

@@ -4,7 +4,8 @@ import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { toRequestPage } from "../shared/lists.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
-import type { IndexQueries, SqlQuery } from "./queries.ts";
+import type { IndexQueries } from "./queries.ts";
+import type { SqlQuery } from "./query.ts";
 
 /** The questions of a log about its runs and requests. */
 export type RunIndex = Pick<

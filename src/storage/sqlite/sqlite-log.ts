@@ -16,7 +16,7 @@ import { EventList } from "../shared/event-list.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
 import { TailCache } from "../shared/tail-cache.ts";
 import { Tails } from "../shared/tails.ts";
-import { encodeAudit, encodeSpent } from "../sql/changes.ts";
+import { encodeAudit, encodeSpent, encodeStatistics } from "../sql/changes.ts";
 import { advance, Claims, startOfBatch } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
 import { openDirectory } from "./directory/open-directory.ts";
@@ -24,7 +24,14 @@ import type { Durability } from "./format/schema.ts";
 import { QUERIES } from "./reader/reader.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, ClaimedRun } from "./writer/encode-append.ts";
-import type { AddedEntry, AuditChanges, ChunkedRun, RunRemoval, SpendingChanges } from "./writer/message.ts";
+import type {
+  AddedEntry,
+  AuditChanges,
+  ChunkedRun,
+  RunRemoval,
+  SpendingChanges,
+  StatisticsChanges,
+} from "./writer/message.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 
 /** What `sqliteLog` takes. */
@@ -234,8 +241,8 @@ export function sqliteLog(
     return promise;
   }
 
-  /** Commits changes of the audit trail, or of what was spent. */
-  function change(work: AuditChanges | SpendingChanges): Promise<void> {
+  /** Commits changes of the audit trail, of what was spent, or of the statistics. */
+  function change(work: AuditChanges | SpendingChanges | StatisticsChanges): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { writable, reason } = health();
     if (!writable) return rejected(new Unavailable(reason));
@@ -319,6 +326,16 @@ export function sqliteLog(
         if (entries.length > 0) await change({ type: "spending", put: entries.map(encodeSpent) });
       },
       remove: (removed) => change({ type: "spending", removed }),
+    },
+    statistics: {
+      since: async () => reader.ask((tables) => tables.answer(QUERIES.statisticsSince)),
+      sum: async (query) => reader.ask((tables) => tables.answer(QUERIES.sums(query))),
+      failed: async (query) => reader.ask((tables) => tables.answer(QUERIES.failedRuns(query))),
+      list: async (query) => reader.ask((tables) => tables.answer(QUERIES.statistics(query))),
+      async put(entries) {
+        if (entries.length > 0) await change({ type: "statistics", put: entries.map(encodeStatistics) });
+      },
+      remove: (removed) => change({ type: "statistics", removed }),
     },
     audit: {
       async add(entries) {

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { testRunOwners } from "./cases/runs/run-owners.ts";
+import { testStatistics } from "./cases/statistics.ts";
 import { testBases } from "./cases/runs/bases.ts";
 import { testAliases } from "./cases/runs/aliases.ts";
 import { testAudit } from "./cases/audit.ts";
@@ -41,6 +42,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testAliases(subject);
     testAudit(subject);
     testRunOwners(subject);
+    testStatistics(subject);
     testRuns(subject);
     testRunList(subject);
     testRemoval(subject);

@@ -173,6 +173,8 @@ export const LISTS: readonly string[] = [
   "/payments/waits",
   "/metrics",
   "/audit",
+  "/statistics",
+  "/statistics?by=owner&owner=canary",
   "/dead-letters",
   "/troupe-topic/runs",
   "/topics",

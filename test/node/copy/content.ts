@@ -7,6 +7,7 @@ import { countEvents, toEncoded } from "../../../src/protocol/events/texts.ts";
 import type { RequestId, RunId } from "../../../src/protocol/ids.ts";
 import { record, row, asRunId, texts } from "../../../src/testing/event-log/subject.ts";
 import type { Store } from "../../../src/node/copy/copy-log.ts";
+import { countOne } from "../../../src/ports/statistics.ts";
 
 /** Fills an empty store with runs in all states, removed ones, files and secrets. */
 export async function fill({ log, artifacts, secrets, versions }: Store): Promise<void> {
@@ -46,6 +47,11 @@ export async function fill({ log, artifacts, secrets, versions }: Store): Promis
   await log.spending.put([
     { owner: "acme", day: 20_000, ...spent },
     { owner: "acme", agent: "writer", day: 20_001, ...spent },
+  ]);
+  const hour = { hour: 480_000, owner: "acme", kind: "turn", agent: "echo", name: "chat" } as const;
+  await log.statistics.put([
+    { ...hour, outcome: "success", ...countOne(40) },
+    { ...hour, outcome: "error:timeout", ...countOne(90_000), cost: 0.5, runId: asRunId("z-idle") },
   ]);
   await log.audit.add([
     { at: 1, action: "sign_in", by: { id: "ann", name: "Ann" }, owner: "acme" },
@@ -257,6 +263,7 @@ export async function contentOf({ log, artifacts, secrets, versions }: Store): P
     schedules: await log.schedules({ limit: 1_000, total: true }),
     due: await log.due({}),
     spending: await log.spending.list({ limit: 1_000 }),
+    statistics: await log.statistics.list({ limit: 1_000 }),
     audit: await log.audit.list({ limit: 1_000 }),
     alias: await log.find({ agent: "other-agent", name: "first name/é" }),
     owned: {

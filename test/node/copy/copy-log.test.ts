@@ -45,6 +45,7 @@ describe.each(shortened(pairs, 3))("a copy from %s to %s", (source, target) => {
       artifact: 3,
       secret: 3,
       spending: 1,
+      statistics: 1,
       audit: 1,
       ...versions,
     });

@@ -1,4 +1,5 @@
 /** @module-tag long */
+import { countOne } from "../../../src/ports/statistics.ts";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -402,6 +403,26 @@ test("what a log of format 16 has belongs to the owner default", async () => {
   expect(await log.run("run", "other")).toBeUndefined();
 });
 
+test("a log of format 22 is opened, and counts what its turns do from then on", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  await startRun(before, "run", 3);
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwentySecondForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  onTestFinished(() => log.close());
+  expect(await log.statistics.since()).toBeUndefined();
+  const ended = { hour: 480_000, owner: "default", kind: "turn", agent: "echo", name: "chat" } as const;
+  const entry = { ...ended, outcome: "success", ...countOne(7) };
+  const { cursor } = await log.claim("run");
+  await log.append(cursor, { ...nextEvents(cursor, 1), statistics: [entry] });
+  expect(await log.statistics.list({ limit: 9 })).toEqual([entry]);
+  expect(toEncoded((await log.read("run", { after: 0 })).events)).toHaveLength(4);
+});
+
 test("a log of format 21 is opened, and its runs can have schedules", async () => {
   const directory = temporaryDirectory();
   const before = sqliteLog(directory);
@@ -478,8 +499,14 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 22. */
+function toTwentySecondForm(database: DatabaseSync): void {
+  database.exec("DROP TABLE statistic; PRAGMA user_version = 22");
+}
+
 /** Converts a database to format 21. */
 function toTwentyFirstForm(database: DatabaseSync): void {
+  toTwentySecondForm(database);
   database.exec("DROP TABLE schedule; PRAGMA user_version = 21");
 }
 

@@ -10,6 +10,7 @@ import { RECENT } from "./recent.ts";
 import { SCHEDULES } from "./schedules.ts";
 import { SPENDERS } from "./spenders.ts";
 import { SPENT } from "./spent.ts";
+import { STATISTICS } from "./statistics.ts";
 import { QUEUED, TABLES } from "./tables.ts";
 
 /** The changes of the schema, by their number from 1. A change that is released never changes again. */
@@ -25,6 +26,7 @@ export const MIGRATIONS: readonly string[] = [
   SCHEDULES,
   SPENDERS,
   RECENT,
+  STATISTICS,
 ];
 
 /** The number of the schema that this version needs. */

@@ -20,6 +20,8 @@ interface EncodedAppend {
   readonly item: string;
   /** The events as lines. */
   readonly body: string;
+  /** Whether it has turns or completions to count. */
+  readonly counts: boolean;
   /** The newest small appends when this one is committed; it is one of them. */
   readonly recent: RecentAppends | undefined;
 }
@@ -35,9 +37,10 @@ export function encodeAppend(run: ClaimedRun, batch: Batch): EncodedAppend {
     const body = encodeBehind(line, events);
     const recent = { characters: characters + body.length, line: lineAfter(line, events, body) };
     if (recent.characters <= RECENT_CHARACTERS)
-      return { item: JSON.stringify([...item, true]), body, recent };
+      return { item: JSON.stringify([...item, true]), body, counts: false, recent };
   }
-  return { item: JSON.stringify(item), body: encodeBody(events), recent: undefined };
+  const counts = batch.statistics !== undefined;
+  return { item: JSON.stringify(item), body: encodeBody(events), counts, recent: undefined };
 }
 
 /** The texts that others can join behind an append. */
@@ -124,10 +127,11 @@ export class AppendQueue {
     const until = Math.max(...jobs.map((job) => job.until));
     const items = `[${jobs.map(({ item }) => item).join(",")}]`;
     const bodies = jobs.map(({ body }) => body);
+    const counts = jobs.some((job) => job.counts);
     for (let failures = 0; ; failures += 1) {
       try {
         const [row] = await this.#database.write<{ refusals: Readonly<Record<string, Refusal>> }>(
-          appendStatement(jobs.length),
+          appendStatement(jobs.length, counts),
           [items, ...bodies],
           until,
         );
@@ -207,14 +211,16 @@ function countForStatement(jobs: readonly Job[]): number {
 const STATEMENT_APPENDS = 60;
 const STATEMENT_CHARACTERS = 4 * 1024 * 1024;
 
-/** The statement with a number of bodies. */
-function appendStatement(count: number): string {
-  const known = STATEMENTS[count];
+/** The statement with a number of bodies, and with turns or completions to count. */
+function appendStatement(count: number, counts: boolean): string {
+  const statements = counts ? COUNTING_STATEMENTS : STATEMENTS;
+  const known = statements[count];
   if (known !== undefined) return known;
   const bodies = Array.from({ length: count }, (_, index) => `$${index + 2}`).join(", ");
-  const text = `SELECT troupe.append_2($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
-  STATEMENTS[count] = text;
+  const text = `SELECT troupe.${counts ? "append_3" : "append_2"}($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
+  statements[count] = text;
   return text;
 }
 
 const STATEMENTS: string[] = [];
+const COUNTING_STATEMENTS: string[] = [];

@@ -43,7 +43,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 22;
+export const VERSION = 23;
 
 /** What to do about a log of a newer format. */
 export const NEWER_HINT = "npm install troupe@latest, or restore the copy that was made before the update";
@@ -136,6 +136,16 @@ const BASES = `
 const SPENT = `
   CREATE TABLE spent (owner TEXT NOT NULL, day INTEGER NOT NULL, tokens INTEGER NOT NULL, cost REAL NOT NULL,
     raised_tokens INTEGER NOT NULL, raised_cost REAL NOT NULL, PRIMARY KEY (owner, day))
+    WITHOUT ROWID`;
+
+// What turns and completions have done and used, by hours since 1970; `d0` to `d11` count them by their durations.
+const STATISTICS = `
+  CREATE TABLE statistic (hour INTEGER NOT NULL, owner TEXT NOT NULL, kind INTEGER NOT NULL, agent TEXT NOT NULL,
+    name TEXT NOT NULL, outcome TEXT NOT NULL, run TEXT, count INTEGER NOT NULL, ms INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL, cost REAL NOT NULL, unknown_costs INTEGER NOT NULL,
+    ${Array.from({ length: 12 }, (_, place) => `d${place} INTEGER NOT NULL`).join(", ")},
+    PRIMARY KEY (hour, owner, kind, agent, name, outcome))
     WITHOUT ROWID`;
 
 // The schedules of runs.
@@ -236,7 +246,8 @@ const SCHEMA = `
 
   ${BASES};
   ${SPENT};
-  ${SCHEDULES}`;
+  ${SCHEDULES};
+  ${STATISTICS}`;
 
 /** The upgrade from each format to the next. */
 const FROM = [
@@ -311,4 +322,6 @@ const FROM = [
   SPENT,
   // Format 21 had only the schedules of definitions, which are found when the agents are served.
   SCHEDULES,
+  // Format 22 did not count what turns do; it is counted from now on.
+  STATISTICS,
 ] as const;

@@ -89,6 +89,7 @@ export const SQLITE: SqlDialect = {
     ofRun: "audit.rid = (SELECT rid FROM run WHERE run_id = ?)",
   },
   spent: "spent",
+  statistics: "statistic",
   // A list of texts is bound as JSON.
   anyOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   finish: (text) => text,

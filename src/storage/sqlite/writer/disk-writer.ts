@@ -15,6 +15,7 @@ import type {
   RefusedItem,
   RunRemovals,
   SpendingChanges,
+  StatisticsChanges,
 } from "./message.ts";
 import type { Leftovers } from "./leftovers.ts";
 import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
@@ -124,6 +125,14 @@ export class DiskWriter {
     return this.#transact(() => {
       for (const entry of put) this.#statements.setSpent.run(...entry);
       if (removed !== undefined) this.#statements.removeSpent.run(removed, ...agentsOf(removed));
+    });
+  }
+
+  /** Commits changes of the statistics that no append makes. */
+  changeStatistics({ put = [], removed }: StatisticsChanges): FromWriter {
+    return this.#transact(() => {
+      for (const entry of put) this.#statements.setStatistic.run(...entry);
+      if (removed !== undefined) this.#statements.removeStatistics.run(removed);
     });
   }
 

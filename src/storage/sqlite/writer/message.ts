@@ -1,7 +1,7 @@
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Head } from "../format/head-file.ts";
 import type { Durability } from "../format/schema.ts";
-import type { AuditChange, Changes, SpentChange } from "../../sql/changes.ts";
+import type { AuditChange, Changes, SpentChange, StatisticsChange } from "../../sql/changes.ts";
 import type { RemovedEntries } from "../../../ports/audit.ts";
 
 /** The start data of the writer's thread. */
@@ -22,6 +22,7 @@ export type ToWriter =
   | RunRemovals
   | AuditChanges
   | SpendingChanges
+  | StatisticsChanges
   /** Gets a reply of its own, `scrubbed`, beside those of commits. */
   | { readonly type: "scrub" }
   | { readonly type: "close" };
@@ -50,6 +51,13 @@ export interface AuditChanges {
 export interface SpendingChanges {
   readonly type: "spending";
   readonly put?: readonly SpentChange[];
+  readonly removed?: string;
+}
+
+/** Changes of the statistics that no append makes: entries that are stored, or those of an owner that are removed. */
+export interface StatisticsChanges {
+  readonly type: "statistics";
+  readonly put?: readonly StatisticsChange[];
   readonly removed?: string;
 }
 

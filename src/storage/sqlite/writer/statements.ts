@@ -1,8 +1,21 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { toChecksum } from "../format/chain.ts";
 import type { ChunkPosition } from "../format/chain.ts";
-import { REQUEST_PHASES } from "../../sql/dialect.ts";
+import { STATISTICS_HOURS } from "../../../ports/statistics.ts";
+import { DURATION_COLUMNS, REQUEST_PHASES } from "../../sql/dialect.ts";
 import type { KnownChanges } from "./message.ts";
+
+/** The columns of the statistics that are added up. */
+const SUMS = [
+  ...["count", "ms", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost"],
+  "unknown_costs",
+  ...DURATION_COLUMNS,
+];
+const STATISTIC = `statistic (hour, owner, kind, agent, name, outcome, run, ${SUMS.join(", ")})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ${SUMS.map(() => "?").join(", ")})`;
+const ADD_STATISTIC = `INSERT INTO ${STATISTIC} ON CONFLICT DO UPDATE SET run = coalesce(excluded.run, run),
+    ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`).join(", ")}`;
+const SET_STATISTIC = `INSERT OR REPLACE INTO ${STATISTIC}`;
 
 /** The SQL statements of the writer, except those of the recent events (recent-events.ts). */
 export type Statements = { readonly [Name in keyof typeof SQL]: StatementSync };
@@ -82,6 +95,10 @@ const SQL = {
     "INSERT OR REPLACE INTO spent (owner, day, tokens, cost, raised_tokens, raised_cost) VALUES (?, ?, ?, ?, ?, ?)",
   removeSpent: "DELETE FROM spent WHERE owner = ? OR (owner > ? AND owner < ?)",
   dropSpent: "DELETE FROM spent WHERE owner = ? AND day <= ?",
+  addStatistic: ADD_STATISTIC as string,
+  setStatistic: SET_STATISTIC as string,
+  removeStatistics: "DELETE FROM statistic WHERE owner = ?",
+  dropStatistics: "DELETE FROM statistic WHERE hour <= ?",
   removeAuditOf: "DELETE FROM audit WHERE rid = ?",
   // The owner as it is in the index, which lacks that of most.
   removeAuditOwner: "DELETE FROM audit WHERE owner <> 'default' AND owner = ?",
@@ -143,6 +160,8 @@ export function applyChanges(
     addAudit,
     addSpent,
     dropSpent,
+    addStatistic,
+    dropStatistics,
     setSnapshot,
     setBase,
     removeBeginning,
@@ -161,6 +180,7 @@ export function applyChanges(
     alias,
     audit,
     spent = [],
+    statistics = [],
     snapshot,
     base,
   }: KnownChanges,
@@ -222,6 +242,10 @@ export function applyChanges(
     const [owner, day] = mark;
     addSpent.run(...mark);
     dropSpent.run(owner, day - SPENT_DAYS);
+  }
+  for (const ended of statistics) {
+    addStatistic.run(...ended);
+    dropStatistics.run(ended[0] - STATISTICS_HOURS);
   }
   if (snapshot !== undefined) {
     setSnapshot.run(rid, head, records, toChecksum(position, NOTHING, snapshot), snapshot);

@@ -8,6 +8,7 @@ import { CommitMemory, SIGNAL, newSignal } from "./commit-memory.ts";
 import type {
   AuditChanges,
   SpendingChanges,
+  StatisticsChanges,
   ChunkedRun,
   FromWriter,
   RefusedItem,
@@ -26,7 +27,7 @@ export interface AppendJob extends Settled {
 }
 
 /** What has a commit of its own. */
-type OwnWork = RunRemoval | AuditChanges | SpendingChanges;
+type OwnWork = RunRemoval | AuditChanges | SpendingChanges | StatisticsChanges;
 
 interface OwnJob extends Settled {
   readonly append?: undefined;

@@ -86,6 +86,9 @@ function take(message: ToWriter): void {
     case "spending":
       checkpoints.count(REMOVAL_PAGES);
       return answer(writer.changeSpending(message));
+    case "statistics":
+      checkpoints.count(REMOVAL_PAGES);
+      return answer(writer.changeStatistics(message));
     case "scrub":
       if (writer.hasRecent) moveRecent();
       scrub = writer.scrub(() => checkpoints.settle());
