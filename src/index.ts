@@ -232,11 +232,7 @@ export type {
 } from "./runtime/api.ts";
 export type { Audit } from "./runtime/access/audit.ts";
 export type { RuntimeStatisticsQuery } from "./runtime/queries/statistics.ts";
-export type {
-  StatisticsAnswer,
-  StatisticsLatency,
-  StatisticsRow,
-} from "./protocol/answers/statistics.ts";
+export type { StatisticsAnswer, StatisticsLatency, StatisticsRow } from "./protocol/answers/statistics.ts";
 export type { DeadLetter } from "./protocol/answers/dead-letter.ts";
 export type { ScheduleRequest, ScheduleSummary } from "./protocol/answers/schedule.ts";
 export type {

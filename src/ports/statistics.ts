@@ -17,6 +17,7 @@ export interface StatisticsKey {
 /** An engine stores the place in the list. */
 export const STATISTICS_KINDS = ["turn", "completion"] as const;
 
+/** What is counted: turns, or what models were asked. */
 export type StatisticsKind = (typeof STATISTICS_KINDS)[number];
 
 /** The numbers of turns or completions. */
@@ -47,6 +48,7 @@ export interface StatisticsEntry extends StatisticsKey, StatisticsSums {
 /** What the answers are grouped by. */
 export const STATISTICS_BY = ["agent", "model", "operation", "error", "owner", "hour", "day"] as const;
 
+/** What statistics are grouped by. */
 export type StatisticsBy = (typeof STATISTICS_BY)[number];
 
 /** Selects what is summed up. */

@@ -216,7 +216,10 @@ const statisticsRow = object(
       description: "The turns that failed, by their codes.",
     },
     completions: outcomes,
-    usage: { type: "object", description: "What the completions have used; their cost as far as it is known." },
+    usage: {
+      type: "object",
+      description: "What the completions have used; their cost as far as it is known.",
+    },
     unknown_costs: { ...whole, description: "Completions whose cost is not known." },
     latency: object({ p50_ms: whole, p90_ms: whole, p99_ms: whole }, ["p50_ms", "p90_ms", "p99_ms"]),
     run_ids: { ...listOf(text), description: "Of errors: runs with such a turn." },

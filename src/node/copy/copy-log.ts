@@ -25,7 +25,15 @@ export interface Store {
 
 /** Something that is in both stores now, and was compared. */
 export interface CopiedItem {
-  readonly kind: "run" | "removed run" | "artifact" | "secret" | "version" | "spending" | "statistics" | "audit";
+  readonly kind:
+    | "run"
+    | "removed run"
+    | "artifact"
+    | "secret"
+    | "version"
+    | "spending"
+    | "statistics"
+    | "audit";
   readonly id: string;
   /** False if it was in the target before. An item of the kind `audit` is up to 500 entries of the audit trail, and one of `spending` or `statistics` is up to 500 days of owners and agents, or hours of turns and completions. */
   readonly isNew: boolean;

@@ -1,7 +1,11 @@
 import type { EventLog } from "../../ports/event-log.ts";
 import { DURATION_BOUNDS_MS, HOUR_MS, NO_SUMS, addSums } from "../../ports/statistics.ts";
 import type { FailedRun, StatisticsBy, StatisticsGroup, StatisticsSums } from "../../ports/statistics.ts";
-import type { StatisticsAnswer, StatisticsLatency, StatisticsRow } from "../../protocol/answers/statistics.ts";
+import type {
+  StatisticsAnswer,
+  StatisticsLatency,
+  StatisticsRow,
+} from "../../protocol/answers/statistics.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
@@ -31,7 +35,9 @@ export async function readStatistics(
   ]);
   const rows = toRows(by, groups, failed);
   const isOfTime = by === "hour" || by === "day";
-  rows.sort((a, b) => (isOfTime ? compare(a.name, b.name) : countOf(b) - countOf(a) || compare(a.name, b.name)));
+  rows.sort((a, b) =>
+    isOfTime ? compare(a.name, b.name) : countOf(b) - countOf(a) || compare(a.name, b.name),
+  );
   return {
     by,
     ...(first !== undefined && { since: toTime(first) }),

@@ -153,7 +153,20 @@ export type RequestChange = readonly [
 /** Encodes the changes of an append; `null` if it has none. */
 export function encodeChanges(
   known: OwnedRun,
-  { run, requests, references, waits, outbox, schedules, alias, audit, spent, statistics, snapshot, base }: Batch,
+  {
+    run,
+    requests,
+    references,
+    waits,
+    outbox,
+    schedules,
+    alias,
+    audit,
+    spent,
+    statistics,
+    snapshot,
+    base,
+  }: Batch,
 ): Changes | null {
   if (
     run === undefined &&

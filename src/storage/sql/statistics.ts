@@ -18,9 +18,7 @@ import type { SqlQuery } from "./query.ts";
 export interface StatisticsQueries {
   readonly statisticsSince: SqlQuery<number | undefined>;
   sums(query: StatisticsQuery): SqlQuery<readonly StatisticsGroup[]>;
-  failedRuns(
-    query: Omit<StatisticsQuery, "by"> & { readonly limit: number },
-  ): SqlQuery<readonly FailedRun[]>;
+  failedRuns(query: Omit<StatisticsQuery, "by"> & { readonly limit: number }): SqlQuery<readonly FailedRun[]>;
   /** What is known, or what follows a key of it. */
   statistics(query: {
     readonly after?: StatisticsKey;
@@ -73,7 +71,8 @@ export function statisticsQueries({ statistics: table, finish }: SqlDialect): St
         where.add(`(${KEY}) > (?, ?, ?, ?, ?, ?)`, ...place);
       }
       // An engine may have several rows with a key.
-      const text = finish(`SELECT ${KEY}, max(run) AS run, ${SUMS}${DURATIONS} FROM ${table} WHERE ${where.text}
+      const text =
+        finish(`SELECT ${KEY}, max(run) AS run, ${SUMS}${DURATIONS} FROM ${table} WHERE ${where.text}
         GROUP BY ${KEY} ORDER BY ${KEY} LIMIT ?`);
       return toQuery(text, [...where.values, limit], (rows: readonly EntryColumns[]) =>
         rows.map((row): StatisticsEntry => ({
@@ -116,9 +115,15 @@ const GROUPS: Readonly<Record<StatisticsBy, Grouping>> = {
 };
 
 const SUMS = [
-  ...["count", "ms", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "unknown_costs"].map(
-    sum,
-  ),
+  ...[
+    "count",
+    "ms",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "unknown_costs",
+  ].map(sum),
   "sum(cost) AS cost",
 ].join(", ");
 

@@ -233,6 +233,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Says what turns and completions have done and used, by the hour. Users see what is their owner's, operators everything. */
+        get: operations["getStatistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/dead-letters": {
         parameters: {
             query?: never;
@@ -2392,6 +2409,93 @@ export interface operations {
                         detail?: string;
                         count?: number;
                     }[];
+                };
+            };
+            "4XX": components["responses"]["Refusal"];
+            "5XX": components["responses"]["Refusal"];
+        };
+    };
+    getStatistics: {
+        parameters: {
+            query?: {
+                by?: "agent" | "model" | "operation" | "error" | "owner" | "hour" | "day";
+                since?: string;
+                until?: string;
+                owner?: string;
+                agent?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        by: string;
+                        since?: string;
+                        from: string;
+                        until: string;
+                        total: {
+                            name: string;
+                            agent?: string;
+                            turns: {
+                                success: number;
+                                error: number;
+                                canceled: number;
+                                ms: number;
+                            };
+                            errors?: {
+                                [key: string]: number;
+                            };
+                            completions: {
+                                success: number;
+                                error: number;
+                                canceled: number;
+                                ms: number;
+                            };
+                            usage: Record<string, never>;
+                            unknown_costs: number;
+                            latency?: {
+                                p50_ms: number;
+                                p90_ms: number;
+                                p99_ms: number;
+                            };
+                            run_ids?: string[];
+                        };
+                        rows: {
+                            name: string;
+                            agent?: string;
+                            turns: {
+                                success: number;
+                                error: number;
+                                canceled: number;
+                                ms: number;
+                            };
+                            errors?: {
+                                [key: string]: number;
+                            };
+                            completions: {
+                                success: number;
+                                error: number;
+                                canceled: number;
+                                ms: number;
+                            };
+                            usage: Record<string, never>;
+                            unknown_costs: number;
+                            latency?: {
+                                p50_ms: number;
+                                p90_ms: number;
+                                p99_ms: number;
+                            };
+                            run_ids?: string[];
+                        }[];
+                        groups?: number;
+                    };
                 };
             };
             "4XX": components["responses"]["Refusal"];

@@ -350,9 +350,9 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     DROP TABLE ${schema}.version, ${schema}.version_file, ${schema}.audit;
     DROP INDEX ${schema}.request_queued;
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
-    DROP FUNCTION ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
+    DROP FUNCTION ${schema}.append_3, ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
-    DROP TABLE ${schema}.spent, ${schema}.schedule;
+    DROP TABLE ${schema}.spent, ${schema}.schedule, ${schema}.statistic;
     DROP FUNCTION ${schema}.read_2, ${schema}.join_lines_1, ${schema}.end_recent_1;
     DROP TABLE ${schema}.recent;
     ALTER TABLE ${schema}.run DROP COLUMN belongs_to, DROP COLUMN base, DROP COLUMN base_head, DROP COLUMN base_records`);

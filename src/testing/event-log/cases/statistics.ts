@@ -28,7 +28,9 @@ export function testStatistics(subject: EventLogSubject): void {
       ]);
       const [first] = listed;
       expect(await log.statistics.list({ limit: 1 })).toEqual(listed.slice(0, 1));
-      expect(await log.statistics.list({ limit: 9, ...(first && { after: first }) })).toEqual(listed.slice(1));
+      expect(await log.statistics.list({ limit: 9, ...(first && { after: first }) })).toEqual(
+        listed.slice(1),
+      );
     });
 
     test("they are summed up by each group, for a time, an owner and an agent", async () => {
@@ -52,7 +54,10 @@ export function testStatistics(subject: EventLogSubject): void {
         "desk  turn error:timeout 1 0",
         "desk  turn success 2 0",
       ]);
-      expect(await sum("model")).toEqual(["large  completion success 1 2", "small  completion success 1 0.5"]);
+      expect(await sum("model")).toEqual([
+        "large  completion success 1 2",
+        "small  completion success 1 0.5",
+      ]);
       expect(await sum("operation")).toEqual([
         "chat clerk turn success 1 0",
         "chat desk turn error:timeout 1 0",
@@ -87,7 +92,9 @@ export function testStatistics(subject: EventLogSubject): void {
       expect(await log.statistics.failed({ from: HOUR, until: HOUR + 48, limit: 9 })).toEqual([
         { hour: HOUR, agent: "desk", outcome: "error:timeout", runId: "a" },
       ]);
-      expect(await log.statistics.failed({ from: HOUR, until: HOUR + 48, owner: "bolt", limit: 9 })).toEqual([]);
+      expect(await log.statistics.failed({ from: HOUR, until: HOUR + 48, owner: "bolt", limit: 9 })).toEqual(
+        [],
+      );
     });
 
     test("those of an owner are removed, and those of a removed run stay", async () => {
