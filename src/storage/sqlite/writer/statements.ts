@@ -6,22 +6,25 @@ import { DURATION_COLUMNS, REQUEST_PHASES } from "../../sql/dialect.ts";
 import type { KnownChanges } from "./message.ts";
 
 /** The columns of the statistics that are added up. */
-const SUMS = [
-  ...["count", "ms", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost"],
-  "unknown_costs",
-  ...DURATION_COLUMNS,
-];
+const SUMS: readonly string[] = ["count", "ms", "input_tokens", "cached_tokens", "output_tokens"].concat(
+  ["reasoning_tokens", "cost", "unknown_costs"],
+  DURATION_COLUMNS,
+);
 const STATISTIC = `statistic (hour, owner, kind, agent, name, outcome, run, ${SUMS.join(", ")})
     VALUES (?, ?, ?, ?, ?, ?, ?, ${SUMS.map(() => "?").join(", ")})`;
-const ADD_STATISTIC = `INSERT INTO ${STATISTIC} ON CONFLICT DO UPDATE SET run = coalesce(excluded.run, run),
+const ADD_STATISTIC: string = `INSERT INTO ${STATISTIC} ON CONFLICT DO UPDATE SET run = coalesce(excluded.run, run),
     ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`).join(", ")}`;
-const SET_STATISTIC = `INSERT OR REPLACE INTO ${STATISTIC}`;
+const SET_STATISTIC: string = `INSERT OR REPLACE INTO ${STATISTIC}`;
 
 /** The SQL statements of the writer, except those of the recent events (recent-events.ts). */
-export type Statements = { readonly [Name in keyof typeof SQL]: StatementSync };
+export type Statements = {
+  readonly [Name in keyof typeof SQL | "addStatistic" | "setStatistic"]: StatementSync;
+};
 
 export function createStatements(database: DatabaseSync): Statements {
-  const prepared = Object.entries(SQL).map(([name, text]) => [name, database.prepare(text)]);
+  const prepared = Object.entries({ ...SQL, addStatistic: ADD_STATISTIC, setStatistic: SET_STATISTIC }).map(
+    ([name, text]) => [name, database.prepare(text)],
+  );
   return Object.fromEntries(prepared) as Statements;
 }
 
@@ -95,8 +98,6 @@ const SQL = {
     "INSERT OR REPLACE INTO spent (owner, day, tokens, cost, raised_tokens, raised_cost) VALUES (?, ?, ?, ?, ?, ?)",
   removeSpent: "DELETE FROM spent WHERE owner = ? OR (owner > ? AND owner < ?)",
   dropSpent: "DELETE FROM spent WHERE owner = ? AND day <= ?",
-  addStatistic: ADD_STATISTIC as string,
-  setStatistic: SET_STATISTIC as string,
   removeStatistics: "DELETE FROM statistic WHERE owner = ?",
   dropStatistics: "DELETE FROM statistic WHERE hour <= ?",
   removeAuditOf: "DELETE FROM audit WHERE rid = ?",

@@ -129,7 +129,7 @@ export function testStatistics(subject: EventLogSubject): void {
       await log.claim(asRunId("a"));
       const append = async (): Promise<unknown> =>
         log.append(cursor, { events: [], records: [], run: row(), statistics: [turn({})] });
-      await expect(append()).rejects.toThrow();
+      await expect(append()).rejects.toMatchObject({ name: "Fenced" });
       expect(await log.statistics.list({ limit: 9 })).toEqual([]);
     });
 
