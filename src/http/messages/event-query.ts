@@ -118,7 +118,7 @@ function refuse(message: string): Parsed<never> {
 }
 
 /** A time as ISO 8601, or a day. */
-export function parseTime(text: string): Parsed<number> {
+export function parseMoment(text: string): Parsed<number> {
   const time = /^\d{4}-\d\d-\d\d(?:T|$)/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(time)) return { ok: true, value: time };
   return { ok: false, message: "must be a time such as 2030-01-31T12:00:00Z", issues: [] };

@@ -2,7 +2,7 @@ import type { AuditAction, AuditQuery } from "../../ports/audit.ts";
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
 import { toAuditRow } from "../../runtime/access/audit-row.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
-import { nextPage, parseName, parseText, parseTime, queryOf, read } from "../messages/event-query.ts";
+import { nextPage, parseName, parseText, parseMoment, queryOf, read } from "../messages/event-query.ts";
 import { reply } from "../messages/reply.ts";
 import type { ServerHandlers } from "./add-routes.ts";
 import { checkId } from "./event-routes.ts";
@@ -30,8 +30,8 @@ function toAuditQuery(query: URLSearchParams): AuditQuery {
   const by = read(query, "by", parseText);
   const action = read(query, "action", parseAction);
   const runId = query.get("run_id");
-  const from = read(query, "from", parseTime);
-  const before = read(query, "before", parseTime);
+  const from = read(query, "from", parseMoment);
+  const before = read(query, "before", parseMoment);
   const cursor = read(query, "cursor", parseName);
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {

@@ -2,7 +2,7 @@ import { AgentError } from "../../errors.ts";
 import { STATISTICS_BY } from "../../ports/statistics.ts";
 import type { StatisticsBy } from "../../ports/statistics.ts";
 import type { Parsed } from "../../protocol/requests/parse.ts";
-import { parseName, parseTime, queryOf, read } from "../messages/event-query.ts";
+import { parseName, parseMoment, queryOf, read } from "../messages/event-query.ts";
 import { reply } from "../messages/reply.ts";
 import type { ServerHandlers } from "./add-routes.ts";
 import type { Host } from "./host.ts";
@@ -12,8 +12,8 @@ export function statisticsHandlers({ runtime }: Host): ServerHandlers<"statistic
   return {
     async statistics(c) {
       const query = queryOf(c);
-      const since = read(query, "since", parseTime);
-      const until = read(query, "until", parseTime);
+      const since = read(query, "since", parseMoment);
+      const until = read(query, "until", parseMoment);
       const owner = read(query, "owner", parseName);
       const agent = read(query, "agent", parseName);
       if (since !== undefined && until !== undefined && since >= until)

@@ -200,6 +200,8 @@ test("every route is called by the generated client, and every answer fits the d
   const erased = await server.POST("/erase", { body: { run_id: fork.run_id, agent: "nobody" } });
   expect(erased.data?.runs).toBe(0);
   expect((await server.GET("/audit", { params: { query: { action: "erase" } } })).data).toEqual([]);
+  const stats = await server.GET("/statistics", { params: { query: { by: "operation" } } });
+  expect(stats.data?.total.turns.success).toBeGreaterThan(0);
 
   expect(check.faults).toEqual([]);
   expect(check.uncalled).toEqual([]);
