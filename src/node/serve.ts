@@ -113,6 +113,12 @@ const GRACE_MS = 1_000;
 
 const TOKEN_CHARACTERS = 16;
 
+/**
+ * Connections that may wait to be taken: as many as systems allow. Those above Node's 511 were reset when a thousand deliveries came at
+ * once and the machine was busy.
+ */
+const BACKLOG = 4_096;
+
 const SETTINGS = {
   ...CONNECTION_TIMEOUTS,
   // The guard checks it; Node's own answer has no body.
@@ -151,7 +157,7 @@ function isLoopback(hostname: string): boolean {
 async function listen(server: HttpServer, hostname: string, port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
-  server.listen(port, hostname, resolve);
+  server.listen({ port, host: hostname, backlog: BACKLOG }, resolve);
   try {
     await promise;
   } catch (cause) {
