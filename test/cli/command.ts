@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterAll, onTestFinished } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -130,7 +130,10 @@ export async function createProject(
   await mkdir(join(folder, "agents"));
   await symlink(root, join(folder, "node_modules/troupe"));
   await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-  for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
   return folder;
 }
 

@@ -13,7 +13,7 @@ import { addServerOptions } from "../serve/server-options.ts";
 import type { ServerOptions } from "../serve/server-options.ts";
 import { startServerProcess } from "./supervise-child.ts";
 import type { ServerEnd, ServerProcess } from "./supervise-child.ts";
-import { watchFiles, watchDirectory } from "./watch.ts";
+import { findPackageFolders, watchDirectory, watchFiles, watchPackages } from "./watch.ts";
 
 interface DevOptions extends Omit<ServerOptions, "console"> {
   /** Whether to open the console in a browser. */
@@ -24,7 +24,7 @@ interface DevOptions extends Omit<ServerOptions, "console"> {
 export function devCommand(): Command {
   return addServerOptions(new Command("dev"))
     .description(
-      "Serves the agents of a directory and restarts when they, a file that they import, or .env change. Runs are kept.",
+      "Serves the agents of a directory and restarts when they, a file that they import, the installed packages or .env change. Runs are kept.",
     )
     .option("--open", "open the console in a browser", false)
     .addHelpText("after", "\nExamples:\n  troupe dev --open\n  troupe dev --agents src/agents --port 4200")
@@ -57,6 +57,10 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
   };
   const stopWatching = watchAgents(options.agents, options.data, notice);
   const stopWatchingEnv = watchFiles([resolve(ENV_FILE)], () => notice(ENV_FILE));
+  const packages = watchPackages(
+    [...new Set(["", options.agents].flatMap((folder) => findPackageFolders(resolve(folder))))],
+    (directory) => notice(relative("", directory)),
+  );
   let stopWatchingImports = (): void => {};
   const leave = (): void => {
     leaving = true;
@@ -100,6 +104,7 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
         continue;
       }
       const { type, files } = report;
+      packages.expect(report.missing);
       stopWatchingImports();
       stopWatchingImports = watchFiles(outside(options.agents, files), (file) => notice(relative("", file)));
       if (leaving || changed.happened()) {
@@ -151,6 +156,7 @@ async function run({ open, ...given }: DevOptions, command: Command): Promise<vo
     stopWatching();
     stopWatchingEnv();
     stopWatchingImports();
+    packages.stop();
     stopListening();
     stopLooking();
     await Promise.all([loading?.ended, serving?.ended]);

@@ -59,7 +59,7 @@ export function startServerProcess(
     loaded: loaded.promise,
     ended: waitForEnd(child).then(({ code, how }) => {
       clearTimeout(killer);
-      loaded.resolve({ type: "failed", files: [] });
+      loaded.resolve({ type: "failed", files: [], missing: [] });
       const servedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
       return { servedMs, failure: hasFailed ? code : undefined, how };
     }),

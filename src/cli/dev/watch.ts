@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, watch } from "node:fs";
+import { existsSync, lstatSync, readdirSync, watch } from "node:fs";
 import type { FSWatcher } from "node:fs";
 import { join, sep, basename, dirname } from "node:path";
 
@@ -137,4 +137,90 @@ function groupByFolder(files: readonly string[]): Map<string, Map<string, string
     folders.set(dirname(file), names.set(basename(file), file));
   }
   return folders;
+}
+
+/** Watches the installed packages of folders. */
+export interface PackageWatch {
+  /** From now on `changed` is also called when one of these packages is there, which may be so already. */
+  expect(names: readonly string[]): void;
+  stop(): void;
+}
+
+/**
+ * Calls `changed` with the path of a `node_modules` in one of these folders when a package manager has finished with it, or when
+ * an expected package is there, for package managers that leave no mark.
+ */
+export function watchPackages(
+  folders: readonly string[],
+  changed: (directory: string) => void,
+): PackageWatch {
+  const places = folders.map((folder) => join(folder, PACKAGES));
+  const watchers = new Map<string, FSWatcher>();
+  let expected: readonly string[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  for (const place of places) {
+    watchPlace(dirname(place), (event, name) => {
+      if (event !== "rename" || name !== PACKAGES) return;
+      enter(place);
+      if (INSTALLED.some((mark) => existsSync(join(place, mark)))) notice(place);
+      else look();
+    });
+    enter(place);
+  }
+  return {
+    expect(names) {
+      expected = names;
+      look();
+    },
+    stop() {
+      clearTimeout(timer);
+      for (const watcher of watchers.values()) watcher.close();
+    },
+  };
+
+  function enter(place: string): void {
+    watchPlace(place, (_event, name) => {
+      if (name !== null && INSTALLED.includes(name)) notice(place);
+      else look();
+    });
+  }
+
+  function watchPlace(path: string, react: (event: string, name: string | null) => void): void {
+    watchers.get(path)?.close();
+    watchers.delete(path);
+    try {
+      const watcher = watch(path, react);
+      watcher.on("error", () => watcher.close());
+      watchers.set(path, watcher);
+    } catch {
+      // It does not exist yet, which is noticed from above.
+    }
+  }
+
+  function look(): void {
+    for (const place of places)
+      if (expected.some((name) => existsSync(join(place, name, "package.json")))) notice(place);
+  }
+
+  function notice(place: string): void {
+    clearTimeout(timer);
+    timer = setTimeout(changed, SETTLE_MS, place);
+  }
+}
+
+const PACKAGES = "node_modules";
+
+/** What npm, pnpm and Yarn write into it when they have installed everything. */
+const INSTALLED: readonly string[] = [
+  ".package-lock.json",
+  ".modules.yaml",
+  ".yarn-integrity",
+  ".yarn-state.yml",
+];
+
+/** The folders of a project: those with a package.json, from a folder upwards. */
+export function findPackageFolders(folder: string): readonly string[] {
+  const above = dirname(folder) === folder ? [] : findPackageFolders(dirname(folder));
+  return existsSync(join(folder, "package.json")) ? [folder, ...above] : above;
 }

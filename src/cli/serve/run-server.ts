@@ -1,4 +1,6 @@
-import { registerHooks } from "node:module";
+import { existsSync } from "node:fs";
+import { createRequire, registerHooks } from "node:module";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Runtime } from "../../runtime/api.ts";
 import { drainOnSignals } from "../../node/signals.ts";
@@ -52,7 +54,7 @@ export async function serveForParent(options: ServerOptions): Promise<void> {
     loaded,
     createLog(options.logFormat, options.logLevel),
   ).catch(async (thrown: unknown) => {
-    await tell({ type: "failed", files: [] });
+    await tell({ type: "failed", files: [], missing: [] });
     throw thrown;
   });
   // Open turns continue after the next start, which comes soon.
@@ -77,7 +79,7 @@ const COMMAND_MS = 200;
 const SIGTERM_CODE = 143;
 
 async function load({ agents: directory, config, logFormat }: ServerOptions): Promise<LoadedAgents> {
-  const files = collectImportedFiles();
+  const imports = collectImports();
   const broken: string[] = [];
   try {
     const loaded = await loadAgents(directory, (file, error) => {
@@ -86,10 +88,10 @@ async function load({ agents: directory, config, logFormat }: ServerOptions): Pr
     });
     // Loaded here too, so that its files are watched.
     await loadServerConfig(config);
-    await tell({ type: "loaded", files: files(), withoutAgent: loaded.withoutAgent, broken });
+    await tell({ type: "loaded", ...imports(), withoutAgent: loaded.withoutAgent, broken });
     return loaded;
   } catch (thrown) {
-    await tell({ type: "failed", files: files() });
+    await tell({ type: "failed", ...imports() });
     throw thrown;
   }
 }
@@ -113,10 +115,11 @@ function tell(report: ServerReport): Promise<void> {
 
 /**
  * Collects the files that are imported from now on, also those that do not load: everything but packages
- * and this program. The returned function stops and returns them.
+ * and this program; and the packages that are imported without being installed. The returned function stops and returns them.
  */
-function collectImportedFiles(): () => readonly string[] {
+function collectImports(): () => { readonly files: readonly string[]; readonly missing: readonly string[] } {
   const files = new Set<string>();
+  const missing = new Set<string>();
   const add = (url: string): void => {
     if (url.startsWith("file:") && !url.includes("/node_modules/") && !url.startsWith(OWN)) {
       files.add(fileURLToPath(new URL(url.replace(/[?#].*$/, ""))));
@@ -131,14 +134,31 @@ function collectImportedFiles(): () => readonly string[] {
       } catch (thrown) {
         // A file that does not exist yet is watched too.
         if (/^\.{0,2}\//.test(specifier)) add(new URL(specifier, context.parentURL).href);
+        else if (context.parentURL?.startsWith("file:") === true && !context.parentURL.startsWith(OWN)) {
+          const name = packageOf(specifier);
+          if (!isInstalled(name, context.parentURL)) missing.add(name);
+        }
         throw thrown;
       }
     },
   });
   return () => {
     hooks.deregister();
-    return [...files];
+    return { files: [...files], missing: [...missing] };
   };
+}
+
+/** The name of the package in `name`, `name/part` or `@scope/name/part`. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+function isInstalled(name: string, importer: string): boolean {
+  const folders = createRequire(importer).resolve.paths(name) ?? [];
+  return folders.some((folder) => existsSync(join(folder, name, "package.json")));
 }
 
 /** The folder of this program's own code. */

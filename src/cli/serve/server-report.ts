@@ -5,6 +5,8 @@ export interface LoadedReport {
   readonly type: "loaded";
   /** The files that the agents were loaded from. */
   readonly files: readonly string[];
+  /** The packages that they import and that are not installed. */
+  readonly missing: readonly string[];
   /** The agent files that export no agent. */
   readonly withoutAgent: readonly string[];
   /** The agent files that cannot be loaded, whose agents are not served. */
@@ -30,6 +32,8 @@ export interface FailureReport {
   readonly type: "failed";
   /** The files that the agents were loaded from, as far as that went. */
   readonly files: readonly string[];
+  /** The packages that they import and that are not installed. */
+  readonly missing: readonly string[];
 }
 
 /** What a server process reports to `troupe dev`. */

@@ -225,6 +225,43 @@ test("a file that is broken at the start does not stop the others, and is served
   expect((await chat(url, "other")).result).toBe("here");
 });
 
+test("a file whose package is missing is served once the package is installed, and again when it is another", async () => {
+  const folder = await createProject({
+    "word/package.json": JSON.stringify({
+      name: "word",
+      version: "1.0.0",
+      type: "module",
+      exports: "./index.js",
+    }),
+    "word/index.js": 'export const word = "first";\n',
+    "project/package.json": JSON.stringify({ name: "project", version: "1.0.0", type: "module" }),
+    "project/agents/other.ts": `import { word } from "word";\n${agentSaying("${word}", "other").replace('"${word}")', "word)")}`,
+    "project/agents/speaker.ts": agentSaying("hello"),
+  });
+  const cwd = join(folder, "project");
+  const install = async (): Promise<void> => {
+    const npm = startProgram("npm", ["install", "../word", "--install-links", "--offline", "--no-audit"], {
+      cwd,
+    });
+    expect(await npm.exited).toBe(0);
+  };
+  const { command, url } = await startDev(cwd);
+  expect(command.output()).toMatch(/agents.other\.ts cannot be loaded\n.*Cannot find package 'word'/);
+
+  let from = command.output().length;
+  await install();
+  await command.match(/^node_modules changed$/m, from);
+  await command.match(/ready again/, from);
+  expect((await chat(url, "other")).result).toBe("first");
+
+  from = command.output().length;
+  await rm(join(cwd, "node_modules"), { recursive: true });
+  await writeFile(join(folder, "word/index.js"), 'export const word = "second";\n');
+  await install();
+  await command.match(/ready again/, from);
+  expect((await chat(url, "other")).result).toBe("second");
+});
+
 test(
   "an imported file outside the directory is watched, also when it is broken",
   { tags: "long" },
