@@ -117,7 +117,8 @@ export { ended } from "./runtime/agent/ended.ts";
 export type { Ended } from "./runtime/agent/ended.ts";
 export { topic } from "./runtime/agent/topic.ts";
 export type { AnyMessages, Topic, TopicOptions } from "./runtime/agent/topic.ts";
-export { defineAgent, defineTool, operation } from "./runtime/agent/definition/define.ts";
+export { defineAgent, defineTool } from "./runtime/agent/definition/define.ts";
+export { operation } from "./runtime/agent/definition/definition.ts";
 export { defineRemoteAgent } from "./runtime/agent/definition/remote.ts";
 export type { RemoteDefinition, RemoteOperations } from "./runtime/agent/definition/remote.ts";
 export type {

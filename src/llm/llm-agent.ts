@@ -13,7 +13,8 @@ import type {
 import type { Supervision } from "../runtime/agent/definition/supervision.ts";
 import { checkCompletionOptions } from "../runtime/agent/call-options.ts";
 import { markAgent, checkAgent } from "../runtime/agent/definition/check-definition.ts";
-import { chatInput, defineAgent, operation } from "../runtime/agent/definition/define.ts";
+import { defineAgent } from "../runtime/agent/definition/define.ts";
+import { chatInput, operation } from "../runtime/agent/definition/definition.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { CompletionOptions, Turn } from "../runtime/agent/turn-api.ts";
 import type { Instructions, ModelSettings } from "../runtime/model/prompt.ts";

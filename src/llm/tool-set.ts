@@ -5,7 +5,7 @@ import type { Agent, Operation, Schema, Tool, ToolSource } from "../runtime/agen
 import { remoteOperation, operationNames } from "../runtime/agent/resolve-operation.ts";
 import { callName } from "../runtime/actor/call.ts";
 import { checkAgent } from "../runtime/agent/definition/check-definition.ts";
-import { chatInput } from "../runtime/agent/definition/define.ts";
+import { chatInput } from "../runtime/agent/definition/definition.ts";
 import { toJsonSchema } from "../runtime/agent/definition/schema.ts";
 import type { Turn } from "../runtime/agent/turn-api.ts";
 import { fromAiSdkTool } from "./ai-sdk/tool.ts";

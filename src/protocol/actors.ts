@@ -92,3 +92,8 @@ export interface Caller {
 
 /** Limit of the callers in one request. */
 export const CALLERS_LIMIT = 32;
+
+/** The status of a machine; after `done` and `error` it takes no more events. */
+export const MACHINE_STATUSES = ["active", "done", "error"] as const;
+
+export type MachineStatus = (typeof MACHINE_STATUSES)[number];

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { TRACEPARENT } from "../shared/trace-context.ts";
 import type { Hops } from "./actors.ts";
-import { ID_PATTERN, KEY_PATTERN } from "./ids.ts";
+import { ID_PATTERN, KEY_PATTERN, TIMESTAMP_PATTERN } from "./ids.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 
@@ -62,7 +62,7 @@ export const ordinal: z.ZodType<number> = z.int().min(1);
 /** An ISO 8601 time in UTC. */
 export const timestamp: z.ZodType<string> = z
   .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
+  .regex(TIMESTAMP_PATTERN, "must be a time in UTC, as in 2026-01-31T12:00:00.000Z")
   .meta({ format: "date-time" });
 
 /** @internal The schema of a place in a trace. */

@@ -34,6 +34,9 @@ export const ID_PATTERN: RegExp = /^[A-Za-z0-9_-]{1,128}$/;
 /** The format of keys: names that clients choose for runs. */
 export const KEY_PATTERN: RegExp = /^[A-Za-z0-9_.:@-]{1,128}$/;
 
+/** What an ISO 8601 time in UTC is. */
+export const TIMESTAMP_PATTERN: RegExp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
 /** Checks whether a text is a valid key. */
 export function isKey(text: string): boolean {
   return KEY_PATTERN.test(text);

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
 import { bundle } from "./bundle.ts";
 
@@ -19,4 +20,14 @@ test("the client of pages without a bundler is one module of at most 14 KiB, wit
   const code = await readFile(file.replace(/\.ts$/, ".js"), "utf8");
   expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(14 * 1_024);
   expect(code).not.toMatch(/\bimport\b|\bfrom\s*[`"']|node:|croner|zod/iu);
+});
+
+test("a program that loads the client loads no other package, so nothing for schemas and times", async () => {
+  const graph = await rolldown({
+    input: fileURLToPath(import.meta.resolve("troupe/client")),
+    external: /^[^./]/,
+    treeshake: false,
+  });
+  const { output } = await graph.generate({ format: "es", codeSplitting: false });
+  expect(output[0].imports).toEqual([]);
 });

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { checkJson } from "../../src/protocol/schema/check-json.ts";
 import type { SpeakerAddress } from "../../src/protocol/events/encode.ts";
-import { CALLEE_KINDS } from "../../src/protocol/actors.ts";
-import { MACHINE_STATUSES } from "../../src/protocol/events/event-body.ts";
+import { CALLEE_KINDS, MACHINE_STATUSES } from "../../src/protocol/actors.ts";
 import { belongsToRun } from "../../src/protocol/events/events.ts";
 import type { EventBody, EventType } from "../../src/protocol/events/event-body.ts";
 import { HOLD_CODES } from "../../src/protocol/events/outcome-codes.ts";

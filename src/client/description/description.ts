@@ -1,7 +1,7 @@
 import type { ReadinessPart } from "../../ports/readiness.ts";
 import { checkJson } from "../../protocol/schema/check-json.ts";
 import type { Operation, Operations, Schema } from "../../runtime/agent/agent.ts";
-import { chatInput, chatOutput } from "../../runtime/agent/definition/define.ts";
+import { chatInput, chatOutput } from "../../runtime/agent/definition/definition.ts";
 import { anyValue, handwrittenSchema } from "../../runtime/agent/definition/handwritten-schema.ts";
 import { validateValue } from "./validate-value.ts";
 import { within } from "../../shared/clock.ts";

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { CHAT } from "../../runtime/agent/agent.ts";
 import type { Agent, ChatInput, Effect, Operation, ChatOperations } from "../../runtime/agent/agent.ts";
 import type { TimeoutOption } from "../../runtime/agent/call-options.ts";
-import { chatInput, defineAgent } from "../../runtime/agent/definition/define.ts";
+import { chatInput, toAgent } from "../../runtime/agent/definition/definition.ts";
 import { anyObject } from "../../runtime/agent/definition/handwritten-schema.ts";
 import type { Turn } from "../../runtime/agent/turn-api.ts";
 import type { EventOperations, MachineOperations } from "../../runtime/machine/from-machine.ts";
@@ -128,7 +128,7 @@ export function exchangeAgent<Ops extends MachineOperations>(
       },
     ],
   );
-  return defineAgent({
+  return toAgent({
     name,
     purpose,
     ...(version !== undefined && { version }),

@@ -1,6 +1,5 @@
 import { AgentError } from "../../errors.ts";
-import { CALLEE_KINDS } from "../../protocol/actors.ts";
-import { MACHINE_STATUSES } from "../../protocol/events/event-body.ts";
+import { CALLEE_KINDS, MACHINE_STATUSES } from "../../protocol/actors.ts";
 import type { Callee } from "../../protocol/actors.ts";
 import type { EventBody, StateStep } from "../../protocol/events/event-body.ts";
 import type { CallId } from "../../protocol/ids.ts";

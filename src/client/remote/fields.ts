@@ -1,5 +1,5 @@
 import { COMPLETION_ERROR_CODES, TOOL_ERROR_CODES } from "../../protocol/events/outcome-codes.ts";
-import { timestamp } from "../../protocol/fields.ts";
+import { TIMESTAMP_PATTERN } from "../../protocol/ids.ts";
 import type { Usage, CompletionErrorCode, ToolErrorCode } from "../../protocol/events/outcome-codes.ts";
 import { checkText } from "../../runtime/journal/json-limits.ts";
 
@@ -65,7 +65,7 @@ export function isCompletionCode(code: unknown): code is CompletionErrorCode {
 
 /** Whether a value is a time in UTC as the protocol writes it. */
 export function isTimestamp(value: unknown): value is string {
-  return typeof value === "string" && timestamp.safeParse(value).success && !Number.isNaN(Date.parse(value));
+  return typeof value === "string" && TIMESTAMP_PATTERN.test(value) && !Number.isNaN(Date.parse(value));
 }
 
 export function isToolCode(code: unknown): code is ToolErrorCode {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { questions } from "../events/event-body.ts";
-import { holdReason, turnError, usage, FINISH_REASONS, TURN_ERROR_CODES } from "../events/outcome-codes.ts";
+import { FINISH_REASONS, TURN_ERROR_CODES } from "../events/outcome-codes.ts";
+import { holdReason, turnError, usage } from "../events/outcome-schemas.ts";
 import type { Questions } from "../events/event-body.ts";
 import type { FinishReason, HoldReason, TurnError, TurnErrorCode, Usage } from "../events/outcome-codes.ts";
 import type { ForkedFrom } from "../events/events.ts";

@@ -1,6 +1,15 @@
 import * as z from "zod";
-import { CALL_MODES, CALLEE_KINDS, STRATEGY_ENDS } from "../actors.ts";
-import type { By, Callee, CallMode, Hops, RequestTrace, SenderRef, SupervisorStrategy } from "../actors.ts";
+import { CALL_MODES, CALLEE_KINDS, MACHINE_STATUSES, STRATEGY_ENDS } from "../actors.ts";
+import type {
+  By,
+  Callee,
+  CallMode,
+  Hops,
+  MachineStatus,
+  RequestTrace,
+  SenderRef,
+  SupervisorStrategy,
+} from "../actors.ts";
 import {
   artifactId,
   callId,
@@ -18,14 +27,8 @@ import {
 import type { Shape } from "../fields.ts";
 import type { ArtifactId, CallId, RequestId, RunId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
-import {
-  COMPLETION_ERROR_CODES,
-  FINISH_REASONS,
-  holdReason,
-  TOOL_ERROR_CODES,
-  turnError,
-  usage,
-} from "./outcome-codes.ts";
+import { COMPLETION_ERROR_CODES, FINISH_REASONS, TOOL_ERROR_CODES } from "./outcome-codes.ts";
+import { holdReason, turnError, usage } from "./outcome-schemas.ts";
 import type {
   CompletionErrorCode,
   FinishReason,
@@ -37,11 +40,6 @@ import type {
 
 /** The questions of a wait: a description for a human, by the key of each requested value. */
 export type Questions = { readonly [key: string]: string };
-
-/** The status of a machine; after `done` and `error` it takes no more events. */
-export const MACHINE_STATUSES = ["active", "done", "error"] as const;
-
-export type MachineStatus = (typeof MACHINE_STATUSES)[number];
 
 /** A transition that a machine took; states are named by their path below the root, as `checkout.paying`. */
 export interface StateStep {

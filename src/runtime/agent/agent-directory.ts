@@ -8,7 +8,7 @@ import { secretNamesIn } from "../secrets/config-secrets.ts";
 import type { Agent, Collaborators, Messages, Schema, ToolSource } from "./agent.ts";
 import type { Candidate, CodeVersions } from "./candidate.ts";
 import { checkAgent } from "./definition/check-definition.ts";
-import { checkNotRoute } from "./definition/define.ts";
+import { checkNotRoute } from "./definition/definition.ts";
 import { toDescriptor } from "./definition/describe.ts";
 import { TIMER_AGENT, createTimerAgent } from "./definition/timer-agent.ts";
 import type { TimerAgent } from "./definition/timer-agent.ts";

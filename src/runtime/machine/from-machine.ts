@@ -24,7 +24,8 @@ import type {
 import { TurnHandle } from "../actor/turn-handle.ts";
 import { CHAT } from "../agent/agent.ts";
 import { markAgent } from "../agent/definition/check-definition.ts";
-import { chatInput, defineAgent, operation } from "../agent/definition/define.ts";
+import { defineAgent } from "../agent/definition/define.ts";
+import { chatInput, operation } from "../agent/definition/definition.ts";
 import type { FittingSchedules, ScheduledOperations } from "../agent/definition/schedule.ts";
 import { anyObject } from "../agent/definition/handwritten-schema.ts";
 import type { AgentMachine } from "../agent/machine-port.ts";

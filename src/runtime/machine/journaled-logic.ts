@@ -8,7 +8,7 @@ import type {
   AnyStateMachine,
   EventObject,
 } from "xstate";
-import type { MachineStatus } from "../../protocol/events/event-body.ts";
+import type { MachineStatus } from "../../protocol/actors.ts";
 import type { Json } from "../../protocol/json.ts";
 import { inMachineSystem } from "../system/machine-system.ts";
 import type { OwnParts } from "../system/machine-system.ts";

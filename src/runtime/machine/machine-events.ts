@@ -5,7 +5,8 @@ import type {
   AnyTransitionDefinition,
   EventObject,
 } from "xstate";
-import type { MachineStatus, StateStep } from "../../protocol/events/event-body.ts";
+import type { MachineStatus } from "../../protocol/actors.ts";
+import type { StateStep } from "../../protocol/events/event-body.ts";
 import type { Json } from "../../protocol/json.ts";
 import type { Actor } from "../actor/actor.ts";
 import type { Turn } from "../agent/turn-api.ts";

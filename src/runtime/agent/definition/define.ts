@@ -1,33 +1,19 @@
-import { AgentError } from "../../../errors.ts";
 import type { Json, JsonObject } from "../../../protocol/json.ts";
-import { reservedNames } from "../../../protocol/routes.ts";
 import type {
   Agent,
   AgentOptions,
-  ChatAnswer,
-  ChatInput,
   ChatOperations,
-  ChatOutput,
   Collaborators,
   DeclaredOperations,
-  DefineOperation,
-  MachineOperation,
   Messages,
-  Operation,
-  OperationOptions,
-  Operations,
   OperationsOf,
-  ReadOperation,
-  Schema,
   Tool,
   ToolOptions,
   UsedBeside,
 } from "../agent.ts";
-import { checkCallOptions, checkNoQueue, toQueueOptions } from "../call-options.ts";
-import { markAgent, checkAgent, checkOperation, checkSchema } from "./check-definition.ts";
-import { handwrittenSchema } from "./handwritten-schema.ts";
-import { checkMailbox } from "./mailbox.ts";
-import { checkSupervision } from "./supervision.ts";
+import { checkCallOptions, toQueueOptions } from "../call-options.ts";
+import { checkOperation, markAgent } from "./check-definition.ts";
+import { checkOperationName, toAgent } from "./definition.ts";
 import { toSchedules } from "./schedule.ts";
 import type { FittingSchedules, ScheduledOperations } from "./schedule.ts";
 
@@ -46,107 +32,11 @@ export function defineAgent<
     readonly schedules?: Schedules;
   } & { readonly schedules?: FittingSchedules<Ops, Schedules> },
 ): Agent<OperationsOf<Ops> & ChatOperations, Accepted, UsedBeside<Uses, Tools>> {
-  const {
-    name,
-    purpose,
-    version,
-    compatible = [],
-    chat,
-    tools = [],
-    uses = {},
-    messages,
-    mailbox,
-    supervise,
-    schedules,
-    expireMs,
-    shared = false,
-    config,
-    memory = "own",
-    memorySchema,
-  } = options;
-  if (typeof name !== "string" || !AGENT_NAME.test(name)) {
-    throw new AgentError(
-      "invalid_request",
-      `${JSON.stringify(name)} is not a valid agent name: use a-z, 0-9 and -, at most 63 characters, starting with a letter`,
-    );
-  }
-  checkNotRoute(name);
-  const operations =
-    typeof options.operations === "function"
-      ? // At run time every handler gets the turn of its agent.
-        options.operations(operation as DefineOperation<never>)
-      : options.operations;
-  if (chat !== undefined && typeof chat !== "function")
-    throw new AgentError("invalid_request", `the chat of agent ${name} is not a function`);
-  const all: Operations = { ...(chat && { chat: chatOperation(purpose, chat) }), ...operations };
-  if (Object.keys(all).length === 0)
-    throw new AgentError("invalid_request", `agent ${name} has no operation`);
-  if (typeof purpose !== "string") throw new AgentError("invalid_request", `agent ${name} has no purpose`);
-  for (const [operationName, one] of Object.entries(all)) {
-    checkOperationName(operationName);
-    if (messages && Object.hasOwn(messages, operationName))
-      throw new AgentError(
-        "invalid_request",
-        `agent ${name} has an operation and a message with the name ${operationName}; rename one of them`,
-      );
-    checkOperation(one, `operation ${operationName} of agent ${name}`);
-  }
-  for (const [messageName, schema] of Object.entries<Schema<unknown>>(messages ?? {})) {
-    checkOperationName(messageName, "message");
-    checkSchema(schema, `message ${messageName} of agent ${name}`);
-  }
-  for (const [index, tool] of tools.entries()) checkAgent(tool, `tools[${index}] of agent ${name}`);
-  for (const [usedName, used] of Object.entries(uses)) {
-    checkUsedName(name, usedName);
-    checkAgent(used, `uses.${usedName} of agent ${name}`);
-  }
-  checkNoQueue(options, name);
-  if (expireMs !== undefined && !(Number.isFinite(expireMs) && expireMs > 0))
-    throw new AgentError("invalid_request", `the expireMs of agent ${name} must be a positive number`);
-  if (typeof shared !== "boolean")
-    throw new AgentError("invalid_request", `the shared of agent ${name} must be true or false`);
-  if (mailbox !== undefined) checkMailbox(mailbox, name);
-  if (supervise !== undefined) checkSupervision(supervise, name);
-  if (config !== undefined) checkSchema(config, `the config of agent ${name}`);
-  if (memorySchema !== undefined) checkSchema(memorySchema, `the memorySchema of agent ${name}`);
-  return markAgent({
-    name,
-    purpose,
-    ...(version !== undefined && { version }),
-    compatible,
-    kind: "agent",
-    effect: "idempotent",
-    operations: all as OperationsOf<Ops> & ChatOperations,
-    ...(messages && { messages }),
-    ...(mailbox && { mailbox: { ...mailbox } }),
-    ...(supervise && { supervise: { ...supervise } }),
-    ...(schedules && { schedules: toSchedules(name, all, schedules) }),
-    ...(expireMs !== undefined && { expireMs }),
-    ...(shared && { shared }),
-    tools,
-    uses: uses as UsedBeside<Uses, Tools>,
-    ...(config && { config }),
-    memory,
-    ...(memorySchema && { memorySchema }),
-  });
-}
-
-/** Defines an operation of an agent that only reads. */
-export function operation<Given, Input, Returned, Output = Returned>(
-  options: ReadOperation<Given, Input, Returned, Output>,
-): Operation<Given, NoInfer<Output>>;
-/** Defines one operation of an agent. */
-export function operation<Given, Input, Returned, Output = Returned>(
-  options: OperationOptions<Given, Input, Returned, Output> & { readonly read?: never },
-  // Without an output schema, the output type is the handler's return type, not the type that the context
-  // expects.
-): Operation<Given, NoInfer<Output>>;
-/** Defines one operation of an agent that is no function: a state machine gets it as an event, an endpoint as a request. */
-export function operation<Given = object, Output = unknown, Parsed = Given>(
-  options: MachineOperation<Given, Output, Parsed> & { readonly run?: never },
-): MachineOperation<Given, Output, Parsed>;
-export function operation(options: object): object {
-  return { description: "", ...options };
+  return toAgent(options as never, toSchedules) as Agent<
+    OperationsOf<Ops> & ChatOperations,
+    Accepted,
+    UsedBeside<Uses, Tools>
+  >;
 }
 
 /** Defines a tool: an agent with one operation that has its name. */
@@ -173,66 +63,4 @@ export function defineTool<Given, Input, Returned, Output = Returned>(
     callOptions: { ...(timeoutMs !== undefined && { timeoutMs }), ...(retry && { retry }) },
     ...(readiness && { readiness }),
   });
-}
-
-/** Throws for the name of an agent that would hide a route at the root. */
-export function checkNotRoute(name: string): void {
-  if (!reservedNames.has(name)) return;
-  throw new AgentError("invalid_request", `"${name}" is not a valid agent name: it is a route of the server`);
-}
-
-/** The schema of a chat's input, as in the protocol's draft. */
-export const chatInput: Schema<ChatInput, ChatInput> = objectWithString("input");
-
-/** The schema of a chat's output, as in the protocol's draft. */
-export const chatOutput: Schema<ChatOutput, ChatOutput> = objectWithString("output");
-
-const AGENT_NAME = /^[a-z][a-z0-9-]{0,62}$/;
-const OPERATION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
-const USED_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
-
-function checkOperationName(name: string, kind = "operation"): void {
-  if (typeof name === "string" && OPERATION_NAME.test(name)) return;
-  throw new AgentError(
-    "invalid_request",
-    `"${name}" is not a valid ${kind} name: use a-z, 0-9 and _, at most 63 characters, starting with a letter`,
-  );
-}
-
-function checkUsedName(agent: string, name: string): void {
-  if (USED_NAME.test(name)) return;
-  throw new AgentError(
-    "invalid_request",
-    `agent ${agent} uses an agent as "${name}", which is not a valid name: use letters, digits, - and _, starting with a letter`,
-  );
-}
-
-function chatOperation(
-  purpose: string,
-  chat: (input: string, turn: never) => ChatAnswer | Promise<ChatAnswer>,
-): Operation {
-  // The runtime gives each agent a turn with its own configuration, memory and collaborators.
-  return {
-    description: purpose,
-    input: chatInput,
-    run: (input, turn) => chat((input as ChatInput).input, turn as never),
-  };
-}
-
-/** A handwritten schema, so that defining an agent needs no schema library. */
-function objectWithString<Key extends string>(
-  key: Key,
-): Schema<{ readonly [K in Key]: string }, { readonly [K in Key]: string }> {
-  const jsonSchema = {
-    type: "object",
-    properties: { [key]: { type: "string" } },
-    required: [key],
-  };
-  return handwrittenSchema((value) => {
-    const text = (value as Readonly<Record<string, unknown>> | null | undefined)?.[key];
-    if (typeof value !== "object" || typeof text !== "string") {
-      return { issues: [{ message: "must be a string", path: [key] }] };
-    }
-    return { value: { [key]: text } as { readonly [K in Key]: string } };
-  }, jsonSchema);
 }

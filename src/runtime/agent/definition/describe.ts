@@ -7,7 +7,7 @@ import { endpoints } from "../../../protocol/routes.ts";
 import { CHAT } from "../agent.ts";
 import type { Agent, Collaborators, Messages, Operation, Tool } from "../agent.ts";
 import { operationNames, toForwardedChat } from "../resolve-operation.ts";
-import { chatInput, chatOutput } from "./define.ts";
+import { chatInput, chatOutput } from "./definition.ts";
 import { toJsonSchema } from "./schema.ts";
 
 /** The description of an agent that uses these other agents. */

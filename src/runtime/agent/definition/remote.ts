@@ -2,7 +2,7 @@ import type { ReadinessProbe } from "../../../ports/readiness.ts";
 import type { Agent, ChatInput, ChatOutput, Operation, Operations } from "../agent.ts";
 import type { RemoteHandler } from "../remote-port.ts";
 import { markAgent } from "./check-definition.ts";
-import { defineAgent } from "./define.ts";
+import { toAgent } from "./definition.ts";
 
 /** What `defineRemoteAgent` takes. */
 export interface RemoteDefinition {
@@ -37,7 +37,7 @@ export function defineRemoteAgent({
   remote,
 }: RemoteDefinition): Agent<RemoteOperations> {
   const toPurpose = typeof purpose === "string" ? () => purpose : purpose;
-  const local = defineAgent({ name, purpose: toPurpose(), memory, chat() {} });
+  const local = toAgent({ name, purpose: toPurpose(), memory, chat() {} }) as Agent<RemoteOperations>;
   return markAgent({
     ...local,
     remote,
