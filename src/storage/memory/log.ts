@@ -17,6 +17,7 @@ import { MemoryStatistics } from "./statistics.ts";
 import { MemoryAudit } from "./audit.ts";
 import { memoryArtifacts } from "./artifacts.ts";
 import {
+  listByCreation,
   listRequests,
   listRuns,
   moveBase,
@@ -25,9 +26,10 @@ import {
   recordCount,
   textLengthOf,
   toEntry,
+  toListOrder,
 } from "./memory-run.ts";
 import { WaitTable, RequestTable } from "./tables.ts";
-import type { MemoryRun } from "./memory-run.ts";
+import type { MemoryRun, RunPlace } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../../ports/node-directory.ts";
 
@@ -76,6 +78,14 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   const secrets = memorySecrets();
   const nodes = memoryNodes(now);
 
+  // The runs in the order of the list, until one changes.
+  let order: readonly RunPlace[] | undefined;
+
+  function inOrder(): readonly RunPlace[] {
+    order ??= toListOrder(runs);
+    return order;
+  }
+
   function owned(cursor: Cursor): MemoryRun {
     const run = runs.get(cursor.runId);
     if (run === undefined || run.epoch !== cursor.epoch) {
@@ -97,6 +107,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     const marked = batch.requests && requests.mark(cursor.runId, ownerOf(row), batch.requests);
 
     // Nothing below fails.
+    order = undefined;
     if (run.row === undefined) {
       // The map keeps the order in which runs were created.
       runs.delete(cursor.runId);
@@ -229,6 +240,7 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
     const things = [...(run.references ?? [])];
     for (const thing of things) applyReference(cursor.runId, run, { thing, dropped: true });
     runs.delete(cursor.runId);
+    order = undefined;
     waits.remove(cursor.runId);
     schedules.remove(cursor.runId);
     if (run.row !== undefined) removed.set(cursor.runId, ownerOf(run.row));
@@ -296,13 +308,16 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
       watch: (wake) => tails.addToAll(wake),
       lookup: async (requestId, owner) => requests.find(requestId, owner),
       requests: async (query) => requestsOf(query),
-      listRequests: async (query) => listRequests(runs, query, requests.lookup),
+      listRequests: async (query) => listRequests(inOrder(), query, requests.lookup),
       async run(runId, owner) {
         // That of another owner is not even copied: the time must not tell that there is one.
         return owner === undefined || ownerOfRun(runId) === owner ? find(runId) : undefined;
       },
       find: async (alias) => aliases.get(toKey(alias)),
-      list: async (query) => listRuns(runs, query, requests.lookup),
+      list: async (query) =>
+        query.byCreation === true
+          ? listByCreation(runs, query, requests.lookup)
+          : listRuns(inOrder(), query, requests.lookup),
       runIds: async (query) => runIds(query),
       holdings: async (runId) => holdings(runId),
       async size(runId) {

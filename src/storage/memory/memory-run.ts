@@ -151,35 +151,75 @@ type Lookup = (key: string) => RequestEntry | undefined;
 
 type Runs = ReadonlyMap<RunId, MemoryRun>;
 
-/** Lists the runs of a log in memory. */
-export function listRuns(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
-  if (query.byCreation === true) return listByCreation(runs, query, lookup);
-  const { agent, owner, status, limit, oldestFirst = false, offset = 0 } = query;
-  const compare = (a: ListPosition, b: ListPosition): number =>
-    oldestFirst ? compareRuns(b, a) : compareRuns(a, b);
-  const position = positionOf(query);
-  const found: RunEntry[] = [];
-  let total = 0;
+/** A run with a row, at its place in the list. */
+export interface RunPlace extends ListPosition {
+  readonly runId: RunId;
+  readonly run: MemoryRun;
+  readonly row: RunRow;
+}
+
+/** The runs that have a row, in the order of the list. Runs are made and changed nearly in that order, so it takes about one pass. */
+export function toListOrder(runs: Runs): readonly RunPlace[] {
+  const places: RunPlace[] = [];
   for (const [runId, run] of runs) {
     const { row } = run;
-    if (row === undefined) continue;
-    if (agent !== undefined && row.agent !== agent) continue;
-    if (owner !== undefined && ownerOf(row) !== owner) continue;
-    if (status !== undefined && row.status !== status) continue;
-    total += 1;
-    const entry = { ...row, ...toEntry(runId, run, lookup) };
-    if (position === undefined || compare(position, entry) < 0) found.push(entry);
+    if (row !== undefined) places.push({ runId, updatedAt: row.updatedAt, run, row });
   }
-  const page = found.sort(compare).slice(offset, offset + limit);
+  return places.reverse().sort(compareRuns);
+}
+
+/** The index of the first run behind a position. */
+function firstBehind(order: readonly RunPlace[], position: ListPosition): number {
+  let low = 0;
+  let high = order.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const place = order[middle];
+    if (place !== undefined && compareRuns(place, position) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Lists the runs of a log in memory. */
+export function listRuns(order: readonly RunPlace[], query: RunEntryQuery, lookup: Lookup): RunEntryPage {
+  const { limit, oldestFirst = false, offset = 0 } = query;
+  const position = positionOf(query);
+  const begin = position === undefined ? 0 : firstBehind(order, position);
+  const isAtPlace = position !== undefined && order[begin - 1]?.runId === position.runId;
+  // The oldest first: what stands before the place, backwards.
+  const before = position === undefined ? order.length : isAtPlace ? begin - 1 : begin;
+  const step = oldestFirst ? -1 : 1;
+  const page: RunPlace[] = [];
+  let hasMore = false;
+  let skipped = 0;
+  for (let at = oldestFirst ? before - 1 : begin; ; at += step) {
+    const place = order[at];
+    if (place === undefined) break;
+    if (!isListed(place, query)) continue;
+    if (skipped < offset) skipped += 1;
+    else if (page.length < limit) page.push(place);
+    else {
+      hasMore = true;
+      break;
+    }
+  }
   const last = page.at(-1);
   return {
-    runs: page,
-    ...(found.length > offset + limit && last !== undefined && { next: toListCursor(last) }),
-    ...(query.total === true && { total }),
+    runs: page.map(({ runId, run, row }) => ({ ...row, ...toEntry(runId, run, lookup) })),
+    ...(hasMore && last !== undefined && { next: toListCursor(last) }),
+    ...(query.total === true && { total: order.filter((place) => isListed(place, query)).length }),
   };
 }
 
-function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
+function isListed({ row }: RunPlace, { agent, owner, status }: RunEntryQuery): boolean {
+  if (agent !== undefined && row.agent !== agent) return false;
+  if (owner !== undefined && ownerOf(row) !== owner) return false;
+  return status === undefined || row.status === status;
+}
+
+/** Lists the runs of a log in memory in the order in which they were made. */
+export function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   checkNoCursor(query);
   const { agent, owner, status, limit, offset = 0 } = query;
   const page: RunEntry[] = [];
@@ -197,18 +237,19 @@ function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup): RunEn
 }
 
 /** Lists the requests of all runs of a log in memory. */
-export function listRequests(runs: Runs, query: RequestListQuery, lookup: Lookup): RequestEntryPage {
-  const { owner, agent, runId, phase, updatedAfter = 0, limit } = query;
+export function listRequests(
+  order: readonly RunPlace[],
+  query: RequestListQuery,
+  lookup: Lookup,
+): RequestEntryPage {
+  const { runId, phase, updatedAfter = 0, limit } = query;
   const position = requestPositionOf(query);
-  const places: (ListPosition & { readonly run: MemoryRun; readonly row: RunRow })[] = [];
-  for (const [id, run] of runs) {
-    const { row } = run;
-    if (row === undefined || row.updatedAt < updatedAfter) continue;
-    if (agent !== undefined && row.agent !== agent) continue;
-    if (owner !== undefined && ownerOf(row) !== owner) continue;
-    if (runId !== undefined && id !== runId) continue;
-    places.push({ runId: id, updatedAt: row.updatedAt, run, row });
-  }
+  const places = order.filter(
+    (place) =>
+      place.updatedAt >= updatedAfter &&
+      (runId === undefined || place.runId === runId) &&
+      isListed(place, query),
+  );
   const found: ListedRequestEntry[] = [];
   const take = ({ run: { requests }, row, updatedAt }: (typeof places)[number], before?: string): void => {
     // A set keeps the order in which requests were accepted.
@@ -223,7 +264,7 @@ export function listRequests(runs: Runs, query: RequestListQuery, lookup: Lookup
   const rest = places.find((place) => place.runId === position?.runId);
   // The run may have moved in the list since; the next page goes on behind the place that it had.
   if (rest && position) take({ ...rest, ...position }, toOwnedKey(position.requestId, ownerOf(rest.row)));
-  for (const place of places.sort(compareRuns)) {
+  for (const place of places) {
     if (found.length > limit) break;
     if (position === undefined || (place !== rest && compareRuns(position, place) < 0)) take(place);
   }
