@@ -3,6 +3,7 @@ import { fieldOf } from "../../errors.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
 import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
 import { FastHistogram } from "./fast-histogram.ts";
+import { RecentMaximum } from "./recent-maximum.ts";
 
 /**
  * Metrics of a runtime and its server, in Prometheus format. Pass it to both, to `createRuntime` as `telemetry`: what a
@@ -59,15 +60,16 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   });
   // Commits are frequent, so they are counted in numbers, which a scrape reads.
   let events = 0;
-  let longestCommitMs = 0;
+  const longestCommit = new RecentMaximum();
   const commits = new FastHistogram("troupe_commit_seconds", "Time of a commit of events.", COMMIT_SECONDS);
   count("troupe_commits_total", "Committed batches.", () => commits.total);
   count("troupe_events_total", "Committed events.", () => events);
-  gauge(counted, "troupe_commit_seconds_max", "The longest commit since the last scrape.", () => {
-    const seconds = longestCommitMs / 1_000;
-    longestCommitMs = 0;
-    return seconds;
-  });
+  gauge(
+    counted,
+    "troupe_commit_seconds_max",
+    "The longest commit of the last minute or two.",
+    () => longestCommit.value / 1_000,
+  );
   const tokens = new Counter({
     name: "troupe_model_tokens_total",
     help: "Tokens of completions. Cached ones are among those of the input, reasoning among those of the output.",
@@ -175,7 +177,7 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
       isFed = true;
       commits.observe(ms / 1_000);
       events += added;
-      if (ms > longestCommitMs) longestCommitMs = ms;
+      longestCommit.note(ms);
     },
     asked: ({ agent, owner, model: name, outcome, ms, firstMs, usage }) => {
       isFed = true;
