@@ -155,7 +155,8 @@ test.each([17, 18])(
     const database = new DatabaseSync(join(directory, "log.db"));
     // Format 17 had them in a table of their own. The upgrade of its tables may have been the last thing before another kill.
     database.exec(`
-      DROP TABLE audit; DROP TABLE base; DROP TABLE spent; DROP TABLE schedule; DROP INDEX outbox_dead;
+      DROP TABLE audit; DROP TABLE base; DROP TABLE spent; DROP TABLE schedule; DROP TABLE statistic;
+      DROP INDEX outbox_dead;
       CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL);
       INSERT INTO recent SELECT n, checksum, parts, body FROM batch WHERE parts IS NOT NULL;
       UPDATE batch SET checksum = NULL, parts = NULL, body = NULL;
