@@ -67,7 +67,7 @@ function open(): void {
 async function fillTheDisk(): Promise<void> {
   const ballast = join(directory, "ballast");
   // Room for the recent events, which are moved before the log accepts appends again.
-  writeFileSync(ballast, "x".repeat(1536 * 1024));
+  writeFileSync(ballast, "x".repeat(2048 * 1024));
   const log = sqliteLog(join(directory, "log"));
   const start = await startRun(log, "run", 1);
   const { cursor, error } = await appendUntilRefused(log, start);
