@@ -69,7 +69,7 @@ export const limits: Readonly<Record<string, Readonly<Record<"sqlite" | "postgre
       rows: 106.3,
       statements: 0,
       writtenBytes: 680_000,
-      allocatedBytes: 1_230_000,
+      allocatedBytes: 1_270_000,
     },
     postgres: {
       commits: 102,
