@@ -29,7 +29,7 @@ import {
   toListOrder,
 } from "./memory-run.ts";
 import { WaitTable, RequestTable } from "./tables.ts";
-import type { MemoryRun, RunPlace } from "./memory-run.ts";
+import type { MemoryRun, PlacedRun } from "./memory-run.ts";
 import { memorySecrets } from "./secrets.ts";
 import type { NodeDirectory, NodePresence, NodeRow } from "../../ports/node-directory.ts";
 
@@ -79,9 +79,9 @@ export function memoryLog({ node: first, now = Date.now }: MemoryLogOptions = {}
   const nodes = memoryNodes(now);
 
   // The runs in the order of the list, until one changes.
-  let order: readonly RunPlace[] | undefined;
+  let order: readonly PlacedRun[] | undefined;
 
-  function inOrder(): readonly RunPlace[] {
+  function inOrder(): readonly PlacedRun[] {
     order ??= toListOrder(runs);
     return order;
   }

@@ -152,15 +152,15 @@ type Lookup = (key: string) => RequestEntry | undefined;
 type Runs = ReadonlyMap<RunId, MemoryRun>;
 
 /** A run with a row, at its place in the list. */
-export interface RunPlace extends ListPosition {
+export interface PlacedRun extends ListPosition {
   readonly runId: RunId;
   readonly run: MemoryRun;
   readonly row: RunRow;
 }
 
 /** The runs that have a row, in the order of the list. Runs are made and changed nearly in that order, so it takes about one pass. */
-export function toListOrder(runs: Runs): readonly RunPlace[] {
-  const places: RunPlace[] = [];
+export function toListOrder(runs: Runs): readonly PlacedRun[] {
+  const places: PlacedRun[] = [];
   for (const [runId, run] of runs) {
     const { row } = run;
     if (row !== undefined) places.push({ runId, updatedAt: row.updatedAt, run, row });
@@ -169,7 +169,7 @@ export function toListOrder(runs: Runs): readonly RunPlace[] {
 }
 
 /** The index of the first run behind a position. */
-function firstBehind(order: readonly RunPlace[], position: ListPosition): number {
+function firstBehind(order: readonly PlacedRun[], position: ListPosition): number {
   let low = 0;
   let high = order.length;
   while (low < high) {
@@ -182,7 +182,7 @@ function firstBehind(order: readonly RunPlace[], position: ListPosition): number
 }
 
 /** Lists the runs of a log in memory. */
-export function listRuns(order: readonly RunPlace[], query: RunEntryQuery, lookup: Lookup): RunEntryPage {
+export function listRuns(order: readonly PlacedRun[], query: RunEntryQuery, lookup: Lookup): RunEntryPage {
   const { limit, oldestFirst = false, offset = 0 } = query;
   const position = positionOf(query);
   const begin = position === undefined ? 0 : firstBehind(order, position);
@@ -190,7 +190,7 @@ export function listRuns(order: readonly RunPlace[], query: RunEntryQuery, looku
   // The oldest first: what stands before the place, backwards.
   const before = position === undefined ? order.length : isAtPlace ? begin - 1 : begin;
   const step = oldestFirst ? -1 : 1;
-  const page: RunPlace[] = [];
+  const page: PlacedRun[] = [];
   let hasMore = false;
   let skipped = 0;
   for (let at = oldestFirst ? before - 1 : begin; ; at += step) {
@@ -212,7 +212,7 @@ export function listRuns(order: readonly RunPlace[], query: RunEntryQuery, looku
   };
 }
 
-function isListed({ row }: RunPlace, { agent, owner, status }: RunEntryQuery): boolean {
+function isListed({ row }: PlacedRun, { agent, owner, status }: RunEntryQuery): boolean {
   if (agent !== undefined && row.agent !== agent) return false;
   if (owner !== undefined && ownerOf(row) !== owner) return false;
   return status === undefined || row.status === status;
@@ -238,7 +238,7 @@ export function listByCreation(runs: Runs, query: RunEntryQuery, lookup: Lookup)
 
 /** Lists the requests of all runs of a log in memory. */
 export function listRequests(
-  order: readonly RunPlace[],
+  order: readonly PlacedRun[],
   query: RequestListQuery,
   lookup: Lookup,
 ): RequestEntryPage {
