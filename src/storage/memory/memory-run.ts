@@ -165,7 +165,7 @@ export function toListOrder(runs: Runs): readonly PlacedRun[] {
     const { row } = run;
     if (row !== undefined) places.push({ runId, updatedAt: row.updatedAt, run, row });
   }
-  return places.reverse().sort(compareRuns);
+  return places.toReversed().sort(compareRuns);
 }
 
 /** The index of the first run behind a position. */
