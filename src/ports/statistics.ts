@@ -142,7 +142,7 @@ export function addSums(one: StatisticsSums, two: StatisticsSums): StatisticsSum
 export const NO_SUMS: StatisticsSums = {
   count: 0,
   ms: 0,
-  durations: Array.from({ length: 12 }, () => 0),
+  durations: Array.from({ length: DURATION_BOUNDS_MS.length + 1 }, () => 0),
   inputTokens: 0,
   cachedTokens: 0,
   outputTokens: 0,
