@@ -1,9 +1,13 @@
+import { setInterval } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "./vendor/commander.ts";
+import type { Wire } from "../client/wire/wire.ts";
+import { AgentError, isInstance } from "../errors.ts";
 import type { Json, JsonObject } from "../protocol/json.ts";
 import { isObject } from "../protocol/json.ts";
 import { addConnectionOptions, connectWire, talk } from "./connect.ts";
 import type { ConnectionOptions } from "./connect.ts";
 import { EXIT, Exit } from "./exit.ts";
+import { Meter } from "./print/meter.ts";
 import { stderr, stdout } from "./print/terminal.ts";
 
 interface EraseOptions extends ConnectionOptions {
@@ -44,12 +48,64 @@ export function eraseCommand(): Command {
           "add --yes if that is meant",
         );
       }
-      const { json } = await talk(wire, () => wire.ask("POST", "/erase", { body }));
+      const { json } = await talk(wire, async () => {
+        const stop = await showProgress(wire, {
+          owner,
+          agent,
+          isPart: "run_id" in body || "key" in body || "metadata" in body,
+        });
+        try {
+          return await wire.ask("POST", "/erase", { body, timeoutMs: PATIENCE_MS });
+        } catch (thrown) {
+          if (!isInstance(thrown, AgentError) || thrown.code !== "timeout") throw thrown;
+          throw new Exit(
+            EXIT.unavailable,
+            "the server is still erasing",
+            "it goes on; repeat the command to see the end",
+          );
+        } finally {
+          stop();
+        }
+      });
       const runs = isObject(json) ? Number(json["runs"]) : 0;
       stdout.line(String(runs));
       stderr.line(runs === 1 ? "1 run is erased" : `${runs} runs are erased`);
     });
 }
+
+/** How long the server may take, in milliseconds; `fetch` waits for an answer for five minutes. */
+const PATIENCE_MS = 290_000;
+
+/** Shows on a terminal how many of the runs are gone. What is erased beside whole owners and agents is few, and not counted. */
+async function showProgress(
+  wire: Wire,
+  {
+    owner,
+    agent,
+    isPart,
+  }: { readonly owner: string | undefined; readonly agent: string | undefined; readonly isPart: boolean },
+): Promise<() => void> {
+  if (isPart || !stderr.isTTY) return () => {};
+  const count = async (): Promise<number> => {
+    const query = { ...(owner !== undefined && { owner }), ...(agent !== undefined && { agent }) };
+    const { headers } = await wire.ask("GET", "/runs", { query: { ...query, limit: "1", total: "true" } });
+    return Number(headers.get("total-count"));
+  };
+  const total = await count();
+  const meter = new Meter("runs", total);
+  meter.show(0);
+  const stop = new AbortController();
+  void (async () => {
+    for await (const _ of setInterval(LOOK_MS, undefined, { signal: stop.signal }))
+      meter.show(Math.max(0, total - (await count())));
+  })().catch(() => {});
+  return () => {
+    stop.abort();
+    meter.end();
+  };
+}
+
+const LOOK_MS = 500;
 
 /** A value is JSON where it can be read as JSON, otherwise a text. */
 function gatherPairs(text: string, pairs: JsonObject): JsonObject {

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -103,6 +103,15 @@ export function startProgram(
     },
     exited,
   };
+}
+
+/** Whether this machine has what gives a command a terminal. */
+export const hasTerminal: boolean = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
+
+/** Starts the built command line on a terminal of 80 columns. */
+export function startOnTerminal(args: readonly string[], options: CommandOptions): RunningCommand {
+  const command = ["stty cols 80 rows 24;", process.execPath, main, ...args].join(" ");
+  return startProgram("script", ["-qec", command, "/dev/null"], { ...options, input: "pipe" });
 }
 
 /** The directory and additional environment of a command. */

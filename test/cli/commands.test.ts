@@ -3,7 +3,17 @@ import { readFile, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createClient } from "troupe/client";
 import { beforeAll, describe, expect, test } from "vitest";
-import { afterLastTest, agentSaying, createProject, main, startCommand, startProgram } from "./command.ts";
+import {
+  afterLastTest,
+  agentSaying,
+  createProject,
+  hasTerminal,
+  main,
+  startCommand,
+  startOnTerminal,
+  startProgram,
+} from "./command.ts";
+import type { RunningCommand } from "./command.ts";
 import { EXIT } from "../../src/cli/exit.ts";
 import { json, startHostile } from "../client/hostile-server.ts";
 import { findFreeUrl } from "../machine/free-port.ts";
@@ -188,7 +198,7 @@ describe("call", () => {
 
 describe("a terminal", () => {
   test("is asked for what the input lacks and for the agent's question", async ({ skip }) => {
-    if (!hasScript) skipWithoutScript(skip);
+    if (!hasTerminal) skipWithoutScript(skip);
     const terminal = startTerminal(["call", "payments", "pay", "--to", "bob"]);
     await terminal.match(/amount/);
     await terminal.type("3\r");
@@ -199,7 +209,7 @@ describe("a terminal", () => {
   });
 
   test("leaves the turn running with Ctrl-C", { tags: "long" }, async ({ skip }) => {
-    if (!hasScript) skipWithoutScript(skip);
+    if (!hasTerminal) skipWithoutScript(skip);
     const terminal = startTerminal([
       "call",
       "--request-id",
@@ -225,7 +235,7 @@ describe("a terminal", () => {
     "shows a file that is a text, and says how to download another one",
     { tags: "long" },
     async ({ skip }) => {
-      if (!hasScript) skipWithoutScript(skip);
+      if (!hasTerminal) skipWithoutScript(skip);
       const files = createClient(url);
       const data = "\u001b[31mDear Ada\n";
       const letter = await files.upload({ name: "letter.txt", mimeType: "text/plain", data });
@@ -244,14 +254,14 @@ describe("a terminal", () => {
   );
 
   test("has no conversation under one request id", async ({ skip }) => {
-    if (!hasScript) skipWithoutScript(skip);
+    if (!hasTerminal) skipWithoutScript(skip);
     const terminal = startTerminal(["chat", "--request-id", "talk-1", "notebook"]);
     await terminal.match(/troupe chat --request-id talk-1 notebook TEXT/);
     expect(await terminal.exited).toBe(2);
   });
 
   test("has a conversation in one run", async ({ skip }) => {
-    if (!hasScript) skipWithoutScript(skip);
+    if (!hasTerminal) skipWithoutScript(skip);
     const terminal = startTerminal(["chat", "notebook"]);
     await terminal.match(/> /);
     await terminal.type("buy milk\r");
@@ -717,20 +727,7 @@ function run(args: readonly string[], input = "", env: Record<string, string> = 
 }
 
 const hasShells = ["zsh", "fish"].every((shell) => spawnSync(shell, ["-c", "true"]).status === 0);
-const hasScript = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
-
-/** Runs a command on a terminal of 80 columns. */
-function startTerminal(args: readonly string[]) {
-  const command = ["stty cols 80 rows 24;", process.execPath, main, ...args].join(" ");
-  const program = startProgram("script", ["-qec", command, "/dev/null"], {
-    cwd,
-    env: { TROUPE_URL: url },
-    input: "pipe",
-  });
-  return {
-    exited: program.exited,
-    output: () => program.output(),
-    match: (pattern: RegExp) => program.match(pattern),
-    type: (keys: string) => program.type(keys),
-  };
+/** Runs a command on a terminal. */
+function startTerminal(args: readonly string[]): RunningCommand {
+  return startOnTerminal(args, { cwd, env: { TROUPE_URL: url } });
 }

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { agentSaying, createProject, startCommand } from "./command.ts";
+import { agentSaying, createProject, hasTerminal, startCommand, startOnTerminal } from "./command.ts";
 
 const TOKEN = "an-admin-token-of-a-test";
 const CANARY = "canary71c4";
@@ -46,6 +46,17 @@ test("an admin erases what fits from a server and its files; without --yes, a fi
       .reduce((sum, times) => sum + times, 0);
   expect(count()).toBeGreaterThan(0);
 
+  const listed = async (owner: string, token: string): Promise<unknown> => {
+    const answer = await fetch(`${url}/runs?owner=${owner}&total=true`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return [answer.headers.get("total-count"), ((await answer.json()) as readonly object[]).length];
+  };
+  expect(await listed("acme", TOKEN)).toEqual(["2", 2]);
+  expect(await listed("bolt", TOKEN)).toEqual(["1", 1]);
+  expect(await listed("acme", acme)).toEqual(["2", 2]);
+  expect(await listed("acme", bolt)).toEqual(["1", 1]);
+
   const erase = ["erase", "--owner", "acme"];
   expect(await run(erase)).toEqual([2, expect.stringContaining('{"owner":"acme"}')]);
   for (const [wrong, why] of [
@@ -59,7 +70,11 @@ test("an admin erases what fits from a server and its files; without --yes, a fi
     expect(await run([...erase, "--yes"], key)).toEqual([1, expect.stringContaining("only an admin")]);
   expect(await runs()).toEqual(ids);
 
-  expect(await run([...erase, "--yes"])).toEqual([0, expect.stringContaining("2 runs are erased")]);
+  const start = hasTerminal ? startOnTerminal : startCommand;
+  const ended = start([...erase, "--yes"], { cwd, env: { TROUPE_TOKEN: TOKEN } });
+  if (hasTerminal) await ended.match(/0 of 2 runs/);
+  await ended.match(/2 runs are erased/);
+  expect(await ended.exited).toBe(0);
   expect(await runs()).toEqual([other]);
   expect(count()).toBe(0);
   expect(await run(["erase", "--run", other, "--yes"])).toEqual([

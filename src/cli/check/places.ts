@@ -56,6 +56,22 @@ export async function openPlace(place: string): Promise<OpenPlace> {
   });
 }
 
+/** About how many turns of a log are open; undefined if that is not counted. */
+export async function countOpenTurns(place: string): Promise<number | undefined> {
+  const { log, close } = await openPlace(place);
+  try {
+    const pages = await Promise.all(
+      (["waiting", "running", "held"] as const).map((status) => log.list({ status, limit: 1, total: true })),
+    );
+    return pages.reduce<number | undefined>(
+      (sum, { total }) => (sum === undefined || total === undefined ? undefined : sum + total),
+      0,
+    );
+  } finally {
+    await close();
+  }
+}
+
 /** How the name of a file with the copy of the open turns of a server ends. */
 const COPY = ".ndjson";
 

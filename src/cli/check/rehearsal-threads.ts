@@ -6,7 +6,8 @@ import type { TurnToRehearse } from "../../runtime/log-rehearsal.ts";
 import type { RequestId } from "../../protocol/ids.ts";
 import type { RehearsedTurn } from "../../runtime/run/rehearsal.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { fetchCopy } from "./places.ts";
+import { Meter } from "../print/meter.ts";
+import { countOpenTurns, fetchCopy } from "./places.ts";
 import { stderr } from "../print/terminal.ts";
 import type { ThreadData, ThreadMessage } from "./rehearsal-thread.ts";
 
@@ -31,13 +32,21 @@ export async function rehearseInThreads(
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "troupe-check-"));
   const parts: Part[] = [];
+  let meter: Meter | undefined;
   try {
-    const { place, threads } = options;
+    const { place, threads, finished } = options;
     const readable = /^https?:\/\//.test(place) ? await fetchCopy(place, directory) : place;
+    meter = new Meter("turns", finished ?? (await countOpenTurns(readable)));
+    let done = 0;
+    const count = (turn: RehearsedTurn): void => {
+      take(turn);
+      meter?.show((done += 1));
+    };
     for (let part = 0; part < threads; part += 1)
-      parts.push(new Part({ ...options, place: readable }, part, directory, take));
+      parts.push(new Part({ ...options, place: readable }, part, directory, count));
     await Promise.all(parts.map((part) => part.run()));
   } finally {
+    meter?.end();
     await Promise.all(parts.map((part) => part.stop()));
     await rm(directory, { recursive: true, force: true });
   }

@@ -3,7 +3,8 @@ import { copyLog } from "../../node/copy/copy-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { explained } from "../logs/explained.ts";
 import { checkPlaces, checkSecretsKey, openSource, openTarget } from "./open-stores.ts";
-import { stderr, stdout } from "../print/terminal.ts";
+import { Meter } from "../print/meter.ts";
+import { stdout } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
 import type { CopiedItem } from "../../node/copy/copy-log.ts";
 import { printTable } from "../print/table.ts";
@@ -42,17 +43,20 @@ async function run({ from, to, json }: Options): Promise<void> {
   const source = await openSource(from);
   try {
     const target = await openTarget(to);
-    const [summary, progress] = [new Summary(), new CopyProgress()];
+    const summary = new Summary();
+    let meter: Meter | undefined;
     try {
       await explained(async () => {
         await checkSecretsKey(source, { from, to });
+        const { total } = await source.log.list({ limit: 1, total: true });
+        meter = new Meter("runs", total);
         for await (const copied of copyLog(source, target)) {
           summary.add(copied);
-          progress.show(summary);
+          meter.show(...summary.progress);
         }
       }, CODES).catch(withAdvice);
     } finally {
-      progress.end();
+      meter?.end();
       await target.close();
     }
     summary.print(json);
@@ -69,27 +73,6 @@ function withAdvice(thrown: unknown): never {
   if (!(thrown instanceof Exit) || thrown.hint.length > 0) throw thrown;
   throw new Exit(thrown.code, thrown.message, "what was copied stays; run the command again to continue");
 }
-
-/** One line on a terminal that says how much was copied so far; elsewhere nothing. */
-class CopyProgress {
-  #shownAt = 0;
-
-  show({ copied, present }: Summary): void {
-    const now = performance.now();
-    if (!stderr.isTTY || now - this.#shownAt < EVERY_MS) return;
-    this.#shownAt = now;
-    const [runs, files] = [copied.runs + present.runs, copied.artifacts + present.artifacts];
-    const megabytes = ((copied.bytes + present.bytes) / 1_000_000).toFixed(1);
-    stderr.redraw(`${runs} runs, ${files} artifacts, ${megabytes} MB`);
-  }
-
-  /** Removes the line. */
-  end(): void {
-    if (this.#shownAt > 0) stderr.redraw("");
-  }
-}
-
-const EVERY_MS = 100;
 
 /** Numbers of things that were copied, or that were there already. */
 class Counts {
@@ -128,6 +111,13 @@ class Summary {
 
   add(item: CopiedItem): void {
     (item.isNew ? this.copied : this.present).add(item);
+  }
+
+  /** The runs that the target has by now, and the rest in words. */
+  get progress(): [runs: number, files: string, size: string] {
+    const sum = (name: "runs" | "artifacts" | "bytes"): number => this.copied[name] + this.present[name];
+    const megabytes = (sum("bytes") / 1_000_000).toFixed(1);
+    return [sum("runs"), `${sum("artifacts").toLocaleString("en")} artifacts`, `${megabytes} MB`];
   }
 
   print(isJson: boolean): void {

@@ -14,6 +14,7 @@ import { AgentError, isInstance } from "../../errors.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { loadAgents } from "../load-agents.ts";
 import { parseWholeNumber } from "../option-values.ts";
+import { Meter } from "../print/meter.ts";
 import { printTable } from "../print/table.ts";
 import { findPrices, loadServerConfig } from "../serve/server-config.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
@@ -105,8 +106,9 @@ async function run(name: string, options: Options): Promise<void> {
   const cache = await openCache(name);
   const { scorers, live = [] } = evaluation;
   let left = options.budget;
+  const meter = new Meter("cases", cases.length * models.length);
+  let done = 0;
   for (const model of models) {
-    const meter = new Meter(cases.length * models.length, reports.length * cases.length);
     // oxlint-disable-next-line no-await-in-loop -- they share a budget
     const report = await evaluate({
       name,
@@ -121,12 +123,12 @@ async function run(name: string, options: Options): Promise<void> {
       cache,
       concurrency: options.concurrency,
       timeoutMs: options.timeout * 1_000,
-      done: () => meter.count(),
+      done: () => meter.show((done += 1)),
     });
-    meter.end();
     if (left !== undefined) left = Math.max(0, left - report.spent);
     reports.push(report);
   }
+  meter.end();
   const [report] = reports;
   if (report === undefined) return;
   const html = toReportPage(reports, before);
@@ -256,38 +258,6 @@ function print(reports: readonly EvalReport[], before: EvalReport | undefined, p
 
 /** The cases that are worse which are named. */
 const SHOWN = 10;
-
-/** Tells how far an evaluation is, on a terminal. */
-class Meter {
-  readonly #total: number;
-  #done: number;
-  readonly #begun: number;
-  #toldMs = 0;
-  readonly #startedMs = performance.now();
-
-  constructor(total: number, done: number) {
-    this.#total = total;
-    this.#done = done;
-    this.#begun = done;
-  }
-
-  count(): void {
-    this.#done += 1;
-    const nowMs = performance.now();
-    if (!stderr.isTTY || nowMs - this.#toldMs < TELL_MS) return;
-    this.#toldMs = nowMs;
-    const eachMs = (nowMs - this.#startedMs) / (this.#done - this.#begun);
-    stderr.write(
-      `\r${this.#done} of ${this.#total}, ${toDuration((this.#total - this.#done) * eachMs)} left    `,
-    );
-  }
-
-  end(): void {
-    if (stderr.isTTY && this.#toldMs > 0) stderr.line();
-  }
-}
-
-const TELL_MS = 500;
 
 function parseList(text: string): readonly string[] {
   const names = text.split(",").map((name) => name.trim());

@@ -608,6 +608,7 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
         text,
         "Only runs whose first input contains this text, or whose id or key begins with it.",
       ),
+      inQuery("owner", text, "Only runs of this owner, for who sees those of all."),
       inQuery("error_code", text, "Only runs whose newest turn ended with this error."),
       inQuery(
         "updated_after",

@@ -203,6 +203,7 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const status = read(query, "status", parsePhase);
   const finishReason = read(query, "finish_reason", parseFinish);
   const text = read(query, "q", parseText);
+  const owner = read(query, "owner", parseName);
   const errorCode = read(query, "error_code", parseName);
   const updatedAfter = read(query, "updated_after", parseTime);
   const metadata = read(query, "metadata", parsePair);
@@ -212,6 +213,7 @@ function toRunsQuery(query: URLSearchParams, servedAgent: string | undefined): R
   const limit = read(query, "limit", parseLimit) ?? PAGE_DEFAULT;
   return {
     limit: Math.min(limit, PAGE_LIMIT),
+    ...(owner !== undefined && { owner }),
     ...(errorCode !== undefined && { errorCode }),
     ...(updatedAfter !== undefined && { updatedAfter }),
     ...(metadata !== undefined && { metadata }),
@@ -238,6 +240,7 @@ function toWatched(query: URLSearchParams, servedAgent: string | undefined): Wat
 }
 
 const ONLY_LISTS = [
+  "owner",
   "status",
   "finish_reason",
   "error_code",

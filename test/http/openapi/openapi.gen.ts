@@ -3304,6 +3304,7 @@ export interface operations {
                 status?: "idle" | "running" | "waiting" | "held";
                 finish_reason?: "success" | "error" | "canceled";
                 q?: string;
+                owner?: string;
                 error_code?: string;
                 updated_after?: string;
                 metadata?: string;
