@@ -116,7 +116,8 @@ function toExit(client: Talked, { code, message, details }: AgentError): Exit {
   const lines = issues.map(({ path, message: issue }) => `  ${path || "value"} ${issue}`);
   const exitCode = EXIT_CODES.get(code) ?? EXIT.failed;
   const hint = details.hint ?? (exitCode === EXIT.unknown ? LISTS : undefined);
-  return new Exit(exitCode, message, [...lines, ...(hint === undefined ? [] : [hint])]);
+  const more = `troupe explain ${code} says more`;
+  return new Exit(exitCode, message, [...lines, ...(hint === undefined ? [] : [hint]), more]);
 }
 
 const LISTS = "troupe runs lists the runs; troupe events RUN shows the requests and files of one";

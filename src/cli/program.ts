@@ -139,6 +139,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "Check and set up:": {
     check: async () => (await import("./check/check.ts")).checkCommand(),
     doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand(),
+    explain: async () => (await import("./explain.ts")).explainCommand(),
     migrate: async () => (await import("./migrate.ts")).migrateCommand(),
     copy: async () => (await import("./copy/copy.ts")).copyCommand(),
     eval: async () => (await import("./eval/eval.ts")).evalCommand(),

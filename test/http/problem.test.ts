@@ -49,6 +49,7 @@ test("a problem contains the code, the message, the hint, the issues and the fac
     hint: "answer it",
     errors: [{ path: "input", message: "is missing" }],
     request_keys: { approved: "Pay?" },
+    help: "npx troupe explain conflict",
   });
 });
 
@@ -89,6 +90,7 @@ test.each([
     status: 500,
     code: "internal",
     detail: "an unexpected error occurred",
+    help: "npx troupe explain internal",
   });
   expect(isFault(thrown)).toBe(true);
 });

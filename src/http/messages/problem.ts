@@ -30,6 +30,7 @@ export function toProblem(
     detail: as === code ? message : "an unexpected error occurred",
     ...(hint !== undefined && { hint }),
     ...(issues !== undefined && { errors: issues }),
+    help: `npx troupe explain ${as}`,
   };
   return {
     status,

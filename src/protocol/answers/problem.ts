@@ -45,6 +45,8 @@ export interface Problem {
   readonly hint?: string;
   /** Each fault of the request. */
   readonly errors?: readonly Issue[];
+  /** The command that prints what the code means, what to look at and what to do. */
+  readonly help?: string;
 }
 
 const text = z.string();
@@ -64,5 +66,6 @@ export const problem: z.ZodType<Problem> = z
     detail: text.describe("Names the thing and the fact."),
     hint: text.exactOptional().describe("How to fix it."),
     errors: z.array(issue).exactOptional().describe("Each fault of the request."),
+    help: text.exactOptional().describe("The command that prints what the code means and what to do."),
   } satisfies Shape<Problem>)
   .describe("Why a request was refused (RFC 9457).");

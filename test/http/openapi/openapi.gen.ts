@@ -2013,6 +2013,7 @@ export interface components {
                 path: string;
                 message: string;
             }[];
+            help?: string;
         };
     };
     responses: {
