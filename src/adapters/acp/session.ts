@@ -1,6 +1,7 @@
 import type { McpServer, PromptResponse, SessionModeState, SessionUpdate } from "@agentclientprotocol/sdk";
-import type { AgentCallOptions } from "../../client/call-api.ts";
 import type { AgentClient, Client } from "../../client/client-api.ts";
+import { requestsBehind, toTurnRequest } from "../../client/requests/requests.ts";
+import type { Requests, TurnBody } from "../../client/requests/requests.ts";
 import { AgentError, toAgentError } from "../../errors.ts";
 import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
 import type { Event } from "../../protocol/events/events.ts";
@@ -201,27 +202,21 @@ export class EditorSession {
   ): Promise<PromiseWithResolvers<StopReason>> {
     const { agent } = this.#service;
     const requestId = `acp-${crypto.randomUUID()}`;
-    const listening = new AbortController();
-    const options: AgentCallOptions = {
-      requestId,
+    const body: TurnBody =
+      command.type === "chat"
+        ? { type: "ChatRequest", input: command.text }
+        : { type: "OperationRequest", operation: command.name, input: command.input };
+    const request = toTurnRequest(body, requestId, {
       ...this.#runOptions(),
       metadata: this.#metadata(),
       tools: this.#tools(),
       attachments,
-      signal: listening.signal,
-    };
+    });
     const answer = this.#expect(requestId);
     this.#own.add(requestId);
-    const call =
-      command.type === "chat"
-        ? agent.chat(command.text, options)
-        : agent.call(command.name, command.input, options);
-    try {
-      // The session follows the run, so the call itself stops listening when it is accepted.
-      this.#runId = await this.#unlessRefused(requestId, call.runId);
-    } finally {
-      listening.abort();
-    }
+    // The session follows the run, so nothing follows the request.
+    const { runId } = await this.#unlessRefused(requestId, requestsOf(agent).begin(request));
+    this.#runId = runId ?? this.#runId;
     this.#begin();
     return answer;
   }
@@ -389,6 +384,12 @@ export class EditorSession {
   #show(update: SessionUpdate): Promise<void> {
     return this.#service.editor.context.notify("session/update", { sessionId: this.id, update });
   }
+}
+
+function requestsOf(agent: AgentClient): Requests {
+  const requests = requestsBehind(agent);
+  if (requests === undefined) throw new AgentError("internal", `${agent.name} has no requests`);
+  return requests;
 }
 
 /** How many events are shown together when a session is loaded. */
