@@ -1,5 +1,9 @@
 import { TaskNotFoundError } from "@a2a-js/sdk/errors";
+import type { Context } from "hono";
+import type { AppEnv } from "../../http/messages/app-env.ts";
 import { findRequest } from "../../http/messages/native-request.ts";
+import { wrongField } from "../../http/messages/wrong-field.ts";
+import { principalOf } from "../../http/routes/host.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import { isId } from "../../protocol/ids.ts";
 import type { Runtime } from "../../runtime/api.ts";
@@ -26,4 +30,10 @@ export async function contextOf(runtime: Runtime, runId: RunId): Promise<string>
   const { key } = await runtime.run(runId);
   const prefix = `${WIRE}:`;
   return key?.startsWith(prefix) === true ? key.slice(prefix.length) : runId;
+}
+
+/** Refuses a tenant that is not the owner of the caller, whose tasks nobody else gets. */
+export function checkTenant(c: Context<AppEnv>, tenant: unknown): void {
+  if (tenant === undefined || tenant === "" || tenant === principalOf(c).owner) return;
+  throw wrongField("tenant", "must be the owner that the token belongs to, or be left out");
 }

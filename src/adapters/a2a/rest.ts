@@ -22,6 +22,7 @@ import type { Fields } from "../../protocol/json.ts";
 import type { TaskHandler } from "./handler.ts";
 import { toProtocolError } from "./refusal.ts";
 import { streamTask } from "./stream.ts";
+import { checkTenant } from "./place.ts";
 import type { TaskService } from "./tasks.ts";
 
 /** Answers a request below `/v1`. Clients of 0.3 have their own form of this binding, which is not served. */
@@ -49,7 +50,8 @@ async function answer(service: TaskService, handler: TaskHandler): Promise<Respo
     if (handler.streamed === undefined) throw new AgentError("internal", "nothing to stream");
     return streamTask(service, handler.streamed, (update) => StreamResponse.toJSON(update));
   };
-  const path = c.req.param("path") ?? "";
+  const [, tenant, path = ""] = PATH.exec(c.req.param("path") ?? "") ?? [];
+  checkTenant(c, tenant ?? c.req.query("tenant"));
   const [, taskId, receiver] = RECEIVERS.exec(path) ?? [];
   if (taskId !== undefined) return answerReceivers(service, handler, { taskId, id: receiver ?? "" });
   const [, id = "", action] = TASK.exec(path) ?? [];
@@ -119,6 +121,8 @@ function noRoute({ c }: TaskService): AgentError {
   return new AgentError("not_found", `there is no route ${c.req.method} ${c.req.param("path") ?? ""}`);
 }
 
+/** A path may begin with the tenant. */
+const PATH = /^(?:(?!tasks(?:\/|$))([^/]+)\/(?=tasks(?:\/|$)|message:))?(.*)$/;
 const RECEIVERS = /^tasks\/([^/:]+)\/pushNotificationConfigs(?:\/([^/]+))?$/;
 const TASK = /^tasks\/([^/:]+)(:[a-z]+)?$/;
 
@@ -130,6 +134,7 @@ function readMessage(service: TaskService): Promise<SendMessageRequest> {
 async function readObject<Read>({ c, host }: TaskService, decode: (body: Fields) => Read): Promise<Read> {
   const body = await readJson(c, host.bodyLimitBytes);
   if (!isObject(body)) throw new RequestMalformedError("the body must be a JSON object");
+  checkTenant(c, body["tenant"]);
   return readWire(() => decode(body));
 }
 

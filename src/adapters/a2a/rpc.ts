@@ -7,6 +7,7 @@ import { reply } from "../../http/messages/reply.ts";
 import { isObject } from "../../protocol/json.ts";
 import { withProtocolErrors } from "./handler.ts";
 import type { TaskHandler } from "./handler.ts";
+import { checkTenant } from "./place.ts";
 import { toRpcError } from "./refusal.ts";
 import { streamTask } from "./stream.ts";
 import type { TaskService } from "./tasks.ts";
@@ -23,6 +24,7 @@ export async function answerRpc(service: TaskService, handler: TaskHandler): Pro
   if (!isLegacy && version !== "1.0")
     return refuse(new VersionNotSupportedError(`the version ${version} is neither 1.0 nor 0.3`));
   if (!isObject(body)) return refuse(new RequestMalformedError("the body must be a JSON object"));
+  const { params } = body;
   let isRead = false;
   const inner = withProtocolErrors(handler, () => {
     isRead = true;
@@ -30,6 +32,7 @@ export async function answerRpc(service: TaskService, handler: TaskHandler): Pro
   const transport = isLegacy ? new LegacyJsonRpcTransportHandler(inner) : new JsonRpcTransportHandler(inner);
   const context = new ServerCallContext({ requestedVersion: version });
   try {
+    checkTenant(c, isObject(params) ? params["tenant"] : undefined);
     const answer = await transport.handle({ ...body }, context);
     if (!(Symbol.asyncIterator in answer)) {
       // The codecs of the package throw errors of their own for params that do not fit the method.

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { createWebhooks } from "troupe/webhooks";
 import { expect, test } from "vitest";
+import type { Principal } from "troupe";
 import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { ticker } from "../../../agents/ticker.ts";
@@ -48,6 +49,41 @@ test("what cannot be served is refused in the words of the protocol", async () =
   const large = await server.post("/a2a/echo", `"${"x".repeat(5_000_000)}"`, version);
   expect(large.status).toBe(413);
   expect((await server.runtime.runs({ limit: 1 })).runs).toEqual([]);
+});
+
+test("a tenant is the owner of the caller, and any other is refused", async () => {
+  const authenticate = ({ headers }: Request): Principal => {
+    const owner = headers.get("authorization") ?? "none";
+    return { id: owner, owner, roles: ["user"] };
+  };
+  await using server = await A2aServer.start([echo], { serve: { authenticate } });
+  const headers = { "a2a-version": "1.0", authorization: "acme", "content-type": "application/json" };
+  const message = { role: "ROLE_USER", messageId: "1", parts: [{ text: "hi" }] };
+  const rpc = async (tenant: string, method = "SendMessage", more: object = { message }): Promise<unknown> =>
+    (
+      await server.post("/a2a/echo", { jsonrpc: "2.0", id: 1, method, params: { tenant, ...more } }, headers)
+    ).json();
+  const sent = (await rpc("acme")) as { readonly result: { readonly task: { readonly id: string } } };
+  const { id } = sent.result.task;
+  const refused = { error: { message: expect.stringContaining("tenant") as string } };
+  expect(await rpc("other")).toMatchObject(refused);
+  expect(await rpc("other", "GetTask", { id })).toMatchObject(refused);
+
+  const rest = async (path: string, init: RequestInit = {}): Promise<unknown> => {
+    const answer = await fetch(`${server.url}/a2a/echo/v1/${path}`, { headers, ...init });
+    return { code: answer.status, ...((await answer.json()) as object) };
+  };
+  const post = (body: object): RequestInit => ({ method: "POST", body: JSON.stringify(body) });
+  for (const path of [`tasks/${id}`, `acme/tasks/${id}`, `tasks/${id}?tenant=acme`])
+    expect(await rest(path)).toMatchObject({ code: 200, id });
+  expect(await rest("acme/tasks")).toMatchObject({ code: 200, tasks: [{ id }] });
+  expect(await rest("acme/message:send", post({ message }))).toMatchObject({ code: 200, task: {} });
+  for (const path of [`other/tasks/${id}`, "other/tasks", "tasks?tenant=other"])
+    expect(await rest(path)).toMatchObject({ code: 400, ...refused });
+  expect(await rest("message:send", post({ message, tenant: "other" }))).toMatchObject({
+    code: 400,
+    ...refused,
+  });
 });
 
 /** How many bodies the random test sends. */
