@@ -1,6 +1,6 @@
 import type { Message, Part } from "@a2a-js/sdk";
 import { wrongField } from "../../http/messages/wrong-field.ts";
-import { toMediaType } from "../../http/messages/inline-file.ts";
+import { isDataUrl, parseDataUrl, toMediaType } from "../../http/messages/inline-file.ts";
 import type { InlineFile } from "../../http/messages/inline-file.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
@@ -47,7 +47,12 @@ export function readParts({ parts }: Message): SaidParts {
         });
         break;
       case "url":
-        links.push({ url: content.value, filename, media_type: mediaType });
+        if (isDataUrl(content.value))
+          files.push({
+            name: filename === "" ? "file" : filename,
+            ...parseDataUrl(content.value, `${path}.url`),
+          });
+        else links.push({ url: content.value, filename, media_type: mediaType });
         break;
       default:
         throw wrongField(path, "must be a text, a file or data");

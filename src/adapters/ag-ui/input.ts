@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseBase64, toMediaType } from "../../http/messages/inline-file.ts";
+import { isDataUrl, parseBase64, parseDataUrl, toMediaType } from "../../http/messages/inline-file.ts";
 import type { InlineFile } from "../../http/messages/inline-file.ts";
 import type { EarlierMessage } from "../../http/messages/native-request.ts";
 import { unprocessable, wrongField } from "../../http/messages/wrong-field.ts";
@@ -178,6 +178,8 @@ function readContent(
       const given = typeof mimeType === "string" ? mimeType : undefined;
       const bytes = parseBase64(value, `${place}.source.value`);
       files.push({ name: nameOf(part, index), mimeType: toMediaType(given), bytes });
+    } else if (type === "url" && isDataUrl(value)) {
+      files.push({ name: nameOf(part, index), ...parseDataUrl(value, `${place}.source.value`) });
     } else if (type === "url" && value.startsWith(artifacts)) {
       const id = value.slice(artifacts.length);
       if (!isId(id)) throw wrongField(`${place}.source.value`, "is no address of a file of this server");

@@ -1,4 +1,4 @@
-import { TaskState } from "@a2a-js/sdk";
+import { Task as AnyTask, TaskState } from "@a2a-js/sdk";
 import type { Task } from "@a2a-js/sdk";
 import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import { calculator } from "../../../agents/calculator.ts";
 import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { ticker } from "../../../agents/ticker.ts";
+import { mirror } from "../agentscope/harness/agents.ts";
 import { ServerProcess } from "../../flows/server.ts";
 import { A2aServer, connect, gather, say, stateOf, textIn, textOf } from "./server.ts";
 
@@ -39,7 +40,16 @@ const slowAsker = defineAgent({
 
 let server: A2aServer;
 beforeAll(async () => {
-  server = await A2aServer.start([echo, interviewer, ticker, calculator, scribe, stubborn, slowAsker]);
+  server = await A2aServer.start([
+    echo,
+    interviewer,
+    ticker,
+    calculator,
+    scribe,
+    mirror,
+    stubborn,
+    slowAsker,
+  ]);
 });
 afterAll(() => server.close());
 
@@ -219,6 +229,37 @@ test("operations are skills, failures are states, and files have addresses", asy
   const url = wrote.artifacts[0]?.parts[0]?.content;
   expect(url?.$case).toBe("url");
   expect(await (await fetch(url?.value as string)).text()).toBe("hello");
+});
+
+test("files of a client are attachments, also in a data URL, and other addresses reach the agent", async () => {
+  const headers = { "content-type": "application/json", "a2a-version": "1.0" };
+  const url = "https://example.com/x.png";
+  const send = async (...parts: readonly object[]): Promise<Response> =>
+    fetch(`${server.url}/a2a/mirror/v1/message:send`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts } }),
+    });
+  const sent = await send(
+    { text: "look" },
+    { raw: "aGk=", filename: "a.txt", mediaType: "text/plain" },
+    { url: "data:text/plain;base64,aG8=", filename: "b.txt" },
+    { url, mediaType: "image/png" },
+  );
+  const { task } = (await sent.json()) as { readonly task: unknown };
+  expect(JSON.parse(textOf(AnyTask.fromJSON(task)))).toMatchObject({
+    input: "look",
+    metadata: { content: [{ url, filename: "", media_type: "image/png" }] },
+    files: [
+      { name: "a.txt", type: "text/plain", text: "hi" },
+      { name: "b.txt", type: "text/plain", text: "ho" },
+    ],
+  });
+  const refused = await send({ url: "data:text/plain;base64,?" });
+  expect([refused.status, await refused.text()]).toEqual([
+    400,
+    expect.stringContaining("message.parts.0.url"),
+  ]);
 });
 
 test("the card at the root is that of the default agent, and open", async () => {

@@ -155,6 +155,7 @@ test("files of a client are attachments, and its state, context and properties r
           metadata: { filename: "a.txt" },
         },
         { type: "image", source: { type: "url", value: url } },
+        { type: "document", source: { type: "url", value: "data:text/plain;base64,aG8=" } },
       ],
     },
   ];
@@ -175,7 +176,10 @@ test("files of a client are attachments, and its state, context and properties r
         { role: "assistant", content: "yes?" },
       ],
     },
-    files: [{ name: "a.txt", type: "text/plain", text: "hi" }],
+    files: [
+      { name: "a.txt", type: "text/plain", text: "hi" },
+      { name: "document-4", type: "text/plain", text: "ho" },
+    ],
   });
 });
 
