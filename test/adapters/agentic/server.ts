@@ -7,6 +7,7 @@ import { serve } from "troupe/node";
 import type { Server, ServeOptions } from "troupe/node";
 import { sqliteLog } from "troupe/storage/sqlite";
 import { agentic } from "../../../src/adapters/agentic/index.ts";
+import { checkFrame } from "./frame-schema.ts";
 
 /** An event of the dialect, with the id of its frame. */
 export interface Frame {
@@ -112,6 +113,8 @@ function toFrames(text: string): readonly Frame[] {
     .map((frame) => {
       const fields = frame.split("\n").map((line) => /^(\w*): ?(.*)$/.exec(line)?.slice(1) ?? []);
       const named = Object.fromEntries(fields) as { readonly data: string };
-      return { ...named, data: JSON.parse(named.data) as Frame["data"] };
+      const data = JSON.parse(named.data) as Frame["data"];
+      checkFrame(data);
+      return { ...named, data };
     });
 }
