@@ -23,6 +23,8 @@ export default defineConfig({
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
         license: { fileName: "licenses.md" },
+        // One file for the first load: several small ones together are larger, because each is compressed by itself.
+        rolldownOptions: { output: { codeSplitting: { groups: [{ name: "first", tags: ["$initial"] }] } } },
       },
     },
     // One module for pages without a bundler, in the place of what the compiler made of its entry.

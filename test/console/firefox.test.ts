@@ -62,5 +62,7 @@ test("Firefox shows the first page, a run with its chart, and takes an answer", 
     return document.querySelector(".question.open") === null;
   })()`);
   await bidi.until("document.querySelector('[data-state=shipped][data-active]') !== null");
+  await bidi.open(`${server.url}/#/statistics?view=latency`);
+  await bidi.until("document.querySelector('.sums tbody th')?.textContent.includes('order')");
   expect(bidi.faults()).toEqual([]);
 }, 180_000);

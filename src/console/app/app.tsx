@@ -106,6 +106,8 @@ function ShownPlace({ place, waits, held }: ShownPlaceProps): VNode {
       return <ComparePart key={`${place.a} ${place.b}`} place={place} />;
     case "actors":
       return <ActorsPart place={place} />;
+    case "statistics":
+      return <StatisticsPart place={place} />;
     case "audit":
       return <AuditPart place={place} />;
     case "api":
@@ -137,6 +139,7 @@ const AgentsPart = lazy(async () => (await import("../agents/agents-place.tsx"))
 const ActorsPart = lazy(async () => (await import("../actors/actors-place.tsx")).ActorsPlace);
 const ApiPart = lazy(async () => (await import("../api/api-place.tsx")).ApiPlace);
 const AgentPart = lazy(async () => (await import("../agents/agent-place.tsx")).AgentPlace);
+const StatisticsPart = lazy(async () => (await import("../statistics/statistics-place.tsx")).StatisticsPlace);
 const AuditPart = lazy(async () => (await import("../audit/audit-place.tsx")).AuditTrailPlace);
 const HealthPart = lazy(async () => (await import("../health/health-place.tsx")).HealthPlace);
 const ComparePart = lazy(async () => (await import("../compare/compare-place.tsx")).ComparePlace);

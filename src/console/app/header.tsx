@@ -109,6 +109,7 @@ const PLACES: readonly PlaceLink[] = [
   { name: "agents", label: "Agents", holds: ["agents"], isMinor: false },
   { name: "actors", label: "Actors", holds: ["actors"], isMinor: true },
   { name: "inbox", label: "Inbox", holds: ["inbox"], isMinor: false },
+  { name: "statistics", label: "Statistics", holds: ["statistics"], isMinor: true },
   { name: "audit", label: "Audit", holds: ["audit"], isMinor: true },
   { name: "api", label: "API", holds: ["api"], isMinor: true },
   { name: "health", label: "Health", holds: ["health"], isMinor: true },

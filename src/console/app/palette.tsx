@@ -123,13 +123,16 @@ function toChoices(
 
 const PLACES: readonly PaletteChoice[] = (
   [
-    ["Overview", "overview"],
-    ["Runs", "runs"],
-    ["Agents", "agents"],
-    ["Actors", "actors"],
-    ["Inbox", "inbox"],
-    ["Audit", "audit"],
-    ["API", "api"],
-    ["Health", "health"],
+    ["Overview", "overview", {}],
+    ["Runs", "runs", {}],
+    ["Agents", "agents", {}],
+    ["Actors", "actors", {}],
+    ["Inbox", "inbox", {}],
+    ["Statistics: spend", "statistics", {}],
+    ["Statistics: failures", "statistics", { view: "failures" }],
+    ["Statistics: latency", "statistics", { view: "latency" }],
+    ["Audit", "audit", {}],
+    ["API", "api", {}],
+    ["Health", "health", {}],
   ] as const
-).map(([label, name]) => ({ key: name, label, kind: "place", place: { name, query: {} } }));
+).map(([label, name, query]) => ({ key: label, label, kind: "place", place: { name, query } }));

@@ -8,12 +8,13 @@ import { readInspectedProcess } from "../data/inspect.ts";
 import type { InspectedProcess } from "../data/inspect.ts";
 import { readText } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
+import { Figure } from "../parts/figure.tsx";
 import { useInterval } from "../parts/hooks/interval.ts";
+import { LineChart } from "../parts/line-chart.tsx";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { State } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { DeadLetters } from "./dead-letters.tsx";
-import { LineChart } from "./line-chart.tsx";
 import { FAILED_TURNS, TURNS, keepSample, meanOf, parseMetrics, rateOf, valueOf } from "./metrics.ts";
 import type { MetricValues, Sample } from "./metrics.ts";
 import { ScheduleList } from "./schedules.tsx";
@@ -119,11 +120,9 @@ function Figures({ health, metrics }: Reading): VNode {
     <>
       <dl class="figures health-figures">
         {figures.map(([name, text, tone = "", note]) => (
-          <div class="figure" key={name}>
-            <dt>{name}</dt>
-            <dd class={`number ${tone}`}>{text}</dd>
-            {note !== undefined && <dd class="second note-line">{note}</dd>}
-          </div>
+          <Figure key={name} name={name} tone={tone} note={note}>
+            {text}
+          </Figure>
         ))}
       </dl>
       <p class="second">Durability {DURABILITIES[health.durability] ?? health.durability}.</p>

@@ -1,3 +1,5 @@
+import type { TimePoint } from "../parts/time-point.ts";
+
 /** The values of a page of metrics by name; values with labels are added up. */
 export type MetricValues = ReadonlyMap<string, number>;
 
@@ -6,13 +8,6 @@ export interface Sample {
   readonly metrics: MetricValues;
   /** In milliseconds since 1970. */
   readonly at: number;
-}
-
-/** A value of a chart at a moment. */
-export interface TimePoint {
-  readonly at: number;
-  /** `undefined` where nothing is known: the chart has a gap there. */
-  readonly value: number | undefined;
 }
 
 /** Reads metrics in the text format of Prometheus. Turns that have failed are also counted by themselves, as `FAILED_TURNS`. */

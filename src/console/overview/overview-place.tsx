@@ -1,5 +1,5 @@
 import "../styles/overview.css";
-import type { ComponentChildren, VNode } from "preact";
+import type { VNode } from "preact";
 import { readActors } from "../data/actors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { dollars } from "../../view/cost-text.ts";
@@ -9,6 +9,7 @@ import type { WaitEvent } from "../data/waits.ts";
 import { inboxItems } from "../inbox/inbox-items.ts";
 import { useResource } from "../data/resource.ts";
 import { AgentMark } from "../parts/agent-name.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { useInterval } from "../parts/hooks/interval.ts";
 import { lazy } from "../parts/lazy.tsx";
 import { RefusalNote } from "../parts/refusal.tsx";
@@ -159,24 +160,6 @@ const DAY_HOURS = 24;
 const AGAIN_MS = 2_000;
 const SHOWN = 5;
 const NEWEST_SHOWN = 10;
-
-interface FigureProps {
-  readonly name: string;
-  readonly note?: string;
-  readonly href?: string;
-  readonly tone?: string | undefined;
-  readonly children: ComponentChildren;
-}
-
-function Figure({ name, note, href, tone, children }: FigureProps): VNode {
-  return (
-    <div class="figure">
-      <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
-      <dd class={`number ${tone ?? ""}`}>{children}</dd>
-      {note !== undefined && <dd class="second note-line">{note}</dd>}
-    </div>
-  );
-}
 
 function FailureRow({ failure }: { readonly failure: Failure }): VNode {
   const { agent, code, message, count, newest } = failure;

@@ -28,6 +28,7 @@ export type ConsolePlace =
   | { readonly name: "run"; readonly runId: string; readonly tab: RunTab; readonly query: PlaceQuery }
   | { readonly name: "inbox"; readonly query: PlaceQuery }
   | { readonly name: "actors"; readonly query: PlaceQuery }
+  | { readonly name: "statistics"; readonly query: PlaceQuery }
   | { readonly name: "audit"; readonly query: PlaceQuery }
   | { readonly name: "api" | "health"; readonly query: PlaceQuery }
   | { readonly name: "compare"; readonly a: string; readonly b: string; readonly query: PlaceQuery }
@@ -57,6 +58,7 @@ export function parsePlace(fragment: string): ConsolePlace {
       return first && second ? { name: "compare", a: first, b: second, query } : lost;
     case "inbox":
     case "actors":
+    case "statistics":
     case "audit":
     case "api":
     case "health":
@@ -91,6 +93,7 @@ function toPath(place: ConsolePlace): string {
     case "runs":
     case "inbox":
     case "actors":
+    case "statistics":
     case "audit":
     case "api":
     case "health":

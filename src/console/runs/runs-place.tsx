@@ -102,7 +102,7 @@ const FILTERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Hours back, by the name in the address. */
-const SINCE: Readonly<Record<string, number>> = { hour: 1, day: 24, week: 168 };
+const SINCE: Readonly<Record<string, number>> = { hour: 1, day: 24, week: 168, month: 720 };
 
 function Filters({ place }: { readonly place: RunsAddress }): VNode {
   const { server, go } = useConsole();
@@ -166,6 +166,7 @@ const TIMES: readonly Option[] = [
   ["hour", "last hour"],
   ["day", "last day"],
   ["week", "last week"],
+  ["month", "last 30 days"],
 ];
 
 const ORDERS: readonly Option[] = [

@@ -1,18 +1,30 @@
+import "../styles/charts.css";
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clockTime } from "../parts/time.ts";
-import type { TimePoint } from "./metrics.ts";
+import type { TimePoint } from "./time-point.ts";
+import { clockTime } from "./time.ts";
 
 interface LineChartProps {
   readonly title: string;
   readonly points: readonly TimePoint[];
   /** A second line in the colour of failures. */
   readonly failed?: readonly TimePoint[];
+  /** What the newest value is of. Default `now`. */
+  readonly newest?: string;
   toText(value: number): string;
+  /** A time at the axis. Default: the time of day. */
+  toWhen?(at: number): string;
 }
 
 /** A line over time, from zero up. The value under the pointer, or else the newest one, stands beside the title. */
-export function LineChart({ title, points, failed = [], toText }: LineChartProps): VNode {
+export function LineChart({
+  title,
+  points,
+  failed = [],
+  newest = "now",
+  toText,
+  toWhen = clockTime,
+}: LineChartProps): VNode {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(320);
   const [pointed, setPointed] = useState<number>();
@@ -46,7 +58,7 @@ export function LineChart({ title, points, failed = [], toText }: LineChartProps
         ref={box}
         class="plot"
         role="img"
-        aria-label={`${title}: ${last === undefined ? "not known yet" : `${toText(last)} now`}${highest}`}
+        aria-label={`${title}: ${last === undefined ? "not known yet" : `${toText(last)} ${newest}`}${highest}`}
         onPointerMove={({ clientX, currentTarget }) => {
           const { left, width: wide } = currentTarget.getBoundingClientRect();
           setPointed(Math.min(1, Math.max(0, (clientX - left) / wide)));
@@ -61,15 +73,18 @@ export function LineChart({ title, points, failed = [], toText }: LineChartProps
             class="line failed"
             d={toPath(failed.some(({ value = 0 }) => value > 0) ? failed : [], toX, toY)}
           />
+          {points.filter(isLone).map(({ at, value = 0 }) => (
+            <circle key={at} cx={Math.min(width - 3, Math.max(3, toX(at)))} cy={toY(value)} r={2.5} />
+          ))}
           {pointed !== undefined && shown?.value !== undefined && (
             <circle cx={toX(shown.at)} cy={toY(shown.value)} r={4} />
           )}
         </svg>
       </div>
       <p class="axis second number" aria-hidden="true">
-        <span>{from === 0 ? "" : clockTime(from)}</span>
+        <span>{from === 0 ? "" : toWhen(from)}</span>
         <span>{known.length > 0 && `0 – ${toText(top)}`}</span>
-        <span>{pointed === undefined || shown === undefined ? "now" : clockTime(shown.at)}</span>
+        <span>{pointed === undefined || shown === undefined ? newest : toWhen(shown.at)}</span>
       </p>
     </figure>
   );
@@ -93,6 +108,11 @@ function toPath(
     isDown = value !== undefined;
   }
   return parts.join("");
+}
+
+/** Whether nothing is known before and after a point: a line cannot show it. */
+function isLone({ value }: TimePoint, at: number, points: readonly TimePoint[]): boolean {
+  return value !== undefined && points[at - 1]?.value === undefined && points[at + 1]?.value === undefined;
 }
 
 function nearest(points: readonly TimePoint[], at: number): TimePoint | undefined {
