@@ -63,6 +63,14 @@ test("spend is shown by agent, model, owner and hour, and an unknown cost is cal
   await page.getByLabel("Time").selectOption("month");
   await table("By day").getByText("$2.50 + unknown").waitFor();
   expect(page.url()).toContain("range=month");
+
+  await page.goto(`${server.url}/#/runs`);
+  await page.getByText("3 runs").waitFor();
+  await page.getByText("More filters").click();
+  await page.getByLabel("Owner").fill("acme");
+  await page.getByLabel("Owner").press("Enter");
+  await page.getByText("1 run", { exact: true }).waitFor();
+  expect(page.url()).toContain("owner=acme");
 });
 
 test("failures are grouped by their error and lead to their runs; latency is shown by operation", async ({
@@ -99,6 +107,7 @@ test("sums that cannot be read say why, and what was read before is marked", asy
   await page.getByLabel("Time").selectOption("week");
   await page.getByRole("alert").getByText("the database does not answer").waitFor();
   await page.getByText("What is below was read before.").waitFor();
+  expect(await page.locator(".sums-body.stale").count()).toBe(1);
   await page.unroute("**/statistics?*");
   await page.getByLabel("Time").selectOption("month");
   await page.getByRole("alert").waitFor({ state: "detached" });

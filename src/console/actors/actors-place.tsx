@@ -1,7 +1,7 @@
 import "../styles/runs.css";
 import "../styles/actors.css";
 import type { VNode } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
 import { useConsole } from "../app/context.ts";
@@ -17,6 +17,7 @@ import { useInterval } from "../parts/hooks/interval.ts";
 import { useMedia } from "../parts/hooks/media.ts";
 import { useVisible } from "../parts/hooks/virtual.ts";
 import { RefusalNote } from "../parts/refusal.tsx";
+import { SearchField } from "../parts/search-field.tsx";
 import { State } from "../parts/state.tsx";
 import { exactTime, timeAgo, timeUntil } from "../parts/time.ts";
 import { withQuery } from "../places/place.ts";
@@ -86,7 +87,7 @@ export function ActorsPlace({ place }: ActorsPlaceProps): VNode {
         </span>
       </div>
       <div class="filters">
-        <KeyField place={place} />
+        <SearchField place={place} label="Search by key" />
         <select
           class="input"
           aria-label="Agent"
@@ -196,32 +197,6 @@ async function findByKey(
   for await (const runs of mapConcurrent(agents.slice(0, ASKED), AT_ONCE, ask)) found.push(...runs);
   return found;
 }
-
-/** Searches when the person has stopped typing for a moment. */
-function KeyField({ place }: ActorsPlaceProps): VNode {
-  const { go } = useConsole();
-  const { q = "" } = place.query;
-  const [text, setText] = useState(q);
-  useEffect(() => setText(q), [q]);
-  useEffect(() => {
-    if (text === q) return undefined;
-    const timer = setTimeout(() => go(withQuery(place, { q: text }), { replace: true }), TYPED_MS);
-    return () => clearTimeout(timer);
-  }, [text, q, place, go]);
-  return (
-    <input
-      class="input search"
-      type="search"
-      data-search
-      aria-label="Search by key"
-      placeholder="Search by key"
-      value={text}
-      onInput={({ currentTarget }) => setText(currentTarget.value)}
-    />
-  );
-}
-
-const TYPED_MS = 150;
 
 interface ActorListProps {
   readonly actors: readonly ActorFacts[];

@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { QueryParameters } from "../../client/wire/wire.ts";
 import { useConsole } from "../app/context.ts";
 import { hoursAgo, useRunPages } from "../data/run-pages.ts";
@@ -9,6 +9,7 @@ import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { refusalText } from "../parts/refusal.tsx";
+import { SearchField } from "../parts/search-field.tsx";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
 import { BulkBar } from "./bulk-bar.tsx";
@@ -76,12 +77,13 @@ function toCount({ runs, total, hasMore, isStale }: RunPages): string {
 }
 
 function toQuery({ query }: RunsAddress): QueryParameters {
-  const { agent, state = "", q, error, since, meta, order } = query;
+  const { agent, state = "", q, error, since, meta, order, owner } = query;
   const hours = SINCE[since ?? ""];
   const [name, value] = meta?.split("=", 2) ?? [];
   return {
     agent: agent || undefined,
     q: q || undefined,
+    owner: owner || undefined,
     error_code: error || undefined,
     updated_after: hours === undefined ? undefined : hoursAgo(hours),
     metadata: name && value ? `${name}=${value}` : undefined,
@@ -106,7 +108,7 @@ const SINCE: Readonly<Record<string, number>> = { hour: 1, day: 24, week: 168, m
 
 function Filters({ place }: { readonly place: RunsAddress }): VNode {
   const { server, go } = useConsole();
-  const { agent = "", state = "", error = "", since = "", meta = "", order = "" } = place.query;
+  const { agent = "", state = "", error = "", since = "", meta = "", order = "", owner = "" } = place.query;
   const agents = useResource(server.url, (signal) => readAgentNames(server, signal)).value ?? [];
   const change = (changes: Readonly<Record<string, string>>): void =>
     go(withQuery(place, changes), { replace: true });
@@ -114,7 +116,7 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
   const isFiltered = Object.values(place.query).some((value) => value !== "");
   return (
     <div class="filters">
-      <SearchField place={place} />
+      <SearchField place={place} label="Search in runs" hint="Search by input or id" />
       <Choice
         label="Agent"
         value={agent}
@@ -128,7 +130,7 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
         onChoose={(value) => change({ state: value })}
       />
       <Choice label="Time" value={since} options={TIMES} onChoose={(value) => change({ since: value })} />
-      <details class="more-filters" open={order !== "" || error !== "" || meta !== ""}>
+      <details class="more-filters" open={order !== "" || error !== "" || meta !== "" || owner !== ""}>
         <summary class="button quiet">More filters</summary>
         <div class="filters">
           <Choice
@@ -137,6 +139,7 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
             options={ORDERS}
             onChoose={(value) => change({ order: value })}
           />
+          <TextFilter label="Owner" value={owner} onChange={(value) => change({ owner: value })} />
           <TextFilter label="Error code" value={error} onChange={(value) => change({ error: value })} />
           <TextFilter
             label="Metadata name=value"
@@ -201,32 +204,6 @@ function Choice({ label, value, options, onChoose }: ChoiceProps): VNode {
     </select>
   );
 }
-
-/** Searches when the person has stopped typing for a moment. */
-function SearchField({ place }: { readonly place: RunsAddress }): VNode {
-  const { go } = useConsole();
-  const { q = "" } = place.query;
-  const [text, setText] = useState(q);
-  useEffect(() => setText(q), [q]);
-  useEffect(() => {
-    if (text === q) return undefined;
-    const timer = setTimeout(() => go(withQuery(place, { q: text }), { replace: true }), TYPED_MS);
-    return () => clearTimeout(timer);
-  }, [text, q, place, go]);
-  return (
-    <input
-      class="input search"
-      type="search"
-      data-search
-      aria-label="Search in runs"
-      placeholder="Search by input or id"
-      value={text}
-      onInput={({ currentTarget }) => setText(currentTarget.value)}
-    />
-  );
-}
-
-const TYPED_MS = 150;
 
 interface TextFilterProps {
   readonly label: string;

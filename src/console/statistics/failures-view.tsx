@@ -7,14 +7,14 @@ import { Links } from "../parts/links.tsx";
 import { toFragment } from "../places/place.ts";
 import { SumsTable } from "./sums-table.tsx";
 import type { SumColumn } from "./sums-table.tsx";
-import { countOf, newestOf, toPoints, toWhen } from "./statistics.ts";
+import { totalCount, newestName, toPoints, toWhen } from "./statistics.ts";
 import type { StatisticsRange, SumsProps } from "./statistics.ts";
 
 /** Turns that failed, by agent and error, with the runs where they did. */
 export function FailuresView({ range, of }: SumsProps): VNode {
   const inTime = of(range.step);
   const { turns, completions } = inTime.total;
-  const all = countOf(turns);
+  const all = totalCount(turns);
   const whole = Math.max(1, turns.error);
   return (
     <>
@@ -33,9 +33,9 @@ export function FailuresView({ range, of }: SumsProps): VNode {
       <section class="charts" aria-label="Charts">
         <LineChart
           title={`Turns by the ${range.step}`}
-          points={toPoints(inTime, range, (row) => countOf(row.turns), 0)}
+          points={toPoints(inTime, range, (row) => totalCount(row.turns), 0)}
           failed={toPoints(inTime, range, (row) => row.turns.error, 0)}
-          newest={newestOf(range)}
+          newest={newestName(range)}
           toText={(count) => count.toLocaleString()}
           toWhen={toWhen(range)}
         />

@@ -6,16 +6,16 @@ import { duration } from "../parts/time.ts";
 import { toFragment } from "../places/place.ts";
 import { SumsTable } from "./sums-table.tsx";
 import type { SumColumn } from "./sums-table.tsx";
-import { countOf, newestOf, toPoints, toWhen } from "./statistics.ts";
+import { totalCount, newestName, toPoints, toWhen } from "./statistics.ts";
 import type { StatisticsRange, SumsProps } from "./statistics.ts";
 
 /** How long turns took by their operation, and models by their name. */
 export function LatencyView({ range, of }: SumsProps): VNode {
   const inTime = of(range.step);
   const mean = (what: "turns" | "completions") => (row: StatisticsRow) =>
-    countOf(row[what]) === 0 ? undefined : row[what].ms / countOf(row[what]);
-  const asked = of("model").rows.filter(({ completions }) => countOf(completions) > 0);
-  const drawn = { newest: newestOf(range), toText: duration, toWhen: toWhen(range) };
+    totalCount(row[what]) === 0 ? undefined : row[what].ms / totalCount(row[what]);
+  const asked = of("model").rows.filter(({ completions }) => totalCount(completions) > 0);
+  const drawn = { newest: newestName(range), toText: duration, toWhen: toWhen(range) };
   return (
     <>
       <section class="charts" aria-label="Charts">
@@ -61,7 +61,7 @@ const TIMES: readonly SumColumn<StatisticsRow>[] = [
 function operationColumns(range: StatisticsRange): readonly SumColumn<StatisticsRow>[] {
   return [
     { label: "Operation", isText: true, cell: (row) => toOperation(row, range) },
-    { label: "Turns", isMinor: true, cell: ({ turns }) => countOf(turns).toLocaleString() },
+    { label: "Turns", isMinor: true, cell: ({ turns }) => totalCount(turns).toLocaleString() },
     ...TIMES,
   ];
 }
@@ -71,7 +71,7 @@ const MODEL_COLUMNS: readonly SumColumn<StatisticsRow>[] = [
   {
     label: "Completions",
     isMinor: true,
-    cell: ({ completions }) => countOf(completions).toLocaleString(),
+    cell: ({ completions }) => totalCount(completions).toLocaleString(),
   },
   ...TIMES,
 ];

@@ -6,7 +6,7 @@ import { Figure } from "../parts/figure.tsx";
 import { LineChart } from "../parts/line-chart.tsx";
 import { SumsTable } from "./sums-table.tsx";
 import type { SumColumn } from "./sums-table.tsx";
-import { countOf, knownCost, newestOf, spendText, toPoints, toWhen } from "./statistics.ts";
+import { totalCount, knownCost, newestName, spendText, toPoints, toWhen } from "./statistics.ts";
 import type { StatisticsRange, SumsProps } from "./statistics.ts";
 
 /** What models have cost: by time, agent, model and owner. */
@@ -30,7 +30,7 @@ export function SpendView({ range, of }: SumsProps): VNode {
         <Figure name="Unknown costs" note="completions of models without a price, or interrupted">
           {total.unknown_costs.toLocaleString()}
         </Figure>
-        <Figure name="Completions">{countOf(total.completions).toLocaleString()}</Figure>
+        <Figure name="Completions">{totalCount(total.completions).toLocaleString()}</Figure>
         <Figure name="Input tokens" note={`${cached.toLocaleString()} from a cache`}>
           {into.toLocaleString()}
         </Figure>
@@ -40,14 +40,14 @@ export function SpendView({ range, of }: SumsProps): VNode {
         <LineChart
           title={`Spend by the ${range.step}`}
           points={toPoints(inTime, range, knownCost, 0)}
-          newest={newestOf(range)}
+          newest={newestName(range)}
           toText={dollars}
           toWhen={when}
         />
         <LineChart
           title={`Tokens by the ${range.step}`}
           points={toPoints(inTime, range, tokensOf, 0)}
-          newest={newestOf(range)}
+          newest={newestName(range)}
           toText={(count) => count.toLocaleString()}
           toWhen={when}
         />
@@ -98,7 +98,7 @@ const SUMS: readonly SumColumn<StatisticsRow>[] = [
   {
     label: "Completions",
     isMinor: true,
-    cell: ({ completions }) => countOf(completions).toLocaleString(),
+    cell: ({ completions }) => totalCount(completions).toLocaleString(),
   },
   { label: "Tokens", cell: (row) => tokensOf(row).toLocaleString() },
   { label: "Spend", cell: toSpend },
@@ -133,7 +133,7 @@ function toSpend(row: StatisticsRow): VNode {
 }
 
 function hasCompletions({ completions }: StatisticsRow): boolean {
-  return countOf(completions) > 0;
+  return totalCount(completions) > 0;
 }
 
 function tokensOf({ usage: { input_tokens: into = 0, output_tokens: out = 0 } }: StatisticsRow): number {

@@ -12,7 +12,7 @@ import type { ConsolePlace } from "../places/place.ts";
 import { FailuresView } from "./failures-view.tsx";
 import { LatencyView } from "./latency-view.tsx";
 import { SpendView } from "./spend-view.tsx";
-import { RANGES, readStatistics } from "./statistics.ts";
+import { RANGES, readSums } from "./statistics.ts";
 import type { RangeName, StatisticsRange, SumsProps } from "./statistics.ts";
 
 type StatisticsAddress = ConsolePlace & { readonly name: "statistics" };
@@ -74,7 +74,7 @@ function Sums({ view, range }: { readonly view: ViewName; readonly range: Statis
   const key = `${server.url} ${view} ${range.name}`;
   const { value, error, reload } = useResource(key, async (signal) => {
     const groups = [range.step, ...GROUPS[view]];
-    const answers = await Promise.all(groups.map((by) => readStatistics(server, by, range, signal)));
+    const answers = await Promise.all(groups.map((by) => readSums(server, by, range, signal)));
     const known = new Map(groups.map((by, at) => [by, answers[at]]));
     return { range, of: (by: string) => known.get(by) ?? NOTHING };
   });

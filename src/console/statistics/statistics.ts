@@ -28,7 +28,7 @@ export const RANGES: readonly StatisticsRange[] = [
 ];
 
 /** Sums up a range. Its days are those of the server's hours, which are counted in UTC. */
-export async function readStatistics(
+export async function readSums(
   server: PageServer,
   by: string,
   { step, days }: StatisticsRange,
@@ -70,22 +70,22 @@ export function toWhen({ step }: StatisticsRange): (at: number) => string {
 }
 
 /** What the newest value of a chart is of. */
-export function newestOf({ step }: StatisticsRange): string {
+export function newestName({ step }: StatisticsRange): string {
   return step === "hour" ? "this hour" : "today";
 }
 
-export function countOf({ success, error, canceled }: StatisticsRow["turns"]): number {
+export function totalCount({ success, error, canceled }: StatisticsRow["turns"]): number {
   return success + error + canceled;
 }
 
 /** The known cost; `undefined` if there were completions and the cost of none is known. */
 export function knownCost({ usage, unknown_costs: unknown, completions }: StatisticsRow): number | undefined {
-  return unknown > 0 && unknown === countOf(completions) ? undefined : (usage.cost ?? 0);
+  return unknown > 0 && unknown === totalCount(completions) ? undefined : (usage.cost ?? 0);
 }
 
 /** What completions cost, for people. An unknown cost is said, and never 0. */
 export function spendText(row: StatisticsRow): string {
-  if (countOf(row.completions) === 0) return "–";
+  if (totalCount(row.completions) === 0) return "–";
   const cost = knownCost(row);
   if (cost === undefined) return "unknown";
   return row.unknown_costs > 0 ? `${dollars(cost)} + unknown` : dollars(cost);
