@@ -5,6 +5,8 @@ import type { Server } from "./serve.ts";
 export interface DrainOptions {
   /** Maximum time for running turns to end; interrupted ones continue after the next start. Default 5 s. */
   readonly drainMs?: number;
+  /** Does what comes when both are closed, for example sends the last metrics. Default: nothing. */
+  readonly finish?: () => Promise<void>;
   /** Ends the process. Default `process.exit`. */
   readonly exit?: (code: number) => void;
 }
@@ -17,9 +19,9 @@ export interface DrainOptions {
 export function drainOnSignals(
   server: Pick<Server, "close">,
   runtime: Runtime,
-  { drainMs = 5_000, exit = exitProcess }: DrainOptions = {},
+  { drainMs = 5_000, finish = async () => {}, exit = exitProcess }: DrainOptions = {},
 ): () => void {
-  const drained = { server, runtime, drainMs, exit };
+  const drained = { server, runtime, drainMs, finish, exit };
   if (all.size === 0) for (const signal of SIGNALS) process.on(signal, drain);
   all.add(drained);
   return () => {
@@ -48,10 +50,11 @@ function drain(): void {
     return;
   }
   isDraining = true;
-  const stops = drained.flatMap(({ server, runtime, drainMs }) => [
-    server.close({ graceMs: drainMs }),
-    runtime.close({ drainMs }),
-  ]);
+  const stops = drained.map(async ({ server, runtime, drainMs, finish }) => {
+    const ends = await Promise.allSettled([server.close({ graceMs: drainMs }), runtime.close({ drainMs })]);
+    await finish();
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  });
   void Promise.allSettled(stops).then((ends) => {
     end(ends.every(({ status }) => status === "fulfilled") ? 0 : FAILED);
   });

@@ -1,3 +1,6 @@
+export { exportMetrics } from "./export-metrics.ts";
+export type { MetricExport, MetricExporter, MetricExportOptions } from "./export-metrics.ts";
+export type { MetricData, MetricPoint, ResourceMetrics } from "./resource-metrics.ts";
 export { exportTraces } from "./export-traces.ts";
 export type { TraceExport, TraceOptions } from "./export-traces.ts";
 export { liveTracing } from "./live-tracing.ts";
@@ -15,4 +18,4 @@ export type {
 export { SpanFold } from "./spans.ts";
 export { exportPast } from "./export-past.ts";
 export type { PastOptions, PastRun } from "./export-past.ts";
-export { otlpExporter } from "./otlp.ts";
+export { otlpExporter, otlpMetricExporter } from "./otlp.ts";

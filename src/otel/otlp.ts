@@ -1,39 +1,73 @@
-import type { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { AgentError } from "../errors.ts";
 import type { Listener } from "../node/listener.ts";
+import type { MetricSource } from "../ports/metrics.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { exportMetrics } from "./export-metrics.ts";
+import type { MetricExport, MetricExporter } from "./export-metrics.ts";
 import { exportTraces } from "./export-traces.ts";
 import type { TraceExporter } from "./sender.ts";
 import type { Attributes } from "./span.ts";
 
 /**
- * Makes the exporter of OpenTelemetry for a collector that takes OTLP over HTTP: `http://localhost:4318` for example, to which
- * `/v1/traces` is added. Headers, time limits and certificates are those of `OTEL_EXPORTER_OTLP_…`. Needs the package
+ * Makes the exporter of OpenTelemetry for traces to a collector that takes OTLP over HTTP: `http://localhost:4318` for example, to
+ * which `/v1/traces` is added. Headers, time limits and certificates are those of `OTEL_EXPORTER_OTLP_…`. Needs the package
  * `@opentelemetry/exporter-trace-otlp-proto`.
  */
 export async function otlpExporter(url: string): Promise<TraceExporter> {
+  const at = addressOf(url, "/v1/traces");
+  const { OTLPTraceExporter } = await load(
+    "traces",
+    () => import("@opentelemetry/exporter-trace-otlp-proto"),
+    "@opentelemetry/exporter-trace-otlp-proto",
+  );
+  return new OTLPTraceExporter({ url: at });
+}
+
+/** The same for metrics, with `/v1/metrics`. Needs the package `@opentelemetry/exporter-metrics-otlp-proto`. */
+export async function otlpMetricExporter(url: string): Promise<MetricExporter> {
+  const at = addressOf(url, "/v1/metrics");
+  const { OTLPMetricExporter } = await load(
+    "metrics",
+    async () => (await import(METRICS_PACKAGE)) as MetricsPackage,
+    METRICS_PACKAGE,
+  );
+  // Sums that count from the start of the process miss nothing after a collector was away.
+  return new OTLPMetricExporter({ url: at, temporalityPreference: CUMULATIVE });
+}
+
+const METRICS_PACKAGE = "@opentelemetry/exporter-metrics-otlp-proto";
+const CUMULATIVE = 1;
+
+/** What is used of the package of the exporter. */
+interface MetricsPackage {
+  readonly OTLPMetricExporter: new (options: {
+    readonly url: string;
+    readonly temporalityPreference: number;
+  }) => MetricExporter;
+}
+
+/** The address of a collector for one kind of data. */
+function addressOf(url: string, path: string): string {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
     throw new AgentError("invalid_request", `${JSON.stringify(url)} is not the address of a collector`, {
       hint: "for example http://localhost:4318",
     });
-  const Exporter = await loadExporter();
-  const base = url.replace(/\/+$/, "");
-  return new Exporter({ url: base.endsWith(PATH) ? base : `${base}${PATH}` });
+  const base = url.replace(/\/+$/, "").replace(/\/v1\/(?:traces|metrics)$/, "");
+  return `${base}${path}`;
 }
 
-const PATH = "/v1/traces";
-
-async function loadExporter(): Promise<typeof OTLPTraceExporter> {
+async function load<T>(what: string, loadPackage: () => Promise<T>, name: string): Promise<T> {
   try {
-    return (await import("@opentelemetry/exporter-trace-otlp-proto")).OTLPTraceExporter;
+    return await loadPackage();
   } catch (cause) {
-    throw new AgentError("unavailable", "traces need the package @opentelemetry/exporter-trace-otlp-proto", {
-      hint: "npm install @opentelemetry/api @opentelemetry/exporter-trace-otlp-proto",
+    throw new AgentError("unavailable", `${what} need the package ${name}`, {
+      hint: `npm install @opentelemetry/api ${name}`,
       cause,
     });
   }
 }
 
-/** What makes the spans, as the variables `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say it. */
+/** What makes the spans and has the metrics, as the variables `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say it. */
 export function resourceFrom(variables: Readonly<Record<string, string | undefined>>): Attributes {
   const { OTEL_SERVICE_NAME: name = "", OTEL_RESOURCE_ATTRIBUTES: list = "" } = variables;
   const given = list.split(",").flatMap((entry) => {
@@ -55,16 +89,49 @@ function decode(text: string): string {
   }
 }
 
-/** Exports the traces of a server to a collector, as long as it listens. */
-export async function traceListener(
+/** What a server sends to a collector. */
+export interface ServerExports {
+  /** Sends the traces, as long as the server listens. */
+  readonly listeners: readonly Listener[];
+  /** Sends the last metrics. Call it when the server and its runtime are closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * Exports the traces and the metrics of a server to a collector, as the variables of OpenTelemetry say it: `OTEL_TRACES_EXPORTER=none`
+ * or `OTEL_METRICS_EXPORTER=none` leaves one of them out, `OTEL_METRIC_EXPORT_INTERVAL` is the time between exports of metrics.
+ */
+export async function serverExports(
   url: string,
+  metrics: MetricSource & Pick<Telemetry, "fault">,
   variables: Readonly<Record<string, string | undefined>>,
-): Promise<Listener> {
-  const exporter = await otlpExporter(url);
+): Promise<ServerExports> {
+  const resource = resourceFrom(variables);
+  const traces =
+    variables["OTEL_TRACES_EXPORTER"] === "none"
+      ? undefined
+      : traceListener(url, await otlpExporter(url), resource);
+  let running: MetricExport | undefined;
+  if (variables["OTEL_METRICS_EXPORTER"] !== "none") {
+    const intervalMs = Number(variables["OTEL_METRIC_EXPORT_INTERVAL"]);
+    running = exportMetrics(metrics, {
+      exporter: await otlpMetricExporter(url),
+      resource,
+      report: metrics.fault,
+      ...(intervalMs > 0 && { intervalMs }),
+    });
+  }
+  return {
+    listeners: traces === undefined ? [] : [traces],
+    close: async () => running?.close(),
+  };
+}
+
+function traceListener(url: string, exporter: TraceExporter, resource: Attributes): Listener {
   return {
     name: "traces",
     async listen(runtime, { report }) {
-      const traces = await exportTraces(runtime, { exporter, resource: resourceFrom(variables), report });
+      const traces = await exportTraces(runtime, { exporter, resource, report });
       return { address: new URL(url).host, close: () => traces.close() };
     },
   };

@@ -20,8 +20,8 @@ export async function serveAlone(options: ServerOptions): Promise<void> {
   const log = createLog(options.logFormat, options.logLevel);
   const loaded = await loadAgents(options.agents);
   for (const file of loaded.withoutAgent) log.info(toNoAgent(file));
-  const { runtime, server } = await startServer(options, loaded, log);
-  drainOnSignals(server, runtime);
+  const { runtime, server, finish } = await startServer(options, loaded, log);
+  drainOnSignals(server, runtime, { finish });
   const { agents: names, defaultAgent } = runtime;
   printBanner({ ...server, data: toDataPlace(options), agents: names, defaultAgent }, options, log);
 }
@@ -49,7 +49,7 @@ export async function serveForParent(options: ServerOptions): Promise<void> {
 
   const loaded = await load(options);
   await started;
-  const { runtime, server } = await startServer(
+  const { runtime, server, finish } = await startServer(
     options,
     loaded,
     createLog(options.logFormat, options.logLevel),
@@ -58,7 +58,7 @@ export async function serveForParent(options: ServerOptions): Promise<void> {
     throw thrown;
   });
   // Open turns continue after the next start, which comes soon.
-  stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]);
+  stop = () => Promise.allSettled([server.close({ graceMs: 0 }), runtime.close({ drainMs: 0 })]).then(finish);
   const { agents: names, defaultAgent } = runtime;
   const open = await countOpenRuns(runtime);
   await tell({

@@ -155,7 +155,7 @@ export function addServerOptions(command: Command): Command {
         "TROUPE_OTLP",
         new Option(
           "--otlp <url>",
-          "export the traces of all runs to this collector of OpenTelemetry: http://localhost:4318",
+          "export the traces of all runs, and the metrics, to this collector of OpenTelemetry: http://localhost:4318",
         ),
       ),
     )

@@ -47,11 +47,14 @@ import { httpTransport } from "../../node/cluster/http-transport.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 import type { Router } from "../../ports/router.ts";
 import type { Listener } from "../../node/listener.ts";
+import type { ServerExports } from "../../otel/otlp.ts";
 
 /** A runtime with a data directory, and its HTTP server. */
 export interface StartedServer {
   readonly runtime: Runtime;
   readonly server: Server;
+  /** Sends the last metrics to a collector, if there is one. Call it when both are closed. */
+  finish(): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
@@ -83,7 +86,7 @@ export async function startServer(
     directory: options.data,
     warn: (message) => lines.warn(message),
   });
-  const traces = await openTraces(options);
+  const exports = await openExports(options, metrics);
   const prices = await findPrices(config);
   const runtime = createRuntime({
     agents: hooks === undefined ? agents : [...agents, hooks.agent],
@@ -108,23 +111,27 @@ export async function startServer(
   try {
     const authenticate = toAuthenticate(options, config, secrets);
     const adapters = [...(await openWires(options.wires, { push: hooks?.push })), ...config.adapters];
-    const more = { authenticate, adapters, listeners: [...(hooks === undefined ? [] : [hooks]), ...traces] };
+    const more = {
+      authenticate,
+      adapters,
+      listeners: [...(hooks === undefined ? [] : [hooks]), ...exports.listeners],
+    };
     const server = await listen(runtime, options, metrics, more);
     noteUrl(options, server.url);
     await ready;
-    return { runtime, server };
+    return { runtime, server, finish: exports.close };
   } catch (thrown) {
     await runtime.close({ drainMs: 0 });
     throw thrown;
   }
 }
 
-/** The listener that exports traces, if there is a collector. Its packages are loaded only then. */
-async function openTraces({ otlp }: ServerOptions): Promise<readonly Listener[]> {
-  if (otlp === undefined) return [];
-  const { traceListener } = await import("../../otel/otlp.ts");
+/** What exports traces and metrics, if there is a collector. Its packages are loaded only then. */
+async function openExports({ otlp }: ServerOptions, metrics: Metrics): Promise<ServerExports> {
+  if (otlp === undefined) return { listeners: [], async close() {} };
+  const { serverExports } = await import("../../otel/otlp.ts");
   try {
-    return [await traceListener(otlp, process.env)];
+    return await serverExports(otlp, metrics, process.env);
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;
     throw new Exit(EXIT.refused, thrown.message, thrown.details.hint);

@@ -1,3 +1,5 @@
+import type { MetricFamily } from "../../ports/metrics.ts";
+
 /**
  * A histogram without labels for what happens very often: an observation changes three numbers, where that of the library
  * makes the key of its labels.
@@ -29,20 +31,26 @@ export class FastHistogram {
 
   /** It in Prometheus format. */
   text(): string {
+    const { name, help, type, samples } = this.family();
+    const lines = samples.map(({ name: of, labels: { le }, value }) =>
+      le === undefined ? `${of} ${value}` : `${of}{le="${le}"} ${value}`,
+    );
+    return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines, ""].join("\n");
+  }
+
+  family(): MetricFamily {
     const name = this.#name;
     let below = 0;
     const buckets = this.#bounds.map((bound, index) => {
       below += this.#counts[index] ?? 0;
-      return `${name}_bucket{le="${bound}"} ${below}`;
+      return { name: `${name}_bucket`, labels: { le: String(bound) }, value: below };
     });
-    return [
-      `# HELP ${name} ${this.#help}`,
-      `# TYPE ${name} histogram`,
+    const samples = [
       ...buckets,
-      `${name}_bucket{le="+Inf"} ${this.total}`,
-      `${name}_sum ${this.#sum}`,
-      `${name}_count ${this.total}`,
-      "",
-    ].join("\n");
+      { name: `${name}_bucket`, labels: { le: "+Inf" }, value: this.total },
+      { name: `${name}_sum`, labels: {}, value: this.#sum },
+      { name: `${name}_count`, labels: {}, value: this.total },
+    ];
+    return { name, help: this.#help, type: "histogram", samples };
   }
 }

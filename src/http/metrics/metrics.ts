@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "../vendor/prom-client.ts";
 import { fieldOf } from "../../errors.ts";
 import type { Usage } from "../../protocol/events/outcome-codes.ts";
+import type { LabeledValue, MetricFamily, MetricSource } from "../../ports/metrics.ts";
 import type { FaultFacts, Telemetry } from "../../ports/telemetry.ts";
 import { FastHistogram } from "./fast-histogram.ts";
 import { RecentMaximum } from "./recent-maximum.ts";
@@ -9,7 +10,7 @@ import { RecentMaximum } from "./recent-maximum.ts";
  * Metrics of a runtime and its server, in Prometheus format. Pass it to both, to `createRuntime` as `telemetry`: what a
  * runtime counts is absent without one.
  */
-export interface Metrics extends Telemetry {
+export interface Metrics extends Telemetry, MetricSource {
   readonly contentType: string;
 
   /** All metrics in Prometheus format. */
@@ -25,12 +26,6 @@ export interface Metrics extends Telemetry {
     labels: readonly string[],
     values: () => Promise<readonly LabeledValue[]>,
   ): void;
-}
-
-/** A value of a gauge with labels. */
-export interface LabeledValue {
-  readonly labels: { readonly [name: string]: string };
-  readonly value: number;
 }
 
 /** What `createMetrics` takes. */
@@ -138,14 +133,14 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
   return {
     contentType: registry.contentType,
     text: async () => {
-      // Process metrics start with the first scrape, so that they cost nothing without one.
-      if (!watchesProcess) collectDefaultMetrics({ register: registry });
-      watchesProcess = true;
-      // Three gauges of the library have the names of counters; those that it splits by type say the same.
-      for (const what of ["handles", "requests", "resources"])
-        registry.removeSingleMetric(`nodejs_active_${what}_total`);
+      watchProcess();
       const own = isFed ? [commits.text(), await counted.metrics()] : [];
       return [...own, await registry.metrics()].join("\n");
+    },
+    families: async () => {
+      watchProcess();
+      const own = isFed ? [commits.family(), ...(await familiesOf(counted))] : [];
+      return [...own, ...(await familiesOf(registry))];
     },
     watch: (name, help, number) => gauge(registry, name, help, number),
     watchEach: (name, help, labelNames, values) => {
@@ -156,8 +151,9 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
         labelNames,
         registers: [registry],
         async collect() {
-          const read = await values();
           added.reset();
+          // What cannot be read is left out, for example while the database is away; all others are shown.
+          const read = await values().catch(() => []);
           for (const { labels, value } of read) added.set(labels, value);
         },
       });
@@ -210,6 +206,15 @@ export function createMetrics({ log = () => {} }: MetricsOptions = {}): Metrics 
     },
   };
 
+  /** Process metrics start with the first scrape, so that they cost nothing without one. */
+  function watchProcess(): void {
+    if (!watchesProcess) collectDefaultMetrics({ register: registry });
+    watchesProcess = true;
+    // Three gauges of the library have the names of counters; those that it splits by type say the same.
+    for (const what of ["handles", "requests", "resources"])
+      registry.removeSingleMetric(`nodejs_active_${what}_total`);
+  }
+
   /** Adds a counter whose value is read on each scrape. */
   function count(name: string, help: string, total: () => number): void {
     const counter: Counter = new Counter({
@@ -254,6 +259,21 @@ function tokensIn(usage: Usage): readonly (readonly [kind: string, count: number
   const { cached_input_tokens: cached = 0, reasoning_tokens: reasoning = 0 } = usage;
   const counts = Object.entries({ input, cached_input: cached, output, reasoning });
   return counts.filter(([, count]) => count > 0);
+}
+
+async function familiesOf(registry: Registry): Promise<readonly MetricFamily[]> {
+  return (await registry.getMetricsAsJSON()).map(({ name, help, type, values }) => ({
+    name,
+    help,
+    type: type as unknown as MetricFamily["type"],
+    samples: values.map((sample) => ({
+      name: (sample as { readonly metricName?: string }).metricName ?? name,
+      labels: Object.fromEntries(
+        Object.entries(sample.labels).map(([label, value]) => [label, String(value)]),
+      ),
+      value: sample.value,
+    })),
+  }));
 }
 
 /** Creates a function that returns whether a fault must be reported: each kind at most once a second. */
