@@ -1,14 +1,9 @@
 import type { Usage } from "../protocol/events/outcome-codes.ts";
 
-/** Whether completions have used tokens of a model without a price. */
-export function isCostUnknown({ input_tokens: into, output_tokens: out, cost }: Usage): boolean {
-  return cost === undefined && (into !== undefined || out !== undefined);
-}
-
 /** What completions cost, for people: `unknown` if their models have no price; empty if there were none. */
 export function costText(usage: Usage): string {
   if (usage.cost !== undefined) return dollars(usage.cost);
-  return isCostUnknown(usage) ? "unknown" : "";
+  return usage.input_tokens !== undefined || usage.output_tokens !== undefined ? "unknown" : "";
 }
 
 /** An amount of money, with cents or two digits of less than a cent. */

@@ -28,6 +28,9 @@ test("a server without runs offers three first runs; then the first page shows w
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   const asked = page.getByRole("region", { name: "Open questions" });
   await asked.getByText("Pay 2 to bob?").waitFor();
+  const figures = page.locator(".figure");
+  await figures.filter({ hasText: "Turns in a day" }).getByText("2", { exact: true }).waitFor();
+  await figures.filter({ hasText: "Spend in a day" }).getByText("unknown").waitFor();
   // Two failures for one reason are one line.
   await asked.getByText("2×").waitFor();
   expect(await asked.getByText("has no address").count()).toBe(1);

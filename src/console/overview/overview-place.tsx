@@ -2,8 +2,8 @@ import "../styles/overview.css";
 import type { VNode } from "preact";
 import { readActors } from "../data/actors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { dollars } from "../../view/cost-text.ts";
 import { useConsole } from "../app/context.ts";
+import { useRunChanges } from "../data/changes.ts";
 import { hoursAgo, useRunPages } from "../data/run-pages.ts";
 import type { WaitEvent } from "../data/waits.ts";
 import { inboxItems } from "../inbox/inbox-items.ts";
@@ -16,6 +16,7 @@ import { RefusalNote } from "../parts/refusal.tsx";
 import { SIGNS } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { RunListRow } from "../runs/run-row.tsx";
+import { RANGES, readSums, spendText, tokenCount, totalCount } from "../statistics/statistics.ts";
 import { readAgentLinks } from "./agent-links.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { summarize, toFailures } from "./summary.ts";
@@ -37,6 +38,9 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   const actors = useResource(`${server.url} actors`, (signal) => readActors(server, signal));
   const { reload } = actors;
   useInterval(reload, AGAIN_MS);
+  const sums = useResource(`${server.url} sums`, (signal) => readSums(server, "agent", RANGES[0], signal));
+  useRunChanges(server, sums.reload);
+  const lastDay = sums.value?.total;
   const { runs, total, error } = pages;
   if (runs === undefined) {
     return error === undefined ? (
@@ -49,7 +53,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
   }
   // The run of an actor with schedules has no turn until the first of its times.
   if (!pages.hasMore && runs.every(({ turns }) => turns === 0)) return <FirstSteps />;
-  const { working, medianMs, tokens, cost, isCostUnknown } = summarize(runs, actors.value);
+  const { working, medianMs } = summarize(runs, actors.value);
   const failures = toFailures(failed.runs ?? []);
   const failedCount = failures.reduce((sum, { count }) => sum + count, 0);
   const asked = inboxItems(waits, held);
@@ -76,10 +80,15 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
         <Figure name="Median turn" note={`of the last ${runs.length}`}>
           {medianMs === undefined ? "–" : duration(medianMs)}
         </Figure>
-        <Figure name="Tokens" note={`of the last ${runs.length} runs`}>
-          {compact(tokens)}
-          {cost > 0 && ` · ${dollars(cost)}`}
-          {isCostUnknown && (cost > 0 ? " + unknown" : " · cost unknown")}
+        <Figure name="Turns in a day" href="#/statistics?view=latency">
+          {lastDay === undefined ? "–" : totalCount(lastDay.turns).toLocaleString()}
+        </Figure>
+        <Figure
+          name="Spend in a day"
+          href="#/statistics"
+          note={lastDay === undefined ? undefined : `${compact(tokenCount(lastDay))} tokens`}
+        >
+          {lastDay === undefined ? "–" : spendText(lastDay)}
         </Figure>
         <Figure name="All runs" href="#/runs">
           {(total ?? runs.length).toLocaleString()}

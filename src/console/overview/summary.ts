@@ -1,5 +1,4 @@
 import type { RunSummary } from "../../protocol/answers/status.ts";
-import { isCostUnknown } from "../../view/cost-text.ts";
 import type { ActorFacts } from "../data/actors.ts";
 
 /** What the newest runs say in numbers. */
@@ -8,10 +7,6 @@ export interface Summary {
   readonly working: number;
   /** The median time of the newest turns that have ended. */
   readonly medianMs: number | undefined;
-  readonly tokens: number;
-  readonly cost: number;
-  /** Whether some of the runs used a model without a price. */
-  readonly isCostUnknown: boolean;
 }
 
 export function summarize(runs: readonly RunSummary[], actors: readonly ActorFacts[] | undefined): Summary {
@@ -20,15 +15,10 @@ export function summarize(runs: readonly RunSummary[], actors: readonly ActorFac
       last?.ended_at === undefined ? [] : [Date.parse(last.ended_at) - Date.parse(last.started_at)],
     )
     .sort((a, b) => a - b);
-  const sum = (of: (run: RunSummary) => number | undefined): number =>
-    runs.reduce((total, run) => total + (of(run) ?? 0), 0);
   const listed = runs.filter(({ status }) => status === "running").length;
   return {
     working: actors?.filter(({ status }) => status === "running").length ?? listed,
     medianMs: times[Math.floor(times.length / 2)],
-    tokens: sum(({ usage }) => (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0)),
-    cost: sum(({ usage }) => usage?.cost),
-    isCostUnknown: runs.some(({ usage }) => usage !== undefined && isCostUnknown(usage)),
   };
 }
 

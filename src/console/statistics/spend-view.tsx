@@ -6,7 +6,7 @@ import { Figure } from "../parts/figure.tsx";
 import { LineChart } from "../parts/line-chart.tsx";
 import { SumsTable } from "./sums-table.tsx";
 import type { SumColumn } from "./sums-table.tsx";
-import { totalCount, knownCost, newestName, spendText, toPoints, toWhen } from "./statistics.ts";
+import { knownCost, newestName, spendText, toPoints, tokenCount, totalCount, toWhen } from "./statistics.ts";
 import type { StatisticsRange, SumsProps } from "./statistics.ts";
 
 /** What models have cost: by time, agent, model and owner. */
@@ -46,7 +46,7 @@ export function SpendView({ range, of }: SumsProps): VNode {
         />
         <LineChart
           title={`Tokens by the ${range.step}`}
-          points={toPoints(inTime, range, tokensOf, 0)}
+          points={toPoints(inTime, range, tokenCount, 0)}
           newest={newestName(range)}
           toText={(count) => count.toLocaleString()}
           toWhen={when}
@@ -100,7 +100,7 @@ const SUMS: readonly SumColumn<StatisticsRow>[] = [
     isMinor: true,
     cell: ({ completions }) => totalCount(completions).toLocaleString(),
   },
-  { label: "Tokens", cell: (row) => tokensOf(row).toLocaleString() },
+  { label: "Tokens", cell: (row) => tokenCount(row).toLocaleString() },
   { label: "Spend", cell: toSpend },
 ];
 
@@ -134,10 +134,6 @@ function toSpend(row: StatisticsRow): VNode {
 
 function hasCompletions({ completions }: StatisticsRow): boolean {
   return totalCount(completions) > 0;
-}
-
-function tokensOf({ usage: { input_tokens: into = 0, output_tokens: out = 0 } }: StatisticsRow): number {
-  return into + out;
 }
 
 function nameOf({ name }: StatisticsRow): string {

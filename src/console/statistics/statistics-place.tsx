@@ -24,7 +24,6 @@ export function StatisticsPlace({ place }: { readonly place: StatisticsAddress }
   const { go } = useConsole();
   const { name: view } = VIEWS.find(({ name }) => name === place.query["view"]) ?? VIEWS[0];
   const range = RANGES.find(({ name }) => name === place.query["range"]) ?? RANGES[0];
-  if (range === undefined) return <></>;
   return (
     <div class="page statistics">
       <div class="heading">

@@ -21,7 +21,7 @@ export interface SumsProps {
   of(by: string): StatisticsAnswer;
 }
 
-export const RANGES: readonly StatisticsRange[] = [
+export const RANGES: readonly [StatisticsRange, ...StatisticsRange[]] = [
   { name: "day", label: "Last day", step: "hour", days: 1 },
   { name: "week", label: "Last 7 days", step: "day", days: 7 },
   { name: "month", label: "Last 30 days", step: "day", days: 30 },
@@ -76,6 +76,13 @@ export function newestName({ step }: StatisticsRange): string {
 
 export function totalCount({ success, error, canceled }: StatisticsRow["turns"]): number {
   return success + error + canceled;
+}
+
+/** The tokens that completions have used, and made. */
+export function tokenCount({
+  usage: { input_tokens: into = 0, output_tokens: out = 0 },
+}: StatisticsRow): number {
+  return into + out;
 }
 
 /** The known cost; `undefined` if there were completions and the cost of none is known. */
