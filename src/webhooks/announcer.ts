@@ -10,7 +10,8 @@ import { backoffMs } from "../shared/backoff.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { forEachConcurrent } from "../shared/map-concurrent.ts";
 import { sha256 } from "../shared/sha256.ts";
-import { seenBy, WEBHOOK_AGENT } from "./sender.ts";
+import { WEBHOOK_AGENT } from "../runtime/journal/system-runs.ts";
+import { seenBy } from "./sender.ts";
 
 /** A request to the agent of the webhooks. */
 export interface Announcement {

@@ -12,12 +12,13 @@ import type { Turn } from "../runtime/agent/turn-api.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { Semaphore } from "../shared/semaphore.ts";
 import { sha256 } from "../shared/sha256.ts";
+import { WEBHOOK_AGENT } from "../runtime/journal/system-runs.ts";
 import { Announcer } from "./announcer.ts";
 import type { Announcement } from "./announcer.ts";
 import { AT_ONCE, deliver, isDelivered, toSigningKey } from "./delivery.ts";
 import type { DeliveryAttempt, Receiver, ToSend } from "./delivery.ts";
 import { PushReceivers, RECEIVERS_LIMIT } from "./push-receivers.ts";
-import { canSee, seenBy, WEBHOOK_AGENT } from "./sender.ts";
+import { canSee, seenBy } from "./sender.ts";
 
 /** What a message is about: a question is open, a request has ended, a turn is held, a budget is used up (which is a question too). */
 export type WebhookTopic = "wait" | "end" | "held" | "budget";

@@ -7,6 +7,7 @@ import { isId } from "../protocol/ids.ts";
 import type { Json } from "../protocol/json.ts";
 import type { Agent } from "../runtime/agent/agent.ts";
 import { byteLength } from "../runtime/journal/json-limits.ts";
+import { receiversKey, WEBHOOK_AGENT } from "../runtime/journal/system-runs.ts";
 import type { Runtime } from "../runtime/api.ts";
 import { LruMap } from "../shared/lru-map.ts";
 import { Semaphore } from "../shared/semaphore.ts";
@@ -14,7 +15,7 @@ import { sha256 } from "../shared/sha256.ts";
 import { isPublicAddress } from "./address-guard.ts";
 import { AT_ONCE } from "./delivery.ts";
 import type { ToSend } from "./delivery.ts";
-import { seenBy, WEBHOOK_AGENT } from "./sender.ts";
+import { seenBy } from "./sender.ts";
 
 /** What a run of the agent `webhook` remembers of a receiver. */
 export interface RememberedReceiver {
@@ -38,7 +39,7 @@ export interface PushDelivery extends PushedEvent {
 
 /**
  * The receivers that clients of wires name. Those of a request are what a run of the agent `webhook` of the same owner remembers; so
- * they survive restarts, are the same on every node, and are erased with their owner.
+ * they survive restarts, are the same on every node, and are erased with their owner and with the run of the request.
  */
 export class PushReceivers implements Push {
   readonly #allowPrivate: boolean;
@@ -96,7 +97,7 @@ export class PushReceivers implements Push {
   /** Removes the run that remembers the receivers of a request, once there are none. */
   async #dismiss(request: PushedRequest): Promise<void> {
     const { runtime } = this.#as(request.owner);
-    const runId = await runtime.find(WEBHOOK_AGENT, await toKey(request));
+    const runId = await runtime.find(WEBHOOK_AGENT, await receiversKey(request.requestId));
     if (runId === undefined) return;
     try {
       await runtime.removeRun(runId);
@@ -170,7 +171,7 @@ export class PushReceivers implements Push {
 
   async #remembered(request: PushedRequest): Promise<readonly RememberedReceiver[]> {
     const { runtime } = this.#as(request.owner);
-    const runId = await runtime.find(WEBHOOK_AGENT, await toKey(request));
+    const runId = await runtime.find(WEBHOOK_AGENT, await receiversKey(request.requestId));
     const memory = runId === undefined ? undefined : await runtime.memory(runId);
     // It is what the operation `remember` has made.
     return (memory ?? []) as unknown as readonly RememberedReceiver[];
@@ -178,7 +179,7 @@ export class PushReceivers implements Push {
 
   async #remember(request: PushedRequest, input: Json): Promise<void> {
     const { runtime, agent } = this.#as(request.owner);
-    await runtime.ask(agent, "remember", input, { key: await toKey(request) });
+    await runtime.ask(agent, "remember", input, { key: await receiversKey(request.requestId) });
   }
 
   async #reveal(
@@ -202,7 +203,3 @@ const DETAILS_BYTES = 8_192;
 const HOSTS_LIMIT = 1_000;
 /** How much the clocks of nodes may differ. */
 const CLOCKS_MS = 60_000;
-
-async function toKey({ requestId }: PushedRequest): Promise<string> {
-  return `push:${await sha256(requestId)}`;
-}

@@ -2,9 +2,6 @@ import { AgentError, isInstance } from "../errors.ts";
 import type { RunId } from "../protocol/ids.ts";
 import type { Runtime } from "../runtime/api.ts";
 
-/** The name of the agent whose turns are deliveries. */
-export const WEBHOOK_AGENT = "webhook";
-
 /** The runtime with the runs of one owner; without an owner, with all runs. */
 export function seenBy(runtime: Runtime, owner: string | undefined): Runtime {
   return owner === undefined ? runtime : runtime.as({ ...SENDER, owner });

@@ -7,7 +7,7 @@ const AT_ONCE = 512;
  * How many of them are of one owner, once there are several owners. A commit, and what begins when it is done, is then little work,
  * for which a request of another owner waits.
  */
-const OF_AN_OWNER = 4;
+const OF_AN_OWNER = 2;
 
 /** What has been inside for one to two rounds waits for something else, such as another node, and counts no more. In milliseconds. */
 const ROUND_MS = 100;

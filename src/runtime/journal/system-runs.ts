@@ -1,6 +1,7 @@
 import type { Environment } from "../../ports/environment.ts";
-import type { RunId } from "../../protocol/ids.ts";
+import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
+import { sha256 } from "../../shared/sha256.ts";
 
 /** The agent name of hidden runs: the run contains only a configuration, or is incomplete. */
 export const NO_AGENT = "";
@@ -52,4 +53,12 @@ export function isLeaving(run: {
 /** Whether a run is hidden because its copy or removal is running or was interrupted. */
 export function isUnfinished(run: { readonly runId: RunId; readonly agent: string }): boolean {
   return isHidden(run) && !isConfigRun(run.runId);
+}
+
+/** The name of the agent whose runs remember receivers outside and deliver to them. */
+export const WEBHOOK_AGENT = "webhook";
+
+/** The key of the run of that agent which remembers the receivers of a request. */
+export async function receiversKey(requestId: RequestId): Promise<string> {
+  return `push:${await sha256(requestId)}`;
 }

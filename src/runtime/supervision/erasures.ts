@@ -2,18 +2,18 @@ import { AgentError, isInstance } from "../../errors.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import type { NewAuditEntry } from "../../ports/audit.ts";
 import type { RunEntry } from "../../ports/log-entries.ts";
-import { ownerOf } from "../../ports/principal.ts";
+import { ownerOf, toOwned } from "../../ports/principal.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { By } from "../../protocol/actors.ts";
 import type { ForkedFrom } from "../../protocol/events/events.ts";
-import type { ArtifactId, RunId } from "../../protocol/ids.ts";
+import type { ArtifactId, RequestId, RunId } from "../../protocol/ids.ts";
 import { canonical } from "../../protocol/json.ts";
 import { pause } from "../../shared/clock.ts";
 import { forEachConcurrent } from "../../shared/map-concurrent.ts";
 import type { ErasedThings } from "../api.ts";
 import type { RunCommands } from "../commands/run-commands.ts";
 import { isWaitingFile } from "../commands/uploads.ts";
-import { isHidden } from "../journal/system-runs.ts";
+import { isHidden, receiversKey, WEBHOOK_AGENT } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
 import { readRenewed } from "../run/renewal.ts";
 import type { HostContext } from "../run-context.ts";
@@ -25,7 +25,7 @@ const PAGE = 500;
 /** The runs that are erased at once: a log commits their removals together, and turns use it too. */
 const AT_ONCE = 32;
 
-/** The requests of a run that are ended at a time. */
+/** The requests of a run that are read at a time. */
 const OPEN_REQUESTS = 1_000;
 
 /** How long the turns of a run may take to end, in milliseconds: longer than their cleanup. */
@@ -102,7 +102,11 @@ export class Erasures {
           hint: "keep the owner from making requests, and erase again",
         });
       }
-      await forEachConcurrent(found, AT_ONCE, (runId) => this.#eraseRun(runId));
+      await forEachConcurrent(found, AT_ONCE, async (runId) => {
+        // Those of a whole owner are among the runs that are found.
+        if (!isWhole) await this.#eraseReceivers(runId);
+        await this.#eraseRun(runId);
+      });
       erased += found.length;
     }
     if (isWhole) {
@@ -211,6 +215,27 @@ export class Erasures {
         if (error.code !== "conflict" || environment.monotonic() >= until) throw error;
       }
       await pause(environment, pauseMs);
+    }
+  }
+
+  /**
+   * Removes the runs that remember who is told of the requests of a run; before the run itself, which an erasure that a crash
+   * interrupts finds again.
+   */
+  async #eraseReceivers(runId: RunId): Promise<void> {
+    const { agents, log } = this.#context;
+    const run = agents.find(WEBHOOK_AGENT) && (await log.run(runId));
+    if (run === undefined || run.agent === WEBHOOK_AGENT) return;
+    for (let after: RequestId | undefined; ;) {
+      const limit = OPEN_REQUESTS;
+      const page = await log.requests({ runId, limit, ...(after !== undefined && { after }) });
+      await forEachConcurrent(page, AT_ONCE, async ({ requestId }) => {
+        const key = await receiversKey(requestId);
+        const remembering = await log.find({ ...toOwned(ownerOf(run)), agent: WEBHOOK_AGENT, name: key });
+        if (remembering !== undefined) await this.#eraseRun(remembering);
+      });
+      after = page.at(-1)?.requestId;
+      if (page.length < limit) return;
     }
   }
 

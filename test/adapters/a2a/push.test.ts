@@ -206,6 +206,39 @@ test("a receiver goes away when it was told of the end of its task, and with it 
   expect(await remembered()).toBe(before - 1);
 });
 
+test("with a run that is erased go the receivers of its tasks, and only those", async () => {
+  const hooks = createWebhooks([]);
+  const runtime = createRuntime({ agents: [interviewer, hooks.agent] });
+  const own = await serve(runtime, {
+    drain: false,
+    adapters: [a2a({ push: hooks.push })],
+    listeners: [hooks],
+  });
+  onTestFinished(async () => {
+    await own.close({ graceMs: 0 });
+    await runtime.close();
+  });
+  const client = await connect(own.url, "interviewer");
+  const begin = async (): Promise<Task> => {
+    const hook = { ...config("", { token: "of-an-erased-task" }), url: "https://hooks.example/" };
+    return (await client.sendMessage(withConfig("go", hook))) as Task;
+  };
+  const erased = await begin();
+  const kept = await begin();
+  const keys = async (): Promise<readonly string[]> => {
+    const { runs } = await runtime.runs({ agent: "webhook", limit: 100 });
+    return runs.flatMap(({ key = "" }) => (key.startsWith("push:") ? [key] : []));
+  };
+  const before = await keys();
+  expect(before).toHaveLength(2);
+
+  const { run_id: runId } = await runtime.status(erased.id);
+  expect(await runtime.erase({ runId })).toBe(1);
+  expect(await keys()).toHaveLength(1);
+  const list = { tenant: "", taskId: kept.id, pageSize: 0, pageToken: "" };
+  expect((await client.listTaskPushNotificationConfig(list)).configs).toHaveLength(1);
+});
+
 test("without webhooks the card and the refusals say that there is no push", async () => {
   await using plain = await A2aServer.start([echo]);
   const client = await plain.client("echo");

@@ -17,11 +17,17 @@ const MANY = Number(WHOLE ?? 2_000);
  */
 const MOST = 5;
 
+/**
+ * How many requests of the other owner are read, and turns of it begun, at most until the turn of a request begins. With two requests of
+ * an owner accepted at once it is 4 on any machine, with four 8 to 9.
+ */
+const MOST_STEPS = 6;
+
 test("a request of an owner does not wait for the many of another one", async ({ skip }) => {
   if (process.platform !== "linux") skipWithoutProc(skip);
   const events = await measureFairness(temporaryDirectory(), MANY);
   expect(events.busy.length).toBeGreaterThan(10);
-  expect(moreWork(events)).toBeLessThan(MOST);
+  expectFair(events);
 });
 
 describe("on PostgreSQL", () => {
@@ -31,9 +37,14 @@ describe("on PostgreSQL", () => {
     if (process.platform !== "linux") skipWithoutProc(skip);
     const events = await measureFairness(await newDatabase(), MANY);
     expect(events.busy.length).toBeGreaterThan(10);
-    expect(moreWork(events)).toBeLessThan(MOST);
+    expectFair(events);
   });
 });
+
+function expectFair(events: Fairness): void {
+  expect(moreWork(events)).toBeLessThan(MOST);
+  expect(median(events.busy.map(({ steps }) => steps))).toBeLessThanOrEqual(MOST_STEPS);
+}
 
 /** How much more the server works until the first event. */
 function moreWork({ idle, busy }: Fairness): number {
@@ -43,7 +54,8 @@ function moreWork({ idle, busy }: Fairness): number {
     const waits = [idle, busy].map((events) => `${median(events.map(({ ms }) => ms)).toFixed(2)} ms`);
     console.log(
       `p50 of the first event: ${waits[0]} idle, ${waits[1]} among ${MANY} requests (${busy.length} times); ` +
-        `of the work of the main thread until then: ${cpuMs.toFixed(2)} ms, ${busyCpuMs.toFixed(2)} ms`,
+        `of the work of the main thread until then: ${cpuMs.toFixed(2)} ms, ${busyCpuMs.toFixed(2)} ms; ` +
+        `${median(busy.map(({ steps }) => steps))} steps for the other owner until the turn began`,
     );
   }
   return busyCpuMs / cpuMs;

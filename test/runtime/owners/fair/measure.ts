@@ -7,16 +7,19 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Connection, toRequestText } from "../../../bench/harness/connection.ts";
 
-/** The first event of a request: after how long it came, and how long the main thread of the server worked meanwhile. */
-export interface FirstEvent {
+/** The beginning of a request. */
+export interface Beginning {
+  /** After how long its first event came, and how long the main thread of the server worked meanwhile. */
   readonly ms: number;
   readonly cpuMs: number;
+  /** How many requests of the other owner were read, and turns of it begun, until the turn of this one began. */
+  readonly steps: number;
 }
 
 export interface Fairness {
-  readonly idle: readonly FirstEvent[];
+  readonly idle: readonly Beginning[];
   /** While another owner sends very many requests. */
-  readonly busy: readonly FirstEvent[];
+  readonly busy: readonly Beginning[];
 }
 
 /** How many connections the owner has that sends very many requests. */
@@ -27,7 +30,7 @@ const IDLE = 30;
 /** The pause between two requests of the measured owner. */
 const PAUSE_MS = 5;
 
-const request = { type: "ChatRequest", input: "hello" };
+const request = { type: "ChatRequest", input: "count" };
 const TEXT = toRequestText("POST", "/echo/stream_request", request, { "x-user": "bob" });
 
 /** Measures the first event of an owner on a server of its own, before and while another owner sends so many requests. Needs Linux. */
@@ -35,27 +38,31 @@ export async function measureFairness(place: string, requests: number): Promise<
   await using server = new Program("server.ts", [place]);
   const port = await server.line();
   const connection = new Connection(Number(port));
-  const firstEvent = async (): Promise<FirstEvent> => {
+  const begin = async (): Promise<Beginning> => {
     const before = server.cpuMs();
     let after: number | undefined;
-    const { firstMs: ms } = await connection.request(TEXT, { hear: () => (after ??= server.cpuMs()) });
-    return { ms, cpuMs: (after ?? before) - before };
+    const { firstMs: ms, text } = await connection.request(TEXT, {
+      keep: true,
+      hear: () => (after ??= server.cpuMs()),
+    });
+    const steps = Number(/steps:(\d+)/.exec(text)?.[1]);
+    return { ms, cpuMs: (after ?? before) - before, steps };
   };
   const flood = (count: number): Program => new Program("flood.ts", [port, `${count}`, `${CONNECTIONS}`]);
 
   await using warmUp = flood(WARM_UP);
   await warmUp.line();
-  while (!warmUp.isDone) await firstEvent();
-  const idle: FirstEvent[] = [];
+  while (!warmUp.isDone) await begin();
+  const idle: Beginning[] = [];
   while (idle.length < IDLE) {
-    idle.push(await firstEvent());
+    idle.push(await begin());
     await setTimeout(PAUSE_MS);
   }
   await using flooding = flood(requests);
   await flooding.line();
-  const busy: FirstEvent[] = [];
+  const busy: Beginning[] = [];
   while (!flooding.isDone) {
-    busy.push(await firstEvent());
+    busy.push(await begin());
     await setTimeout(PAUSE_MS);
   }
   connection.close();
