@@ -172,9 +172,15 @@ export class PushReceivers implements Push {
   async #remembered(request: PushedRequest): Promise<readonly RememberedReceiver[]> {
     const { runtime } = this.#as(request.owner);
     const runId = await runtime.find(WEBHOOK_AGENT, await receiversKey(request.requestId));
-    const memory = runId === undefined ? undefined : await runtime.memory(runId);
-    // It is what the operation `remember` has made.
-    return (memory ?? []) as unknown as readonly RememberedReceiver[];
+    if (runId === undefined) return [];
+    try {
+      // It is what the operation `remember` has made.
+      return ((await runtime.memory(runId)) ?? []) as unknown as readonly RememberedReceiver[];
+    } catch (thrown) {
+      // It is being removed, and has its key until that is done.
+      if (isInstance(thrown, AgentError) && thrown.code === "gone") return [];
+      throw thrown;
+    }
   }
 
   async #remember(request: PushedRequest, input: Json): Promise<void> {
