@@ -1,5 +1,5 @@
 import { STATUS_CODES, createServer } from "node:http";
-import type { Server as HttpServer, ServerResponse } from "node:http";
+import type { RequestListener, Server as HttpServer, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { AgentError } from "../errors.ts";
@@ -37,6 +37,8 @@ export interface Server {
   readonly url: string;
   /** Where the protocols with sockets of their own are served. */
   readonly listeners: readonly ListenerAddress[];
+  /** Makes each answer from now on the last one of its connection, so that clients and proxies connect anew. */
+  drain(): void;
   /**
    * Stops accepting connections, ends all streams properly, and waits for running answers; after `graceMs`
    * (default 1 s) the rest is cut. The runtime keeps running.
@@ -70,7 +72,13 @@ export async function serve(
   const stopping = new AbortController();
   const allowedHosts = [...(options.allowedHosts ?? []), ...namesOf(hostname)];
   const app = createApp(runtime, { ...options, metrics, allowedHosts, signal: stopping.signal });
-  const listener = createListener(app.fetch, metrics.fault);
+  const answer = createListener(app.fetch, metrics.fault);
+  let isDraining = false;
+  const listener: RequestListener = (incoming, outgoing) => {
+    if (isDraining) outgoing.shouldKeepAlive = false;
+    answer(incoming, outgoing);
+  };
+  const drainConnections = (): void => void (isDraining = true);
   const server = createServer(SETTINGS, listener);
   // The size of the headers is limited. Node would drop headers above a count without an error.
   server.maxHeadersCount = 0;
@@ -98,10 +106,15 @@ export async function serve(
   const stopDraining =
     drain === false
       ? undefined
-      : drainOnSignals({ close: ({ graceMs = GRACE_MS } = {}) => stop(graceMs) }, runtime, drain);
+      : drainOnSignals(
+          { drain: drainConnections, close: ({ graceMs = GRACE_MS } = {}) => stop(graceMs) },
+          runtime,
+          drain,
+        );
   return {
     url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${bound}`,
     listeners: started.addresses,
+    drain: drainConnections,
     close: ({ graceMs = GRACE_MS } = {}) => {
       stopDraining?.();
       return stop(graceMs);

@@ -285,6 +285,12 @@ export interface Runtime {
   crash(turn: { readonly runId: RunId; readonly requestId: RequestId }, reason: string): void;
 
   /**
+   * Prepares for the end: `/readyz` says that the server is stopping, and the other nodes get the runs that this one does not work
+   * on. It still takes requests. Resolves with whether another node can take them instead.
+   */
+  drain(): Promise<boolean>;
+
+  /**
    * Stops accepting requests, waits up to `drainMs` for running turns, then passivates everything;
    * interrupted turns continue after the next start.
    */

@@ -140,6 +140,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const runHost = new RunHost(context, recovery, schedules);
   system.runs = runHost;
   let ready = false;
+  let draining = false;
   let closing = false;
   let hasFailed = false;
   let isAwaited = false;
@@ -235,7 +236,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   /** Whether this runtime takes requests. */
   function serverPart(): ReadinessPart {
     const name = "server";
-    if (closing) return { name, state: "failed", detail: "the server is stopping" };
+    if (draining || closing) return { name, state: "failed", detail: "the server is stopping" };
     if (hasFailed) return { name, state: "failed", detail: "the runtime could not start" };
     if (ready) return { name, state: "ready" };
     return { name, state: "failed", detail: "the server is still resuming interrupted turns" };
@@ -250,6 +251,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const stopRetention = startRetention({ ...options, context, runs });
   const uploads = new Uploads(context, queries);
   const commands = new Commands(context, queries, keyed, { scope: TRUSTED });
+
+  async function drain(): Promise<boolean> {
+    draining = true;
+    await router.drain();
+    runHost.releaseIdle();
+    return router.members().some(({ isSelf, isAlive, state }) => !isSelf && isAlive && state === "active");
+  }
 
   async function close({ drainMs = 0, isFailure = false }: CloseOptions): Promise<void> {
     closing = true;
@@ -639,6 +647,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       crash({ runId, requestId }, reason) {
         rights.own("end a turn for a fault of the process");
         runHost.peek(runId)?.crash(requestId, reason);
+      },
+      async drain() {
+        rights.own("drain the runtime");
+        return drain();
       },
       async close(closeOptions = {}) {
         rights.own("close the runtime");

@@ -49,6 +49,11 @@ export function skipWithoutPostgres(skip: Skip): never {
   );
 }
 
+/** Skips a test that puts nodes behind a proxy. */
+export function skipWithoutProxies(skip: Skip): never {
+  return skipWithout(skip, "needs a proxy: install one (apt-get install nginx-light caddy haproxy)");
+}
+
 /** Skips a test that runs Prometheus. */
 export function skipWithoutPrometheus(skip: Skip): never {
   return skipWithout(skip, "needs Prometheus and its promtool: install them (apt-get install prometheus)");

@@ -21,7 +21,7 @@ export async function serveAlone(options: ServerOptions): Promise<void> {
   const loaded = await loadAgents(options.agents);
   for (const file of loaded.withoutAgent) log.info(toNoAgent(file));
   const { runtime, server, finish } = await startServer(options, loaded, log);
-  drainOnSignals(server, runtime, { finish });
+  drainOnSignals(server, runtime, { drainMs: options.drainSeconds * 1_000, finish });
   const { agents: names, defaultAgent } = runtime;
   printBanner({ ...server, data: toDataPlace(options), agents: names, defaultAgent }, options, log);
 }

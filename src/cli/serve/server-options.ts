@@ -17,6 +17,8 @@ export interface ServerOptions {
   readonly single: boolean;
   /** Where the other nodes that use the database reach this one: `http://HOST:PORT`. */
   readonly cluster?: string;
+  /** How long running turns may go on after a signal, and how long a node of several is still reached, in seconds. */
+  readonly drainSeconds: number;
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
@@ -100,6 +102,17 @@ export function addServerOptions(command: Command): Command {
         .choices(["full", "relaxed"])
         .default("full"),
     )
+    .addOption(
+      withVariable(
+        "TROUPE_DRAIN_SECONDS",
+        new Option(
+          "--drain-seconds <number>",
+          "after SIGTERM, the time for running turns; one of several nodes still answers, and /readyz fails",
+        ),
+      )
+        .argParser(parseDrain)
+        .default(5),
+    )
     .option("--allowed-host <name>", "another host name of this server, or * for any; repeatable", gather, [])
     .option("--allowed-origin <origin>", "a web origin that may use this server; repeatable", gather, [])
     .option(
@@ -177,6 +190,16 @@ function parsePort(text: string): number {
   }
   return port;
 }
+
+function parseDrain(text: string): number {
+  const seconds = Number(text);
+  if (text.trim() === "" || !(seconds >= 0 && seconds <= MOST_DRAIN_SECONDS)) {
+    throw new InvalidArgumentError(`The value must be a number from 0 to ${MOST_DRAIN_SECONDS}.`);
+  }
+  return seconds;
+}
+
+const MOST_DRAIN_SECONDS = 600;
 
 function parseWires(text: string): readonly string[] {
   if (text === NO_WIRES) return [];

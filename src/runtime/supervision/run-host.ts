@@ -149,8 +149,7 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
 
   takeOver(options: TakeoverOptions): Promise<number> {
     // A node that has joined gets its share of the runs that are idle.
-    if (options.hasChanged)
-      for (const { run } of this.#passivatable) if (run?.canPassivate === true) this.drop(run);
+    if (options.hasChanged) this.releaseIdle();
     // What was due in the runs of a node that is gone is due here.
     this.#schedules.look();
     return this.#recovery.takeOver(options);
@@ -204,6 +203,11 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
       if (open !== undefined && open.agent !== NO_AGENT) actors.push(open);
     }
     return actors;
+  }
+
+  /** Passivates the idle runs, so that any node can have them. */
+  releaseIdle(): void {
+    for (const { run } of this.#passivatable) if (run?.canPassivate === true) this.drop(run);
   }
 
   /** Waits until no run is busy, at most for a time in milliseconds. */

@@ -81,5 +81,5 @@ const runtime = createRuntime({
   environment,
 });
 await runtime.ready();
-const server = await serve(runtime);
+const server = await serve(runtime, { drain: { drainMs: 500 } });
 console.log(JSON.stringify({ url: server.url, node: log.node }));
