@@ -223,7 +223,10 @@ export interface RunsQuery extends Interruptible {
   readonly status?: RunPhase;
   /** How the last turn ended. Servers that cannot filter by it ignore it. */
   readonly finishReason?: FinishReason;
-  /** A part of the first input, or the beginning of an id. Servers that cannot search ignore it. */
+  /**
+   * Only runs that have each word of this text: it begins a word of the first input, the newest output or error, a value of the
+   * metadata, the key or an id. Servers that cannot search ignore it.
+   */
   readonly q?: string;
   readonly limit?: number;
   /** The `next` of the previous page. */

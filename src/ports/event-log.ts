@@ -204,6 +204,12 @@ export interface EventLog {
    */
   scrub(): Promise<void>;
 
+  /**
+   * Resolves when the words of all runs, as they are now, are in the index of an engine that has one. It does so by itself; a
+   * search does not wait for it, but is slower before.
+   */
+  indexed?(): Promise<void>;
+
   /** Whether the log accepts appends, and if not, why. */
   health(): LogHealth;
 

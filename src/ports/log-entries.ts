@@ -109,4 +109,6 @@ export interface RunEntryPage {
   readonly next?: string;
   /** The number of selected runs, if it was asked for. */
   readonly total?: number;
+  /** Of a search: how many runs it has looked at one by one, because the page ends before it is full. */
+  readonly looked?: number;
 }

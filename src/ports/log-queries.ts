@@ -133,6 +133,12 @@ export interface RunEntryQuery {
   readonly owner?: string;
   readonly agent?: string;
   readonly status?: RunPhase;
+  /**
+   * Only those that have each word of this text: it begins a word of the first input, the newest output or error, a value of
+   * the metadata, the key, or the id of the run or of its newest request. Such a list has no total and no offset. Its page can
+   * be short or empty and still have a next one.
+   */
+  readonly text?: string;
   /** Lists the least recently updated run first. */
   readonly oldestFirst?: boolean;
   /**

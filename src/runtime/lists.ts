@@ -18,7 +18,10 @@ export interface RunsQuery {
   readonly status?: RunPhase;
   /** How the newest turn ended. */
   readonly finishReason?: FinishReason;
-  /** A part of the first input's text, or the beginning of the id or the key of a run, or of its newest request's id. */
+  /**
+   * Only runs that have each word of this text: it begins a word of the first input, the newest output or error, a value of the
+   * metadata, the key, or the id of the run or of its newest request.
+   */
   readonly text?: string;
   /** The code of the error with which the newest turn ended. */
   readonly errorCode?: string;

@@ -26,6 +26,7 @@ import { measureOwners } from "./parts/owners.ts";
 import { measureReadiness } from "./parts/readiness.ts";
 import { RECOVERY_TRIAL, measureRecovery } from "./parts/recovery.ts";
 import { measureRunList } from "./parts/run-list.ts";
+import { measureSearch } from "./parts/search.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureTraces } from "./parts/turns/traces.ts";
@@ -50,6 +51,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   "long-runs": { measure: measureLongRuns },
   "many-runs": { measure: measureManyRuns },
   "run-list": { measure: measureRunList },
+  search: { measure: measureSearch },
   calls: { measure: measureChildCalls },
   owners: { measure: measureOwners },
   erasure: { measure: measureErasure },

@@ -23,7 +23,7 @@ interface Options extends ConnectionOptions {
 export function runsCommand(): Command {
   return addConnectionOptions(new Command("runs"))
     .description("Lists runs, newest first.")
-    .option("-q, --query <text>", "a part of the first input, or how an id begins")
+    .option("-q, --query <text>", "words of the first input or the newest output, or how they or an id begin")
     .option("--agent <name>", "only runs of this agent")
     .addOption(new Option("--status <status>", "which runs").choices(["idle", "running", "waiting", "held"]))
     .option("--limit <number>", "at most so many", parseLimit, 20)

@@ -606,7 +606,7 @@ const agentOperations: RouteOperations<keyof typeof agentRoutes> = {
       inQuery(
         "q",
         text,
-        "Only runs whose first input contains this text, or whose id or key begins with it.",
+        "Only runs that have each word of this text: it begins a word of the first input, the newest output or error, a value of the metadata, the key or an id.",
       ),
       inQuery("owner", text, "Only runs of this owner, for who sees those of all."),
       inQuery("error_code", text, "Only runs whose newest turn ended with this error."),

@@ -39,19 +39,26 @@ export interface RunSearch {
 type Sees = (run: RunEntry) => boolean;
 
 /**
- * Finds runs that no index of the log finds. One page looks at 10,000 runs at most, so it can end early; `next` leads
- * on.
+ * Finds runs: those with a text by an index of the log, others one by one. One page looks at 10,000 runs at most, so it can end
+ * early; `next` leads on.
  */
 export async function searchRuns(
   log: EventLog,
   { limit, cursor: start, ...query }: RunEntryQuery,
   search: RunSearch,
 ): Promise<RunEntryPage> {
+  const { text } = search;
   const found: RunEntry[] = [];
   let cursor = start;
   let looked = 0;
-  for (let size = LOOKED_AT_ONCE; ;) {
-    const page = await log.list({ ...query, limit: size, ...(cursor && { cursor }) });
+  // Mostly all that an index finds are wanted.
+  for (let size = text === undefined ? LOOKED_AT_ONCE : limit; ;) {
+    const page = await log.list({
+      ...query,
+      limit: size,
+      ...(text !== undefined && { text }),
+      ...(cursor && { cursor }),
+    });
     const places = page.runs.flatMap((run, at) => (!isHidden(run) && fits(run, search) ? [at] : []));
     const last = places[limit - found.length - 1];
     if (last !== undefined && last < page.runs.length - 1) {
@@ -60,19 +67,21 @@ export async function searchRuns(
       continue;
     }
     found.push(...places.flatMap((at) => page.runs[at] ?? []));
-    looked += page.runs.length;
+    looked += page.looked ?? page.runs.length;
     // The rest of the list was updated earlier still.
     const isOver =
       query.oldestFirst !== true && (page.runs.at(-1)?.updatedAt ?? 0) < (search.updatedAfter ?? 0);
     cursor = isOver ? undefined : page.next;
     if (cursor === undefined) return { runs: found };
-    if (found.length >= limit || looked >= LOOKED) return { runs: found, next: cursor };
-    size = LOOKED_AT_ONCE;
+    const isEnough = found.length >= limit || looked >= LOOKED || page.looked !== undefined;
+    if (isEnough) return { runs: found, next: cursor };
+    size = text === undefined ? LOOKED_AT_ONCE : FOUND_AT_ONCE;
   }
 }
 
 const LOOKED = 10_000;
 const LOOKED_AT_ONCE = 100;
+const FOUND_AT_ONCE = 1_000;
 
 /**
  * Finds requests in the list of those of all runs. One page looks at 10,000 requests at most, so it can end early; `next` leads
@@ -151,17 +160,12 @@ export async function listSeen(
 const SEEN_AT_ONCE = 500;
 
 function fits(run: RunEntry, search: RunSearch): boolean {
-  const { finishReason, errorCode, updatedAfter, metadata, text, sees } = search;
+  const { finishReason, errorCode, updatedAfter, metadata, sees } = search;
   if (sees?.(run) === false) return false;
   if (finishReason !== undefined && run.lastTurn?.finish_reason !== finishReason) return false;
   if (errorCode !== undefined && run.lastTurn?.error_code !== errorCode) return false;
   if (updatedAfter !== undefined && run.updatedAt < updatedAfter) return false;
-  if (metadata !== undefined && !hasValues(run, metadata)) return false;
-  if (text === undefined) return true;
-  const { runId, alias, lastTurn, initialInput } = run;
-  if ([runId, alias, lastTurn?.request_id].some((id) => id?.startsWith(text) === true)) return true;
-  const input = typeof initialInput === "string" ? initialInput : JSON.stringify(initialInput);
-  return input.toLowerCase().includes(text.toLowerCase());
+  return metadata === undefined || hasValues(run, metadata);
 }
 
 /** Whether a run was created with values, which people write as texts. */

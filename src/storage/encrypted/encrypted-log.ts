@@ -212,6 +212,7 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
     unreferenced: (things) => log.unreferenced(things),
     remove: (cursor, options) => log.remove(cursor, options),
     scrub: () => log.scrub(),
+    ...(log.indexed && { indexed: log.indexed.bind(log) }),
     health: () => log.health(),
     async close() {
       await Promise.allSettled(running);

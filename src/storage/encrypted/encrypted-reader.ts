@@ -1,14 +1,17 @@
 import type { LogReader, Page } from "../../ports/event-log.ts";
 import type { Base, LogRecord } from "../../ports/log-batch.ts";
-import type { RunEntry, Snapshot, WaitEntry } from "../../ports/log-entries.ts";
-import type { ReadOptions } from "../../ports/log-queries.ts";
+import type { RunEntry, RunEntryPage, Snapshot, WaitEntry } from "../../ports/log-entries.ts";
+import type { ReadOptions, RunEntryQuery } from "../../ports/log-queries.ts";
 import { DEFAULT_OWNER, ownerOf } from "../../ports/principal.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { Json, JsonObject } from "../../protocol/json.ts";
 import { LruMap } from "../../shared/lru-map.ts";
+import { mapConcurrent } from "../../shared/map-concurrent.ts";
+import { toListCursor } from "../shared/lists.ts";
 import { firstOf, sizeOf } from "../shared/page-events.ts";
+import { hasWords, endedOutput, wordsOf, wordsOfSearch } from "../shared/search-text.ts";
 import { isUnreadable, sealedIn } from "./key-ring.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { hasSealed, openEvents } from "./sealed-events.ts";
@@ -24,7 +27,8 @@ export class EncryptedReader implements LogReader {
     this.#ring = ring;
   }
 
-  readonly list: LogReader["list"] = async (query) => {
+  readonly list: LogReader["list"] = async ({ text, ...query }) => {
+    if (text !== undefined) return this.#search(query, wordsOfSearch(text));
     const page = await this.#log.list(query);
     return { ...page, runs: await Promise.all(page.runs.map((run) => this.openRow(run))) };
   };
@@ -107,6 +111,48 @@ export class EncryptedReader implements LogReader {
     return !hasSealed(events);
   }
 
+  /** The engine has no words of what is encrypted: the runs of the list are looked at one by one, as many as a page may. */
+  async #search(query: RunEntryQuery, searched: readonly string[]): Promise<RunEntryPage> {
+    if (searched.length === 0) return { runs: [] };
+    const found: RunEntry[] = [];
+    let cursor = query.cursor;
+    for (let looked = 0; ; looked += LOOKED_AT_ONCE) {
+      if (looked >= LOOKED) return { runs: found, ...(cursor !== undefined && { next: cursor, looked }) };
+      const page = await this.list({
+        ...query,
+        limit: LOOKED_AT_ONCE,
+        ...(cursor !== undefined && { cursor }),
+      });
+      const fits = async (run: RunEntry): Promise<[RunEntry, boolean]> => [
+        run,
+        await this.#fits(run, searched),
+      ];
+      for await (const [run, isFound] of mapConcurrent(page.runs, READ_AT_ONCE, fits)) {
+        if (!isFound) continue;
+        const last = found.at(-1);
+        if (found.length === query.limit && last !== undefined)
+          return { runs: found, next: toListCursor(last) };
+        found.push(run);
+      }
+      cursor = page.next;
+      if (cursor === undefined) return { runs: found };
+    }
+  }
+
+  async #fits(run: RunEntry, searched: readonly string[]): Promise<boolean> {
+    if (hasWords(wordsOf(run, undefined), searched)) return true;
+    const { runId, lastTurn } = run;
+    const request = lastTurn && (await this.lookup(lastTurn.request_id, ownerOf(run)));
+    if (request?.completed === undefined) return false;
+    const page = await this.#readOne(runId, request.completed).catch(unlessUnreadable(() => {}));
+    const event = page?.base === undefined ? page?.events[0] : undefined;
+    return typeof event === "string" && hasWords(wordsOf(run, endedOutput(event)), searched);
+  }
+
+  async #readOne(runId: RunId, id: number): Promise<Page> {
+    return this.read(runId, { after: id - 1, limit: 1 });
+  }
+
   async #openPage(runId: RunId, options: ReadOptions, page: Page): Promise<Page> {
     const { events, records, base } = page;
     const isSealed = hasSealed(events) || records.some(isSealedRecord) || sealedIn(base?.data) !== undefined;
@@ -169,6 +215,11 @@ export function unlessUnreadable(note: (thrown: unknown) => void): (thrown: unkn
 function isSealedRecord({ n: _n, after: _after, type: _type, ...fields }: LogRecord): boolean {
   return sealedIn(fields) !== undefined;
 }
+
+/** How many runs a page of a search looks at. */
+const LOOKED = 2_000;
+const LOOKED_AT_ONCE = 500;
+const READ_AT_ONCE = 32;
 
 /** Of how many runs it is known whose they are. */
 const RUNS_KNOWN = 100_000;

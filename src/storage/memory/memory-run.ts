@@ -25,6 +25,7 @@ import {
   toRequestPage,
 } from "../shared/lists.ts";
 import type { ListPosition } from "../shared/lists.ts";
+import { hasWords, endedOutput, wordsOf, wordsOfSearch } from "../shared/search-text.ts";
 
 /** A run and its part of the log. */
 export interface MemoryRun {
@@ -190,6 +191,7 @@ export function listRuns(order: readonly PlacedRun[], query: RunEntryQuery, look
   // The oldest first: what stands before the place, backwards.
   const before = position === undefined ? order.length : isAtPlace ? begin - 1 : begin;
   const step = oldestFirst ? -1 : 1;
+  const searched = query.text === undefined ? undefined : wordsOfSearch(query.text);
   const page: PlacedRun[] = [];
   let hasMore = false;
   let skipped = 0;
@@ -197,6 +199,7 @@ export function listRuns(order: readonly PlacedRun[], query: RunEntryQuery, look
     const place = order[at];
     if (place === undefined) break;
     if (!isListed(place, query)) continue;
+    if (searched !== undefined && !hasWords(wordsOfRun(place, lookup), searched)) continue;
     if (skipped < offset) skipped += 1;
     else if (page.length < limit) page.push(place);
     else {
@@ -216,6 +219,36 @@ function isListed({ row }: PlacedRun, { agent, owner, status }: RunEntryQuery): 
   if (agent !== undefined && row.agent !== agent) return false;
   if (owner !== undefined && ownerOf(row) !== owner) return false;
   return status === undefined || row.status === status;
+}
+
+/** The words of rows, with the head and the base that they were made at. */
+const WORDS = new WeakMap<
+  RunRow,
+  { readonly head: number; readonly base: Base | undefined; readonly words: string }
+>();
+
+/** The words of a run, which are made again when it has changed. */
+function wordsOfRun({ runId, run, row }: PlacedRun, lookup: Lookup): string {
+  const { events } = run;
+  const known = WORDS.get(row);
+  // An alias can move without a change of the row.
+  const isSame = known?.head === events.head && known.base === run.base;
+  if (isSame && run.aliases === undefined) return known.words;
+  const ended = [...run.requests]
+    .toReversed()
+    .map((key) => lookup(key))
+    .find(
+      (request) =>
+        request?.started !== undefined &&
+        request.completed !== undefined &&
+        request.completed !== request.started,
+    )?.completed;
+  const [event] = ended === undefined ? [] : run.events.read({ after: ended - 1, limit: 1 });
+  const isKept = ended !== undefined && ended > (run.base?.head ?? 0);
+  const entry = { ...row, ...toEntry(runId, run, lookup) };
+  const words = wordsOf(entry, isKept && typeof event === "string" ? endedOutput(event) : undefined);
+  WORDS.set(row, { head: events.head, base: run.base, words });
+  return words;
 }
 
 /** Lists the runs of a log in memory in the order in which they were made. */

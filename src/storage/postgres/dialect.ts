@@ -80,6 +80,20 @@ export const POSTGRES: SqlDialect = {
     agent: "(SELECT nullif(agent, '') FROM troupe.run WHERE run.id = audit.run)",
     ofRun: "run = ?",
   },
+  text: {
+    isDue: "EXISTS (SELECT FROM troupe.text_due WHERE text_due.run = run.id)",
+    due: "troupe.text_due JOIN troupe.run ON run.id = text_due.run",
+    begins: "(SELECT words FROM troupe.run_text WHERE run_text.run = run.id) @@ (?::text)::tsquery",
+    // All are planned for, so that a scan is no choice, and not more are read than are needed.
+    matching: `WITH every AS MATERIALIZED (SELECT run FROM troupe.run_text WHERE words @@ (?::text)::tsquery)
+      SELECT run FROM every LIMIT ?`,
+    toBeginning: (word) => `'${word}':*`,
+    toMatch: (words) => words.map((word) => `'${word}':*`).join(" & "),
+    isMatching: "run.id IN (SELECT run FROM hit)",
+    ended: `(SELECT completed FROM troupe.request
+      WHERE request.run = run.id AND completed <> request.started
+      ORDER BY accepted_n DESC LIMIT 1)`,
+  },
   spent: "troupe.spent",
   statistics: "troupe.statistic",
   anyOf: (column) => `${column} = ANY (?)`,

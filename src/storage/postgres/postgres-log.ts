@@ -12,6 +12,8 @@ import { advance, Claims, toFenced } from "../sql/claims.ts";
 import { createIndexQueries } from "../sql/queries.ts";
 import type { SqlQuery } from "../sql/query.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { createWordSearch } from "../sql/word-search.ts";
+import { TextIndexer } from "../sql/text-indexer.ts";
 import { auditIn } from "./audit.ts";
 import { spendingIn } from "./spending.ts";
 import { statisticsIn } from "./statistics.ts";
@@ -28,6 +30,7 @@ import { PageReads, readPage, readSize, readSnapshot } from "./reader.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
 import { checkObjects } from "./schema/objects.ts";
 import { checkKey, secretsIn } from "./secrets.ts";
+import { indexTexts } from "./texts.ts";
 import { versionsIn } from "./versions.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
@@ -48,7 +51,9 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     toAnswer(await database.ask(text, values));
   const secrets = secretsIn(database, options.secretsKey);
   const claims = new Claims<ClaimedRun>();
-  const index = createRunIndex({ queries, claims, node, ask });
+  const { search, wordsOf } = createWordSearch({ queries, ask, read });
+  const index = createRunIndex({ queries, claims, node, ask, search });
+  const indexer = new TextIndexer(() => indexTexts(database, wordsOf));
   const reads = new PageReads(database);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
@@ -90,6 +95,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     if (options.secretsKey !== undefined) await checkKey(secrets);
     await channel.open();
     health.warn(server.warnings);
+    indexer.wake();
     return server;
   }
 
@@ -229,6 +235,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       const changes = changed;
       changed = [];
       for (const change of changes) tails.wake(change.runId);
+      indexer.wake();
       channel.tell(changes);
     });
   }
@@ -259,6 +266,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   async function close(): Promise<void> {
     health.close();
+    await indexer.close();
     await queue.settled();
     await releases.settled();
     await Promise.all([channel.close(), database.close()]);
@@ -291,6 +299,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     }),
     audit: auditIn(database, async (query) => ask(queries.audit(query))),
     scrub: async () => {},
+    indexed: () => indexer.settle(),
     health: () => health.report,
     figures: () => queue.figures,
     nodes: () => postgresNodes(database),

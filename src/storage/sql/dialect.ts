@@ -14,6 +14,7 @@ export interface SqlDialect {
   readonly alias: AliasTable;
   readonly reference: ReferenceTable;
   readonly audit: AuditTable;
+  readonly text: TextTable;
   /** What owners have spent. Its columns have the same names in all engines. */
   readonly spent: string;
   /** What turns and completions have done. Its columns have the same names in all engines. */
@@ -141,6 +142,26 @@ interface ReferenceTable {
   readonly things: string;
   readonly from: string;
   readonly run: string;
+}
+
+/** The words of runs, which are written some time after the runs. */
+interface TextTable {
+  /** The condition that a run has changed since its words were written. */
+  readonly isDue: string;
+  /** The runs with that condition, with columns as in the table of runs. */
+  readonly due: string;
+  /** The statement that says whether too many are due to find them all, if the engine cannot stop to look for them. */
+  readonly isBehind?: string;
+  /** The condition that a word of a run begins with one of a search, which is a value in the form of `toBeginning`. */
+  readonly begins: string;
+  toBeginning(word: string): string;
+  /** The statement that finds the runs with the words of a search: a value for those, in the form of `toMatch`, and one for the limit. */
+  readonly matching: string;
+  toMatch(words: readonly string[]): string;
+  /** The condition that a row of the table of runs is one of those. */
+  readonly isMatching: string;
+  /** The id of the last event of the newest request that has ended, and is no message. */
+  readonly ended: string;
 }
 
 /** The audit trail. Its columns have the same names in all engines, except that of the run. */

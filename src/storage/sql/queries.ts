@@ -39,6 +39,7 @@ import {
   toWaitPage,
   waitPositionOf,
 } from "../shared/lists.ts";
+import type { ListPosition } from "../shared/lists.ts";
 import { OUTBOX_KINDS, REQUEST_PHASES, RUN_PHASES } from "./dialect.ts";
 import type { SqlDialect } from "./dialect.ts";
 import { toAuditEntry, toListedRequest, toOutbox, toRequest, toRun, toSchedule, toWait } from "./rows.ts";
@@ -60,6 +61,16 @@ export interface IndexQueries extends StatisticsQueries {
   run(runId: RunId, owner?: string): SqlQuery<RunEntry | undefined>;
   find(alias: RunAlias): SqlQuery<RunId | undefined>;
   list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
+  /** The runs of a list from its cursor on, and which of them have the words of a search. */
+  walk(query: RunEntryQuery, words: readonly string[], size: number): SqlQuery<readonly WalkedRun[]>;
+  /** Whether so many words are due that nobody should look for all of these runs. */
+  readonly areTextsBehind: SqlQuery<boolean> | undefined;
+  /** The runs of a list whose words are due, up to a limit. */
+  dueTexts(query: RunEntryQuery, limit: number): SqlQuery<readonly ListPosition[]>;
+  /** The runs of a list whose words were found by an index; `undefined` if it finds more than `most` in all. */
+  matching(query: RunEntryQuery, match: MatchQuery): SqlQuery<readonly ListPosition[] | undefined>;
+  /** The rows of runs with what their words are made from. */
+  textsOf(runIds: readonly RunId[]): SqlQuery<readonly RunText[]>;
   /** The number of runs of a list from its start. */
   count(query: RunEntryQuery): SqlQuery<number>;
   runIds(query: RunIdQuery): SqlQuery<readonly RunId[]>;
@@ -93,9 +104,28 @@ export interface IndexQueries extends StatisticsQueries {
   readonly texts: readonly string[];
 }
 
+/** A run that a search has looked at. */
+export interface WalkedRun extends ListPosition {
+  readonly fits: boolean;
+  /** Whether the run has changed since its words were written. */
+  readonly isDue: boolean;
+}
+
+export interface MatchQuery {
+  /** Of the owner, if only its runs are searched. */
+  readonly words: readonly string[];
+  readonly most: number;
+}
+
+/** A run, and the id of the event with its newest output. */
+export interface RunText {
+  readonly run: RunEntry;
+  readonly ended: number | undefined;
+}
+
 /** Writes the statements in a dialect. The texts that never change are written once. */
 export function createIndexQueries(dialect: SqlDialect): IndexQueries {
-  const { run, request, wait, outbox, schedule, alias, reference, audit, finish } = dialect;
+  const { run, request, wait, outbox, schedule, alias, reference, audit, text: words, finish } = dialect;
 
   const runs = `SELECT ${run.id} AS id, ${run.node} AS node, ${run.owner} AS owner, removed, agent, status, ${run.createdAt} AS created_at,
     ${run.updatedAt} AS updated_at, turns, metadata, initial_input, run.started AS started, last_turn, usage,
@@ -140,6 +170,9 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
   );
   const parked = finish(
     `${requests} WHERE rests IS NOT NULL AND ${request.followsRun} ORDER BY ${request.runOrder} LIMIT ?`,
+  );
+  const textsOfRuns = finish(
+    `${runs}, ${words.ended} AS ended FROM ${run.from} WHERE ${dialect.anyOf(run.id)} AND ${run.live}`,
   );
   const ids = finish(run.byCreation.ids);
   const removedIds = finish(run.byCreation.removedIds);
@@ -204,6 +237,12 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     return where;
   }
 
+  function orderOf({ oldestFirst = false }: RunEntryQuery): string {
+    return oldestFirst ? `${run.updatedAt}, ${run.id} DESC` : `${run.updatedAt} DESC, ${run.id}`;
+  }
+
+  const place = `${run.id} AS "runId", ${run.updatedAt} AS "updatedAt"`;
+
   /** The conditions of a list of schedules. */
   function selectedSchedules({ owner, agent, runId, id, ...query }: ScheduleQuery): Conditions {
     const after = schedulePositionOf(query);
@@ -225,14 +264,13 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     find: ({ owner, agent, name }) =>
       one(oneAlias, [toOwnedKey(agent, owner), name], (row: { readonly run: RunId }) => row.run),
     list(query) {
-      const { limit, offset = 0, oldestFirst = false, byCreation = false } = query;
+      const { limit, offset = 0, byCreation = false } = query;
       const where = selected(query);
       const from = byCreation ? run.byCreation.from : run.from;
-      const byTime = oldestFirst ? `${run.updatedAt}, ${run.id} DESC` : `${run.updatedAt} DESC, ${run.id}`;
       // The runs of an owner are sorted; in the order of their creation they stand among those of all others.
       const isSorted = query.owner !== undefined && query.owner !== DEFAULT_OWNER;
       const byPlace = isSorted ? `${run.byCreation.order} + 0` : run.byCreation.order;
-      const order = byCreation ? byPlace : byTime;
+      const order = byCreation ? byPlace : orderOf(query);
       const text = `${runs} FROM ${from} WHERE ${where.text} ORDER BY ${order} LIMIT ? OFFSET ?`;
       // One row more than requested shows whether there is a next page.
       return toQuery(finish(text), [...where.values, limit + 1, offset], (rows: readonly RunColumns[]) => {
@@ -242,6 +280,47 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
         return { runs: page, ...(more && last !== undefined && { next: toListCursor(last) }) };
       });
     },
+    walk(query, searched, size) {
+      const where = selected(query);
+      const fits = searched.map(() => words.begins).join(" AND ");
+      const text = `SELECT ${place}, ${words.isDue} AS "isDue", ${fits} AS fits
+        FROM ${run.from} WHERE ${where.text} ORDER BY ${orderOf(query)} LIMIT ?`;
+      return all(
+        finish(text),
+        [...searched.map(words.toBeginning), ...where.values, size],
+        (row: WalkedRow) => ({
+          ...row,
+          isDue: Boolean(row.isDue),
+          fits: Boolean(row.fits),
+        }),
+      );
+    },
+    areTextsBehind:
+      words.isBehind === undefined
+        ? undefined
+        : toQuery(words.isBehind, [], ([row]: readonly { readonly behind: number }[]) => row?.behind === 1),
+    dueTexts(query, limit) {
+      const where = selected(query);
+      const text = `SELECT ${place} FROM ${words.due} WHERE ${where.text} LIMIT ?`;
+      return all(finish(text), [...where.values, limit], (row: ListPosition) => ({ ...row }));
+    },
+    matching(query, { words: searched, most }) {
+      const where = selected(query);
+      // The first row has the number of runs that the index has found.
+      const text = `WITH hit AS MATERIALIZED (${words.matching})
+        SELECT NULL AS "runId", count(*) AS "updatedAt" FROM hit
+        UNION ALL SELECT * FROM (SELECT ${place} FROM ${run.from} WHERE ${words.isMatching} AND ${where.text}
+          ORDER BY ${orderOf(query)} LIMIT ?) AS found`;
+      const values = [words.toMatch(searched), most + 1, ...where.values, query.limit];
+      return toQuery(finish(text), values, ([hits, ...found]: readonly ListPosition[]) =>
+        Number(hits?.updatedAt) > most ? undefined : found.map((row) => ({ ...row })),
+      );
+    },
+    textsOf: (runIds) =>
+      all(textsOfRuns, [runIds], ({ ended, ...row }: RunColumns & { readonly ended: number | null }) => ({
+        run: toRun(row),
+        ended: ended ?? undefined,
+      })),
     count({ cursor: _cursor, ...query }) {
       const where = selected(query);
       const text = finish(`SELECT count(*) AS n FROM ${run.from} WHERE ${where.text}`);
@@ -437,6 +516,11 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       removedIds,
     ],
   };
+}
+
+interface WalkedRow extends ListPosition {
+  readonly isDue: boolean | number;
+  readonly fits: boolean | number | null;
 }
 
 interface Thing {

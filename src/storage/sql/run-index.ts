@@ -6,6 +6,7 @@ import { toRequestPage } from "../shared/lists.ts";
 import type { Claims, OwnedRun } from "./claims.ts";
 import type { IndexQueries } from "./queries.ts";
 import type { SqlQuery } from "./query.ts";
+import type { WordSearch } from "./word-search.ts";
 
 /** The questions of a log about its runs and requests. */
 export type RunIndex = Pick<
@@ -35,10 +36,11 @@ export interface RunIndexOptions {
   /** The node of this log, if several can share it. */
   readonly node?: string;
   ask<Answer>(query: SqlQuery<Answer>): Answer | Promise<Answer>;
+  readonly search: WordSearch["search"];
 }
 
 /** Answers from the tables of an SQL engine, in agreement with what `read` returns. */
-export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions): RunIndex {
+export function createRunIndex({ queries, claims, node, ask, search }: RunIndexOptions): RunIndex {
   /**
    * Resolves when the commit of a run that is under way is acknowledged, so that a query after it returns only what `read`
    * returns. The owner may append again before that, but such a commit is sent later; waiting for it too might never end.
@@ -87,7 +89,11 @@ export function createRunIndex({ queries, claims, node, ask }: RunIndexOptions):
       return entry && acknowledged(entry);
     },
     find: async (alias) => ask(queries.find(alias)),
-    async list(query) {
+    async list({ text, ...query }) {
+      if (text !== undefined) {
+        const page = await search({ ...query, text });
+        return { ...page, runs: page.runs.map(acknowledged) };
+      }
       if (query.byCreation === true && queries.place !== undefined) await ask(queries.place);
       const { runs, ...page } = await ask(queries.list(query));
       const total = query.total === true && { total: await ask(queries.count(query)) };

@@ -11,7 +11,9 @@ import type { RunId } from "../../protocol/ids.ts";
 import { EventList } from "../shared/event-list.ts";
 import { parseBody } from "../sql/body.ts";
 import { Claims } from "../sql/claims.ts";
+import type { SqlQuery } from "../sql/query.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { createWordSearch } from "../sql/word-search.ts";
 import { DamagedLog } from "./format/errors.ts";
 import { NEWER_HINT, VERSION } from "./format/schema.ts";
 import { createReader, QUERIES } from "./reader/reader.ts";
@@ -67,11 +69,9 @@ function readDatabase(database: DatabaseSync): OpenReader {
     throw new DamagedLog("the newest transaction is not as it was committed");
   const recent = new Map<number, PendingChunk>(recentEvents.takeAll().map((chunk) => [chunk.rid, chunk]));
   const reader = createReader(database);
-  const index = createRunIndex({
-    queries: QUERIES,
-    claims: new Claims(),
-    ask: (query) => reader.ask((tables) => tables.answer(query)),
-  });
+  const ask = <Answer>(query: SqlQuery<Answer>): Answer => reader.ask((tables) => tables.answer(query));
+  const { search } = createWordSearch({ queries: QUERIES, ask, read });
+  const index = createRunIndex({ queries: QUERIES, claims: new Claims(), ask, search });
 
   function read(runId: RunId, options: ReadOptions): Page {
     return reader.ask((tables) => {

@@ -19,6 +19,10 @@ import { Tails } from "../shared/tails.ts";
 import { encodeAudit, encodeSpent, encodeStatistics } from "../sql/changes.ts";
 import { advance, Claims, startOfBatch } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { createWordSearch } from "../sql/word-search.ts";
+import type { SqlQuery } from "../sql/query.ts";
+import type { IndexProgress } from "../sql/text-indexer.ts";
+import { TextIndexer } from "../sql/text-indexer.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { Durability } from "./format/schema.ts";
 import { QUERIES } from "./reader/reader.ts";
@@ -31,6 +35,7 @@ import type {
   RunRemoval,
   SpendingChanges,
   StatisticsChanges,
+  TextChanges,
 } from "./writer/message.ts";
 import { WriterClient } from "./writer/writer-client.ts";
 
@@ -71,11 +76,10 @@ export function sqliteLog(
   const directory = resolve(path);
   const { reader, head, file, unlock, ...opened } = openDirectory(directory, { acceptLoss });
   const claims = new Claims<ClaimedRun>();
-  const index = createRunIndex({
-    queries: QUERIES,
-    claims,
-    ask: (query) => reader.ask((tables) => tables.answer(query)),
-  });
+  const ask = <Answer>(query: SqlQuery<Answer>): Answer => reader.ask((tables) => tables.answer(query));
+  const { search, wordsOf } = createWordSearch({ queries: QUERIES, ask, read });
+  const index = createRunIndex({ queries: QUERIES, claims, ask, search });
+  const indexer = new TextIndexer(indexTexts);
   // Claims of this process are above all claims of earlier openings of the log.
   let epoch = head.epoch * CLAIMS_PER_EPOCH;
   const cache = new TailCache(cacheBytes);
@@ -92,6 +96,7 @@ export function sqliteLog(
         const runIds = appended;
         appended = [];
         for (const runId of runIds) tails.wake(runId);
+        if (runIds.length > 0) indexer.wake();
       },
       onChunked,
       onRecovered() {
@@ -102,6 +107,21 @@ export function sqliteLog(
       },
     },
   );
+
+  indexer.wake();
+
+  /** Writes the words of some runs that are due. */
+  async function indexTexts(): Promise<IndexProgress> {
+    const due = reader.ask((tables) => tables.dueTexts());
+    if (due === undefined) return "done";
+    const words = await wordsOf(due.runs.map(([, runId]) => runId));
+    const texts = due.runs.flatMap(([rid, runId]) => {
+      const text = words.get(runId);
+      return text === undefined ? [] : [[rid, text] as const];
+    });
+    await change({ type: "texts", texts, seq: due.seq, n: due.n });
+    return "more";
+  }
 
   async function claim(runId: RunId): Promise<Claim> {
     await claims.fence(runId);
@@ -241,8 +261,8 @@ export function sqliteLog(
     return promise;
   }
 
-  /** Commits changes of the audit trail, of what was spent, or of the statistics. */
-  function change(work: AuditChanges | SpendingChanges | StatisticsChanges): Promise<void> {
+  /** Commits changes of the audit trail, of what was spent, of the statistics, or of the words of runs. */
+  function change(work: AuditChanges | SpendingChanges | StatisticsChanges | TextChanges): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { writable, reason } = health();
     if (!writable) return rejected(new Unavailable(reason));
@@ -282,6 +302,7 @@ export function sqliteLog(
   }
 
   async function close(): Promise<void> {
+    await indexer.close();
     await writer.close();
     reader.close();
     unlock();
@@ -345,6 +366,7 @@ export function sqliteLog(
       remove: (removed) => change({ type: "audit", removed }),
     },
     scrub: () => writer.scrub(),
+    indexed: () => indexer.settle(),
     health,
     artifacts: () => fsArtifacts(join(directory, "artifacts")),
     secrets: () => fsSecrets(join(directory, "secrets.json")),

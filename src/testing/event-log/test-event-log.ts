@@ -16,6 +16,7 @@ import { testRemoval } from "./cases/runs/removal.ts";
 import { testRequestList } from "./cases/requests/request-list.ts";
 import { testRequests } from "./cases/requests/requests.ts";
 import { testRunList } from "./cases/runs/run-list.ts";
+import { testRunSearch } from "./cases/runs/run-search.ts";
 import { testRuns } from "./cases/runs/runs.ts";
 import { testTexts } from "./cases/texts.ts";
 import { testWaits } from "./cases/requests/waits.ts";
@@ -45,6 +46,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testStatistics(subject);
     testRuns(subject);
     testRunList(subject);
+    testRunSearch(subject);
     testRemoval(subject);
     testBases(subject);
     testInventory(subject);

@@ -352,7 +352,8 @@ test("a database of schema 1 gets what it lacks, and its runs go on", async () =
     CREATE INDEX run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
     DROP FUNCTION ${schema}.append_3, ${schema}.append_2, ${schema}.append_one_2, ${schema}.refusal_2, ${schema}.claim_2, ${schema}.claim_3, ${schema}.spend_1;
     DROP INDEX ${schema}.wait_owner, ${schema}.outbox_dead;
-    DROP TABLE ${schema}.spent, ${schema}.schedule, ${schema}.statistic;
+    DROP TABLE ${schema}.spent, ${schema}.schedule, ${schema}.statistic, ${schema}.run_text, ${schema}.text_due;
+    DROP FUNCTION ${schema}.text_due_1, ${schema}.text_removed_1, ${schema}.text_renamed_1 CASCADE;
     DROP FUNCTION ${schema}.read_2, ${schema}.join_lines_1, ${schema}.end_recent_1;
     DROP TABLE ${schema}.recent;
     ALTER TABLE ${schema}.run DROP COLUMN belongs_to, DROP COLUMN base, DROP COLUMN base_head, DROP COLUMN base_records`);

@@ -403,6 +403,24 @@ test("what a log of format 16 has belongs to the owner default", async () => {
   expect(await log.run("run", "other")).toBeUndefined();
 });
 
+test("a log of format 23 is opened, and the words of its runs are found before and after its index has them", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  await startRun(before, "run-before", 3);
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwentyThirdForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  onTestFinished(() => log.close());
+  const found = async (): Promise<readonly string[]> =>
+    (await log.list({ limit: 9, text: "bef" })).runs.map(({ runId }) => runId);
+  expect(await found()).toEqual(["run-before"]);
+  await log.indexed?.();
+  expect(await found()).toEqual(["run-before"]);
+});
+
 test("a log of format 22 is opened, and counts what its turns do from then on", async () => {
   const directory = temporaryDirectory();
   const before = sqliteLog(directory);
@@ -499,8 +517,15 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 23. */
+function toTwentyThirdForm(database: DatabaseSync): void {
+  database.exec(`DROP TABLE run_words; DROP TABLE run_text; DROP TABLE text_place; DROP TABLE text_due;
+    PRAGMA user_version = 23`);
+}
+
 /** Converts a database to format 22. */
 function toTwentySecondForm(database: DatabaseSync): void {
+  toTwentyThirdForm(database);
   database.exec("DROP TABLE statistic; PRAGMA user_version = 22");
 }
 

@@ -67,11 +67,15 @@ test("after a scrub no file has a text of a removed run, and the other runs are 
         const directory = temporaryDirectory();
         const log = sqliteLog(directory, { durability: "relaxed" });
         const marked = await writeRuns(log, lengths);
+        await log.indexed?.();
         expect(findIn(directory, CANARY)).not.toEqual({});
+        expect((await log.list({ limit: 9, text: "canary" })).runs).not.toEqual([]);
         for (const cursor of marked) await log.remove(cursor);
         await log.scrub();
 
         expect(findIn(directory, CANARY)).toEqual({});
+        // An index has a word without what it shares with the one before.
+        expect(findIn(directory, "anary")).toEqual({});
         for (const index of lengths.keys()) {
           const { events } = await log.read(asRunId(`run_${index}`), { after: 0 });
           expect(events).toHaveLength(index % 3 === 1 ? 0 : 4);

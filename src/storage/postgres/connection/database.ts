@@ -148,6 +148,11 @@ export class Database {
     return this.#repeat(() => this.#transact(this.#readers, IDLE_MS, work));
   }
 
+  /** A transaction of work in the background, which asks questions besides and must not take their connections. */
+  background<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#transact(this.#uploaders, IDLE_MS, work);
+  }
+
   /**
    * A transaction that waits for the bytes of a client. It cannot run twice, may rest for longer, and has connections of its
    * own, so that slow clients leave the others to the log and to the files of agents. Fails with `overloaded` if none of

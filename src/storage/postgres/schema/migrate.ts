@@ -12,6 +12,7 @@ import { SPENDERS } from "./spenders.ts";
 import { SPENT } from "./spent.ts";
 import { STATISTICS } from "./statistics.ts";
 import { QUEUED, TABLES } from "./tables.ts";
+import { TEXTS } from "./texts.ts";
 
 /** The changes of the schema, by their number from 1. A change that is released never changes again. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly string[] = [
   SPENDERS,
   RECENT,
   STATISTICS,
+  TEXTS,
 ];
 
 /** The number of the schema that this version needs. */

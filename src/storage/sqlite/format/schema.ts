@@ -43,7 +43,7 @@ export function createSchema(database: DatabaseSync): void {
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 23;
+export const VERSION = 24;
 
 /** What to do about a log of a newer format. */
 export const NEWER_HINT = "npm install troupe@latest, or restore the copy that was made before the update";
@@ -156,6 +156,17 @@ const SCHEDULES = `
   CREATE INDEX schedule_due ON schedule (due) WHERE due IS NOT NULL;
   CREATE INDEX schedule_owner ON schedule (owner) WHERE owner <> 'default'`;
 
+// The words of runs, of which an index finds those with the words of a search. They are written some time after the runs: all chunks up
+// to a place are in them, except those of the runs that are due. The words of a run with another owner than `default` are there
+// twice, once with the owner before them, so that a search among its runs reads no words of others.
+const TEXTS = `
+  CREATE TABLE run_text (rid INTEGER PRIMARY KEY, words TEXT NOT NULL);
+  CREATE VIRTUAL TABLE run_words USING fts5(words, content='run_text', content_rowid='rid', detail=none, columnsize=0,
+    tokenize="ascii tokenchars ':'");
+  CREATE TABLE text_place (seq INTEGER NOT NULL);
+  INSERT INTO text_place VALUES (0);
+  CREATE TABLE text_due (n INTEGER PRIMARY KEY, rid INTEGER NOT NULL)`;
+
 // A batch is a commit. It has the small appends of all its runs until the events of each run become a chunk: `parts` has the run,
 // the first and the last event, the number of records and the bytes of each append, and `body` a line break after each line.
 // A chunk contains successive events of a run as lines (see body.ts): one row for many events costs much less than
@@ -247,7 +258,8 @@ const SCHEMA = `
   ${BASES};
   ${SPENT};
   ${SCHEDULES};
-  ${STATISTICS}`;
+  ${STATISTICS};
+  ${TEXTS}`;
 
 /** The upgrade from each format to the next. */
 const FROM = [
@@ -324,4 +336,6 @@ const FROM = [
   SCHEDULES,
   // Format 22 did not count what turns do; it is counted from now on.
   STATISTICS,
+  // Format 23 had no words of runs. Those of all runs are written while the log is open.
+  TEXTS,
 ] as const;

@@ -88,6 +88,23 @@ export const SQLITE: SqlDialect = {
     agent: "nullif(agent, '')",
     ofRun: "audit.rid = (SELECT rid FROM run WHERE run_id = ?)",
   },
+  text: {
+    isDue: `coalesce((SELECT seq FROM chunk WHERE chunk.rid = run.rid ORDER BY last DESC, seq DESC LIMIT 1), 0) >
+      (SELECT seq FROM text_place) OR EXISTS (SELECT 1 FROM text_due WHERE text_due.rid = run.rid)`,
+    due: `(SELECT DISTINCT rid FROM chunk WHERE seq > (SELECT seq FROM text_place)
+      UNION SELECT rid FROM text_due) CROSS JOIN run USING (rid)`,
+    // So many chunks would have to be read to know which runs are due.
+    isBehind:
+      "SELECT coalesce((SELECT max(seq) FROM chunk) - (SELECT seq FROM text_place), 0) > 2000 AS behind",
+    begins: "instr((SELECT ' ' || words FROM run_text WHERE run_text.rid = run.rid), ' ' || ?) > 0",
+    matching: "SELECT rowid FROM run_words WHERE run_words MATCH ? LIMIT ?",
+    toBeginning: (word) => word,
+    toMatch: (words) => words.map((word) => `"${word}" *`).join(" AND "),
+    isMatching: "rid IN (SELECT rowid FROM hit)",
+    ended: `(SELECT completed FROM request
+      WHERE request.rid = run.rid AND completed <> request.started
+      ORDER BY accepted_n DESC, accepted_after DESC LIMIT 1)`,
+  },
   spent: "spent",
   statistics: "statistic",
   // A list of texts is bound as JSON.

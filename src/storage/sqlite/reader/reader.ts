@@ -7,12 +7,15 @@ import type { SqlQuery } from "../../sql/query.ts";
 import { createChunks } from "./chunks.ts";
 import type { Chunks } from "./chunks.ts";
 import { SQLITE } from "./dialect.ts";
+import { createDueTexts } from "./due-texts.ts";
+import type { DueTexts } from "./due-texts.ts";
 
 /** The questions to the rows of a database. */
 export const QUERIES: IndexQueries = createIndexQueries(SQLITE);
 
 /** What a question can use. */
 interface Tables extends Chunks {
+  dueTexts(): DueTexts | undefined;
   answer<Answer>(query: SqlQuery<Answer>): Answer;
 }
 
@@ -29,7 +32,7 @@ export interface Reader {
 export function createReader(database: DatabaseSync): Reader {
   // Those that are always the same are prepared now, so that foreign or damaged tables are found by opening them.
   const statements = new Map(QUERIES.texts.map((text) => [text, database.prepare(text)]));
-  const tables: Tables = { ...createChunks(database), answer };
+  const tables: Tables = { ...createChunks(database), dueTexts: createDueTexts(database), answer };
   let closed = false;
 
   function answer<Answer>({ text, values, toAnswer }: SqlQuery<Answer>): Answer {

@@ -16,6 +16,7 @@ import type {
   RunRemovals,
   SpendingChanges,
   StatisticsChanges,
+  TextChanges,
 } from "./message.ts";
 import type { Leftovers } from "./leftovers.ts";
 import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
@@ -106,6 +107,7 @@ export class DiskWriter {
     return this.#transact(() => {
       for (const { rid, erases } of runs) {
         this.#recent.take(rid);
+        this.#setText(rid, "");
         for (const name of REMOVALS) this.#statements[name].run(rid);
         if (erases) removeAuditOf.run(rid);
       }
@@ -136,6 +138,47 @@ export class DiskWriter {
     });
   }
 
+  /** Commits the words of runs. What fails is tried again later, as nothing waits for it. */
+  changeTexts({ texts, seq, n }: TextChanges): FromWriter {
+    if (this.#trouble !== undefined) return TRY_AGAIN;
+    const { begin, commit, findLive, moveTextPlace, removeDueTexts } = this.#statements;
+    try {
+      begin.run();
+      for (const [rid, words] of texts) this.#setText(rid, findLive.get(rid) === undefined ? "" : words);
+      moveTextPlace.run(seq);
+      removeDueTexts.run(n);
+      commit.run();
+      return { type: "committed" };
+    } catch {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      return TRY_AGAIN;
+    }
+  }
+
+  #setText(rid: number, words: string): void {
+    const { findText, setText, removeText, addWords, dropWords } = this.#statements;
+    const before = (findText.get(rid)?.["words"] ?? "") as string;
+    if (before === words) return;
+    if (before !== "") dropWords.run(rid, before);
+    if (words === "") removeText.run(rid);
+    else {
+      setText.run(rid, words);
+      addWords.run(rid, words);
+    }
+  }
+
+  /** Removes from the index of words what was deleted, in steps. */
+  *#mergeWords(): Generator<void, void> {
+    const { beginMerge, merge, countChanges } = this.#statements;
+    const changes = (): number => Number(countChanges.get()?.["changes"]);
+    for (let step = beginMerge; ; step = merge) {
+      const before = changes();
+      step.run();
+      if (changes() - before < 2) return;
+      yield;
+    }
+  }
+
   #removeAudit(which: RemovedEntries): void {
     const { removeAuditOwner, removeAuditDefault, removeAuditBefore, removeAuditOldest } = this.#statements;
     if ("before" in which) removeAuditBefore.run(which.before);
@@ -152,7 +195,7 @@ export class DiskWriter {
 
   /** Deletes some chunks of removed runs. Returns whether there may be more to delete. */
   purge(): boolean {
-    const { begin, findRemoved, purgeChunks, endPurge, commit } = this.#statements;
+    const { begin, findRemoved, purgeChunks, endPurge, limitTextPlace, commit } = this.#statements;
     begin.run();
     try {
       let left = PURGE_CHUNKS;
@@ -163,6 +206,7 @@ export class DiskWriter {
         if (Number(changes) < left) endPurge.run(rid);
         left -= Number(changes) + 1;
       }
+      limitTextPlace.run();
       commit.run();
       return left <= 0;
     } catch (error) {
@@ -199,6 +243,7 @@ export class DiskWriter {
   *scrub(settleMover: () => void): Generator<void, void> {
     if (this.#trouble?.type === "failed") throw new Error(this.#trouble.reason);
     while (this.purge()) yield;
+    yield* this.#mergeWords();
     for (let tries = 1; ; tries += 1) {
       settleMover();
       if (this.#truncate()) break;
@@ -278,6 +323,9 @@ export class DiskWriter {
   #apply([rid, first, last, recordsEnd, , records, changes]: AppendItem, body: Uint8Array): void {
     if (changes !== null)
       applyChanges(this.#statements, { rid, first: last, last, records: recordsEnd }, changes);
+    // Its words are due, which otherwise its chunk says.
+    if ((changes?.run ?? changes?.base) !== undefined && body.length === 0 && records === null)
+      this.#statements.addDueText.run(rid);
     const recent = this.#recent.take(rid);
     // What is before a base that the run has not reached is not needed.
     if (recent === undefined || recent.last + 1 < first)
@@ -360,6 +408,9 @@ const FULL = "the disk is full";
 
 const DAMAGED: FromWriter = { type: "failed", reason: "the database is damaged" };
 
+/** The reply to words that were not written. */
+const TRY_AGAIN: FromWriter = { type: "committed", refused: [[0, "the words of runs were not written"]] };
+
 const NOTHING = new Uint8Array();
 
 /** Chunks per purge step: few enough that a commit in between hardly waits. */
@@ -376,6 +427,7 @@ const REMOVALS = [
   "removeSchedules",
   "removeSnapshot",
   "removeBase",
+  "removeDueText",
 ] as const;
 
 /** Each try waits for readers as long as a connection does, 5 s. */

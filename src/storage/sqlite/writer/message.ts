@@ -23,6 +23,7 @@ export type ToWriter =
   | AuditChanges
   | SpendingChanges
   | StatisticsChanges
+  | TextChanges
   /** Gets a reply of its own, `scrubbed`, beside those of commits. */
   | { readonly type: "scrub" }
   | { readonly type: "close" };
@@ -59,6 +60,17 @@ export interface StatisticsChanges {
   readonly type: "statistics";
   readonly put?: readonly StatisticsChange[];
   readonly removed?: string;
+}
+
+/**
+ * The words of runs, and what is not due any more: all chunks up to `seq`, unless their runs have changed since, and the entries up to
+ * `n` of those that are due.
+ */
+export interface TextChanges {
+  readonly type: "texts";
+  readonly texts: readonly (readonly [rid: number, words: string])[];
+  readonly seq: number;
+  readonly n: number;
 }
 
 /** An entry with its owner, the id of its run, and how many times it happened. */

@@ -130,6 +130,25 @@ const SQL = {
   removeSnapshot: "DELETE FROM snapshot WHERE rid = ?",
   removeBase: "DELETE FROM base WHERE rid = ?",
 
+  findText: "SELECT words FROM run_text WHERE rid = ?",
+  findLive: "SELECT 1 FROM run WHERE rid = ? AND removed = 0",
+  setText: "INSERT OR REPLACE INTO run_text (rid, words) VALUES (?, ?)",
+  removeText: "DELETE FROM run_text WHERE rid = ?",
+  addWords: "INSERT INTO run_words (rowid, words) VALUES (?, ?)",
+  dropWords: "INSERT INTO run_words (run_words, rowid, words) VALUES ('delete', ?, ?)",
+  // Merges everything into one tree, which then has nothing of what was deleted: the first step begins, the others go on.
+  beginMerge: "INSERT INTO run_words (run_words, rank) VALUES ('merge', -256)",
+  merge: "INSERT INTO run_words (run_words, rank) VALUES ('merge', 256)",
+  countChanges: "SELECT total_changes() AS changes",
+  addDueText: "INSERT INTO text_due (rid) VALUES (?)",
+  addDueTextOf: "INSERT INTO text_due (rid) SELECT rid FROM run WHERE run_id = ?",
+  removeDueTexts: "DELETE FROM text_due WHERE n <= ?",
+  removeDueText: "DELETE FROM text_due WHERE rid = ?",
+  moveTextPlace: "UPDATE text_place SET seq = ?",
+  // The numbers of deleted chunks are given again.
+  limitTextPlace:
+    "UPDATE text_place SET seq = (SELECT coalesce(max(seq), 0) FROM chunk) WHERE seq > (SELECT coalesce(max(seq), 0) FROM chunk)",
+
   findRemoved: "SELECT rid FROM run WHERE removed = 1 LIMIT 1",
   purgeChunks: `DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk WHERE rid = ? LIMIT ?)`,
   endPurge: "UPDATE run SET removed = 2 WHERE rid = ?",
@@ -158,6 +177,8 @@ export function applyChanges(
     setSchedule,
     dropSchedule,
     moveSchedules,
+    addDueTextOf,
+    limitTextPlace,
     addAudit,
     addSpent,
     dropSpent,
@@ -232,7 +253,10 @@ export function applyChanges(
   if (alias !== undefined) {
     const [agent, name, from] = alias;
     addAlias.run(agent, name, rid);
-    if (from !== null) moveSchedules.run(rid, from);
+    if (from !== null) {
+      moveSchedules.run(rid, from);
+      addDueTextOf.run(from);
+    }
   }
   for (const [id, due, data] of schedules) {
     if (data === null) dropSchedule.run(rid, id);
@@ -256,6 +280,7 @@ export function applyChanges(
     const place = { rid, first: last, last, records: count };
     setBase.run(rid, last, count, toChecksum(place, NOTHING, data), data);
     removeBeginning.run(rid, last, count);
+    limitTextPlace.run();
   }
 }
 

@@ -9,6 +9,7 @@ import type {
   AuditChanges,
   SpendingChanges,
   StatisticsChanges,
+  TextChanges,
   ChunkedRun,
   FromWriter,
   RefusedItem,
@@ -27,7 +28,7 @@ export interface AppendJob extends Settled {
 }
 
 /** What has a commit of its own. */
-type OwnWork = RunRemoval | AuditChanges | SpendingChanges | StatisticsChanges;
+type OwnWork = RunRemoval | AuditChanges | SpendingChanges | StatisticsChanges | TextChanges;
 
 interface OwnJob extends Settled {
   readonly append?: undefined;

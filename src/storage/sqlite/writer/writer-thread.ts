@@ -89,6 +89,9 @@ function take(message: ToWriter): void {
     case "statistics":
       checkpoints.count(REMOVAL_PAGES);
       return answer(writer.changeStatistics(message));
+    case "texts":
+      checkpoints.count(REMOVAL_PAGES);
+      return answer(writer.changeTexts(message));
     case "scrub":
       if (writer.hasRecent) moveRecent();
       scrub = writer.scrub(() => checkpoints.settle());
