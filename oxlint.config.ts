@@ -90,7 +90,11 @@ const LAYERS: readonly Layer[] = [
   {
     folder: "otel",
     ours: [...RUNTIME, "../view/**", "../node/listener.ts"],
-    packages: ["@opentelemetry/api", "@opentelemetry/exporter-trace-otlp-proto"],
+    packages: [
+      "@opentelemetry/api",
+      "@opentelemetry/exporter-metrics-otlp-proto",
+      "@opentelemetry/exporter-trace-otlp-proto",
+    ],
     node: true,
   },
   {

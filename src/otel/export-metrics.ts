@@ -17,10 +17,8 @@ export interface MetricExportOptions {
 
 /** What metrics are given to: an exporter of OpenTelemetry, for example `OTLPMetricExporter`. */
 export interface MetricExporter {
-  export(
-    metrics: ResourceMetrics,
-    done: (result: { readonly code: number; readonly error?: Error }) => void,
-  ): void;
+  /** @param metrics `ResourceMetrics` of the SDK of OpenTelemetry. */
+  export(metrics: object, done: (result: { readonly code: number; readonly error?: Error }) => void): void;
   shutdown(): Promise<void>;
 }
 

@@ -1,6 +1,5 @@
 export { exportMetrics } from "./export-metrics.ts";
 export type { MetricExport, MetricExporter, MetricExportOptions } from "./export-metrics.ts";
-export type { MetricData, MetricPoint, ResourceMetrics } from "./resource-metrics.ts";
 export { exportTraces } from "./export-traces.ts";
 export type { TraceExport, TraceOptions } from "./export-traces.ts";
 export { liveTracing } from "./live-tracing.ts";

@@ -28,22 +28,10 @@ export async function otlpMetricExporter(url: string): Promise<MetricExporter> {
   const at = addressOf(url, "/v1/metrics");
   const { OTLPMetricExporter } = await load(
     "metrics",
-    async () => (await import(METRICS_PACKAGE)) as MetricsPackage,
-    METRICS_PACKAGE,
+    () => import("@opentelemetry/exporter-metrics-otlp-proto"),
+    "@opentelemetry/exporter-metrics-otlp-proto",
   );
-  // Sums that count from the start of the process miss nothing after a collector was away.
-  return new OTLPMetricExporter({ url: at, temporalityPreference: CUMULATIVE });
-}
-
-const METRICS_PACKAGE = "@opentelemetry/exporter-metrics-otlp-proto";
-const CUMULATIVE = 1;
-
-/** What is used of the package of the exporter. */
-interface MetricsPackage {
-  readonly OTLPMetricExporter: new (options: {
-    readonly url: string;
-    readonly temporalityPreference: number;
-  }) => MetricExporter;
+  return new OTLPMetricExporter({ url: at });
 }
 
 /** The address of a collector for one kind of data. */
