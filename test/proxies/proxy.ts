@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { findFreePort } from "../machine/free-port.ts";
 
-export const PROXIES = ["nginx", "caddy", "haproxy"] as const;
+export const PROXIES = ["caddy", "haproxy", "nginx"] as const;
 export type ProxyName = (typeof PROXIES)[number];
 
 /** A proxy that runs with the file of the package. */
@@ -104,5 +104,5 @@ const KINDS: Readonly<Record<ProxyName, Kind>> = {
 
 function replaceIn(text: string, what: string, by: string): string {
   if (!text.includes(what)) throw new Error(`the file has no ${what}`);
-  return text.replace(what, by);
+  return text.replaceAll(what, by);
 }
