@@ -32,6 +32,7 @@ import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureTraces } from "./parts/turns/traces.ts";
 import { measureWires } from "./parts/turns/wires.ts";
 import { measureCluster } from "./cluster/measure.ts";
+import { measureStatistics } from "./parts/statistics.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
@@ -54,6 +55,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   search: { measure: measureSearch },
   calls: { measure: measureChildCalls },
   owners: { measure: measureOwners },
+  statistics: { measure: measureStatistics },
   erasure: { measure: measureErasure },
   // A turn that sends nothing to other actors must not cost more for them.
   actors: { measure: measureActors, trials: ONE_TEXT_TRIALS },
