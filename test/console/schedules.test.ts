@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { digest } from "../../agents/digest.ts";
 import { press, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";
 
@@ -32,4 +33,11 @@ test("Health lists schedules, runs one now, pauses and resumes it, and removes i
   await press(row.getByRole("button", { name: "Remove" }));
   await part.getByText("none").waitFor();
   expect((await runtime.schedules.list({ limit: 1 })).schedules).toEqual([]);
+});
+
+test("the run of a schedule without an input has its name in the list of runs", async ({ skip }) => {
+  await using server = await startConsole([digest]);
+  await using tab = await open(skip, `${server.url}/#/runs`);
+  const list = tab.page.getByRole("list", { name: "Runs" });
+  await list.getByRole("listitem").filter({ hasText: "digest" }).getByText("schedule-digest").waitFor();
 });

@@ -21,11 +21,12 @@ export function listedState(run: RunSummary): ShownState | undefined {
   }
 }
 
-/** What was asked first, in one line: the text, or the operation with its input. */
+/** What was asked first, in one line: the text or the values; without them the operation and the key, as of a schedule. */
 export function askedIn({ initial_input: input, key, last_turn: last }: RunSummary): string {
   if (typeof input === "string" && input.trim() !== "") return input.replace(/\s+/g, " ").slice(0, MOST);
-  if (isObject(input) && Object.keys(input).length > 0) return toPairs(input).slice(0, MOST);
-  if (input !== null && input !== "") return JSON.stringify(input).slice(0, MOST);
+  const isEmpty = isObject(input) && Object.keys(input).length === 0;
+  if (isObject(input) && !isEmpty) return toPairs(input).slice(0, MOST);
+  if (input !== null && input !== "" && !isEmpty) return JSON.stringify(input).slice(0, MOST);
   const operation = last?.operation ?? "";
   return [operation, key].filter((part) => part !== undefined && part !== "").join(" · ") || "no input";
 }

@@ -24,7 +24,10 @@ export function SpendView({ range, of }: SumsProps): VNode {
   return (
     <>
       <dl class="figures">
-        <Figure name="Spend" note={total.unknown_costs > 0 ? "the part that is known" : undefined}>
+        <Figure
+          name="Spend"
+          note={total.unknown_costs > 0 && whole > 0 ? "the part that is known" : undefined}
+        >
           {spendText(total)}
         </Figure>
         <Figure name="Unknown costs" note="completions of models without a price, or interrupted">
