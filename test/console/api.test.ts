@@ -50,7 +50,7 @@ test(
     await press(page.getByRole("button", { name: "Send" }));
     const answer = page.getByRole("region", { name: "Answer" });
     await answer.getByText("404 Not Found").waitFor();
-    await answer.getByText("not_found").waitFor();
+    await answer.getByText("not_found").first().waitFor();
 
     await page.evaluate('location.hash = "#/api?route=getRuns"');
     await page.getByText("more parameters").click();
