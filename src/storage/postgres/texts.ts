@@ -13,8 +13,8 @@ export async function indexTexts(database: Database, wordsOf: WordSearch["wordsO
     if (due.length === 0) return 0;
     const words = await wordsOf(due.map(({ run }) => run));
     const items = due.flatMap(({ run, appends }) => {
-      const text = words.get(run);
-      return text === undefined ? [] : [[run, appends, text]];
+      const made = words.get(run);
+      return made?.isWhole === true ? [[run, appends, made.words]] : [];
     });
     const [done] = await query<{ readonly count: number }>(WRITE, [JSON.stringify(items)]);
     return done?.count ?? 0;

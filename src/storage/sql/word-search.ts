@@ -18,12 +18,19 @@ export interface WordSearchOptions {
   readonly read: EventLog["read"];
 }
 
+/** The words of a run. */
+export interface MadeWords {
+  readonly words: string;
+  /** False if the row of the run has an end whose event cannot be read yet: its commit is not acknowledged. */
+  readonly isWhole: boolean;
+}
+
 /** Searches the runs of a list, and makes their words. */
 export interface WordSearch {
   /** A page of the runs with all words of a text. It has no more than the index and the runs that are due allow in a bounded time. */
   search(query: RunEntryQuery & { readonly text: string }): Promise<RunEntryPage>;
-  /** The words of runs as they are now. A removed run is left out. */
-  wordsOf(runIds: readonly RunId[]): Promise<ReadonlyMap<RunId, string>>;
+  /** The words of runs as they are now, with whether nothing is missing. A removed run is left out. */
+  wordsOf(runIds: readonly RunId[]): Promise<ReadonlyMap<RunId, MadeWords>>;
 }
 
 /**
@@ -105,24 +112,26 @@ export function createWordSearch({ queries, ask, read }: WordSearchOptions): Wor
   ): Promise<ReadonlySet<RunId>> {
     if (runs.length === 0) return new Set();
     const made = await makeWords(runs.map(({ runId }) => runId));
-    return new Set([...made].flatMap(([runId, words]) => (hasWords(words, searched) ? [runId] : [])));
+    return new Set([...made].flatMap(([runId, { words }]) => (hasWords(words, searched) ? [runId] : [])));
   }
 
-  async function makeWords(runIds: readonly RunId[]): Promise<ReadonlyMap<RunId, string>> {
+  async function makeWords(runIds: readonly RunId[]): Promise<ReadonlyMap<RunId, MadeWords>> {
     const texts = await ask(queries.textsOf(runIds));
-    const made = new Map<RunId, string>();
+    const made = new Map<RunId, MadeWords>();
     for await (const [runId, words] of mapConcurrent(texts, READ_AT_ONCE, toWords)) made.set(runId, words);
     return made;
   }
 
-  async function toWords({ run, ended }: RunText): Promise<readonly [RunId, string]> {
+  async function toWords({ run, ended }: RunText): Promise<readonly [RunId, MadeWords]> {
     const page =
       ended === undefined ? undefined : await read(run.runId, { after: ended - 1, limit: 1, batched: true });
     const event = page?.base === undefined ? page?.events[0] : undefined;
+    const isWhole = page === undefined || page.base !== undefined || event !== undefined;
     const words = wordsOf(run, typeof event === "string" ? endedOutput(event) : undefined);
     const { owner = DEFAULT_OWNER } = run;
-    if (owner === DEFAULT_OWNER || words === "") return [run.runId, words];
-    return [run.runId, `${words} ${(await withOwner(words.split(" "), owner)).join(" ")}`];
+    if (owner === DEFAULT_OWNER || words === "") return [run.runId, { words, isWhole }];
+    const owned = await withOwner(words.split(" "), owner);
+    return [run.runId, { words: `${words} ${owned.join(" ")}`, isWhole }];
   }
 
   return { search, wordsOf: makeWords };

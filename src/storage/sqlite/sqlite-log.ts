@@ -60,6 +60,9 @@ export interface SqliteLogOptions {
 /** A log on SQLite, for one process. */
 type SqliteLog = EventLog & Required<Pick<EventLog, "artifacts" | "secrets" | "versions">>;
 
+/** So often, half a second apart, the words of runs wait for the event of an end. */
+const INDEX_DELAYS = 10;
+
 /**
  * Opens a log on SQLite in its own directory and creates both if needed. Fails with `DirectoryInUse` while
  * another process has it open, and with `DamagedLog` if something is missing.
@@ -110,14 +113,21 @@ export function sqliteLog(
 
   indexer.wake();
 
+  /** How often in a row an end could not be read yet. */
+  let indexDelays = 0;
+
   /** Writes the words of some runs that are due. */
   async function indexTexts(): Promise<IndexProgress> {
     const due = reader.ask((tables) => tables.dueTexts());
     if (due === undefined) return "done";
     const words = await wordsOf(due.runs.map(([, runId]) => runId));
+    const isWhole = [...words.values()].every((made) => made.isWhole);
+    // The event of an end that is never there is one of a damaged log, which keeps no others out of the index.
+    if (!isWhole && (indexDelays += 1) < INDEX_DELAYS) return "later";
+    indexDelays = 0;
     const texts = due.runs.flatMap(([rid, runId]) => {
-      const text = words.get(runId);
-      return text === undefined ? [] : [[rid, text] as const];
+      const made = words.get(runId);
+      return made === undefined ? [] : [[rid, made.words] as const];
     });
     await change({ type: "texts", texts, seq: due.seq, n: due.n });
     return "more";
