@@ -51,7 +51,7 @@ test("spend is shown by agent, model, owner and hour, and an unknown cost is cal
   await table("By model").getByRole("row", { name: "unpriced 1 60 unknown" }).waitFor();
   await table("By hour").getByText("$1.25 + unknown").waitFor();
   await page.getByRole("img", { name: "Spend by the hour: $1.25 this hour, at most $1.25" }).waitFor();
-  // With one owner, which nobody has named, there is nothing to tell apart.
+  // With the default owner alone, there is nothing to tell apart.
   expect(await table("By owner").count()).toBe(0);
 
   const body = JSON.stringify({ type: "ChatRequest", input: "hello", wait: "completed" });

@@ -32,7 +32,7 @@ export async function contextOf(runtime: Runtime, runId: RunId): Promise<string>
   return key?.startsWith(prefix) === true ? key.slice(prefix.length) : runId;
 }
 
-/** Refuses a tenant that is not the owner of the caller, whose tasks nobody else gets. */
+/** Refuses a tenant that is not the owner of the caller, whose tasks no other caller gets. */
 export function checkTenant(c: Context<AppEnv>, tenant: unknown): void {
   if (tenant === undefined || tenant === "" || tenant === principalOf(c).owner) return;
   throw wrongField("tenant", "must be the owner that the token belongs to, or be left out");

@@ -15,7 +15,7 @@ export function SpendView({ range, of }: SumsProps): VNode {
   const { total } = inTime;
   const { input_tokens: into = 0, cached_input_tokens: cached = 0, output_tokens: out = 0 } = total.usage;
   const paid = of("agent").rows.filter(hasCompletions);
-  // A server without owners has one, which nobody has named.
+  // A server without owners has only the default one.
   const owned = of("owner").rows.filter(hasCompletions);
   const whole = total.usage.cost ?? 0;
   const share = (row: StatisticsRow): number => (whole === 0 ? 0 : (row.usage.cost ?? 0) / whole);

@@ -219,7 +219,7 @@ export class Erasures {
   }
 
   /**
-   * Removes the runs that remember who is told of the requests of a run; before the run itself, which an erasure that a crash
+   * Removes the runs with the receivers of the requests of a run; before the run itself, which an erasure that a crash
    * interrupts finds again.
    */
   async #eraseReceivers(runId: RunId): Promise<void> {

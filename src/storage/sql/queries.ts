@@ -63,7 +63,7 @@ export interface IndexQueries extends StatisticsQueries {
   list(query: RunEntryQuery): SqlQuery<RunEntryPage>;
   /** The runs of a list from its cursor on, and which of them have the words of a search. */
   walk(query: RunEntryQuery, words: readonly string[], size: number): SqlQuery<readonly WalkedRun[]>;
-  /** Whether so many words are due that nobody should look for all of these runs. */
+  /** Whether so many words are due that a search cannot look at all of these runs. */
   readonly areTextsBehind: SqlQuery<boolean> | undefined;
   /** The runs of a list whose words are due, up to a limit. */
   dueTexts(query: RunEntryQuery, limit: number): SqlQuery<readonly ListPosition[]>;
