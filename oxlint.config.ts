@@ -110,7 +110,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     folder: "console",
-    ours: [...RUNTIME, "../view/**", "../client/**"],
+    ours: [...RUNTIME, "../view/**", "../client/**", "../eval/report.ts"],
     packages: ["preact", "preact/hooks", "marked", "@dagrejs/dagre"],
   },
   {
@@ -236,6 +236,7 @@ const ROOMS: readonly Rooms[] = [
       schema: ["connection"],
       writer: ["connection"],
       wakes: ["connection"],
+      shards: ["connection", "schema", "writer", "wakes"],
     },
   },
   {

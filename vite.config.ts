@@ -1,6 +1,7 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vite";
-import type { EnvironmentOptions } from "vite";
+import type { EnvironmentOptions, Plugin } from "vite";
 
 /**
  * Builds what npm does not install with the package: the console with its libraries in dist/console, the client of pages
@@ -13,6 +14,7 @@ export default defineConfig({
   // The page is served under any prefix, so its links are relative.
   base: "./",
   builder: {},
+  plugins: [apacheOnce()],
   environments: {
     client: {
       build: {
@@ -23,8 +25,18 @@ export default defineConfig({
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
         license: { fileName: "licenses.md" },
-        // One file for the first load: several small ones together are larger, because each is compressed by itself.
-        rolldownOptions: { output: { codeSplitting: { groups: [{ name: "first", tags: ["$initial"] }] } } },
+        // One file for the first load, and one for what several later parts share: many small ones together are larger, because each
+        // is compressed by itself and takes a block of the disk.
+        rolldownOptions: {
+          output: {
+            codeSplitting: {
+              groups: [
+                { name: "first", tags: ["$initial"] },
+                { name: "shared", minShareCount: 2, test: /src\/(?!console\/(?:chart|parts\/markdown)\/)/ },
+              ],
+            },
+          },
+        },
       },
     },
     // One module for pages without a bundler, in the place of what the compiler made of its entry.
@@ -47,6 +59,24 @@ export default defineConfig({
   },
 });
 
+/** Names the Apache License, whose text is the LICENSE of this package, instead of repeating it for each library. */
+function apacheOnce(): Plugin {
+  const text = /^ *Apache License\s+Version 2\.0,(?:(?!## ).*\n)*?.*limitations under the License\.$/gm;
+  const named = (whole: string): string => /^ *Copyright (?!\[).*\n/m.exec(whole)?.[0].trimStart() ?? "";
+  return {
+    name: "apache-once",
+    writeBundle({ dir = "" }) {
+      const path = join(dir, "licenses.md");
+      if (!existsSync(path)) return;
+      const licenses = readFileSync(path, "utf8");
+      writeFileSync(
+        path,
+        licenses.replaceAll(text, (whole) => `${named(whole)}Its text is the file LICENSE of this package.`),
+      );
+    },
+  };
+}
+
 /** Builds files of a folder, each together with the library that it exports. */
 function bundle(folder: string, names: readonly string[]): EnvironmentOptions {
   const files = names.map((name) => [name, join(import.meta.dirname, "src", folder, `${name}.ts`)]);
@@ -60,10 +90,14 @@ function bundle(folder: string, names: readonly string[]): EnvironmentOptions {
       emptyOutDir: false,
       rolldownOptions: {
         input: Object.fromEntries(files) as Readonly<Record<string, string>>,
-        // Code stays as it is, with the names of functions and classes: what is not needed to run is left out.
+        // Functions and classes keep their names, which errors show; what is not needed to run is left out.
         output: {
           entryFileNames: "[name].js",
-          minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: true } },
+          minify: {
+            compress: { keepNames: { function: true, class: true } },
+            mangle: { keepNames: true },
+            codegen: { removeWhitespace: true },
+          },
         },
       },
       license: { fileName: "licenses.md" },

@@ -6,16 +6,21 @@ import { Visitor, parseSync } from "rolldown/utils";
  * Removes from dist/ what the compiler made of files that are no longer in src/: it only writes files, and a module that is
  * gone would still be found there. Declarations that no entry of the package leads to go too, because nobody can import them,
  * as do modules of types alone, which are empty when they run, and source maps, which the package does not have.
- * Vite empties the folder of the console itself. Modules are indented by tabs, as the four spaces of the compiler are a tenth of the package.
+ * Vite empties the folder of the console itself. Modules and declarations are indented by tabs, as the four spaces of the compiler are a tenth of the package;
+ * data has no spaces.
  */
 const declared = findDeclared();
 for (const entry of readdirSync("dist", { recursive: true, withFileTypes: true })) {
   const path = relative("dist", join(entry.parentPath, entry.name));
+  if (path.endsWith(".json")) {
+    const file = join("dist", path);
+    writeFileSync(file, JSON.stringify(JSON.parse(readFileSync(file, "utf8"))));
+  }
   const [, source, end] = /^(?!console\b)(.*?)(\.d\.ts|\.js)(?:\.map)?$/.exec(path) ?? [];
   if (source === undefined) continue;
   const isUsed = end === ".js" ? !isEmpty(join("dist", path)) : declared.has(join("dist", `${source}.d.ts`));
   if (isUsed && !path.endsWith(".map") && existsSync(join("src", `${source}.ts`))) {
-    if (end === ".js") indentByTabs(join("dist", path));
+    indentByTabs(join("dist", path));
     continue;
   }
   rmSync(join("dist", path));

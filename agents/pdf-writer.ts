@@ -1,4 +1,3 @@
-import { PDFDocument, PageSizes, StandardFonts, breakTextIntoLines } from "pdf-lib";
 import { defineAgent } from "troupe";
 
 /** Creates a PDF from a title and a text. */
@@ -23,6 +22,8 @@ export const pdfWriter = defineAgent({
 
 /** Creates the document. It contains no date, so the same input gives the same bytes. */
 async function toPdf(title: string, text: string): Promise<Uint8Array> {
+  // Loaded with the first document: its many modules would slow down every start of the server.
+  const { PDFDocument, PageSizes, StandardFonts, breakTextIntoLines } = await import("pdf-lib");
   const document = await PDFDocument.create({ updateMetadata: false });
   document.setTitle(title);
   const font = await document.embedFont(StandardFonts.Helvetica);

@@ -49,11 +49,16 @@ export function writeContent(): void {
 }
 
 function write(place: string, text: string): void {
-  // The page of a folder that has others below it.
-  const isFolder = [...places.values()].some((other) => other.startsWith(`${place}/`));
-  const target = join(pages, isFolder ? `${place}/index.md` : `${place}.md`);
+  const target = toFile(place);
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, text);
+}
+
+/** The file of a page. */
+function toFile(place: string): string {
+  // The page of a folder that has others below it.
+  const isFolder = [...places.values()].some((other) => other.startsWith(`${place}/`));
+  return join(pages, isFolder ? `${place}/index.md` : `${place}.md`);
 }
 
 function toPage(path: string, place: string): string {
@@ -81,9 +86,13 @@ function withLinks(body: string, path: string, place: string): string {
       index % 2 === 1
         ? part
         : part.replaceAll(
-            /(\]\()(?![a-z]+:|#)([^)\s#]+)((?:#[^)\s]*)?(?: "[^"]*")?\))/g,
-            (_, before: string, target: string, after: string) =>
-              before + toAddress(join(dirname(path), target), place) + after,
+            /(!\[[^\]]*)?(\]\()(?![a-z]+:|#)([^)\s#]+)((?:#[^)\s]*)?(?: "[^"]*")?\))/g,
+            (_, picture: string | undefined, before: string, target: string, after: string) => {
+              const linked = join(dirname(path), target);
+              if (picture === undefined) return before + toAddress(linked, place) + after;
+              // Astro reads a picture from its file, and puts it into the site.
+              return picture + before + relative(dirname(toFile(place)), join(root, linked)) + after;
+            },
           ),
     )
     .join("");

@@ -73,6 +73,8 @@ export { toEncoded } from "./protocol/events/texts.ts";
 export type { LoggedEvents, Texts } from "./protocol/events/texts.ts";
 export type {
   FailedRun,
+  OwnerSums,
+  OwnersQuery,
   Statistics,
   StatisticsBy,
   StatisticsEntry,

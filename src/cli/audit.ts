@@ -11,7 +11,7 @@ import { readDirectory } from "../storage/sqlite/read-directory.ts";
 import { addConnectionOptions, connectWire, talk } from "./connect.ts";
 import type { ConnectionOptions } from "./connect.ts";
 import { EXIT, Exit } from "./exit.ts";
-import { isDatabase, toConnection } from "./logs/connection.ts";
+import { addDatabase, isDatabase, toConnections } from "./logs/connection.ts";
 import { explained } from "./logs/explained.ts";
 import { openWithHints } from "./logs/open-log.ts";
 import { parseTime, parseWholeNumber } from "./option-values.ts";
@@ -37,7 +37,11 @@ export function auditCommand(): Command {
     .description(
       "Lists who did what, the newest first. TROUPE_TOKEN must be an operator's, unless --log is given.",
     )
-    .option("--log <place>", "read a data directory or a database (postgres://…) in place of a server")
+    .option(
+      "--log <place>",
+      "read a data directory or a database (postgres://…), several times for several, in place of a server",
+      addDatabase,
+    )
     .option("--owner <name>", "only what concerns this owner")
     .option("--by <id>", "only what this principal did, by its id")
     .addOption(new Option("--action <name>", "only this").choices(AUDIT_ACTIONS))
@@ -128,7 +132,7 @@ function openPlace(place: string): Place {
   if (isDatabase(place)) {
     return {
       async list(query) {
-        const { entries, next } = await explained(() => listPostgresAudit(toConnection(place), query));
+        const { entries, next } = await explained(() => listPostgresAudit(toConnections(place), query));
         return { rows: entries.map(toAuditRow), next };
       },
       close() {},

@@ -4,7 +4,7 @@ import { listPostgresNodes } from "../storage/postgres/inspect.ts";
 import { EXIT, Exit } from "./exit.ts";
 import { printTable } from "./print/table.ts";
 import { stderr, stdout } from "./print/terminal.ts";
-import { toConnection } from "./logs/connection.ts";
+import { addDatabase, toConnections } from "./logs/connection.ts";
 import { explained } from "./logs/explained.ts";
 
 interface Options {
@@ -19,7 +19,9 @@ export function nodesCommand(): Command {
       "Lists the nodes that share a database, with what they own and the versions of their agents.",
     )
     .addOption(
-      new Option("--log <url>", "the database: postgres://user@host:5432/database").env("TROUPE_LOG"),
+      new Option("--log <url>", "the database: postgres://user@host:5432/database; several times for several")
+        .argParser(addDatabase)
+        .env("TROUPE_LOG"),
     )
     .option("--json", "print one node a line as JSON", false)
     .addHelpText(
@@ -33,7 +35,7 @@ async function run({ log, json }: Options): Promise<void> {
   if (log === undefined || log === "") {
     throw new Exit(EXIT.usage, "nodes needs a database", "use --log postgres://user@host:5432/database");
   }
-  const nodes = await explained(() => listPostgresNodes(toConnection(log)));
+  const nodes = await explained(() => listPostgresNodes(toConnections(log)));
   if (json) {
     for (const { node, url, state, agents, ageMs, runs, open } of nodes)
       stdout.json({ node, url, state, beat_age_ms: Math.round(ageMs), runs, open, agents });

@@ -49,7 +49,7 @@ async function run({ by, since, until, owner, agent, json, ...connection }: Stat
   }
   if (answer.rows.length === 0) stderr.line("nothing has ended in this time");
   printTable(
-    [by.toUpperCase(), "TURNS", "FAILED", "COMPLETIONS", "TOKENS", "COST", "P50", "P99"],
+    [by.toUpperCase(), "TURNS", "FAILED", "COMPLETIONS", "TOKENS", "COST", "P50", "P95"],
     answer.rows.map(toCells),
   );
 }
@@ -67,6 +67,6 @@ function toCells(row: StatisticsRow): string[] {
     String(input + output),
     unknown > 0 ? `${dollars(cost)} and ${unknown} unknown` : dollars(cost),
     latency === undefined ? "" : `${latency.p50_ms} ms`,
-    latency === undefined ? "" : `${latency.p99_ms} ms`,
+    latency === undefined ? "" : `${latency.p95_ms} ms`,
   ];
 }

@@ -14,6 +14,8 @@ import type { Liveness } from "./membership.ts";
 import { Placement } from "./placement.ts";
 import { Takeover } from "./takeover.ts";
 import type { Transport } from "./transport.ts";
+import { WakeExchange } from "./wake-exchange.ts";
+import { isWakeMessage } from "./wake-messages.ts";
 
 /** How long a message is sent again before its sender gets an error, in milliseconds. */
 const GIVE_UP_MS = 10_000;
@@ -46,6 +48,8 @@ class ClusterRouter implements Router {
   readonly #heartbeat: Heartbeat;
   readonly #placement: Placement;
   readonly #takeover: Takeover;
+  /** Absent if the log cannot let it carry wakes. */
+  readonly #wakes: WakeExchange | undefined;
   readonly #recent = new RecentAnswers();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #figures = { takenOver: 0, forwarded: 0, redirected: 0, repeated: 0, fenced: 0 };
@@ -60,14 +64,29 @@ class ClusterRouter implements Router {
       });
     this.#transport = transport;
     this.#environment = environment;
+    const wakes = log.wakes?.();
     this.#heartbeat = new Heartbeat({
       directory,
       transport,
       node,
+      wakes: wakes !== undefined,
       environment,
       fault,
-      changed: () => this.#takeover.soon(),
+      changed: () => {
+        this.#takeover.soon();
+        this.#wakes?.update();
+      },
     });
+    this.#wakes =
+      wakes &&
+      new WakeExchange({
+        wakes,
+        transport,
+        node,
+        environment,
+        members: () => this.#heartbeat.members,
+        look: () => this.#heartbeat.look(),
+      });
     this.#placement = new Placement(log, this.#heartbeat);
     this.#takeover = new Takeover(environment, fault, async (change) => {
       const { view } = this.#heartbeat;
@@ -108,13 +127,16 @@ class ClusterRouter implements Router {
       await this.#heartbeat.join(handler.agents);
     } catch (error) {
       await this.#heartbeat.leave({ tell: false });
+      this.#wakes?.stop();
       await stopListening();
       throw error;
     }
     this.#takeover.start();
+    this.#wakes?.start();
     return async () => {
       this.#takeover.stop();
       await this.#heartbeat.leave({ tell: true });
+      this.#wakes?.stop();
       await stopListening();
       this.#handler = undefined;
       await Promise.allSettled(this.#underWay);
@@ -176,7 +198,7 @@ class ClusterRouter implements Router {
   /**
    * Throws if another node has taken over the run that sends a message. The new owner sends the message itself and may
    * have continued after its refusal, so the copy of the old owner must not arrive later. The sending node checks this
-   * after its own absence, the receiving node after an absence of the sender.
+   * after its own absence and before it repeats a message, the receiving node after an absence of the sender.
    */
   async #checkSender({ from }: Envelope): Promise<void> {
     if (from === undefined || (await this.#placement.ownerOf(from.runId)) === from.node) return;
@@ -188,16 +210,20 @@ class ClusterRouter implements Router {
     this.#figures.forwarded += 1;
     const abort = new AbortController();
     const stop = this.#heartbeat.onceDead(node, () => abort.abort());
+    let uncertain: EnvelopeAnswer = { type: "moved", isUncertain: true };
     try {
       const answer = parseAnswer(await this.#transport.send(url, toWire(envelope), abort.signal));
-      // The same node or another one may take it later.
       if (answer.type !== "error" || answer.error.code !== "unavailable") return answer;
-      return { type: "moved", isUncertain: true, error: answer.error };
+      // The same node or another one may take it later.
+      uncertain = { ...uncertain, error: answer.error };
     } catch {
-      return { type: "moved", isUncertain: true };
+      // Another attempt follows.
     } finally {
       stop();
     }
+    // Until now this node may have lost the run, and the other one has refused the message for that.
+    const error = await this.#checkSender(envelope).catch(notReadable);
+    return error === undefined ? uncertain : { type: "error", error };
   }
 
   /** Answers a message of another node. */
@@ -206,6 +232,7 @@ class ClusterRouter implements Router {
       this.#heartbeat.look();
       return null;
     }
+    if (isWakeMessage(data)) return this.#wakes?.receive(data) ?? null;
     const envelope = parseEnvelope(data);
     const answer = await this.#recent.once(envelope.id, () => this.#answer(envelope));
     return answerToWire(answer);

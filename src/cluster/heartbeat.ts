@@ -37,6 +37,8 @@ export interface HeartbeatOptions {
   readonly directory: NodeDirectory;
   readonly transport: Transport;
   readonly node: string;
+  /** Whether this node takes wakes of other nodes. */
+  readonly wakes: boolean;
   readonly environment: Environment;
   /** Reports errors that belong to no message. */
   readonly fault: (message: string, thrown: unknown) => void;
@@ -59,9 +61,15 @@ export class Heartbeat {
   #isLookWanted = false;
 
   constructor(options: HeartbeatOptions) {
-    const { node, transport } = options;
+    const { node, transport, wakes } = options;
     this.#options = options;
-    this.#membership = initialMembership({ node, url: transport.url, state: "joining", agents: {} });
+    this.#membership = initialMembership({
+      node,
+      url: transport.url,
+      state: "joining",
+      agents: {},
+      ...(wakes && { wakes }),
+    });
   }
 
   /**

@@ -1,6 +1,6 @@
 import { toHtml } from "../http/messages/html-page.ts";
 import type { Json } from "../protocol/json.ts";
-import { compareReports } from "./report.ts";
+import { compareReports, isFlawed, linesOf, toTable } from "./report.ts";
 import type { CaseReport, EvalReport, ScoreSummary } from "./report.ts";
 
 /**
@@ -49,34 +49,28 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .25rem 0; font: .8
 function summary(reports: readonly EvalReport[], before: EvalReport | undefined): string {
   const [first] = reports;
   if (first === undefined) return "";
-  const names = [...new Set(reports.flatMap(({ scores }) => Object.keys(scores)))];
   const columns = reports.map((report) => report.variant ?? "now");
   const head = ["", ...columns, ...(before ? ["before"] : [])]
     .map((text, at) => `<th${at === 0 ? "" : ' class="number"'}>${toHtml(text)}</th>`)
     .join("");
-  const figures = (title: string, of: (report: EvalReport) => string): string =>
-    row(
-      title,
-      [...reports.map(of), ...(before ? [of(before)] : [])].map((text) => `<td class="number">${text}</td>`),
-    );
-  const scores = names.map((name) =>
+  const all = [...reports, ...(before ? [before] : [])];
+  const { scorers, figures } = toTable(all);
+  const scores = scorers.map((name) =>
     row(
       name,
-      [...reports, ...(before ? [before] : [])].map(({ scores: known }) => scoreCell(known[name])),
+      all.map(({ scores: known }) => scoreCell(known[name])),
     ),
   );
   return [
     `<p class="dim">${first.cases.length} cases, ${toHtml(first.at)}</p>`,
     `<h2>Scores</h2><div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>`,
     ...scores,
-    figures(
-      "as expected",
-      ({ equal, cases: all }) => `${equal} of ${all.filter(({ equal: is }) => is !== undefined).length}`,
+    ...figures.map(({ what, texts }) =>
+      row(
+        what,
+        texts.map((text) => `<td class="number">${text}</td>`),
+      ),
     ),
-    figures("incomplete", ({ incomplete }) => String(incomplete)),
-    figures("completions asked", ({ asked }) => String(asked)),
-    figures("spent", ({ spent }) => toAmount(spent)),
-    figures("cost of all completions", ({ cases: all }) => costOf(all)),
     "</tbody></table></div>",
   ].join("\n");
 }
@@ -113,7 +107,7 @@ function cases(reports: readonly EvalReport[]): string {
     const all = [one, ...others.flatMap((report) => report.cases[at] ?? [])];
     const titles = reports.map(({ variant }) => variant ?? "now");
     return [
-      `<details id="${encodeURIComponent(one.id)}"${isBad(one) ? " open" : ""}>`,
+      `<details id="${encodeURIComponent(one.id)}"${isFlawed(one) ? " open" : ""}>`,
       `<summary>${all.map(mark).join(" ")}<span class="text">${toHtml(toText(one.input))}</span><span class="id">${toHtml(one.id)}</span></summary>`,
       `<div class="sides">${all.map((side, index) => answer(side, all.length > 1 ? titles[index] : undefined)).join("")}`,
       one.expected === undefined
@@ -125,49 +119,22 @@ function cases(reports: readonly EvalReport[]): string {
   return `<h2>Cases</h2>\n${parts.join("\n")}`;
 }
 
-function isBad({ scores, incomplete }: CaseReport): boolean {
-  return incomplete !== undefined || scores.some(({ score }) => score !== null && score < 1);
-}
-
 function mark(one: CaseReport): string {
-  return isBad(one)
+  return isFlawed(one)
     ? '<span class="bad" title="below 1">✗</span>'
     : '<span class="good" title="all scores are 1">✓</span>';
 }
 
 function answer(one: CaseReport, title: string | undefined): string {
-  const { output, error, incomplete, difference, scores, tools, asked, usage } = one;
-  const reason = incomplete ?? error?.message;
-  const where =
-    difference && `completion ${difference.completion} of turn ${difference.turn} (${difference.agent})`;
-  const what =
-    difference && (difference.parts.length > 0 ? difference.parts.join(", ") : "not in the recording");
-  const lines = scores.map(
-    ({ name, score, reason: why }) =>
-      `<p>${toHtml(name)}: ${score === null ? "does not apply" : score.toFixed(3)}${why === undefined ? "" : ` <span class="dim">${toHtml(why)}</span>`}</p>`,
-  );
+  const reason = one.incomplete ?? one.error?.message;
+  const lines = linesOf(one).map((line) => `<p class="dim">${toHtml(line)}</p>`);
   return [
     `<div><h3>${toHtml(title ?? "Answer")}</h3>`,
-    `<pre>${toHtml(toText(output))}</pre>`,
+    `<pre>${toHtml(toText(one.output))}</pre>`,
     reason === undefined ? "" : `<p class="bad">${toHtml(reason)}</p>`,
     ...lines,
-    `<p class="dim">${tools.length > 0 ? `called ${toHtml(tools.join(", "))}; ` : ""}${asked} asked; ${toCost(usage.cost)}</p>`,
-    difference ? `<p class="dim">first difference: ${toHtml(`${where}: ${what}`)}</p>` : "",
     "</div>",
   ].join("\n");
-}
-
-function toCost(cost: number | undefined): string {
-  return cost === undefined ? "cost unknown" : `cost ${toAmount(cost)}`;
-}
-
-function toAmount(cost: number): string {
-  return String(Number(cost.toPrecision(3)));
-}
-
-function costOf(all: readonly CaseReport[]): string {
-  const known = all.flatMap(({ usage }) => usage.cost ?? []);
-  return known.length === 0 ? "unknown" : toAmount(known.reduce((sum, cost) => sum + cost, 0));
 }
 
 function toText(value: Json): string {

@@ -1,7 +1,7 @@
 import { ModelError } from "../ports/model.ts";
 import type { Model, ModelContext, ModelPart } from "../ports/model.ts";
 import type { CallPlace, SubstitutedCall, SubstituteOutcome, Substitutes } from "../ports/substitutes.ts";
-import type { ModelErrorCode, Usage } from "../protocol/events/outcome-codes.ts";
+import type { Usage } from "../protocol/events/outcome-codes.ts";
 import { isModelCode } from "../protocol/events/outcome-codes.ts";
 import { canonical, isObject } from "../protocol/json.ts";
 import type { Json } from "../protocol/json.ts";
@@ -115,7 +115,8 @@ export class Playback implements Substitutes {
   /** The recorded completion with a prompt; without recorded prompts, the next one of the agent. */
   #take(agent: string, prompt: PromptDigest): RecordedCompletion | undefined {
     const same = this.#completions.filter(
-      ({ recorded }) => recorded.agent === agent && isSame(recorded.prompt, prompt),
+      ({ recorded: { agent: asking, prompt: known } }) =>
+        asking === agent && (known === undefined || differingParts(known, prompt).length === 0),
     );
     const found = same.find(({ isPlayed }) => !isPlayed) ?? same.findLast(({ recorded }) => recorded.prompt);
     if (found) found.isPlayed = true;
@@ -143,10 +144,6 @@ export class Playback implements Substitutes {
   }
 }
 
-function isSame(recorded: PromptDigest | undefined, prompt: PromptDigest): boolean {
-  return recorded === undefined || differingParts(recorded, prompt).length === 0;
-}
-
 /** The names of the parts in which two prompts differ. */
 function differingParts(one: PromptDigest, other: PromptDigest): readonly string[] {
   const names = new Set([...Object.keys(one.fields), ...Object.keys(other.fields)]);
@@ -169,12 +166,12 @@ function* play({
   usage = {},
 }: RecordedCompletion): Generator<ModelPart> {
   if (reasoning !== undefined) yield { type: "reasoning", text: reasoning };
-  const said = isObject(result) && typeof result["text"] === "string" ? result["text"] : text;
-  if (said !== undefined && said !== "") yield { type: "text", text: said };
+  const said = isObject(result) && typeof result["text"] === "string" ? result["text"] : (text ?? "");
+  if (said !== "") yield { type: "text", text: said };
   if (error === undefined) {
     yield { type: "result", result, usage };
     return;
   }
-  const code: ModelErrorCode | undefined = isModelCode(error_code) ? error_code : undefined;
-  throw new ModelError(error, { usage, ...(code && { code, retryAfterMs: NEVER_MS }) });
+  const final = isModelCode(error_code) && { code: error_code, retryAfterMs: NEVER_MS };
+  throw new ModelError(error, { usage, ...final });
 }

@@ -47,6 +47,12 @@ export interface CaseReport {
   readonly model_ms: number;
 }
 
+/** What is looked at together: reports of one data set, and the one before. */
+export interface ReportPage {
+  readonly reports: readonly EvalReport[];
+  readonly before?: EvalReport;
+}
+
 /** The scores of one scorer. */
 export interface ScoreSummary {
   readonly mean: number;
@@ -94,7 +100,7 @@ export function compareReports(now: EvalReport, before: EvalReport): Comparison 
   for (const one of now.cases) {
     const other = earlier.get(one.id);
     if (other === undefined) continue;
-    const by = totalOf(one) - totalOf(other);
+    const by = totalOf(one, before) - totalOf(other, now);
     if (by < 0) worse.push(one.id);
     else if (by > 0) better.push(one.id);
     else if (JSON.stringify(one.output) !== JSON.stringify(other.output)) changed.push(one.id);
@@ -106,8 +112,76 @@ export function compareReports(now: EvalReport, before: EvalReport): Comparison 
   return { scores: Object.fromEntries(scores), worse, better, changed };
 }
 
-function totalOf({ scores, incomplete }: CaseReport): number {
-  return scores.reduce((sum, { score }) => sum + (score ?? 0), 0) - (incomplete === undefined ? 0 : 1);
+/** The sum of the scores that the report beside it has, too. */
+function totalOf({ scores, incomplete }: CaseReport, beside: EvalReport): number {
+  const known = scores.filter(({ name }) => Object.hasOwn(beside.scores, name));
+  return known.reduce((sum, { score }) => sum + (score ?? 0), 0) - (incomplete === undefined ? 0 : 1);
+}
+
+/** Whether a case did not end, or has a score below 1. */
+export function isFlawed({ scores, incomplete }: CaseReport): boolean {
+  return incomplete !== undefined || scores.some(({ score }) => score !== null && score < 1);
+}
+
+/** What a table with a column for each report has. */
+export interface ReportTable {
+  /** The names of all scorers. */
+  readonly scorers: readonly string[];
+  /** What the reports say of all their cases, besides the scores, with a text for each report. */
+  readonly figures: readonly { readonly what: string; readonly texts: readonly string[] }[];
+}
+
+/** Puts reports beside each other. */
+export function toTable(reports: readonly EvalReport[]): ReportTable {
+  const columns = reports.map(figuresOf);
+  return {
+    scorers: [...new Set(reports.flatMap(({ scores }) => Object.keys(scores)))],
+    figures: (columns[0] ?? []).map(([what], at) => ({
+      what,
+      texts: columns.map((column) => column[at]?.[1] ?? ""),
+    })),
+  };
+}
+
+function figuresOf({
+  equal,
+  cases,
+  incomplete,
+  asked,
+  spent,
+}: EvalReport): readonly (readonly [what: string, text: string])[] {
+  const known = cases.flatMap(({ usage }) => usage.cost ?? []);
+  const cost = known.reduce((sum, one) => sum + one, 0);
+  return [
+    ["as expected", `${equal} of ${cases.filter((one) => one.equal !== undefined).length}`],
+    ["incomplete", String(incomplete)],
+    ["completions asked", String(asked)],
+    ["spent", amountText(spent)],
+    ["cost of all completions", known.length === 0 ? "unknown" : amountText(cost)],
+  ];
+}
+
+/** Lines about an answer: its scores, what it took, and where it began to differ. */
+export function linesOf(one: CaseReport): readonly string[] {
+  const { difference, scores, tools, asked, usage } = one;
+  const cost = usage.cost === undefined ? "cost unknown" : `cost ${amountText(usage.cost)}`;
+  return [
+    ...scores.map(({ name, score, reason: why }) => {
+      const text = `${name}: ${score === null ? "does not apply" : score.toFixed(3)}`;
+      return why === undefined ? text : `${text}, ${why}`;
+    }),
+    `${tools.length > 0 ? `called ${tools.join(", ")}; ` : ""}${asked} asked; ${cost}`,
+    ...(difference === undefined ? [] : [`first difference: ${differenceText(difference)}`]),
+  ];
+}
+
+function differenceText({ completion, turn, agent, parts }: Difference): string {
+  const what = parts.length > 0 ? parts.join(", ") : "not in the recording";
+  return `completion ${completion} of turn ${turn} (${agent}): ${what}`;
+}
+
+function amountText(cost: number): string {
+  return String(Number(cost.toPrecision(3)));
 }
 
 /** The thresholds that a report does not reach, in words. */

@@ -126,7 +126,7 @@ export function createApp(
   if (frontEnd) app.use(frontEnd.handler);
   if (console) {
     addConsole(app, console, host.mount, signIn);
-    addInspection(app, host, console.version);
+    addInspection(app, host, console);
   }
   if (native) {
     addAnswerPages(app, runtime.answerLinks);

@@ -1,7 +1,7 @@
 export type { Adapter } from "./adapter.ts";
 export { createApp } from "./app.ts";
 export type { AppOptions } from "./app.ts";
-export type { ConsoleFile, ConsolePages } from "./console/pages.ts";
+export type { AddedRuns, ConsoleFile, ConsolePages, DataSets } from "./console/pages.ts";
 export type { AppEnv } from "./messages/app-env.ts";
 export type { GuardOptions } from "./guards/guards.ts";
 export type { Authenticate, Authenticator, Principal, RequestSource } from "../ports/principal.ts";

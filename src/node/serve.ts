@@ -28,6 +28,11 @@ export interface ServeOptions extends Omit<AppOptions, "signal"> {
    * 5 s for running turns. `false` leaves signals to the program.
    */
   readonly drain?: DrainOptions | false;
+  /**
+   * How long an idle connection is kept, from 1,000 to 600,000 ms. Default 5,000. Longer than a proxy in front keeps it, so that the
+   * proxy sends no request on a connection that is just being closed.
+   */
+  readonly keepAliveMs?: number;
   /** Protocols with sockets of their own, which start and stop with the server. Default: none. */
   readonly listeners?: readonly Listener[];
 }
@@ -57,6 +62,7 @@ export async function serve(
     port = 0,
     metrics = createMetrics(),
     drain = {},
+    keepAliveMs = CONNECTION_TIMEOUTS.keepAliveTimeout,
     listeners = [],
     ...options
   }: ServeOptions = {},
@@ -69,6 +75,10 @@ export async function serve(
       `the port ${JSON.stringify(port)} is not a whole number from 0 to 65535`,
     );
   }
+  if (!(keepAliveMs >= LEAST_KEEP_ALIVE_MS && keepAliveMs <= MOST_KEEP_ALIVE_MS)) {
+    const range = `from ${LEAST_KEEP_ALIVE_MS} to ${MOST_KEEP_ALIVE_MS}`;
+    throw new AgentError("invalid_request", `keepAliveMs is ${keepAliveMs}, not ${range}`);
+  }
   const stopping = new AbortController();
   const allowedHosts = [...(options.allowedHosts ?? []), ...namesOf(hostname)];
   const app = createApp(runtime, { ...options, metrics, allowedHosts, signal: stopping.signal });
@@ -79,7 +89,7 @@ export async function serve(
     answer(incoming, outgoing);
   };
   const drainConnections = (): void => void (isDraining = true);
-  const server = createServer(SETTINGS, listener);
+  const server = createServer({ ...SETTINGS, keepAliveTimeout: keepAliveMs }, listener);
   // The size of the headers is limited. Node would drop headers above a count without an error.
   server.maxHeadersCount = 0;
   server.maxConnections = 12_000;
@@ -123,6 +133,9 @@ export async function serve(
 }
 
 const GRACE_MS = 1_000;
+
+/** The server has a limit of connections, and an idle one counts. */
+const [LEAST_KEEP_ALIVE_MS, MOST_KEEP_ALIVE_MS] = [1_000, 600_000] as const;
 
 const TOKEN_CHARACTERS = 16;
 

@@ -54,6 +54,7 @@ export async function exportTraces(runtime: Runtime, options: TraceOptions): Pro
   return {
     flush: () => follower.flush(),
     async close() {
+      follower.isEnding = true;
       const late = new AbortController();
       await Promise.race([follower.flush(), pause(LAST_MS, late.signal)]);
       late.abort();
@@ -88,6 +89,8 @@ class TraceFollower {
   /** Whether it has looked for what changed before it was the one that exports. */
   #hasLookedBack = false;
   #failures = 0;
+  /** A runtime that closes at the same time may not take the place any more that is remembered: its next start begins before it. */
+  isEnding = false;
 
   constructor(runtime: Runtime, options: FollowerOptions, lease: TraceLease) {
     this.#runtime = runtime;
@@ -277,6 +280,7 @@ class TraceFollower {
   }
 
   #report(thrown: unknown): void {
+    if (this.isEnding && isInstance(thrown, AgentError) && thrown.code === "unavailable") return;
     // The next attempts are only to be expected.
     if (this.#failures === 0) this.#options.report("traces cannot be exported", thrown);
   }

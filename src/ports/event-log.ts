@@ -17,10 +17,12 @@ import type {
   WaitEntryQuery,
 } from "./log-queries.ts";
 import type { NodeDirectory } from "./node-directory.ts";
+import type { ReadinessPart } from "./readiness.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Spending } from "./spending.ts";
 import type { Statistics } from "./statistics.ts";
 import type { VersionStore } from "./version-store.ts";
+import type { LogWakes } from "./router.ts";
 import type { Base, LogRecord, Batch, RunAlias } from "./log-batch.ts";
 import type {
   RunEntry,
@@ -135,10 +137,19 @@ export interface EventLog {
   /** Finds the run that has an alias. */
   find(alias: RunAlias): Promise<RunId | undefined>;
 
+  /**
+   * Whether a run, which need not exist, can take a name from another one. Absent if every run can: only in a log in several
+   * databases a name does not leave its database.
+   */
+  isBeside?(runId: RunId, other: RunId): boolean;
+
   /** Lists runs, by default the most recently updated first. */
   list(query: RunEntryQuery): Promise<RunEntryPage>;
 
-  /** Lists the ids of all runs in the order of their first appends, or the ids of the removed runs in any order. */
+  /**
+   * Lists the ids of all runs in the order of their first appends, in a log in several databases those of one after those of another;
+   * or the ids of the removed runs in any order.
+   */
   runIds(query: RunIdQuery): Promise<readonly RunId[]>;
 
   /** What a run has besides its row, events and requests; an unknown or removed run has nothing. */
@@ -205,8 +216,8 @@ export interface EventLog {
   scrub(): Promise<void>;
 
   /**
-   * Resolves when the words of all runs, as they are now, are in the index of an engine that has one. It does so by itself; a
-   * search does not wait for it, but is slower before.
+   * Resolves when what an engine makes in the background is made, as the log is now: the index of the words of runs, and the sums of
+   * the hours of statistics. It does so by itself; no question waits for it, but it is slower before.
    */
   indexed?(): Promise<void>;
 
@@ -218,6 +229,9 @@ export interface EventLog {
 
   /** The table of the nodes that share the log. */
   nodes?(): NodeDirectory;
+
+  /** The wakes between the nodes that share the log, which a router may carry. */
+  wakes?(): LogWakes;
 
   /** Opens the artifact store that belongs to the log. A runtime uses it if it is given no other store. */
   artifacts?(): ArtifactStore;
@@ -298,6 +312,8 @@ export interface LogHealth {
   readonly reason?: string;
   /** What can lose acknowledged events at present, each in a sentence that names the fix. */
   readonly warnings?: readonly string[];
+  /** What else of it those who operate it should know, for example that its secrets get another key. */
+  readonly parts?: readonly ReadinessPart[];
 }
 
 /** Counts since the log was opened. */
@@ -321,6 +337,13 @@ export interface LogFigures {
 /** A cursor of an older claim was used: the run has another owner now. Nothing was appended. */
 export class Fenced extends Error {
   override readonly name = "Fenced";
+  /** Whether the log has lost acknowledged events of the run. */
+  readonly hasLost: boolean;
+
+  constructor(message: string, { hasLost = false }: { readonly hasLost?: boolean } = {}) {
+    super(message);
+    this.hasLost = hasLost;
+  }
 }
 
 /** A claim was refused because a node owns the run that the caller does not want to take it from. Nothing was changed. */

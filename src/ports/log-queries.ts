@@ -143,7 +143,8 @@ export interface RunEntryQuery {
   readonly oldestFirst?: boolean;
   /**
    * Lists the runs in the order of their first appends, without those whose agent is empty. Such a list has no cursor,
-   * and a new run never appears before one that was listed.
+   * and a new run never appears before one that was listed. In a log in several databases the runs of two of them are in the
+   * order of the times at which they were created.
    */
   readonly byCreation?: boolean;
   readonly limit: number;

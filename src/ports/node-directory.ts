@@ -22,6 +22,8 @@ export interface NodePresence {
   readonly state: "joining" | "active" | "draining" | "left";
   /** The agents that it serves, by name. */
   readonly agents: Readonly<Record<string, NodeAgent>>;
+  /** Whether it tells the other nodes which runs are followed on it, and takes wakes of these from them. */
+  readonly wakes?: boolean;
 }
 
 /** An agent as a node serves it. */

@@ -7,7 +7,7 @@ export interface ReadinessPart {
    * should get no requests.
    */
   readonly state: "ready" | "degraded" | "failed";
-  /** Why it is not ready, in a sentence without addresses and paths: anyone may read it. */
+  /** Why it is not ready, or what to know of it, in a sentence without addresses and paths: anyone may read it. */
   readonly detail?: string;
 }
 

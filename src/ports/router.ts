@@ -102,3 +102,54 @@ export interface RouterHandler {
   /** Continues the runs without a living owner that are this node's to continue. Resolves with their number. */
   takeOver(options: TakeoverOptions): Promise<number>;
 }
+
+/** A run that has changed, and the claim under which it did; 0 if that claim is not known. */
+export interface RunWake {
+  readonly runId: RunId;
+  readonly epoch: number;
+}
+
+/**
+ * The wakes of a log that several nodes share. The log alone tells each change to all nodes. With a carrier, a change goes only
+ * to the nodes where somebody follows the run.
+ */
+export interface LogWakes {
+  /** From now on a carrier knows what is followed here, and gets the changes, until the returned function is called. */
+  carry(carrier: WakeCarrier): () => void;
+
+  /** Other nodes have changed runs. */
+  heard(changes: readonly RunWake[]): void;
+
+  /** Tells changes to all nodes, because a carrier could not. */
+  tellAll(changes: readonly RunWake[]): void;
+
+  /** A node has died, perhaps before it told its newest changes: the log looks for them at once. */
+  look(): void;
+
+  /** Tells a node over the log that all messages up to a number say no longer what is followed here. */
+  disown(node: string, number: number): void;
+}
+
+/** Carries wakes between nodes. */
+export interface WakeCarrier {
+  /** Somebody follows a run here that this node does not own; with `undefined`, all runs. */
+  follow(runId: RunId | undefined): void;
+
+  /** Nobody follows it any more. */
+  unfollow(runId: RunId | undefined): void;
+
+  /** This node has changed runs. The nodes that the carrier reaches and that follow them are told. */
+  tell(changes: readonly RunWake[]): void;
+
+  /** Whether all living nodes get the wakes that they need from the carrier. */
+  readonly reachesAll: boolean;
+
+  /**
+   * What the carrier knows of a node: it may be `carried`, counted by `reachesAll`, `gone` for good, or one that `listens` to the log
+   * alone. `undefined` for one that it does not know.
+   */
+  standingOf(node: string): "carried" | "gone" | "listens" | undefined;
+
+  /** A node has said that all its messages up to a number say no longer what it follows. */
+  disowned(node: string, number: number): void;
+}

@@ -72,13 +72,27 @@ export interface StatisticsGroup extends StatisticsSums {
   readonly outcome: string;
 }
 
+/** Selects owners. */
+export interface OwnersQuery extends Pick<StatisticsQuery, "from" | "until" | "agent"> {
+  readonly limit: number;
+}
+
+/** The sums of the owners that have the most turns and completions. */
+export interface OwnerSums {
+  /** How many owners there are, with those that are not among them. */
+  readonly count: number;
+  /** By owner, kind and outcome, in no order. */
+  readonly groups: readonly StatisticsGroup[];
+}
+
 /** A run that has a failed turn. */
 export interface FailedRun extends Pick<StatisticsKey, "hour" | "agent" | "outcome"> {
   readonly runId: RunId;
 }
 
 /**
- * What turns and completions have done and used, by the hour, of the newest 400 days. What is about a run is in the batch that has its
+ * What turns and completions have done and used, by the hour, of the newest 400 days. An engine may keep sums of several hours, and makes them
+ * in the background; an answer is the same without them. What is about a run is in the batch that has its
  * ends (`Batch.statistics`), and stays when the run is removed.
  */
 export interface Statistics {
@@ -86,6 +100,8 @@ export interface Statistics {
   since(): Promise<number | undefined>;
   /** Sums up, by kind and outcome, in no order. */
   sum(query: StatisticsQuery): Promise<readonly StatisticsGroup[]>;
+  /** Sums up some owners, those with the most turns and completions, and of equals those that come first by name. */
+  owners(query: OwnersQuery): Promise<OwnerSums>;
   /** Lists runs with turns that failed, those of the newest hour first: one for each hour, agent, operation and code. */
   failed(query: Omit<StatisticsQuery, "by"> & { readonly limit: number }): Promise<readonly FailedRun[]>;
   /** Lists all entries, in the order of their keys, behind the one with a key. */
@@ -99,6 +115,9 @@ export interface Statistics {
   remove(owner: string): Promise<void>;
 }
 
+/** The questions to statistics. */
+export type StatisticsReader = Pick<Statistics, "since" | "sum" | "owners" | "failed" | "list">;
+
 /** The bounds of the times, in milliseconds. */
 export const DURATION_BOUNDS_MS: readonly number[] = [
   10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
@@ -111,6 +130,14 @@ export const HOUR_MS = 3_600_000;
 
 /** For how many hours it is known what turns have done. */
 export const STATISTICS_HOURS: number = 400 * 24;
+
+/**
+ * Of the hours before this one an engine has sums. Those of the newest two are still counted: clocks of nodes differ, and a commit takes
+ * its time.
+ */
+export function summedUntil(newestHour: number): number {
+  return newestHour - 1;
+}
 
 /** The numbers of one turn or completion that took so many milliseconds. */
 export function countOne(ms: number): StatisticsSums {

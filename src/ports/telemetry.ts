@@ -30,6 +30,8 @@ export interface Telemetry {
   refused?(message: string): void;
   /** A call of a turn failed. Its caller sees the message of what was thrown, but not the stack. */
   failed(message: string, thrown: unknown, facts: FaultFacts): void;
+  /** A run left memory because another node has taken it over. Where this is absent, it is reported as a fault. */
+  moved?(message: string, facts: FaultFacts): void;
   /** A fault that is not reported to any caller; `detail` is only for our log. */
   fault(message: string, detail?: unknown, facts?: FaultFacts): void;
 }

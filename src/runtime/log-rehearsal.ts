@@ -230,6 +230,7 @@ function toEventLog(log: LogReader): EventLog {
     statistics: {
       since: unsettled,
       sum: unsettled,
+      owners: unsettled,
       failed: unsettled,
       list: unsettled,
       put: unsettled,

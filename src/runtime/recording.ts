@@ -42,7 +42,7 @@ export interface RecordedTurn {
   readonly messages?: readonly RecordedMessage[];
   readonly answers?: readonly RecordedAnswer[];
   readonly completions?: readonly RecordedCompletion[];
-  /** Calls of tools, effects, remote agents and actors by the code of agents. */
+  /** Calls of tools, effects, agents and actors by the code of agents. Those of kind `agent` are no answers: their code runs again. */
   readonly calls?: readonly RecordedCall[];
   readonly end: RecordedEnd;
 }

@@ -667,12 +667,15 @@ const AUDIT_MS = 400 * 86_400_000;
 const PRINCIPALS = 1_000;
 
 /** Whether the log takes appends; and each thing that can lose acknowledged events. */
-function logParts({ writable, reason, warnings = [] }: LogHealth): readonly ReadinessPart[] {
+function logParts({ writable, reason, warnings = [], parts = [] }: LogHealth): readonly ReadinessPart[] {
   const name = "log";
   const detail = reason ?? "the log cannot be written at present";
-  if (!writable) return [{ name, state: "failed", detail }];
-  if (warnings.length === 0) return [{ name, state: "ready" }];
-  return warnings.map((warning) => ({ name, state: "degraded", detail: warning }));
+  if (!writable) return [{ name, state: "failed", detail }, ...parts];
+  if (warnings.length === 0) return [{ name, state: "ready" }, ...parts];
+  return [
+    ...warnings.map((warning): ReadinessPart => ({ name, state: "degraded", detail: warning })),
+    ...parts,
+  ];
 }
 
 /** What a seal is for, so that it is believed for nothing else and for no other owner. */

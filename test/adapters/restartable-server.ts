@@ -1,16 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createRuntime } from "troupe";
 import type { Agent, Environment, Runtime } from "troupe";
 import { serve } from "troupe/node";
 import type { Server, ServeOptions } from "troupe/node";
-import { sqliteLog } from "troupe/storage/sqlite";
+import { KeptLog } from "./kept-log.ts";
 
 /** How the server of a test is started. */
 export interface RestartableSettings {
   readonly serve?: ServeOptions;
-  /** Keeps the log and the files in a directory, so that the server can be restarted. */
+  /** Keeps the log and the files, so that the server can be restarted. */
   readonly durable?: boolean;
   readonly environment?: Environment;
 }
@@ -22,7 +19,7 @@ export class RestartableServer implements AsyncDisposable {
   readonly #agents: readonly Agent[];
   readonly #settings: RestartableSettings;
   readonly #createAdapter: () => Adapter;
-  #directory: string | undefined;
+  readonly #log: KeptLog | undefined;
   #server!: Server;
   runtime!: Runtime;
 
@@ -30,6 +27,7 @@ export class RestartableServer implements AsyncDisposable {
     this.#agents = agents;
     this.#settings = settings;
     this.#createAdapter = createAdapter;
+    if (settings.durable === true) this.#log = new KeptLog();
   }
 
   get url(): string {
@@ -38,10 +36,13 @@ export class RestartableServer implements AsyncDisposable {
 
   /** Starts the server, after a close on the same log if it is durable. */
   async listen(more: ServeOptions = {}): Promise<void> {
-    const { serve: options = {}, durable = false, environment } = this.#settings;
-    if (durable) this.#directory ??= await mkdtemp(join(tmpdir(), "troupe-adapter-"));
-    const log = this.#directory === undefined ? {} : { log: sqliteLog(this.#directory) };
-    this.runtime = createRuntime({ agents: this.#agents, ...log, ...(environment && { environment }) });
+    const { serve: options = {}, environment } = this.#settings;
+    const log = this.#log?.open();
+    this.runtime = createRuntime({
+      agents: this.#agents,
+      ...(log && { log }),
+      ...(environment && { environment }),
+    });
     await this.runtime.ready();
     const adapters = [this.#createAdapter()];
     this.#server = await serve(this.runtime, { drain: false, adapters, ...options, ...more });
@@ -65,6 +66,6 @@ export class RestartableServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-    if (this.#directory !== undefined) await rm(this.#directory, { recursive: true });
+    this.#log?.remove();
   }
 }

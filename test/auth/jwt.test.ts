@@ -126,27 +126,31 @@ test.each([
   expect(() => check(options)).toThrow(message);
 });
 
-test("a server with tokens: keys are rotated while it runs, and keys that cannot be read are not a wrong token", async () => {
-  const served = { keys: [first] };
-  let status = 200;
-  await using issuer = await startAnswering(() => ({ status, body: served }));
-  const authenticate = anyOf(sharedToken("a-shared-token-of-16"), check({ jwks: `${issuer.url}/jwks` }));
-  await using server = await startServer(authenticate);
-  expect((await server.ask("/runs", await tokenOf())).status).toBe(200);
-  const later = await tokenOf({ pair: rotated, header: { kid: "two", alg: "RS256" } });
-  expect((await server.ask("/runs", later)).status).toBe(401);
-  served.keys = [second];
-  // Keys are not read more often than every 5 s, whatever tokens name.
-  await expect.poll(async () => (await server.ask("/runs", later)).status, { interval: 1_000 }).toBe(200);
-  expect(issuer.asked).toBeLessThan(5);
-  expect((await server.ask("/runs", await tokenOf())).status).toBe(401);
+test(
+  "a server with tokens: keys are rotated while it runs, and keys that cannot be read are not a wrong token",
+  { tags: "long" },
+  async () => {
+    const served = { keys: [first] };
+    let status = 200;
+    await using issuer = await startAnswering(() => ({ status, body: served }));
+    const authenticate = anyOf(sharedToken("a-shared-token-of-16"), check({ jwks: `${issuer.url}/jwks` }));
+    await using server = await startServer(authenticate);
+    expect((await server.ask("/runs", await tokenOf())).status).toBe(200);
+    const later = await tokenOf({ pair: rotated, header: { kid: "two", alg: "RS256" } });
+    expect((await server.ask("/runs", later)).status).toBe(401);
+    served.keys = [second];
+    // Keys are not read more often than every 5 s, whatever tokens name.
+    await expect.poll(async () => (await server.ask("/runs", later)).status, { interval: 1_000 }).toBe(200);
+    expect(issuer.asked).toBeLessThan(5);
+    expect((await server.ask("/runs", await tokenOf())).status).toBe(401);
 
-  status = 500;
-  await using other = await startServer(
-    anyOf(sharedToken("a-shared-token-of-16"), check({ jwks: `${issuer.url}/jwks` })),
-  );
-  const refused = await other.ask("/runs", later);
-  expect([refused.status, await refused.json()]).toMatchObject([503, { code: "unavailable" }]);
-  // Another check still knows its own.
-  expect((await other.ask("/runs", "a-shared-token-of-16")).status).toBe(200);
-});
+    status = 500;
+    await using other = await startServer(
+      anyOf(sharedToken("a-shared-token-of-16"), check({ jwks: `${issuer.url}/jwks` })),
+    );
+    const refused = await other.ask("/runs", later);
+    expect([refused.status, await refused.json()]).toMatchObject([503, { code: "unavailable" }]);
+    // Another check still knows its own.
+    expect((await other.ask("/runs", "a-shared-token-of-16")).status).toBe(200);
+  },
+);

@@ -176,7 +176,7 @@ test("a session changes something only for a page of the server itself", async (
   expect(logout.status).toBe(403);
 });
 
-test("a session ends in time, and its open streams with it", async () => {
+test("a session ends in time, and its open streams with it", { tags: "long" }, async () => {
   const clocks = stopClocks();
   await using started = await start({ sessionMs: 4_000, roles: () => ["admin"] });
   const { url } = started.server;

@@ -17,6 +17,7 @@ import { measureAip } from "./aip/measure.ts";
 import { measureChildCalls } from "./parts/turns/child-calls.ts";
 import { READER_TRIAL, measureIdleReaders } from "./parts/idle-readers.ts";
 import { measureErasure } from "./parts/erasure.ts";
+import { measureEvaluation } from "./parts/evaluation.ts";
 import { measureLongRuns } from "./parts/long-runs.ts";
 import { measureLongTurns } from "./parts/turns/long-turns.ts";
 import { measureManyRuns } from "./parts/many-runs.ts";
@@ -32,7 +33,8 @@ import { TURN_TRIALS, measureTurns } from "./parts/turns/turns.ts";
 import { measureTraces } from "./parts/turns/traces.ts";
 import { measureWires } from "./parts/turns/wires.ts";
 import { measureCluster } from "./cluster/measure.ts";
-import { measureStatistics } from "./parts/statistics.ts";
+import { measurePacedNodes } from "./cluster/paced-nodes.ts";
+import { measurePaint, measureStatistics } from "./parts/statistics.ts";
 import { measureTasks } from "./tasks/measure.ts";
 import { WAITING_TRIAL, measureWaiting } from "./parts/waiting.ts";
 
@@ -56,7 +58,9 @@ const PARTS: Readonly<Record<string, Part>> = {
   calls: { measure: measureChildCalls },
   owners: { measure: measureOwners },
   statistics: { measure: measureStatistics },
+  paint: { measure: measurePaint },
   erasure: { measure: measureErasure },
+  evaluation: { measure: measureEvaluation },
   // A turn that sends nothing to other actors must not cost more for them.
   actors: { measure: measureActors, trials: ONE_TEXT_TRIALS },
   readers: { measure: measureIdleReaders, trials: [READER_TRIAL] },
@@ -66,6 +70,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   traces: { measure: measureTraces },
   aip: { measure: measureAip },
   tasks: { measure: measureTasks },
+  nodes: { measure: measurePacedNodes },
   cluster: { measure: measureCluster },
   recovery: { measure: measureRecovery, trials: [RECOVERY_TRIAL] },
 };
@@ -77,18 +82,24 @@ const { values } = parseArgs({
     peers: { type: "boolean", default: false },
     only: { type: "string" },
     against: { type: "string" },
+    store: { type: "string" },
   },
 });
 if (values.help) {
-  console.log(`npm run bench -- [--quick] [--peers] [--only PART,PART] [--against COMMIT]
+  console.log(`npm run bench -- [--quick] [--peers] [--only PART,PART] [--against COMMIT] [--store DIRECTORY]
 
 --quick    fewer rounds and rows: enough to see large differences
 --peers    paced turns of other frameworks too
+--store    keeps the stores of a million runs in this directory, and measures the ones that are there (statistics, paint)
 --only     these parts: ${Object.keys(PARTS).join(", ")}
 --against  compares this checkout with another commit`);
   process.exit(0);
 }
-const setup: Setup = { ...(values.quick ? QUICK : THOROUGH), peers: values.peers };
+const setup: Setup = {
+  ...(values.quick ? QUICK : THOROUGH),
+  peers: values.peers,
+  ...(values.store && { store: values.store }),
+};
 const parts = choose(values.only?.split(","));
 
 const [cpu] = cpus();

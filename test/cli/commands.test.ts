@@ -144,25 +144,29 @@ describe("call", () => {
     }
   });
 
-  test("takes its options behind the input too, where a field of the same name wins", async () => {
-    const { code, stdout } = await run([
-      "call",
-      "echo",
-      "repeat",
-      '{"text":"hi","times":2}',
-      "--json",
-      "--request-id=behind-1",
-    ]);
-    expect(code).toBe(0);
-    const events = stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { request_id?: string });
-    expect(events.length).toBeGreaterThan(1);
-    expect(events.every(({ request_id: id }) => id === "behind-1")).toBe(true);
-  });
+  test(
+    "takes its options behind the input too, where a field of the same name wins",
+    { tags: "long" },
+    async () => {
+      const { code, stdout } = await run([
+        "call",
+        "echo",
+        "repeat",
+        '{"text":"hi","times":2}',
+        "--json",
+        "--request-id=behind-1",
+      ]);
+      expect(code).toBe(0);
+      const events = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { request_id?: string });
+      expect(events.length).toBeGreaterThan(1);
+      expect(events.every(({ request_id: id }) => id === "behind-1")).toBe(true);
+    },
+  );
 
-  test("shows the help of an operation, and the operations of an agent", async () => {
+  test("shows the help of an operation, and the operations of an agent", { tags: "long" }, async () => {
     const help = await run(["call", "payments", "pay", "--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
     expect(help.stdout).toMatch(/^pay\({ to: string, amount: number, within_s\?: number }\): /);
@@ -180,7 +184,7 @@ describe("call", () => {
     expect(stderr).toMatch(/^troupe events req_\w+ --tree$/m);
   });
 
-  test("reports each fault of an input once", async () => {
+  test("reports each fault of an input once", { tags: "long" }, async () => {
     const { stderr } = await run(["call", "payments", "pay", '{"to":"bob","amount":"x"}']);
     expect(stderr.match(/expected number/g)).toHaveLength(1);
   });
@@ -253,7 +257,7 @@ describe("a terminal", () => {
     },
   );
 
-  test("has no conversation under one request id", async ({ skip }) => {
+  test("has no conversation under one request id", { tags: "long" }, async ({ skip }) => {
     if (!hasTerminal) skipWithoutScript(skip);
     const terminal = startTerminal(["chat", "--request-id", "talk-1", "notebook"]);
     await terminal.match(/troupe chat --request-id talk-1 notebook TEXT/);
@@ -275,7 +279,7 @@ describe("a terminal", () => {
 });
 
 describe("chat", () => {
-  test("prints the answer alone on stdout", async () => {
+  test("prints the answer alone on stdout", { tags: "long" }, async () => {
     expect(await run(["chat", "echo", "hello", "there"])).toMatchObject({ code: 0, stdout: "hello there\n" });
     expect(await run(["chat", "echo", "-"], "from a pipe")).toMatchObject({
       code: 0,
@@ -295,7 +299,7 @@ describe("chat", () => {
 });
 
 describe("resume", () => {
-  test("prints the text of a chat alone on stdout", async () => {
+  test("prints the text of a chat alone on stdout", { tags: "long" }, async () => {
     const asked = await run(["chat", "--request-id", "told-1", "payments", "pay 5 to eve"]);
     expect(asked).toMatchObject({ code: 4, stdout: "" });
     const resumed = await run(["resume", "told-1", "approved=true"]);
@@ -513,7 +517,7 @@ describe("completion", () => {
     await expect.poll(() => complete("events", "run_")).toContainEqual(expect.stringMatching(/^run_/));
   });
 
-  test("gives nothing and no error without a server", async () => {
+  test("gives nothing and no error without a server", { tags: "long" }, async () => {
     const given = await run(["complete", "--", "call", ""], "", { TROUPE_URL: "http://127.0.0.1:9999" });
     expect(given).toEqual({ code: 0, stdout: "", stderr: "" });
   });
@@ -563,7 +567,7 @@ echo found $found; complete -C "troupe serve --durab"`;
   });
 });
 
-test("the help has the commands in groups, examples and all exit codes", async () => {
+test("the help has the commands in groups, examples and all exit codes", { tags: "long" }, async () => {
   const { stdout } = await run(["--help"]);
   for (const heading of ["Serve agents:", "Talk to a server:", "Check and set up:", "Examples:"])
     expect(stdout).toContain(`\n${heading}\n`);
@@ -571,17 +575,8 @@ test("the help has the commands in groups, examples and all exit codes", async (
   expect(listed.match(/\b\d+\b/g)?.map(Number)).toEqual([0, ...Object.values(EXIT)]);
 });
 
-test("the page for coding agents has each command", async () => {
-  const { stdout } = await run(["--help"]);
-  const names = [...stdout.matchAll(/^ {2}([a-z]+) [[<]/gm)].map(([, name = ""]) => name);
-  expect(names.length).toBeGreaterThan(15);
-  const page = await readFile(join(root, "docs/llms.txt"), "utf8");
-  const missing = names.filter((name) => name !== "help" && !page.includes(`npx troupe ${name}`));
-  expect(missing).toEqual([]);
-});
-
 describe("agents", () => {
-  test("are listed and described as one would type them", async () => {
+  test("are listed and described as one would type them", { tags: "long" }, async () => {
     expect((await run(["agents"])).stdout).toMatch(/^payments +chat pay +Makes a payment/m);
     expect((await run(["describe", "payments"])).stdout).toContain(
       "pay({ to: string, amount: number, within_s?: number }): { receipt?: string }",
@@ -604,6 +599,7 @@ describe("a server", () => {
 
   test.each(["runs --watch", "events run_1", "events run_1 --follow"])(
     "that does not answer ends troupe %s at once",
+    { tags: "long" },
     async (line) => {
       const gone = await run([...line.split(" "), "--url", await findFreeUrl()]);
       expect(gone).toMatchObject({ code: 69, stdout: "" });

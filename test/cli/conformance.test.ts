@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { findFreeUrl } from "../machine/free-port.ts";
 import { agentSaying, createProject, startCommand } from "./command.ts";

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
 
@@ -22,6 +24,13 @@ test.each(commands.map((command) => ({ name: command.name(), command })))(
     }
   },
 );
+
+test("the page for coding agents has each command", async () => {
+  const names = commands.map((command) => command.name());
+  expect(names.length).toBeGreaterThan(15);
+  const page = await readFile(join(import.meta.dirname, "../../docs/llms.txt"), "utf8");
+  expect(names.filter((name) => name !== "help" && !page.includes(`npx troupe ${name}`))).toEqual([]);
+});
 
 test("an option takes a value in all commands that have it, or in none", () => {
   const flags = commands.flatMap(({ options }) => options);

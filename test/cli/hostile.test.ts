@@ -95,53 +95,57 @@ describe("a server that sends control characters in every text", () => {
     },
   );
 
-  test("steers the terminal with none of them while its questions are asked", async ({ skip }) => {
-    if (!hasScript) skipWithoutScript(skip);
-    const cwd = await createProject({});
-    const typed = ["hello", "/files", "/fork", "/quit"].map((text) => [/> .\[3G$/, `${text}\r`] as const);
-    const scenes: readonly Scene[] = [
-      { ending: "success", line: "call payments pay", keys: [[/◆[^]*navigate/, "\r"]] },
-      {
-        ending: "waiting",
-        line: "resume req_1",
-        keys: [
-          [/◆[^]*poison/, "a\r"],
-          [/◆[^]*navigate/, "\r"],
-          [/◆[^]*constant/, "\u0003"],
-        ],
-      },
-      {
-        ending: "waiting",
-        line: "chat payments",
-        keys: [
-          [/> .\[3G$/, "hello\r"],
-          [/◆[^]*poison/, "a\r"],
-          [/◆[^]*navigate/, "\u0003"],
-        ],
-      },
-      { ending: "success", line: "chat payments", keys: typed },
-      { ending: "error", line: "chat payments", keys: typed },
-    ];
-    for (const { ending, line, keys } of scenes) {
-      await using server = await startPoisonous(ending);
-      const program = startOnTerminal(line, server.url, cwd);
-      let from = 0;
-      for (const [shown, key] of keys) {
-        await program.match(shown, from);
-        from = program.output().length;
-        await program.type(key);
+  test(
+    "steers the terminal with none of them while its questions are asked",
+    { tags: "long" },
+    async ({ skip }) => {
+      if (!hasScript) skipWithoutScript(skip);
+      const cwd = await createProject({});
+      const typed = ["hello", "/files", "/fork", "/quit"].map((text) => [/> .\[3G$/, `${text}\r`] as const);
+      const scenes: readonly Scene[] = [
+        { ending: "success", line: "call payments pay", keys: [[/◆[^]*navigate/, "\r"]] },
+        {
+          ending: "waiting",
+          line: "resume req_1",
+          keys: [
+            [/◆[^]*poison/, "a\r"],
+            [/◆[^]*navigate/, "\r"],
+            [/◆[^]*constant/, "\u0003"],
+          ],
+        },
+        {
+          ending: "waiting",
+          line: "chat payments",
+          keys: [
+            [/> .\[3G$/, "hello\r"],
+            [/◆[^]*poison/, "a\r"],
+            [/◆[^]*navigate/, "\u0003"],
+          ],
+        },
+        { ending: "success", line: "chat payments", keys: typed },
+        { ending: "error", line: "chat payments", keys: typed },
+      ];
+      for (const { ending, line, keys } of scenes) {
+        await using server = await startPoisonous(ending);
+        const program = startOnTerminal(line, server.url, cwd);
+        let from = 0;
+        for (const [shown, key] of keys) {
+          await program.match(shown, from);
+          from = program.output().length;
+          await program.type(key);
+        }
+        await program.exited;
+        // The questions are drawn with sequences of their own, and so is the line that is typed in.
+        const dangers = SEQUENCES.filter((sequence) => program.output().includes(sequence));
+        expect([line, ending, dangers, program.output()]).toEqual([
+          line,
+          ending,
+          [],
+          expect.stringContaining("poison"),
+        ]);
       }
-      await program.exited;
-      // The questions are drawn with sequences of their own, and so is the line that is typed in.
-      const dangers = SEQUENCES.filter((sequence) => program.output().includes(sequence));
-      expect([line, ending, dangers, program.output()]).toEqual([
-        line,
-        ending,
-        [],
-        expect.stringContaining("poison"),
-      ]);
-    }
-  });
+    },
+  );
 
   test("runs nothing in a shell that completes what is typed", { tags: "long" }, async () => {
     await using server = await startPoisonous("success");
@@ -157,17 +161,21 @@ until [ "\${#COMPREPLY[@]}" -gt 0 ]; do _troupe; done; echo "found \${COMPREPLY[
   });
 });
 
-test("an error that nothing catches is printed without control characters, and ends the command", async () => {
-  const cwd = await createProject({
-    "agents/late.ts": `
+test(
+  "an error that nothing catches is printed without control characters, and ends the command",
+  { tags: "long" },
+  async () => {
+    const cwd = await createProject({
+      "agents/late.ts": `
 queueMicrotask(() => { throw new Error("late \\u001b]52;c;cm0gLXJm\\u0007"); });
 await new Promise((resolve) => setTimeout(resolve, 60_000));`,
-  });
-  const command = startProgram(process.execPath, [main, "serve", "--port=0"], { cwd });
-  expect(await command.exited).toBe(1);
-  expect(command.output()).toContain("Error: late \uFFFD]52;c;cm0gLXJm\uFFFD");
-  expect(command.output()).not.toContain("\u001b");
-});
+    });
+    const command = startProgram(process.execPath, [main, "serve", "--port=0"], { cwd });
+    expect(await command.exited).toBe(1);
+    expect(command.output()).toContain("Error: late \uFFFD]52;c;cm0gLXJm\uFFFD");
+    expect(command.output()).not.toContain("\u001b");
+  },
+);
 
 /** What shows nothing of the server on purpose. */
 const SILENT: ReadonlySet<string> = new Set([

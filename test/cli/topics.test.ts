@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { defineAgent, topic } from "troupe";
 import { createTopicClient } from "troupe/client";
 import { expect, test } from "vitest";

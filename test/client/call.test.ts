@@ -105,12 +105,16 @@ describe("a call", () => {
     expect((await all(second)).map(({ id }) => id)).toEqual([4, 5, 6]);
   });
 
-  test("with more events than are kept reads the oldest from the server again", async () => {
-    const call = client().agent("talker").chat("12000");
-    await call;
-    const ids = (await all(call)).map(({ id }) => id);
-    expect(ids).toEqual(Array.from({ length: 12_002 }, (_, index) => index + 1));
-  });
+  test(
+    "with more events than are kept reads the oldest from the server again",
+    { tags: "long" },
+    async () => {
+      const call = client().agent("talker").chat("12000");
+      await call;
+      const ids = (await all(call)).map(({ id }) => id);
+      expect(ids).toEqual(Array.from({ length: 12_002 }, (_, index) => index + 1));
+    },
+  );
 
   test("of a minimal level reads past the pages that its level leaves empty", async () => {
     const call = client().agent("listener").chat("2500", { loggingLevel: "minimal" });

@@ -358,20 +358,26 @@ test("a node that was away does not send the tell of a turn that another node ha
 });
 
 /** How a node leaves, which returns what brings it back. */
-const DEPARTURES: readonly (readonly [what: string, leave: (node: ClusterNode) => () => void])[] = [
+const DEPARTURES: readonly (readonly [
+  what: string,
+  leave: (node: ClusterNode) => () => void,
+  backMs: number,
+])[] = [
   [
     "has ended",
     (node) => {
       node.kill();
       return () => {};
     },
+    1_000,
   ],
-  ["was away and is back", (node) => node.cut()],
+  ["was away and is back", (node) => node.cut(), 1_000],
+  ["was away and has been back for a minute", (node) => node.cut(), 60_000],
 ];
 
 test.for(DEPARTURES)(
   "a late tell of a node that %s, and whose run another node has taken over, has no effect",
-  async ([, leave]) => {
+  async ([, leave, backMs]) => {
     const host = new ClusterHost();
     const teller = defineAgent({
       name: "teller",
@@ -408,7 +414,7 @@ test.for(DEPARTURES)(
     );
     await host.ask(b, "clerk", { type: "ResumeWithInput", run_id: desk, request_keys: { name: "Ada" } });
     comeBack();
-    await host.pass(1_000);
+    await host.pass(backMs);
 
     arrives();
     await host.pass(1_000);

@@ -25,38 +25,45 @@ export const payments = defineAgent({
 });
 `;
 
-test("a payment asked on one node is answered on another one after the first is killed", async () => {
-  const nodes = await startNodes(2);
-  const [first, second] = nodes;
-  const call = startCommand(["chat", "payments", "bob", "--url", first?.url ?? ""], nodes);
-  expect(await call.exited).toBe(4);
-  const [requestId = ""] = /req_[\w-]+/.exec(call.output()) ?? [];
+test.each([
+  ["one database", 1],
+  ["four databases", 4],
+])(
+  "on %s a payment asked on one node is answered on another one after the first is killed",
+  async (_, count) => {
+    const databases = await Promise.all(Array.from({ length: count }, newDatabase));
+    const nodes = await startNodes(2, { TROUPE_LOG: databases.join(" ") });
+    const [first, second] = nodes;
+    const call = startCommand(["chat", "payments", "bob", "--url", first?.url ?? ""], nodes);
+    expect(await call.exited).toBe(4);
+    const [requestId = ""] = /req_[\w-]+/.exec(call.output()) ?? [];
 
-  const listed = startCommand(["nodes", "--json"], nodes);
-  expect(await listed.exited).toBe(0);
-  const rows = listed
-    .output()
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { readonly url: string; readonly runs: number });
-  const agents = { payments: { version: "7", compatible: [] } };
-  expect(rows).toHaveLength(2);
-  for (const { address } of nodes)
-    expect(rows).toContainEqual(expect.objectContaining({ url: address, state: "active", agents }));
+    const listed = startCommand(["nodes", "--json"], nodes);
+    expect(await listed.exited).toBe(0);
+    const rows = listed
+      .output()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly url: string; readonly runs: number });
+    const agents = { payments: { version: "7", compatible: [] } };
+    expect(rows).toHaveLength(2);
+    for (const { address } of nodes)
+      expect(rows).toContainEqual(expect.objectContaining({ url: address, state: "active", agents }));
 
-  // A node that joins gets a share of the idle runs, so either of the two can own this one.
-  const owner =
-    nodes.find(({ address }) => rows.some(({ url, runs }) => url === address && runs === 1)) ?? first;
-  const other = owner === first ? second : first;
-  owner?.server.kill("SIGKILL");
-  await owner?.server.exited;
-  const answer = startCommand(["resume", requestId, "approved=yes", "--url", other?.url ?? ""], nodes);
-  expect(await answer.exited).toBe(0);
-  const events = startCommand(["events", requestId, "--url", other?.url ?? "", "--json"], nodes);
-  expect(await events.exited).toBe(0);
-  expect(events.output().match(/"content":"paid bob"/g)).toHaveLength(1);
-  expect(events.output().match(/"type":"RequestCompleted"/g)).toHaveLength(1);
-});
+    // A node that joins gets a share of the idle runs, so either of the two can own this one.
+    const owner =
+      nodes.find(({ address }) => rows.some(({ url, runs }) => url === address && runs === 1)) ?? first;
+    const other = owner === first ? second : first;
+    owner?.server.kill("SIGKILL");
+    await owner?.server.exited;
+    const answer = startCommand(["resume", requestId, "approved=yes", "--url", other?.url ?? ""], nodes);
+    expect(await answer.exited).toBe(0);
+    const events = startCommand(["events", requestId, "--url", other?.url ?? "", "--json"], nodes);
+    expect(await events.exited).toBe(0);
+    expect(events.output().match(/"content":"paid bob"/g)).toHaveLength(1);
+    expect(events.output().match(/"type":"RequestCompleted"/g)).toHaveLength(1);
+  },
+);
 
 test("two nodes on one database work as the README shows", { tags: "long" }, async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
@@ -172,7 +179,7 @@ interface Nodes extends ReadonlyArray<Node> {
 /** Starts nodes that share a new database. */
 async function startNodes(count: number, more: Readonly<Record<string, string>> = {}): Promise<Nodes> {
   const cwd = await createProject({ "agents/payments.ts": PAYMENTS });
-  const env = { TROUPE_LOG: await newDatabase(), ...more };
+  const env = { ...more, TROUPE_LOG: more["TROUPE_LOG"] ?? (await newDatabase()) };
   const nodes: Node[] = [];
   for (let at = 0; at < count; at += 1) {
     const address = await findFreeUrl();

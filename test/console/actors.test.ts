@@ -88,17 +88,21 @@ test("an actor is found by its key, looked into, and sent to; what it gets waits
   await list.getByRole("button", { name: /kitchen.*1.*in the mailbox/ }).waitFor();
 });
 
-test("the cards of agents show how their newest runs ended, and lead to the agent", async ({ skip }) => {
-  await ask("roof", "add", { value: 1 });
-  await server.start("echo", "hello", { wait: "completed" });
-  await using tab = await open(skip, `${server.url}/#/agents`);
-  const { page } = tab;
-  const card = page.getByRole("article", { name: "echo" });
-  await card.getByText("none of 1 failed").waitFor();
-  await card.getByRole("img", { name: "The last 1 turns that ended, 0 of them failed" }).waitFor();
-  await page.getByRole("article", { name: "meter" }).getByText("1 schedule, next in").waitFor();
-  await page.getByLabel("Search agents").fill("repeats");
-  await expect.poll(() => page.getByRole("article").count()).toBe(1);
-  await card.getByRole("link", { name: "echo" }).click();
-  await page.getByRole("heading", { level: 1, name: "echo" }).waitFor();
-});
+test(
+  "the cards of agents show how their newest runs ended, and lead to the agent",
+  { tags: "long" },
+  async ({ skip }) => {
+    await ask("roof", "add", { value: 1 });
+    await server.start("echo", "hello", { wait: "completed" });
+    await using tab = await open(skip, `${server.url}/#/agents`);
+    const { page } = tab;
+    const card = page.getByRole("article", { name: "echo" });
+    await card.getByText("none of 1 failed").waitFor();
+    await card.getByRole("img", { name: "The last 1 turns that ended, 0 of them failed" }).waitFor();
+    await page.getByRole("article", { name: "meter" }).getByText("1 schedule, next in").waitFor();
+    await page.getByLabel("Search agents").fill("repeats");
+    await expect.poll(() => page.getByRole("article").count()).toBe(1);
+    await card.getByRole("link", { name: "echo" }).click();
+    await page.getByRole("heading", { level: 1, name: "echo" }).waitFor();
+  },
+);

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { press, useBrowser } from "./harness/browser.ts";
 import { startConsole } from "./harness/server.ts";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { join } from "node:path";
 import axe from "axe-core";
 import type { Page } from "playwright-core";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { createWorkshop } from "../agents/letters.ts";
 import { press, useBrowser } from "./harness/browser.ts";

@@ -27,34 +27,36 @@ afterAll(() => server[Symbol.asyncDispose]());
 const open = useBrowser();
 const atRest = { wait: "completed" };
 
-test("a question that another client answers stays until it is left, and Enter answers no other", async ({
-  skip,
-}) => {
-  const bob = await server.start("payments", "pay 1 to bob", atRest);
-  const mallory = await server.start("payments", "pay 9999 to mallory", atRest);
-  await using tab = await open(skip, `${server.url}/#/inbox`);
-  const { page } = tab;
-  await press(page.getByRole("button", { name: "Pay 1 to bob?" }));
-  const question = page.getByRole("region", { name: "Question" });
-  await question.locator(".question:focus").waitFor();
-  await page.keyboard.press("Tab");
-  await settle(question.getByRole("button", { name: "Yes" }).and(page.locator(":focus")));
+test(
+  "a question that another client answers stays until it is left, and Enter answers no other",
+  { tags: "long" },
+  async ({ skip }) => {
+    const bob = await server.start("payments", "pay 1 to bob", atRest);
+    const mallory = await server.start("payments", "pay 9999 to mallory", atRest);
+    await using tab = await open(skip, `${server.url}/#/inbox`);
+    const { page } = tab;
+    await press(page.getByRole("button", { name: "Pay 1 to bob?" }));
+    const question = page.getByRole("region", { name: "Question" });
+    await question.locator(".question:focus").waitFor();
+    await page.keyboard.press("Tab");
+    await settle(question.getByRole("button", { name: "Yes" }).and(page.locator(":focus")));
 
-  await answer(bob.request_id, true);
-  await question.getByText(/^Answered elsewhere at \d/).waitFor();
-  await page.getByText("1 open").waitFor();
-  await page.keyboard.press("Enter");
-  await page.keyboard.press("Enter");
-  expect(await question.getByText("Pay 1 to bob?").count()).toBeGreaterThan(0);
-  expect(await question.getByRole("button", { name: "Yes" }).isDisabled()).toBe(true);
-  expect((await server.runtime.status(mallory.request_id)).status).toBe("waiting");
+    await answer(bob.request_id, true);
+    await question.getByText(/^Answered elsewhere at \d/).waitFor();
+    await page.getByText("1 open").waitFor();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    expect(await question.getByText("Pay 1 to bob?").count()).toBeGreaterThan(0);
+    expect(await question.getByRole("button", { name: "Yes" }).isDisabled()).toBe(true);
+    expect((await server.runtime.status(mallory.request_id)).status).toBe("waiting");
 
-  await press(page.getByRole("button", { name: "Next question" }));
-  await question.getByText("Pay 9999 to mallory?").waitFor();
-  expect(await page.getByRole("button", { name: "Pay 1 to bob?" }).count()).toBe(0);
-  await server.runtime.process("payments", { type: "CancelRequest", request_id: mallory.request_id });
-  await question.getByText(/^No longer asked/).waitFor();
-});
+    await press(page.getByRole("button", { name: "Next question" }));
+    await question.getByText("Pay 9999 to mallory?").waitFor();
+    expect(await page.getByRole("button", { name: "Pay 1 to bob?" }).count()).toBe(0);
+    await server.runtime.process("payments", { type: "CancelRequest", request_id: mallory.request_id });
+    await question.getByText(/^No longer asked/).waitFor();
+  },
+);
 
 test(
   "after an answer nothing that acts has the focus, and the next question is not answered with it",

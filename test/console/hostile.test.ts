@@ -52,43 +52,47 @@ const hostile = defineAgent({
   },
 });
 
-test("nothing that an agent or a client says runs in the page, or is fetched by it", async ({ skip }) => {
-  await using server = await startConsole([hostile, machine]);
-  const { run_id: runId } = await server.start("hostile", CORPUS.join("\n"), { wait: "completed" });
-  await using tab = await open(skip, `${server.url}/#/agents/hostile`);
-  const { page } = tab;
-  await page.getByText("onerror").first().waitFor();
-  for (const place of [
-    "",
-    "/timeline",
-    "/sequence",
-    "/actors",
-    "/events",
-    "/state",
-    "/statechart",
-    "/files",
-  ]) {
-    await page.evaluate(`location.hash = "#/runs/${runId}${place}"`);
-    await page.getByRole("log").getByText("<script>").first().waitFor();
-    await page.getByRole("button", { name: "Answer", exact: true }).waitFor();
-  }
-  const { run_id: moved } = await server.start("machine", "go");
-  for (const place of ["statechart", "state", "events"]) {
-    await page.evaluate(`location.hash = "#/runs/${moved}/${place}"`);
-    const texts = page.getByRole("tabpanel").getByText("hacked").filter({ visible: true });
-    await texts.first().waitFor();
-  }
-  await page.evaluate('location.hash = "#/agents/machine"');
-  await page.getByText("Has hostile names").first().waitFor();
-  await page.evaluate('location.hash = "#/runs"');
-  await page.getByText("<script>").first().waitFor();
-  await page.evaluate('location.hash = "#/inbox"');
-  await page.getByRole("region", { name: "Question" }).getByText("onerror").first().waitFor();
-  expect(await page.evaluate("window.hacked")).toBeUndefined();
-  const made =
-    'document.querySelectorAll("#console script, #console iframe, #console a[href^=javascript], #console a[href^=data]").length';
-  expect(await page.evaluate(made)).toBe(0);
-});
+test(
+  "nothing that an agent or a client says runs in the page, or is fetched by it",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using server = await startConsole([hostile, machine]);
+    const { run_id: runId } = await server.start("hostile", CORPUS.join("\n"), { wait: "completed" });
+    await using tab = await open(skip, `${server.url}/#/agents/hostile`);
+    const { page } = tab;
+    await page.getByText("onerror").first().waitFor();
+    for (const place of [
+      "",
+      "/timeline",
+      "/sequence",
+      "/actors",
+      "/events",
+      "/state",
+      "/statechart",
+      "/files",
+    ]) {
+      await page.evaluate(`location.hash = "#/runs/${runId}${place}"`);
+      await page.getByRole("log").getByText("<script>").first().waitFor();
+      await page.getByRole("button", { name: "Answer", exact: true }).waitFor();
+    }
+    const { run_id: moved } = await server.start("machine", "go");
+    for (const place of ["statechart", "state", "events"]) {
+      await page.evaluate(`location.hash = "#/runs/${moved}/${place}"`);
+      const texts = page.getByRole("tabpanel").getByText("hacked").filter({ visible: true });
+      await texts.first().waitFor();
+    }
+    await page.evaluate('location.hash = "#/agents/machine"');
+    await page.getByText("Has hostile names").first().waitFor();
+    await page.evaluate('location.hash = "#/runs"');
+    await page.getByText("<script>").first().waitFor();
+    await page.evaluate('location.hash = "#/inbox"');
+    await page.getByRole("region", { name: "Question" }).getByText("onerror").first().waitFor();
+    expect(await page.evaluate("window.hacked")).toBeUndefined();
+    const made =
+      'document.querySelectorAll("#console script, #console iframe, #console a[href^=javascript], #console a[href^=data]").length';
+    expect(await page.evaluate(made)).toBe(0);
+  },
+);
 
 /** Each of them nests thousands of levels deep as markdown. */
 const DEEP = [

@@ -43,41 +43,46 @@ test("a question of a called agent is counted in the title, answered in the Inbo
   await expect.poll(async () => (await server.runtime.status(id)).status).toBe("completed");
 });
 
-test("the queue says who may answer, is narrowed by agent and role, and goes on to the next one", async ({
-  skip,
-}) => {
-  const started = [
-    await server.start("payments", "pay 5 to ann", atRest),
-    await server.start("clerk", "ann", atRest),
-    await server.start("clerk", "bob", atRest),
-  ];
-  await using tab = await open(skip, `${server.url}/#/inbox`);
-  const { page } = tab;
-  const queue = page.getByRole("list", { name: "Questions" });
-  const question = page.getByRole("region", { name: "Question" });
-  await queue.getByText("clerk · for manager").first().waitFor();
-  await question.getByText("Pay 5 to ann?").waitFor();
+test(
+  "the queue says who may answer, is narrowed by agent and role, and goes on to the next one",
+  { tags: "long" },
+  async ({ skip }) => {
+    const started = [
+      await server.start("payments", "pay 5 to ann", atRest),
+      await server.start("clerk", "ann", atRest),
+      await server.start("clerk", "bob", atRest),
+    ];
+    await using tab = await open(skip, `${server.url}/#/inbox`);
+    const { page } = tab;
+    const queue = page.getByRole("list", { name: "Questions" });
+    const question = page.getByRole("region", { name: "Question" });
+    await queue.getByText("clerk · for manager").first().waitFor();
+    await question.getByText("Pay 5 to ann?").waitFor();
 
-  await page.getByLabel("Agent").selectOption("clerk");
-  await question.getByText("Refund ann?").waitFor();
-  await question.getByText("For manager to answer").waitFor();
-  expect(await queue.getByRole("listitem").count()).toBe(2);
-  expect(page.url()).toContain("agent=clerk");
-  await press(page.getByRole("button", { name: "Leave it, show the next one" }));
-  await question.getByText("Refund bob?").waitFor();
+    await page.getByLabel("Agent").selectOption("clerk");
+    await question.getByText("Refund ann?").waitFor();
+    await question.getByText("For manager to answer").waitFor();
+    expect(await queue.getByRole("listitem").count()).toBe(2);
+    expect(page.url()).toContain("agent=clerk");
+    await press(page.getByRole("button", { name: "Leave it, show the next one" }));
+    await question.getByText("Refund bob?").waitFor();
 
-  // What everybody may answer is for a manager too.
-  await page.getByLabel("Agent").selectOption("");
-  await page.getByLabel("Who may answer").selectOption("manager");
-  await expect.poll(() => queue.getByRole("listitem").count()).toBe(3);
-  await queue.getByRole("button").first().focus();
-  await page.keyboard.press("ArrowDown");
-  await queue.getByRole("button").nth(1).and(page.locator(":focus")).waitFor();
-  for (const [at, { request_id: id }] of started.entries()) {
-    await server.runtime.process(at === 0 ? "payments" : "clerk", { type: "CancelRequest", request_id: id });
-  }
-  await page.getByText("0 open").waitFor();
-});
+    // What everybody may answer is for a manager too.
+    await page.getByLabel("Agent").selectOption("");
+    await page.getByLabel("Who may answer").selectOption("manager");
+    await expect.poll(() => queue.getByRole("listitem").count()).toBe(3);
+    await queue.getByRole("button").first().focus();
+    await page.keyboard.press("ArrowDown");
+    await queue.getByRole("button").nth(1).and(page.locator(":focus")).waitFor();
+    for (const [at, { request_id: id }] of started.entries()) {
+      await server.runtime.process(at === 0 ? "payments" : "clerk", {
+        type: "CancelRequest",
+        request_id: id,
+      });
+    }
+    await page.getByText("0 open").waitFor();
+  },
+);
 
 test(
   "the lists are read when a run changes, and not while nothing happens",

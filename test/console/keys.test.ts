@@ -43,20 +43,24 @@ test("a run is found from anywhere by a word of it, played from its beginning, a
   await expect.poll(() => divider.getAttribute("aria-valuenow")).toBe("44");
 });
 
-test("a dialog that opens before the other one has told that it is closed stays open", async ({ skip }) => {
-  await using tab = await open(skip, `${server.url}/#/health`);
-  const { page } = tab;
-  await page.getByRole("heading", { name: "Health" }).waitFor();
-  await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
-  await page.evaluate(`
+test(
+  "a dialog that opens before the other one has told that it is closed stays open",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/health`);
+    const { page } = tab;
+    await page.getByRole("heading", { name: "Health" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.evaluate(`
     const keys = document.querySelector("dialog");
     const told = new Promise((resolve) => keys.addEventListener("close", resolve));
     keys.close();
     dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
     told;
   `);
-  const field = page.getByRole("searchbox", { name: "Go to a place" });
-  await field.fill("lamp");
-  expect(await field.inputValue()).toBe("lamp");
-});
+    const field = page.getByRole("searchbox", { name: "Go to a place" });
+    await field.fill("lamp");
+    expect(await field.inputValue()).toBe("lamp");
+  },
+);

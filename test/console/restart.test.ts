@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { startCommand } from "../cli/command.ts";
 import type { RunningCommand } from "../cli/command.ts";
-import { submit, useBrowser } from "./harness/browser.ts";
+import { useBrowser } from "./harness/browser.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const open = useBrowser();
@@ -19,9 +19,13 @@ test("a server that is killed under an open page and started again leaves no gap
   // While there is no server, the browser reports each attempt.
   await using tab = await open(skip, url, { expected: /ERR_|Failed to load|404/ });
   const { page } = tab;
-  await page.evaluate('location.hash = "#/agents/ticker"');
-  await page.getByLabel("Message to ticker").fill("60 100");
-  await submit(page.getByLabel("Message to ticker"));
+  const begun = await fetch(`${url}/ticker/process`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "ChatRequest", input: "60 100" }),
+  });
+  const { run_id: runId } = (await begun.json()) as { readonly run_id: string };
+  await page.evaluate(`location.hash = "#/runs/${runId}"`);
   await page.getByRole("slider").waitFor();
   await expect.poll(() => head(page)).toBeGreaterThan(10);
   first.kill("SIGKILL");
@@ -33,7 +37,6 @@ test("a server that is killed under an open page and started again leaves no gap
   await page.getByRole("log").getByText("done").waitFor();
   await expect.poll(() => page.getByText("No connection since").count()).toBe(0);
 
-  const runId = /runs\/([^/?]+)/.exec(page.url())?.[1] ?? "";
   const logged = (await (await fetch(`${url}/events/${runId}?since=0`)).json()) as readonly {
     readonly id: number;
     readonly type: string;

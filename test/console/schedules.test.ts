@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { digest } from "../../agents/digest.ts";
 import { press, useBrowser } from "./harness/browser.ts";

@@ -73,42 +73,48 @@ test("spend is shown by agent, model, owner and hour, and an unknown cost is cal
   expect(page.url()).toContain("owner=acme");
 });
 
-test("failures are grouped by their error and lead to their runs; latency is shown by operation", async ({
-  skip,
-}) => {
-  const { run_id: runId } = await server.start("broken", "no printer", { wait: "completed" });
-  await using tab = await open(skip, server.url);
-  const { page } = tab;
-  await page.keyboard.press("Control+k");
-  await page.getByLabel("Go to a place, an agent or a run").fill("failures");
-  await page.keyboard.press("Enter");
-  const errors = page.getByRole("region", { name: "By error" });
-  await errors.getByRole("row", { name: "agent_error broken 1" }).waitFor();
-  expect(await errors.getByRole("link", { name: runId }).count()).toBe(1);
-  await errors.getByRole("link", { name: "agent_error" }).click();
-  await page.getByRole("list", { name: "Runs" }).getByText("no printer").first().waitFor();
-  expect(page.url()).toContain("agent=broken&error=agent_error&since=day");
+test(
+  "failures are grouped by their error and lead to their runs; latency is shown by operation",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: runId } = await server.start("broken", "no printer", { wait: "completed" });
+    await using tab = await open(skip, server.url);
+    const { page } = tab;
+    await page.keyboard.press("Control+k");
+    await page.getByLabel("Go to a place, an agent or a run").fill("failures");
+    await page.keyboard.press("Enter");
+    const errors = page.getByRole("region", { name: "By error" });
+    await errors.getByRole("row", { name: "agent_error broken 1" }).waitFor();
+    expect(await errors.getByRole("link", { name: runId }).count()).toBe(1);
+    await errors.getByRole("link", { name: "agent_error" }).click();
+    await page.getByRole("list", { name: "Runs" }).getByText("no printer").first().waitFor();
+    expect(page.url()).toContain("agent=broken&error=agent_error&since=day");
 
-  await page.goBack();
-  await page.getByRole("tab", { name: "Latency" }).click();
-  const turns = page.getByRole("region", { name: "Turns by operation" });
-  await turns.getByRole("row", { name: /^broken chat 1 \d+ ms \d+ ms \d+ ms$/ }).waitFor();
-  expect(page.url()).toContain("view=latency");
-});
+    await page.goBack();
+    await page.getByRole("tab", { name: "Latency" }).click();
+    const turns = page.getByRole("region", { name: "Turns by operation" });
+    await turns.getByRole("row", { name: /^broken chat 1 \d+ ms \d+ ms \d+ ms$/ }).waitFor();
+    expect(page.url()).toContain("view=latency");
+  },
+);
 
-test("sums that cannot be read say why, and what was read before is marked", async ({ skip }) => {
-  await using tab = await open(skip, `${server.url}/#/statistics?view=failures`, { expected: /503/ });
-  const { page } = tab;
-  await page.getByRole("region", { name: "By error" }).waitFor();
-  const problem = { code: "unavailable", detail: "the database does not answer" };
-  await page.route("**/statistics?*", (route) =>
-    route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(problem) }),
-  );
-  await page.getByLabel("Time").selectOption("week");
-  await page.getByRole("alert").getByText("the database does not answer").waitFor();
-  await page.getByText("What is below was read before.").waitFor();
-  expect(await page.locator(".sums-body.stale").count()).toBe(1);
-  await page.unroute("**/statistics?*");
-  await page.getByLabel("Time").selectOption("month");
-  await page.getByRole("alert").waitFor({ state: "detached" });
-});
+test(
+  "sums that cannot be read say why, and what was read before is marked",
+  { tags: "long" },
+  async ({ skip }) => {
+    await using tab = await open(skip, `${server.url}/#/statistics?view=failures`, { expected: /503/ });
+    const { page } = tab;
+    await page.getByRole("region", { name: "By error" }).waitFor();
+    const problem = { code: "unavailable", detail: "the database does not answer" };
+    await page.route("**/statistics?*", (route) =>
+      route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(problem) }),
+    );
+    await page.getByLabel("Time").selectOption("week");
+    await page.getByRole("alert").getByText("the database does not answer").waitFor();
+    await page.getByText("What is below was read before.").waitFor();
+    expect(await page.locator(".sums-body.stale").count()).toBe(1);
+    await page.unroute("**/statistics?*");
+    await page.getByLabel("Time").selectOption("month");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+  },
+);

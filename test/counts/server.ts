@@ -10,7 +10,7 @@ import { createMetrics } from "troupe/http";
 import { serve } from "troupe/node";
 import { postgresLog } from "troupe/postgres";
 import { sqliteLog } from "troupe/storage/sqlite";
-import { TextIndexer } from "../../src/storage/sql/text-indexer.ts";
+import { BackgroundIndexer } from "../../src/storage/sql/background-indexer.ts";
 import type { Counted } from "./limits.ts";
 
 const [, , where = "", how = ""] = process.argv;
@@ -64,7 +64,7 @@ pg.Client.prototype.query = function ask(this: pg.Client, ...args: unknown[]) {
 } as typeof query;
 
 // The words of runs are written behind the turns, for those of a while at once: how often depends on the time that all turns take.
-TextIndexer.prototype.wake = () => {};
+BackgroundIndexer.prototype.wake = () => {};
 
 const speaker = defineAgent({
   name: "speaker",

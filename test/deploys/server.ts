@@ -7,17 +7,17 @@ import { setTimeout } from "node:timers/promises";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-/** A folder with agents that can import the packages of this repository. */
+/** A folder with agents that can import the packages of a repository: of this one, or of another one in a folder. */
 export interface Project {
   readonly folder: string;
   remove(): Promise<void>;
 }
 
-export async function newProject(): Promise<Project> {
+export async function newProject(root: string = ROOT): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), "troupe-deploys-"));
   await mkdir(join(folder, "agents"));
   await mkdir(join(folder, "node_modules"));
-  await symlink(ROOT, join(folder, "node_modules/troupe"));
+  await symlink(root, join(folder, "node_modules/troupe"));
   for (const name of ["zod", "xstate"])
     await symlink(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
   await writeFile(join(folder, "package.json"), '{ "type": "module" }');

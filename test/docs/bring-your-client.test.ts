@@ -84,7 +84,7 @@ async function run(program: string, name: string): Promise<string> {
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-test("the program for the TypeScript client of the classic protocol works", async () => {
+test("the program for the TypeScript client of the classic protocol works", { tags: "long" }, async () => {
   const url = await start(await openWires(WIRES), { token: TOKEN });
   const program = programOf("## Classic Agent Protocol: the TypeScript client", "ts", url);
   const client = join(CLIENTS, "agent-protocol-client.ts");
@@ -95,6 +95,7 @@ test("the program for the TypeScript client of the classic protocol works", asyn
 
 test.for(["## Classic Agent Protocol: the Python client", "## AgentScope: `HTTPAgentAPIClient`"])(
   "the program below %s works",
+  { tags: "long" },
   async (heading, { skip }) => {
     if (!hasPython) skipWithout(skip, "needs Python: install it (apt-get install python3)");
     const url = await start(await openWires(WIRES), { token: TOKEN });

@@ -28,7 +28,7 @@ test.each(shortened(["Hono", "Express", "Fastify"], 1))(
   },
 );
 
-test("the route of Next.js answers web requests", async () => {
+test("the route of Next.js answers web requests", { tags: "long" }, async () => {
   const [code = ""] = findBlocks("docs/guide/embedding.md", "## In Next.js", "ts");
   const call = `import { POST } from "./route.ts";
     const body = JSON.stringify({ type: "ChatRequest", input: "to be" });

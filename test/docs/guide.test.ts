@@ -74,31 +74,35 @@ test("the example with tools of an MCP server is served unchanged", async () => 
   expect(events).toContain('"text_result":"The sum of 2 and 3 is 5."');
 });
 
-test("the agents of a program and of an endpoint are served unchanged", async ({ skip }) => {
-  const endpoint = createServer((request, response) => {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify({ degrees: request.headers["x-team"] === "north" ? 4 : 0 }));
-  }).listen(0, "127.0.0.1");
-  await once(endpoint, "listening");
-  onTestFinished(() => void endpoint.close());
-  const address = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/ask`;
-  const [counter = "", weather = ""] = findBlocks(TOGETHER, "## Agents that speak no protocol", "ts");
-  const project = await createProject({
-    "agents/counter.ts": counter,
-    "agents/weather.ts": weather.replace("https://weather.example.com/ask", address),
-  });
-  await linkPackages(project, "zod");
-  const [own] = await startCommand(["serve", "--port=0"], { cwd: project }).match(
-    /http:\/\/127\.0\.0\.1:\d+/,
-  );
-  const asked = { type: "OperationRequest", operation: "measure", input: { city: "Oslo" } };
-  expect(await chat(own, "weather", asked)).toMatchObject({ output: { degrees: 4 } });
-  if (!canRunBlocks) skipWithoutCurl(skip);
-  const [script] = findBlocks(TOGETHER, "## Agents that speak no protocol", "sh");
-  expect(await runBlock(script, new URL(own).host, project)).toMatch(/"result":" *3\\n"/);
-});
+test(
+  "the agents of a program and of an endpoint are served unchanged",
+  { tags: "long" },
+  async ({ skip }) => {
+    const endpoint = createServer((request, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ degrees: request.headers["x-team"] === "north" ? 4 : 0 }));
+    }).listen(0, "127.0.0.1");
+    await once(endpoint, "listening");
+    onTestFinished(() => void endpoint.close());
+    const address = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/ask`;
+    const [counter = "", weather = ""] = findBlocks(TOGETHER, "## Agents that speak no protocol", "ts");
+    const project = await createProject({
+      "agents/counter.ts": counter,
+      "agents/weather.ts": weather.replace("https://weather.example.com/ask", address),
+    });
+    await linkPackages(project, "zod");
+    const [own] = await startCommand(["serve", "--port=0"], { cwd: project }).match(
+      /http:\/\/127\.0\.0\.1:\d+/,
+    );
+    const asked = { type: "OperationRequest", operation: "measure", input: { city: "Oslo" } };
+    expect(await chat(own, "weather", asked)).toMatchObject({ output: { degrees: 4 } });
+    if (!canRunBlocks) skipWithoutCurl(skip);
+    const [script] = findBlocks(TOGETHER, "## Agents that speak no protocol", "sh");
+    expect(await runBlock(script, new URL(own).host, project)).toMatch(/"result":" *3\\n"/);
+  },
+);
 
-test("the example of a configuration works unchanged", async ({ skip }) => {
+test("the example of a configuration works unchanged", { tags: "long" }, async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   expect((await chat(url, "clerk", { input: "Ada" })).result).toBe("Hello, Ada!");
   expect(
@@ -108,7 +112,7 @@ test("the example of a configuration works unchanged", async ({ skip }) => {
   expect(server.output()).not.toContain("a secret value");
 });
 
-test("the programs about the client run unchanged", async () => {
+test("the programs about the client run unchanged", { tags: "long" }, async () => {
   const said: string[] = [];
   for (const [index, code] of readTypeScript("docs/guide/client.md").entries()) {
     const name = `program${index}.ts`;
@@ -124,7 +128,7 @@ test("the programs about the client run unchanged", async () => {
   expect(said[2]).toContain("to be or not to be\n");
 });
 
-test("the example about crashes works unchanged", async () => {
+test("the example about crashes works unchanged", { tags: "long" }, async () => {
   const [code = ""] = findBlocks("docs/guide/crashes.md", "## What a crash leaves open", "ts");
   const project = await createProject({ "agents/postman.ts": code });
   await linkPackages(project, "zod");

@@ -20,7 +20,7 @@ test("the smallest program runs unchanged", async () => {
   expect((await chat(url, "hello", { input: "Ada" })).result).toBe("Hello, Ada!");
 });
 
-test("a question survives a kill as described", async ({ skip }) => {
+test("a question survives a kill as described", { tags: "long" }, async ({ skip }) => {
   if (!canRunBlocks) skipWithoutCurl(skip);
   const cwd = await createProject({});
   const command = startCommand(["dev", "--port=0", `--agents=${join(root, "agents")}`], { cwd });

@@ -9,6 +9,13 @@ export function databasePlace(url: string): Place & { vacuum(): Promise<number> 
     open: () => postgresLog({ url, secretsKey: KEY }),
     args: ["--log", url],
     env: { TROUPE_SECRETS_KEY: KEY },
+    async hold(run) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query("BEGIN");
+      await client.query("SELECT FROM troupe.run WHERE id = $1 FOR UPDATE", [run]);
+      return () => client.end();
+    },
     find: (word) => connected(url, (client) => findIn(client, word)),
     /** How long it takes to write all tables anew, in milliseconds. */
     vacuum: () =>

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
 import { needsPostgres } from "../machine/postgres.ts";
 import { temporaryDirectory } from "../storage/directories.ts";
@@ -16,11 +17,19 @@ test("what `troupe erase` removes is in no file and no log line, also if the ser
 
 needsPostgres();
 
-test("nor is it in a table of PostgreSQL", { tags: "long" }, async () => {
-  const erased = await erasing({ place: databasePlace(await newDatabase()), ...SMALL });
-  // There secrets are encrypted.
-  expect(toFound(erased)).toEqual({ ...FOUND, unseen: [...FOUND.unseen, "secret"].toSorted() });
-});
+test(
+  "nor is it in a table of PostgreSQL, whose server is killed when a part is gone",
+  { tags: "long" },
+  async () => {
+    // More than are removed together, so that some are gone while the oldest one is held.
+    const canaries = 80;
+    const erased = await erasing({ place: databasePlace(await newDatabase()), ...SMALL, canaries });
+    expect(erased.goneAtKill).toBeGreaterThan(0);
+    expect(erased.goneAtKill).toBeLessThan(canaries);
+    // There secrets are encrypted.
+    expect(toFound(erased)).toEqual({ ...FOUND, unseen: [...FOUND.unseen, "secret"].toSorted() });
+  },
+);
 
 const FOUND = {
   // What a server does not keep, and the receivers, which are kept in a form that only it can read.

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { createRuntime } from "troupe";
 import { sqliteLog } from "troupe/storage/sqlite";
+import type { RunId } from "../../src/protocol/ids.ts";
 import type { EventLog } from "../../src/ports/event-log.ts";
 import { clerk } from "./agents/clerk.ts";
 import { fillEverywhere, refuseUser } from "./everywhere.ts";
@@ -37,6 +38,8 @@ export interface Place {
   readonly env?: Readonly<Record<string, string>>;
   /** The files or tables that have a text which begins with a word, as `PLACE: TEXT`. */
   find(word: string): Promise<readonly string[]>;
+  /** Keeps a run from being removed until the returned function is called, so that an erasure has a middle. */
+  hold?(run: RunId): Promise<() => Promise<void>>;
 }
 
 /** What was found, and how long it took. */
@@ -84,6 +87,8 @@ export async function erasing({ place, runs, canaries, timed }: ErasingOptions):
   if ((await timing) !== 0) throw new Error(`the erasure failed:\n${first.lines.join("\n")}`);
   const erasedMs = performance.now() - started;
   await refuseUser(first.place, { owner: "acme", word: CANARY });
+  // The newest runs are erased first.
+  const release = marked[0] === undefined ? undefined : await place.hold?.(marked[0]);
   const killed = first.erase("acme");
   await first.untilGone(marked.slice(Math.floor((canaries * 2) / 3)).toReversed());
   await first.kill();
@@ -92,6 +97,7 @@ export async function erasing({ place, runs, canaries, timed }: ErasingOptions):
   const second = await Served.start(place.args, place.env);
   const restarted = performance.now();
   const goneAtKill = await second.countGone(marked);
+  await release?.();
   await second.untilGone(marked);
   // The texts are overwritten when the last run is gone.
   const until = restarted + FINISHED_MS;

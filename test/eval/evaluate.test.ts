@@ -27,6 +27,7 @@ import { manualEnvironment } from "troupe/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createDesk, recordDesk } from "./desk.ts";
+import { runsLong } from "../machine/long.ts";
 
 async function pick(runtime: Runtime, runIds: readonly string[]): Promise<readonly EvalCase[]> {
   return Promise.all(runIds.map(async (id) => toCase(await runtime.inspection.recording(id as RunId))));
@@ -40,15 +41,18 @@ async function pickDesk(count: number): Promise<readonly EvalCase[]> {
   return parseCases(formatCases(cases));
 }
 
-test("100 conversations with approvals and errors of tools end as recorded, and no model is asked", async () => {
-  const cases = await pickDesk(100);
+/** How many conversations are recorded. */
+const CONVERSATIONS = runsLong ? 100 : 20;
+
+test(`${CONVERSATIONS} conversations with approvals and errors of tools end as recorded, and no model is asked`, async () => {
+  const cases = await pickDesk(CONVERSATIONS);
   let asked = 0;
   const agents = [createDesk({ asked: () => (asked += 1) })];
 
   const report = await evaluate({ name: "refunds", cases, agents, models: false });
 
-  expect(report).toMatchObject({ equal: 100, incomplete: 0, asked: 0, spent: 0 });
-  expect(report.scores["exact"]).toEqual({ mean: 1, low: 1, high: 1, count: 100 });
+  expect(report).toMatchObject({ equal: CONVERSATIONS, incomplete: 0, asked: 0, spent: 0 });
+  expect(report.scores["exact"]).toEqual({ mean: 1, low: 1, high: 1, count: CONVERSATIONS });
   expect(report.cases.map(({ tools }) => tools)).toContainEqual(["order", "refund"]);
   expect(report.cases[0]?.usage.cost).toBeGreaterThan(0);
   expect(asked).toBe(0);
@@ -108,6 +112,14 @@ test("a broken description of a tool is found by a threshold", async () => {
   expect(belowThresholds(broken, { exact: 1 })).toEqual(["exact: 0.500 is below 1"]);
   expect(broken.cases[0]?.difference?.parts).toEqual(["tools"]);
   const { worse } = compareReports(broken, good);
+  // A scorer that is new makes nothing better.
+  const judged = await evaluate({
+    name: "refunds",
+    cases,
+    agents: [createDesk()],
+    scorers: [exact(), takesAtMost(60_000)],
+  });
+  expect(compareReports(judged, good)).toMatchObject({ worse: [], better: [], changed: [] });
   expect(worse).toEqual([cases[0]?.id, cases[2]?.id, cases[4]?.id, cases[6]?.id]);
 });
 

@@ -136,7 +136,7 @@ test("an actor is erased by its key, and a new one begins with nothing", async (
   expect(again).not.toBe(runId);
 });
 
-test("an erasure that a crash interrupted goes on at the next start", async () => {
+test("an erasure that a crash interrupted goes on at the next start", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   const runtime = await start(directory);
   await fill(runtime, CANARY);

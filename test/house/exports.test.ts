@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
+import { shortened } from "../machine/long.ts";
 
 interface Entry {
   readonly "troupe-source": string;
@@ -30,7 +31,7 @@ test.each(entries)("%s has its types and its code after a build", (_, entry) => 
   expect(existsSync(join(root, entry.default))).toBe(true);
 });
 
-test.each(entries)("%s exports at run time what its source says", async (_, entry) => {
+test.each(shortened(entries, 1))("%s exports at run time what its source says", async (_, entry) => {
   const built = (await import(pathToFileURL(join(root, entry.default)).href)) as object;
   const values = readNames(entry["troupe-source"]).filter((name) => !name.startsWith("type "));
   expect(Object.keys(built).sort()).toEqual(values.sort());

@@ -84,7 +84,7 @@ function findDeclaration(file: string, name: string): Omit<PublicName, "name" | 
       declarations: own.map(({ code }) =>
         withWords(code, statements)
           .replace(/^export (declare )?/, "")
-          .replaceAll(/^( +)/gm, (spaces) => spaces.slice(spaces.length / 2)),
+          .replaceAll(/^\t+/gm, (tabs) => "  ".repeat(tabs.length)),
       ),
     };
   }

@@ -160,7 +160,7 @@ test("a form made by fetch arrives unchanged, with any name and any bytes", asyn
   expect(Buffer.compare(Buffer.concat(await collect(body)), bytes)).toBe(0);
 });
 
-test("a form may be cut into packets anywhere", async () => {
+test("a form may be cut into packets anywhere", { tags: "long" }, async () => {
   const { url, runtime } = await start();
   const bytes = Buffer.from(file("one\r\n--A-two\r\n", FOLDER));
   for (let at = 1; at < bytes.length; at += 1) {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { post, startApp } from "./server.ts";
+import { runsLong } from "../machine/long.ts";
 
 const odd = fc.oneof(
   fc.constantFrom(
@@ -131,7 +132,7 @@ test("every hostile request gets a documented answer, and the next request works
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
 });
 
-const RUNS = 1_500;
+const RUNS = runsLong ? 1_500 : 200;
 
 /** The fault of an answer, independent of the request. */
 async function faultOf(answer: Response, method: string): Promise<string | undefined> {

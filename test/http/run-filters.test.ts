@@ -38,6 +38,9 @@ test("runs are selected by error, metadata and time, from both ends, and counted
     error_code: "agent_error",
     error_message: expect.stringContaining("0 is not allowed here") as string,
   });
+  expect(failed?.last_turn).not.toHaveProperty("result");
+  const [two] = (await ask("metadata=customer%3Dann")).rows;
+  expect(two?.last_turn).toMatchObject({ finish_reason: "success", result: "2" });
   expect(await ids("metadata=customer%3Dann")).toEqual(made.slice(2));
   expect(await ids("metadata=vip%3Dtrue")).toHaveLength(3);
   expect(await ids("order=oldest")).toEqual((await ids("")).toReversed());
@@ -46,6 +49,14 @@ test("runs are selected by error, metadata and time, from both ends, and counted
   expect((await ask("total=true&limit=1")).headers.get("total-count")).toBe("3");
   for (const wrong of ["updated_after=soon", "metadata=ann", "order=best", "stream=true&total=true"])
     expect((await ask(wrong)).status).toBe(400);
+});
+
+test("the beginning of a result does not end in half of a character", async () => {
+  await using server = await startApp({}, [picky]);
+  await collect(server.runtime, "picky", { type: "ChatRequest", input: `a${"🙂".repeat(60)}` });
+  const response = await server.app.fetch(new Request("http://localhost/runs"));
+  const [row] = (await response.json()) as Row[];
+  expect(row?.last_turn).toMatchObject({ result: `a${"🙂".repeat(39)}` });
 });
 
 interface Row {

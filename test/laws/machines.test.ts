@@ -5,6 +5,7 @@ import { assign, fromPromise, setup } from "xstate";
 import { z } from "zod";
 import { ofType } from "../agents/events.ts";
 import { TestHost, asked } from "../runtime/test-host.ts";
+import { runsLong, shortened } from "../machine/long.ts";
 
 const inner = setup({ actors: { deed: fromPromise(async () => 7) } }).createMachine({
   initial: "waiting",
@@ -223,11 +224,19 @@ async function play(
   return { states, output: end?.type === "RequestCompleted" ? end.output : end, commits: host.commits };
 }
 
-test.each([
-  { when: "", checkpointEvents: 500 },
-  { when: ", with a checkpoint at almost every commit", checkpointEvents: 1 },
-  { when: ", with a checkpoint now and then", checkpointEvents: 7 },
-])(
+/** The process dies at each commit; without the long tests at each fifth. */
+const EVERY = runsLong ? 1 : 5;
+
+test.each(
+  shortened(
+    [
+      { when: "", checkpointEvents: 500 },
+      { when: ", with a checkpoint at almost every commit", checkpointEvents: 1 },
+      { when: ", with a checkpoint now and then", checkpointEvents: 7 },
+    ],
+    1,
+  ),
+)(
   "a machine that is crashed at any commit shows the states of one that never crashed$when",
   async ({ checkpointEvents }) => {
     const { commits, ...calm } = await play(0, true, { checkpointEvents });
@@ -245,7 +254,7 @@ test.each([
         "resume",
       ],
     });
-    for (let commit = 1; commit <= commits; commit += 1) {
+    for (let commit = 1; commit <= commits; commit += EVERY) {
       for (const written of [false, true]) {
         const { states, output } = await play(commit, written, { checkpointEvents });
         expect({ states, output }, `crashed at commit ${commit}, written: ${written}`).toEqual(calm);
@@ -254,17 +263,21 @@ test.each([
   },
 );
 
-test("a machine whose beginning retention removes goes on as one that keeps it, crashed at any commit", async () => {
-  const calm = await play(0, true);
-  const retention = { checkpointEvents: 1, retainMs: 1 };
-  const { commits, states: left } = await play(0, true, retention);
-  expect(left).toEqual(calm.states.slice(-left.length));
-  expect(left.length).toBeLessThan(calm.states.length / 2);
-  for (let commit = 1; commit <= commits; commit += 1) {
-    for (const written of [false, true]) {
-      const { states, output } = await play(commit, written, retention);
-      const expected = { output: calm.output, states: calm.states.slice(-states.length) };
-      expect({ output, states }, `crashed at commit ${commit}, written: ${written}`).toEqual(expected);
+test(
+  "a machine whose beginning retention removes goes on as one that keeps it, crashed at any commit",
+  { tags: "long" },
+  async () => {
+    const calm = await play(0, true);
+    const retention = { checkpointEvents: 1, retainMs: 1 };
+    const { commits, states: left } = await play(0, true, retention);
+    expect(left).toEqual(calm.states.slice(-left.length));
+    expect(left.length).toBeLessThan(calm.states.length / 2);
+    for (let commit = 1; commit <= commits; commit += EVERY) {
+      for (const written of [false, true]) {
+        const { states, output } = await play(commit, written, retention);
+        const expected = { output: calm.output, states: calm.states.slice(-states.length) };
+        expect({ output, states }, `crashed at commit ${commit}, written: ${written}`).toEqual(expected);
+      }
     }
-  }
-});
+  },
+);

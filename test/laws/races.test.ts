@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { simulateRaces } from "./races.ts";
+import { runsLong } from "../machine/long.ts";
 
 /** The number of turns, each of ten races; `npm run test:life -- --only races` makes 1,000, on both logs. */
-const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? 40);
+const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? (runsLong ? 40 : 6));
 const FROM = Number(process.env["TROUPE_LAW_FROM"] ?? 1);
 const seeds = Array.from({ length: SEEDS }, (_, index) => FROM + index);
 
@@ -17,7 +18,7 @@ test("each message goes to one reader, in order, whatever it races with", { time
 
 test(
   "each message goes to one reader, whichever commit the process dies at",
-  { timeout: 120_000 },
+  { tags: "long", timeout: 120_000 },
   async () => {
     const faults: string[] = [];
     for (const seed of seeds.slice(0, Math.ceil(SEEDS / 20))) {

@@ -8,7 +8,7 @@ import type { Report, Simulation, Turn } from "./simulate.ts";
 import { runsLong } from "../machine/long.ts";
 
 /** The number of programs per law, and the first seed; a failure names its seed. */
-const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? (runsLong ? 40 : 12));
+const SEEDS = Number(process.env["TROUPE_LAW_SEEDS"] ?? (runsLong ? 40 : 4));
 const FROM = Number(process.env["TROUPE_LAW_FROM"] ?? 1);
 const seeds = Array.from({ length: SEEDS }, (_, index) => FROM + index);
 const TIMEOUT_MS = 300_000 + SEEDS * 2_000;
@@ -51,7 +51,7 @@ async function faultsOf(simulation: Simulation): Promise<readonly string[]> {
 
 test(
   "a turn that is crashed at any point, and crashed again, ends as its code says",
-  { timeout: TIMEOUT_MS },
+  { tags: "long", timeout: TIMEOUT_MS },
   async () => {
     const faults: string[] = [];
     for (const seed of seeds) {
@@ -95,7 +95,7 @@ async function* shortPrograms(): AsyncGenerator<readonly [seed: number, commits:
 
 test(
   "turns that ask and tell end as their code says, whichever commit of any run the process dies at",
-  { timeout: TIMEOUT_MS },
+  { tags: "long", timeout: TIMEOUT_MS },
   async () => {
     const faults: string[] = [];
     for await (const [seed, commits] of shortPrograms()) {
@@ -142,7 +142,7 @@ test(
 
 test(
   "a turn whose code was changed after a crash is held exactly if it takes another path, and goes on when the change is undone",
-  { timeout: TIMEOUT_MS },
+  { tags: "long", timeout: TIMEOUT_MS },
   async () => {
     const faults: string[] = [];
     const seen = { diverged: 0, same: 0 };

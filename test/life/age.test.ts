@@ -3,11 +3,12 @@ import { manualEnvironment } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { readToActivate, weigh } from "./age.ts";
 import { lives } from "./lives.ts";
+import { runsLong, shortened } from "../machine/long.ts";
 
 /** `npm run test:life -- --only chart` and `--only disk` measure more of a longer life. */
-const MESSAGES = 1_500;
+const MESSAGES = runsLong ? 1_500 : 500;
 
-describe.each(lives)("a long life: $name", (life) => {
+describe.each(shortened(lives, 1))("a long life: $name", (life) => {
   test("an activation reads as much at its end as at its start", async () => {
     const [young, old] = await readToActivate(life, memoryLog(), MESSAGES);
     expect(young).toBeGreaterThan(0);

@@ -10,11 +10,15 @@ import { beat } from "./heartbeat.ts";
 /** `npm run test:life -- --only clients` asks more. */
 const ASKS = 600;
 
-test("an actor that 32 clients ask without a pause is renewed, refuses nothing and counts each ask once", async () => {
-  const { answers, refusals, renewals } = await askWithoutPause(memoryLog(), ASKS);
-  expect({ answers, refusals }).toEqual({ answers: ASKS, refusals: [] });
-  expect(renewals).toBeGreaterThan(2);
-});
+test(
+  "an actor that 32 clients ask without a pause is renewed, refuses nothing and counts each ask once",
+  { tags: "long" },
+  async () => {
+    const { answers, refusals, renewals } = await askWithoutPause(memoryLog(), ASKS);
+    expect({ answers, refusals }).toEqual({ answers: ASKS, refusals: [] });
+    expect(renewals).toBeGreaterThan(2);
+  },
+);
 
 test("a heart beats on by its own timer, over a restart", async () => {
   const directory = temporaryDirectory();

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { defineTool } from "troupe";
 import type { Agent, Model } from "troupe";
 import { llmAgent, scriptedModel } from "troupe/llm";

@@ -263,56 +263,64 @@ test("the server itself takes the browser back: the state is checked, works once
   await runtime.close();
 });
 
-test("of two nodes, one renews the tokens of a person, and the other one uses what it got", async () => {
-  await using notes = await Notes.start();
-  const secrets = memorySecrets();
-  const start = () => createRuntime({ agents: [createClerk(notes, [])], secrets });
-  const nodes = [start(), start(), start()];
-  const [first] = nodes as [Runtime];
-  const asked = await ask(first, "ann");
-  await answer(first, asked[0]?.request_id as RequestId, await agree(questionOf(asked), "ann"));
-  const askAll = async (): Promise<void> => {
-    const ends = await Promise.all(nodes.map(async (node) => (await ask(node, "ann")).at(-1)));
-    for (const end of ends) expect(end).toMatchObject({ result: "the notes of ann" });
-  };
-  await askAll();
-  // All find out at once that their token is not accepted any more. A refresh token works once.
-  for (let round = 1; round <= 3; round += 1) {
-    notes.access.clear();
+test(
+  "of two nodes, one renews the tokens of a person, and the other one uses what it got",
+  { tags: "long" },
+  async () => {
+    await using notes = await Notes.start();
+    const secrets = memorySecrets();
+    const start = () => createRuntime({ agents: [createClerk(notes, [])], secrets });
+    const nodes = [start(), start(), start()];
+    const [first] = nodes as [Runtime];
+    const asked = await ask(first, "ann");
+    await answer(first, asked[0]?.request_id as RequestId, await agree(questionOf(asked), "ann"));
+    const askAll = async (): Promise<void> => {
+      const ends = await Promise.all(nodes.map(async (node) => (await ask(node, "ann")).at(-1)));
+      for (const end of ends) expect(end).toMatchObject({ result: "the notes of ann" });
+    };
     await askAll();
-    expect(notes.grants).toEqual({ authorization_code: 1, refresh_token: round });
-  }
-  for (const node of nodes) await node.close();
-});
+    // All find out at once that their token is not accepted any more. A refresh token works once.
+    for (let round = 1; round <= 3; round += 1) {
+      notes.access.clear();
+      await askAll();
+      expect(notes.grants).toEqual({ authorization_code: 1, refresh_token: round });
+    }
+    for (const node of nodes) await node.close();
+  },
+);
 
-test("a token that is refused is renewed once, and without a renewal the person signs in again", async () => {
-  await using notes = await Notes.start();
-  const offers: (readonly string[])[] = [];
-  const runtime = createRuntime({ agents: [createClerk(notes, offers)] });
-  const asked = await ask(runtime, "ann");
-  await answer(runtime, asked[0]?.request_id as RequestId, await agree(questionOf(asked), "ann"));
-  notes.access.clear();
-  expect((await ask(runtime, "ann")).at(-1)).toMatchObject({ result: "the notes of ann" });
-  expect(notes.grants).toEqual({ authorization_code: 1, refresh_token: 1 });
+test(
+  "a token that is refused is renewed once, and without a renewal the person signs in again",
+  { tags: "long" },
+  async () => {
+    await using notes = await Notes.start();
+    const offers: (readonly string[])[] = [];
+    const runtime = createRuntime({ agents: [createClerk(notes, offers)] });
+    const asked = await ask(runtime, "ann");
+    await answer(runtime, asked[0]?.request_id as RequestId, await agree(questionOf(asked), "ann"));
+    notes.access.clear();
+    expect((await ask(runtime, "ann")).at(-1)).toMatchObject({ result: "the notes of ann" });
+    expect(notes.grants).toEqual({ authorization_code: 1, refresh_token: 1 });
 
-  notes.access.clear();
-  notes.refresh.clear();
-  const refused = await ask(runtime, "ann");
-  expect(theOne(refused, "ToolError").content).toBe("sign in again, with the tool sign_in_notes");
-  const renewed = await ask(runtime, "ann");
-  expect(offers.at(-1)).toEqual(["sign_in_notes"]);
-  const id = renewed[0]?.request_id as RequestId;
-  const ended = await answer(runtime, id, await agree(questionOf(renewed), "ann"));
-  expect(ended.at(-1)).toMatchObject({ result: "the notes of ann" });
+    notes.access.clear();
+    notes.refresh.clear();
+    const refused = await ask(runtime, "ann");
+    expect(theOne(refused, "ToolError").content).toBe("sign in again, with the tool sign_in_notes");
+    const renewed = await ask(runtime, "ann");
+    expect(offers.at(-1)).toEqual(["sign_in_notes"]);
+    const id = renewed[0]?.request_id as RequestId;
+    const ended = await answer(runtime, id, await agree(questionOf(renewed), "ann"));
+    expect(ended.at(-1)).toMatchObject({ result: "the notes of ann" });
 
-  // Tokens are renewed, but refused until the person agrees again.
-  notes.refused = "ann";
-  await ask(runtime, "ann");
-  const banned = await ask(runtime, "ann");
-  expect(offers.at(-1)).toEqual(["sign_in_notes"]);
-  const last = banned[0]?.request_id as RequestId;
-  expect((await answer(runtime, last, await agree(questionOf(banned), "ann"))).at(-1)).toMatchObject({
-    result: "the notes of ann",
-  });
-  await runtime.close();
-});
+    // Tokens are renewed, but refused until the person agrees again.
+    notes.refused = "ann";
+    await ask(runtime, "ann");
+    const banned = await ask(runtime, "ann");
+    expect(offers.at(-1)).toEqual(["sign_in_notes"]);
+    const last = banned[0]?.request_id as RequestId;
+    expect((await answer(runtime, last, await agree(questionOf(banned), "ann"))).at(-1)).toMatchObject({
+      result: "the notes of ann",
+    });
+    await runtime.close();
+  },
+);

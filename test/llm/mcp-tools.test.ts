@@ -445,28 +445,34 @@ describe("the tools of a server on the network that goes away", () => {
     },
   );
 
-  test("fail while it is away, and work again when it is back with no memory of the session", async () => {
-    await using program = await HttpProgram.start();
-    const server = mcpTools({ url: program.url });
-    const runtime = callerOf(server);
-    expect(theOne(await call(runtime, "echo", { message: "one" }), "ToolResult").text_result).toBe(
-      "Echo: one",
-    );
+  test(
+    "fail while it is away, and work again when it is back with no memory of the session",
+    { tags: "long" },
+    async () => {
+      await using program = await HttpProgram.start();
+      const server = mcpTools({ url: program.url });
+      const runtime = callerOf(server);
+      expect(theOne(await call(runtime, "echo", { message: "one" }), "ToolResult").text_result).toBe(
+        "Echo: one",
+      );
 
-    await program.stop();
-    expect(theOne(await call(runtime, "echo", { message: "two" }), "ToolError").content).toMatch(
-      /^the MCP server \S*everything cannot be reached$/,
-    );
+      await program.stop();
+      expect(theOne(await call(runtime, "echo", { message: "two" }), "ToolError").content).toMatch(
+        /^the MCP server \S*everything cannot be reached$/,
+      );
 
-    await program.restart();
-    const answers = await Promise.all(["three", "four"].map((message) => call(runtime, "echo", { message })));
-    expect(answers.map((events) => theOne(events, "ToolResult").text_result)).toEqual([
-      "Echo: three",
-      "Echo: four",
-    ]);
-    await runtime.close();
-    await server.close();
-  });
+      await program.restart();
+      const answers = await Promise.all(
+        ["three", "four"].map((message) => call(runtime, "echo", { message })),
+      );
+      expect(answers.map((events) => theOne(events, "ToolResult").text_result)).toEqual([
+        "Echo: three",
+        "Echo: four",
+      ]);
+      await runtime.close();
+      await server.close();
+    },
+  );
 
   test("come when it comes, for an agent that started without it", { tags: "long" }, async () => {
     await using program = await HttpProgram.start();

@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { accessSync, chownSync, existsSync, readFileSync, readdirSync } from "node:fs";
+import { accessSync, chownSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { once } from "node:events";
@@ -29,6 +29,8 @@ export interface ServerSetting {
   readonly owner?: number;
   /** Whether commits are synced to the disk, as outside of tests. Default false. */
   readonly isSynced?: boolean;
+  /** Further settings: `archive_mode=on`. */
+  readonly settings?: readonly string[];
 }
 
 /** A PostgreSQL server of the tests, with a directory of its own and a socket in it. */
@@ -37,17 +39,19 @@ export class PostgresServer {
   readonly #programs: string;
   readonly #owner: number;
   readonly #isSynced: boolean;
+  #settings: readonly string[];
   #process: ChildProcess | undefined;
 
   constructor(
     programs: string,
     directory: string,
-    { owner = process.pid, isSynced = false }: ServerSetting = {},
+    { owner = process.pid, isSynced = false, settings = [] }: ServerSetting = {},
   ) {
     this.#programs = programs;
     this.directory = directory;
     this.#owner = owner;
     this.#isSynced = isSynced;
+    this.#settings = settings;
   }
 
   get url(): string {
@@ -64,12 +68,26 @@ export class PostgresServer {
 
   /** Creates the database as a copy of a running server, which this one follows as its standby. */
   async createStandby(primary: PostgresServer): Promise<void> {
+    await this.createCopy(primary, ["-R"]);
+  }
+
+  /** Creates the database as a base backup of a running server. With a signal file it recovers from an archive when it starts. */
+  async createCopy(primary: PostgresServer, options: readonly string[] = []): Promise<void> {
     const user = findUser();
     if (user.uid !== undefined && user.gid !== undefined) chownSync(this.directory, user.uid, user.gid);
     const from = ["-h", primary.directory, "-U", "troupe"];
-    const args = [...from, "-D", this.#data, "-R", "-X", "stream", "-c", "fast", "--no-sync"];
+    const args = [...from, "-D", this.#data, ...options, "-X", "stream", "-c", "fast", "--no-sync"];
     const run = promisify(execFile);
     await run(join(this.#programs, "pg_basebackup"), args, { ...user, cwd: this.directory });
+  }
+
+  /** Has the next start read the write-ahead log of an archive, as these settings say. */
+  recover(settings: readonly string[]): void {
+    this.#settings = [...this.#settings, ...settings];
+    const path = join(this.#data, "recovery.signal");
+    writeFileSync(path, "");
+    const { uid, gid } = findUser();
+    if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
   }
 
   /** Makes a standby the primary server. */
@@ -85,6 +103,7 @@ export class PostgresServer {
       "listen_addresses=",
       `unix_socket_directories=${this.directory}`,
       "max_connections=300",
+      ...this.#settings,
     ];
     const args = ["-D", this.#data, ...settings.flatMap((setting) => ["-c", setting])];
     // A shell in between ends the server when the tests are gone, also when they were killed.

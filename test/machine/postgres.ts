@@ -20,8 +20,11 @@ export function postgresUrl(): Promise<string> {
 }
 
 /** A server for one test, which can kill it; skips the test if PostgreSQL is only on another machine. */
-export async function ownPostgres({ skip }: Pick<TestContext, "skip">): Promise<PostgresServer> {
-  const server = newServer(skip);
+export async function ownPostgres(
+  { skip }: Pick<TestContext, "skip">,
+  settings: readonly string[] = [],
+): Promise<PostgresServer> {
+  const server = newServer(skip, settings);
   await server.create();
   await server.start();
   return server;
@@ -38,9 +41,19 @@ export async function ownStandby(
   return standby;
 }
 
-function newServer(skip: TestContext["skip"]): PostgresServer {
+/** A base backup of such a server, which is not started. */
+export async function ownCopy(
+  { skip }: Pick<TestContext, "skip">,
+  primary: PostgresServer,
+): Promise<PostgresServer> {
+  const copy = newServer(skip);
+  await copy.createCopy(primary);
+  return copy;
+}
+
+function newServer(skip: TestContext["skip"], settings: readonly string[] = []): PostgresServer {
   const programs = findPrograms() ?? skipWithoutPostgres(skip);
-  const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
+  const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")), { settings });
   onTestFinished(() => server.remove());
   return server;
 }

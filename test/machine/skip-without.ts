@@ -54,6 +54,26 @@ export function skipWithoutProxies(skip: Skip): never {
   return skipWithout(skip, "needs a proxy: install one (apt-get install nginx-light caddy haproxy)");
 }
 
+/** Skips a test that needs git. */
+export function skipWithoutGit(skip: Skip): never {
+  return skipWithout(skip, "needs git: install it (apt-get install git)");
+}
+
+/** Skips a test that renders templates with the engine of Go. */
+export function skipWithoutGo(skip: Skip): never {
+  return skipWithout(
+    skip,
+    "needs Go, Sprig and a YAML library: install them (apt-get install golang-go golang-github-masterminds-sprig-dev golang-gopkg-yaml.v2-dev)",
+  );
+}
+
+/** Skips a test that runs an earlier commit; also with `CI=true`, because a copy without its history is whole in all else. */
+export function skipWithoutHistory(skip: Skip): never {
+  return skip(
+    `${LACKS}needs the history of the repository: clone it, or get the rest (git fetch --unshallow)`,
+  );
+}
+
 /** Skips a test that runs Prometheus. */
 export function skipWithoutPrometheus(skip: Skip): never {
   return skipWithout(skip, "needs Prometheus and its promtool: install them (apt-get install prometheus)");

@@ -242,6 +242,7 @@ test.each(
   ),
 )(
   "after kill -9 of the server in the middle, the agent `%s` ends as it declares",
+  { tags: "long" },
   async (agent, end, times) => {
     const directory = await mkdtemp(join(tmpdir(), "troupe-command-"));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));

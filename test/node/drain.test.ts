@@ -35,7 +35,7 @@ test("on a signal every server of a process ends its streams and its turns, then
   expect(await program.exited).toBe(0);
 });
 
-test("a server that leaves signals to the program keeps serving", async () => {
+test("a server that leaves signals to the program keeps serving", { tags: "long" }, async () => {
   const { program, urls } = await startServers("{ drain: false }");
   program.kill("SIGTERM");
   await program.match(/own handler/);

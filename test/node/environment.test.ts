@@ -36,17 +36,21 @@ test("no timer fires before its time", async () => {
   expect(Math.min(...(await Promise.all(late)))).toBeGreaterThanOrEqual(0);
 });
 
-test("the process ends without a timer in the background, and waits for any other", async () => {
-  const program = `import { nodeEnvironment } from "troupe/node";
+test(
+  "the process ends without a timer in the background, and waits for any other",
+  { tags: "long" },
+  async () => {
+    const program = `import { nodeEnvironment } from "troupe/node";
     const { timer } = nodeEnvironment();
     timer(50, () => console.log("fired"));
     timer(3_600_000, () => console.log("in the background"), { background: true });`;
-  const args = ["--conditions=troupe-source", "--input-type=module", "--eval", program];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  expect(stdout).toBe("fired\n");
-});
+    const args = ["--conditions=troupe-source", "--input-type=module", "--eval", program];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toBe("fired\n");
+  },
+);
 
-test("a timer whose time has passed fires, and the process prints no warning", async () => {
+test("a timer whose time has passed fires, and the process prints no warning", { tags: "long" }, async () => {
   const program = `import { nodeEnvironment } from "troupe/node";
     nodeEnvironment().timer(-6, () => console.log("fired"));`;
   const flags = [

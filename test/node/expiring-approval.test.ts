@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { createRuntime } from "troupe";
 import { serve } from "troupe/node";
 import { expect, onTestFinished, test } from "vitest";

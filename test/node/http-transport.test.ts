@@ -48,6 +48,25 @@ test("a node with another secret is refused, and both sides learn it", async () 
   ]);
 });
 
+test("a secret is replaced while nodes work: each step knows that of the step before and after it", async () => {
+  const steps = [
+    ["old secret of nodes"],
+    ["old secret of nodes", SECRET],
+    [SECRET, "old secret of nodes"],
+    [SECRET],
+  ];
+  const nodes = await Promise.all(steps.map(async (secret) => transport({ secret })));
+  for (const node of nodes) await listen(node, async () => "taken");
+  const reaches = async (from: number, to: number): Promise<boolean> =>
+    (nodes[from] as Transport).send((nodes[to] as Transport).url, null, never).then(
+      () => true,
+      () => false,
+    );
+  for (const from of steps.keys())
+    for (const to of steps.keys())
+      expect([from, to, await reaches(from, to)]).toEqual([from, to, Math.abs(from - to) < 2]);
+});
+
 test("a message that is old, or was sent to another node, is refused", async () => {
   const b = await transport({ secret: SECRET });
   await listen(b, async () => "taken");
@@ -111,21 +130,25 @@ test("a body other than the signed one is refused", async () => {
   expect(status).toBe(401);
 });
 
-test("a node takes no message above its limit of connections, and takes messages again when some have ended", async () => {
-  const [a, b] = [await transport({ secret: SECRET }), await transport({ secret: SECRET })];
-  await listen(b, async () => "taken");
-  const clients: RawClient[] = [];
-  while (clients.length < 2_000) {
-    const some = Array.from({ length: 100 }, () => new RawClient(b.url));
-    await Promise.all(some.map(({ socket }) => once(socket, "connect")));
-    clients.push(...some);
-  }
-  await expect(a.send(b.url, null, never)).rejects.toThrow("fetch failed");
-  await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
-  await expect.poll(() => a.send(b.url, null, never).catch(() => "refused")).toBe("taken");
-});
+test(
+  "a node takes no message above its limit of connections, and takes messages again when some have ended",
+  { tags: "long" },
+  async () => {
+    const [a, b] = [await transport({ secret: SECRET }), await transport({ secret: SECRET })];
+    await listen(b, async () => "taken");
+    const clients: RawClient[] = [];
+    while (clients.length < 2_000) {
+      const some = Array.from({ length: 100 }, () => new RawClient(b.url));
+      await Promise.all(some.map(({ socket }) => once(socket, "connect")));
+      clients.push(...some);
+    }
+    await expect(a.send(b.url, null, never)).rejects.toThrow("fetch failed");
+    await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
+    await expect.poll(() => a.send(b.url, null, never).catch(() => "refused")).toBe("taken");
+  },
+);
 
-test("an answer above the limit, or one without an end, is given up", async () => {
+test("an answer above the limit, or one without an end, is given up", { tags: "long" }, async () => {
   const a = await transport({ secret: SECRET });
   const url = await findFreeUrl();
   let sentBytes = 0;

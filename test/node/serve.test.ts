@@ -36,6 +36,26 @@ test.each(["abc", "4100", -1, 65_536, 1.5, Number.NaN])("the port %j is refused"
   await runtime.close();
 });
 
+test.each([0, 999, 600_001, Number.NaN])("an idle connection is not kept for %j ms", async (keepAliveMs) => {
+  const runtime = createRuntime({ agents: [echo] });
+  await expect(serve(runtime, { keepAliveMs })).rejects.toMatchObject({
+    code: "invalid_request",
+    message: `keepAliveMs is ${keepAliveMs}, not from 1000 to 600000`,
+  });
+  await runtime.close();
+});
+
+test("a server says for how long it keeps an idle connection: 5 s, or as it is told", async () => {
+  for (const [options, said] of [
+    [{}, "timeout=5"],
+    [{ keepAliveMs: 90_000 }, "timeout=90"],
+  ] as const) {
+    await using server = await startServer(options);
+    const response = await fetch(`${server.url}/healthz`);
+    expect([response.status, response.headers.get("keep-alive")]).toEqual([200, said]);
+  }
+});
+
 test("with a token it starts, and checks its host name", async () => {
   await using server = await startServer({ hostname: "0.0.0.0", token: "sixteen--letters" });
   const local = server.url.replace("0.0.0.0", "127.0.0.1");

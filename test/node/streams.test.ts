@@ -157,7 +157,7 @@ test("readers that stop reading cost only their position", { tags: "long" }, asy
     socket.pause();
     socket.write(`GET /getevents/${String(request_id)}?stream=true&since=0 HTTP/1.1\r\n${HOST}\r\n\r\n`);
   }
-  await expect.poll(() => server.streams()).toBe(20);
+  await expect.poll(() => server.streams(), { timeout: 30_000 }).toBe(20);
   // When one more reader has read everything, the others were written to as far as they accept it.
   const text = await (
     await fetch(`${server.url}/getevents/${String(request_id)}?stream=true&since=0`)

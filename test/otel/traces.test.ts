@@ -145,6 +145,19 @@ test("the same log gives the same bytes, whoever exports it, before and after a 
   await rm(directory, { recursive: true });
 });
 
+test("an export that ends together with its runtime reports nothing", async () => {
+  const runtime = start(memoryLog());
+  const faults: string[] = [];
+  const traces = await exportTraces(runtime, {
+    exporter: new Collected(),
+    report: (where, thrown) => faults.push(`${where}: ${String(thrown)}`),
+  });
+  const runId = await ask(runtime);
+  await answer(runtime, runId);
+  await Promise.all([traces.close(), runtime.close({ drainMs: 0 })]);
+  expect(faults).toEqual([]);
+});
+
 test("an export goes on where the last one has ended, and nothing is missing", async () => {
   const log = memoryLog();
   const runtime = start(log);

@@ -1,11 +1,8 @@
 // Restarts three nodes one after the other, again and again, behind each proxy with the file of the package and under load, and
 // prints what clients saw: npm run test:proxies [-- --rounds 20] [--requests 10000] [--proxy nginx]
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { tmpdir } from "node:os";
-import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { writeFile } from "node:fs/promises";
 import { newProject } from "../deploys/server.ts";
@@ -13,6 +10,8 @@ import { findFreePort } from "../machine/free-port.ts";
 import { findPrograms, PostgresServer } from "../machine/postgres-server.ts";
 import { Load } from "./load.ts";
 import type { LoadReport } from "./load.ts";
+import { clusterNode } from "./node.ts";
+import type { Node } from "./node.ts";
 import { PROXIES, findProxy, startProxy } from "./proxy.ts";
 import type { ProxyName } from "./proxy.ts";
 
@@ -23,7 +22,8 @@ export interface RollOptions {
   readonly requests: number;
 }
 
-const AGENTS = `import { defineAgent } from "troupe";
+/** The agents that the load needs. */
+export const AGENTS = `import { defineAgent } from "troupe";
 export const speaker = defineAgent({
   name: "speaker", purpose: "Says twenty numbers in two seconds.",
   async chat(_input, turn) {
@@ -55,7 +55,9 @@ export async function roll(
   const project = await newProject();
   await writeFile(join(project.folder, "agents/all.ts"), AGENTS);
   const nodes = await Promise.all(
-    [1, 2, 3].map(async () => new Node(project.folder, database, await findFreePort(), await findFreePort())),
+    [1, 2, 3].map(async () =>
+      clusterNode(project.folder, database, await findFreePort(), await findFreePort()),
+    ),
   );
   await using stack = new AsyncDisposableStack();
   stack.defer(() => project.remove());
@@ -92,68 +94,6 @@ export async function roll(
   }
   return Object.fromEntries(loads.map((one) => [one.name, { ...one.load.report, restarts }]));
 }
-
-/** A node that always has the same addresses. */
-class Node {
-  readonly address: string;
-  readonly #start: () => ReturnType<typeof spawn>;
-  #child: ReturnType<typeof spawn> | undefined;
-
-  constructor(folder: string, database: string, port: number, clusterPort: number) {
-    this.address = `127.0.0.1:${port}`;
-    const cluster = `http://127.0.0.1:${clusterPort}`;
-    this.#start = () =>
-      spawn(
-        process.execPath,
-        [
-          PROGRAM,
-          "serve",
-          "--port",
-          String(port),
-          "--cluster",
-          cluster,
-          "--trust-proxy",
-          "--log-level",
-          "warn",
-        ],
-        {
-          cwd: folder,
-          env: {
-            ...process.env,
-            TROUPE_LOG: database,
-            TROUPE_SECRETS_KEY: "a key of thirty-two characters ..",
-            TROUPE_CLUSTER_SECRET: "a secret of all nodes",
-          },
-          stdio: ["ignore", "ignore", "inherit"],
-        },
-      );
-  }
-
-  /** Starts the node; resolves when it is ready. */
-  async start(): Promise<void> {
-    const child = this.#start();
-    this.#child = child;
-    for (;;) {
-      if (child.exitCode !== null) throw new Error(`a node ended with ${child.exitCode} while it started`);
-      const response = await fetch(`http://${this.address}/readyz`).catch(() => undefined);
-      await response?.arrayBuffer();
-      if (response?.status === 200) return;
-      await setTimeout(50);
-    }
-  }
-
-  /** Ends the node with SIGTERM; resolves with its exit code. */
-  async stop(): Promise<number | null> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null) return child?.exitCode ?? 0;
-    const exited = once(child, "exit");
-    child.kill("SIGTERM");
-    await exited;
-    return child.exitCode;
-  }
-}
-
-const PROGRAM = resolve(import.meta.dirname, "../../dist/cli/main.js");
 
 if (import.meta.main) {
   const { values } = parseArgs({

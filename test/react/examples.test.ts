@@ -1,3 +1,4 @@
+/** @module-tag long */
 // The pages of examples/web in a browser, against a server.
 import { readFile } from "node:fs/promises";
 import { once } from "node:events";

@@ -54,25 +54,27 @@ test("a component has a conversation, and another one shows its run", async ({ s
   expect(await page.getByLabel("State").textContent()).toBe("idle");
 });
 
-test("a conversation begins again with other credentials, also when its client is made while rendering", async ({
-  skip,
-}) => {
-  const token = "the-token-of-the-server";
-  const address = await startPage(await readFile(LOGIN, "utf8"), { token });
-  await using tab = await openTab(skip, address, { expected: /401/ });
-  const { page } = tab;
-  const shows = (label: string, text: string): Promise<void> =>
-    page.getByLabel(label, { exact: true }).filter({ hasText: text }).waitFor();
-  await page.getByRole("button", { name: "Send" }).click();
-  await shows("Error", "unauthorized");
-  await page.getByLabel("Token").fill(token);
-  await shows("Error", "none");
-  await page.getByRole("button", { name: "Send" }).click();
-  await shows("Chat", "hello");
-  // What one person said is not shown to the next.
-  await page.getByLabel("Token").fill("of another person");
-  await expect.poll(() => page.getByLabel("Chat").textContent()).toBe("");
-});
+test(
+  "a conversation begins again with other credentials, also when its client is made while rendering",
+  { tags: "long" },
+  async ({ skip }) => {
+    const token = "the-token-of-the-server";
+    const address = await startPage(await readFile(LOGIN, "utf8"), { token });
+    await using tab = await openTab(skip, address, { expected: /401/ });
+    const { page } = tab;
+    const shows = (label: string, text: string): Promise<void> =>
+      page.getByLabel(label, { exact: true }).filter({ hasText: text }).waitFor();
+    await page.getByRole("button", { name: "Send" }).click();
+    await shows("Error", "unauthorized");
+    await page.getByLabel("Token").fill(token);
+    await shows("Error", "none");
+    await page.getByRole("button", { name: "Send" }).click();
+    await shows("Chat", "hello");
+    // What one person said is not shown to the next.
+    await page.getByLabel("Token").fill("of another person");
+    await expect.poll(() => page.getByLabel("Chat").textContent()).toBe("");
+  },
+);
 
 test("a component is rendered on a server without a connection", () => {
   const offline: typeof fetch = () => {
@@ -86,7 +88,7 @@ test("a component is rendered on a server without a connection", () => {
   expect(renderToString(createElement(Page))).toBe("idle idle false");
 });
 
-test("the component of the guide works with Preact", async ({ skip }) => {
+test("the component of the guide works with Preact", { tags: "long" }, async ({ skip }) => {
   const [program = ""] = findBlocks("docs/guide/client.md", "### With Preact", "js");
   await using tab = await openTab(skip, await startPage(program));
   await tab.page.getByRole("button", { name: "Ask" }).click();

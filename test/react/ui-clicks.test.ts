@@ -1,3 +1,4 @@
+/** @module-tag long */
 // The components of troupe/react/ui as a person uses them, in a page with React.
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";

@@ -1,17 +1,33 @@
 // The components rendered on a server, from real runs.
 import { createElement as h } from "react";
 import { renderToString } from "react-dom/server";
+import { defineAgent, operation } from "troupe";
 import { createClient } from "troupe/client";
+import type { RunView } from "troupe/projection";
 import { useAgent } from "troupe/react";
 import { ActorOutline, ApprovalButtons, ConversationPane, AnswerForm } from "troupe/react/ui";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import { payments } from "../../agents/payments.ts";
 import { start } from "../client/servers.ts";
 import type { Served } from "../client/servers.ts";
 
+const weather = defineAgent({
+  name: "weather",
+  purpose: "Knows the weather.",
+  chat: () => "It snows.",
+  operations: {
+    look: operation({
+      description: "Looks out.",
+      input: z.object({ city: z.string() }),
+      run: ({ city }) => ({ city, degrees: [-3, 2] }),
+    }),
+  },
+});
+
 let server: Served;
 beforeAll(async () => {
-  server = await start({ agents: [payments] });
+  server = await start({ agents: [payments, weather] });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -32,6 +48,26 @@ test("a conversation, its question and its actors are rendered on a server", asy
   expect(page).toContain("Pay 3 to bob?");
   expect(page).toMatch(/<button type="button">Yes<\/button>.*Stop/);
   expect(renderToString(h(ActorOutline, { view }))).toMatch(/<li data-outcome="running">payments/);
+});
+
+test("what a turn returns is shown as formatted JSON, and a text once", async () => {
+  const client = createClient(server.url);
+  const Page = (view: RunView): string => {
+    const Inner = (): ReturnType<typeof ConversationPane> => {
+      const conversation = useAgent(client.agent("weather"));
+      return h(ConversationPane, { conversation: { ...conversation, view } });
+    };
+    return renderToString(h(Inner));
+  };
+  const look = client.agent("weather").call("look", { city: "Oslo" });
+  await look;
+  const looked = Page(await client.run(await look.runId).view());
+  expect(looked).toContain(
+    '<pre class="troupe-output">{\n  &quot;city&quot;: &quot;Oslo&quot;,\n  &quot;degrees&quot;: [\n    -3,\n    2\n  ]\n}</pre>',
+  );
+  const said = client.agent("weather").chat("and now?");
+  await said;
+  expect(Page(await client.run(await said.runId).view()).split("It snows.")).toHaveLength(2);
 });
 
 test("a question is a form of its schema", () => {

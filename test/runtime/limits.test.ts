@@ -315,24 +315,28 @@ test("a turn with more sleeps open than it may have ends, and leaves no timer be
   expect(host.dropped).toHaveLength(dropped);
 });
 
-test("a turn that opens a hundred thousand sleeps, few at a time, ends and costs no other turn", async () => {
-  const agent = defineAgent({
-    name: "sleepy",
-    purpose: "Opens more and more sleeps.",
-    async chat(_input, turn) {
-      for (let round = 0; round < 130; round += 1) {
-        for (let at = 0; at < 1_000; at += 1) void turn.sleep(60_000);
-        await turn.text(".");
-      }
-      await turn.sleep(60_000);
-    },
-  });
-  const host = new TestHost({ agents: [agent] });
-  await host.ask("sleepy", chat);
-  expect((await host.events(asked)).at(-1)).toMatchObject({
-    error: { code: "overloaded", message: "agent sleepy has more than 10000 open sleeps" },
-  });
-});
+test(
+  "a turn that opens a hundred thousand sleeps, few at a time, ends and costs no other turn",
+  { tags: "long" },
+  async () => {
+    const agent = defineAgent({
+      name: "sleepy",
+      purpose: "Opens more and more sleeps.",
+      async chat(_input, turn) {
+        for (let round = 0; round < 130; round += 1) {
+          for (let at = 0; at < 1_000; at += 1) void turn.sleep(60_000);
+          await turn.text(".");
+        }
+        await turn.sleep(60_000);
+      },
+    });
+    const host = new TestHost({ agents: [agent] });
+    await host.ask("sleepy", chat);
+    expect((await host.events(asked)).at(-1)).toMatchObject({
+      error: { code: "overloaded", message: "agent sleepy has more than 10000 open sleeps" },
+    });
+  },
+);
 
 test("a configuration is kept up to a size, all that was set together, and what is refused leaves nothing", async () => {
   const put: string[] = [];

@@ -57,6 +57,8 @@ export class TestHost {
   readonly secrets: SecretStore = memorySecrets();
   /** The faults that the runtime reported. */
   readonly faults: string[] = [];
+  /** The runs that it reported as taken over. */
+  readonly moved: string[] = [];
   readonly dropped: string[] = [];
   /** The offset of the process's clock from the real time, in milliseconds. */
   clockMs = 0;
@@ -212,6 +214,7 @@ export class TestHost {
       committed() {},
       dropped: (what) => void this.dropped.push(what),
       failed() {},
+      moved: (message) => void this.moved.push(message),
       fault: (message, detail) => void this.faults.push(`${message}: ${String(detail)}`),
     };
   }

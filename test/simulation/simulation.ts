@@ -38,10 +38,12 @@ export class Simulation {
   readonly #pick: Picker;
   readonly #victims: FaultTargets;
   #patient = false;
+  readonly #isLiedTo: boolean;
 
   constructor(pick: Picker, { lie, nodes = false }: SimulationOptions = {}) {
     const { observer } = this;
     this.#pick = pick;
+    this.#isLiedTo = lie !== undefined;
     this.plan = nodes ? createNodesPlan(pick) : createPlan(pick);
     this.faultInjector = new FaultInjector(this.plan.faults);
     const stepped = (): void => {
@@ -132,9 +134,9 @@ export class Simulation {
     return this.plan.retention.retainBytes === undefined ? 0 : LOOK_MS;
   }
 
-  /** The maximum number of steps; nodes beat, also while schedules wait for hours. */
+  /** The maximum number of steps; nodes beat, also while schedules wait for hours. What a lie has lost is awaited for ever. */
   get #mostSteps(): number {
-    return this.plan.nodes === 0 ? MOST_STEPS : 40 * MOST_STEPS;
+    return this.plan.nodes === 0 || this.#isLiedTo ? MOST_STEPS : 40 * MOST_STEPS;
   }
 
   /** Advances the time over some times of the schedules; the last ones pass without a fault. */

@@ -56,7 +56,7 @@ test("events are read as they were added, however many texts are together, and a
   );
 });
 
-test("a hundred texts that came one by one take less memory than a string for each", () => {
+test("a hundred texts that came one by one take less memory than a string for each", { tags: "long" }, () => {
   const keep = (count: number): EventList[] =>
     Array.from({ length: count }, (_, number) => {
       const list = new EventList(0);

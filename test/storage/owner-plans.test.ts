@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import type { RunId } from "troupe/protocol";

@@ -3,7 +3,7 @@ import type { RunId } from "../../src/protocol/ids.ts";
 import { TailCache } from "../../src/storage/shared/tail-cache.ts";
 import { collectGarbage } from "../machine/garbage.ts";
 
-test("dropped runs use no memory", () => {
+test("dropped runs use no memory", { tags: "long" }, () => {
   const cache = new TailCache(16 * 1024 * 1024);
   cache.add("kept", 1, ["first"], 5);
   comeAndGo(cache, 10_000);

@@ -1,9 +1,9 @@
+/** @module-tag long */
 import { expect, test } from "vitest";
-import { runsLong } from "../machine/long.ts";
 import { flood } from "./flood.ts";
 
 /** `npm run test:webhooks` sends 10,000. The runs have more messages than a queue of requests has room for. */
-const RUNS = runsLong ? 50 : 5;
+const RUNS = 50;
 const TURNS = 12;
 
 test(`${RUNS * TURNS} messages arrive in order for each run, at a receiver that fails half of the time, while it and the server are killed`, async () => {

@@ -57,6 +57,8 @@ export async function flood({ runs, turns, kills, failures, awayMs }: FloodOptio
   );
   await using server = await ServerProcess.create(PROGRAM, receiver.url, String(SPEED));
   const started = performance.now();
+  // A client of a server that had this port before.
+  await fetch(new URL("/readyz", receiver.url));
   let url = server.start();
   const arrived = (): number => new Set(receiver.taken.map(({ id }) => id)).size;
   const until = async (share: number): Promise<void> => {

@@ -7,6 +7,8 @@ import { Webhook } from "standardwebhooks";
 /** The secret of the server and of the receiver. */
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
+const PATH = "/hook";
+
 /** A message as it has arrived. */
 export interface Received {
   readonly id: string;
@@ -21,6 +23,8 @@ export interface Receiver extends AsyncDisposable {
   /** Those that were taken. */
   readonly taken: Received[];
   attempts: number;
+  /** Requests that no webhook makes. */
+  strangers: number;
   /** Ends all connections, and refuses new ones until `revive`. */
   kill(): Promise<void>;
   revive(): Promise<void>;
@@ -39,13 +43,20 @@ export async function startReceiver(
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
+      const { method, url, headers } = request;
+      // The port of a server that is gone may be given to this one, and a client of that one may go on asking.
+      if (headers["user-agent"] !== "troupe" || method !== "POST" || url !== PATH) {
+        receiver.strangers += 1;
+        response.writeHead(404).end();
+        return;
+      }
       receiver.attempts += 1;
       const body = Buffer.concat(chunks).toString();
-      const message = verifier.verify(body, request.headers as Record<string, string>) as {
+      const message = verifier.verify(body, headers as Record<string, string>) as {
         readonly type: string;
         readonly data: { readonly run_id: string; readonly event_id: number };
       };
-      const id = String(request.headers["webhook-id"]);
+      const id = String(headers["webhook-id"]);
       const status = answer(receiver.attempts, id);
       if (status === 0) {
         request.socket.destroy();
@@ -74,9 +85,10 @@ export async function startReceiver(
   await listen(0);
   const { port } = server.address() as AddressInfo;
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `http://127.0.0.1:${port}${PATH}`,
     taken: [],
     attempts: 0,
+    strangers: 0,
     kill,
     revive: () => listen(port),
     [Symbol.asyncDispose]: kill,

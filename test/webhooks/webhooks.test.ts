@@ -121,121 +121,133 @@ test("a user of another owner has nothing sent again, and an operator asks in th
   await pass(environment, () => receiver.attempts === 2);
 });
 
-test("what happened while no webhooks ran is told at the next start, and what was before the first start is not", async () => {
-  const environment = manualEnvironment();
-  const directory = temporaryDirectory();
-  await using receiver = await startReceiver();
-  const endpoint: WebhookOptions = {
-    url: receiver.url,
-    on: ["end"],
-    agents: ["speaker"],
-    secret: SECRET,
-    allowPrivate: true,
-  };
-  const speak = async (runtime: Runtime, agent = "speaker"): Promise<string> => {
-    const receipt = await runtime.process(agent, { type: "ChatRequest", input: "hello" });
-    await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
-    await environment.advance(10);
-    return String(receipt.runId);
-  };
-  const bare = async (): Promise<Runtime> => {
-    const { agent } = createWebhooks([endpoint]);
+test(
+  "what happened while no webhooks ran is told at the next start, and what was before the first start is not",
+  { tags: "long" },
+  async () => {
+    const environment = manualEnvironment();
+    const directory = temporaryDirectory();
+    await using receiver = await startReceiver();
+    const endpoint: WebhookOptions = {
+      url: receiver.url,
+      on: ["end"],
+      agents: ["speaker"],
+      secret: SECRET,
+      allowPrivate: true,
+    };
+    const speak = async (runtime: Runtime, agent = "speaker"): Promise<string> => {
+      const receipt = await runtime.process(agent, { type: "ChatRequest", input: "hello" });
+      await runtime.acknowledgement(receipt, { until: "completed", timeoutMs: 60_000 });
+      await environment.advance(10);
+      return String(receipt.runId);
+    };
+    const bare = async (): Promise<Runtime> => {
+      const { agent } = createWebhooks([endpoint]);
+      const runtime = createRuntime({
+        agents: [asker, speaker, agent],
+        log: sqliteLog(directory),
+        environment,
+      });
+      await runtime.ready();
+      return runtime;
+    };
+    const early = await bare();
+    await speak(early);
+    await early.close();
+    {
+      await using server = await start(directory, [endpoint], environment);
+      await environment.advance(10);
+      await speak(server.runtime, "asker");
+    }
+    const between = await bare();
+    const missed = await speak(between);
+    await between.close();
+
+    await using server = await start(directory, [endpoint], environment);
+    const live = await speak(server.runtime);
+    await pass(environment, () => receiver.taken.length >= 2);
+    expect(receiver.taken.map(({ runId }) => runId).toSorted()).toEqual([missed, live].toSorted());
+  },
+);
+
+test(
+  "a delivery that goes on after a restart before the server listens is tried again",
+  { tags: "long" },
+  async () => {
+    const environment = manualEnvironment();
+    const directory = temporaryDirectory();
+    let isAway = true;
+    await using receiver = await startReceiver(() => (isAway ? 503 : 204));
+    const endpoints: WebhookOptions[] = [
+      { url: receiver.url, on: ["end"], secret: SECRET, name: "desk", allowPrivate: true },
+    ];
+    let told = "";
+    {
+      await using server = await start(directory, endpoints, environment);
+      const { runId } = await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
+      told = runId ?? "";
+      await pass(environment, () => receiver.attempts === 1, 10);
+    }
+    isAway = false;
+    const hooks = createWebhooks(endpoints);
     const runtime = createRuntime({
-      agents: [asker, speaker, agent],
+      agents: [asker, speaker, hooks.agent],
       log: sqliteLog(directory),
       environment,
+      limits: { turnMs: 1e12 },
     });
     await runtime.ready();
-    return runtime;
-  };
-  const early = await bare();
-  await speak(early);
-  await early.close();
-  {
-    await using server = await start(directory, [endpoint], environment);
-    await environment.advance(10);
-    await speak(server.runtime, "asker");
-  }
-  const between = await bare();
-  const missed = await speak(between);
-  await between.close();
+    const [delivery] = (await runtime.runs({ agent: "webhook", limit: 1 })).runs;
+    const before = delivery?.last_event_id ?? 0;
+    // The pause of its first attempt is over, and the next one has failed.
+    await pass(environment, async () => {
+      const { runs } = await runtime.runs({ agent: "webhook", limit: 1 });
+      return (runs[0]?.last_event_id ?? 0) >= before + 3;
+    });
+    const server = await serve(runtime, { drain: false, listeners: [hooks] });
+    try {
+      await pass(environment, () => receiver.taken.length > 0);
+      expect(receiver.taken.map(({ runId, event }) => [runId, event])).toEqual([[told, 3]]);
+    } finally {
+      await server.close({ graceMs: 0 });
+      await runtime.close();
+    }
+  },
+);
 
-  await using server = await start(directory, [endpoint], environment);
-  const live = await speak(server.runtime);
-  await pass(environment, () => receiver.taken.length >= 2);
-  expect(receiver.taken.map(({ runId }) => runId).toSorted()).toEqual([missed, live].toSorted());
-});
-
-test("a delivery that goes on after a restart before the server listens is tried again", async () => {
-  const environment = manualEnvironment();
-  const directory = temporaryDirectory();
-  let isAway = true;
-  await using receiver = await startReceiver(() => (isAway ? 503 : 204));
-  const endpoints: WebhookOptions[] = [
-    { url: receiver.url, on: ["end"], secret: SECRET, name: "desk", allowPrivate: true },
-  ];
-  let told = "";
-  {
-    await using server = await start(directory, endpoints, environment);
-    const { runId } = await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
-    told = runId ?? "";
-    await pass(environment, () => receiver.attempts === 1, 10);
-  }
-  isAway = false;
-  const hooks = createWebhooks(endpoints);
-  const runtime = createRuntime({
-    agents: [asker, speaker, hooks.agent],
-    log: sqliteLog(directory),
-    environment,
-    limits: { turnMs: 1e12 },
-  });
-  await runtime.ready();
-  const [delivery] = (await runtime.runs({ agent: "webhook", limit: 1 })).runs;
-  const before = delivery?.last_event_id ?? 0;
-  // The pause of its first attempt is over, and the next one has failed.
-  await pass(environment, async () => {
-    const { runs } = await runtime.runs({ agent: "webhook", limit: 1 });
-    return (runs[0]?.last_event_id ?? 0) >= before + 3;
-  });
-  const server = await serve(runtime, { drain: false, listeners: [hooks] });
-  try {
-    await pass(environment, () => receiver.taken.length > 0);
-    expect(receiver.taken.map(({ runId, event }) => [runId, event])).toEqual([[told, 3]]);
-  } finally {
-    await server.close({ graceMs: 0 });
-    await runtime.close();
-  }
-});
-
-test("a receiver that never takes a message is tried for a day, and the turn says why it failed", async () => {
-  const environment = manualEnvironment();
-  await using receiver = await startReceiver(() => 503);
-  await using server = await start(
-    temporaryDirectory(),
-    [{ url: receiver.url, on: ["end"], secret: SECRET, name: "away", allowPrivate: true }],
-    environment,
-  );
-  const from = environment.now();
-  await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
-  let failed: unknown;
-  await pass(
-    environment,
-    async () => {
-      const { runs } = await server.runtime.runs({ agent: "webhook", finishReason: "error", limit: 1 });
-      [failed] = runs;
-      return failed !== undefined;
-    },
-    600_000,
-  );
-  expect(environment.now() - from).toBeGreaterThan(20 * 3_600_000);
-  expect(receiver.attempts).toBeGreaterThan(10);
-  expect(receiver.attempts).toBeLessThan(40);
-  expect(receiver.taken).toEqual([]);
-  expect(failed).toMatchObject({
-    agent: "webhook",
-    last_turn: { operation: "deliver", finish_reason: "error" },
-  });
-});
+test(
+  "a receiver that never takes a message is tried for a day, and the turn says why it failed",
+  { tags: "long" },
+  async () => {
+    const environment = manualEnvironment();
+    await using receiver = await startReceiver(() => 503);
+    await using server = await start(
+      temporaryDirectory(),
+      [{ url: receiver.url, on: ["end"], secret: SECRET, name: "away", allowPrivate: true }],
+      environment,
+    );
+    const from = environment.now();
+    await server.runtime.process("speaker", { type: "ChatRequest", input: "hello" });
+    let failed: unknown;
+    await pass(
+      environment,
+      async () => {
+        const { runs } = await server.runtime.runs({ agent: "webhook", finishReason: "error", limit: 1 });
+        [failed] = runs;
+        return failed !== undefined;
+      },
+      600_000,
+    );
+    expect(environment.now() - from).toBeGreaterThan(20 * 3_600_000);
+    expect(receiver.attempts).toBeGreaterThan(10);
+    expect(receiver.attempts).toBeLessThan(40);
+    expect(receiver.taken).toEqual([]);
+    expect(failed).toMatchObject({
+      agent: "webhook",
+      last_turn: { operation: "deliver", finish_reason: "error" },
+    });
+  },
+);
 
 test("nothing is sent to a private address", async () => {
   const environment = manualEnvironment();

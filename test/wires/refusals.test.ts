@@ -177,26 +177,30 @@ describe.each(wires)("$name", (wire) => {
     expect(answers).toMatchObject(refusals(server.routes, wire, 403));
   });
 
-  test("refuses a body that is too large, and one that is not JSON, on each route that reads one", async () => {
-    await using server = await start(wire);
-    const readers = server.routes.filter(({ method, path }) => method === "POST" && !bodiless.test(path));
-    const uploads = readers.filter(({ path }) => forms.test(path));
-    const posts = readers.filter((route) => !uploads.includes(route));
-    const long = "x".repeat(5_000_000);
-    const large = await answersOf(server.url, posts, own, `"${long}"`);
-    expect(large).toMatchObject(refusals(posts, wire, 413));
-    const file = `--edge\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${long}\r\n--edge--\r\n`;
-    const form = await answersOf(server.url, uploads, { ...own, ...FORM_TYPE }, file);
-    expect(form).toMatchObject(refusals(uploads, wire, 413));
-    const broken = await answersOf(server.url, readers, own, "{");
-    expect(broken).toMatchObject(refusals(readers, wire, malformed));
-    const brokenForm = await answersOf(server.url, uploads, { ...own, ...FORM_TYPE }, "--edge");
-    expect(brokenForm).toMatchObject(refusals(uploads, wire, malformed));
-  });
+  test(
+    "refuses a body that is too large, and one that is not JSON, on each route that reads one",
+    { tags: "long" },
+    async () => {
+      await using server = await start(wire);
+      const readers = server.routes.filter(({ method, path }) => method === "POST" && !bodiless.test(path));
+      const uploads = readers.filter(({ path }) => forms.test(path));
+      const posts = readers.filter((route) => !uploads.includes(route));
+      const long = "x".repeat(5_000_000);
+      const large = await answersOf(server.url, posts, own, `"${long}"`);
+      expect(large).toMatchObject(refusals(posts, wire, 413));
+      const file = `--edge\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${long}\r\n--edge--\r\n`;
+      const form = await answersOf(server.url, uploads, { ...own, ...FORM_TYPE }, file);
+      expect(form).toMatchObject(refusals(uploads, wire, 413));
+      const broken = await answersOf(server.url, readers, own, "{");
+      expect(broken).toMatchObject(refusals(readers, wire, malformed));
+      const brokenForm = await answersOf(server.url, uploads, { ...own, ...FORM_TYPE }, "--edge");
+      expect(brokenForm).toMatchObject(refusals(uploads, wire, malformed));
+    },
+  );
 
   test(
     "has no fault for any body, on each route that reads one",
-    { timeout: 300_000 + BODIES * 100 },
+    { tags: "long", timeout: 300_000 + BODIES * 100 },
     async () => {
       await using server = await start(wire);
       const posts = server.routes.filter(({ method }) => method === "POST");

@@ -80,7 +80,7 @@ const orders = [
   ["colour", "name"],
 ] as const;
 
-test.each(wires.flatMap((wire) => orders.map((order) => [...order, wire.name, wire] as const)))(
+test.each(shortened(orders, 1).flatMap((order) => wires.map((wire) => [...order, wire.name, wire] as const)))(
   "two questions are answered %s first, then %s, over %s",
   async (first, second, _name, wire) => {
     const answers = { name: "Ada", colour: "blue" };
@@ -126,7 +126,7 @@ test(
   },
 );
 
-test.each(shortened(wires, 2).map((wire) => [wire.name, wire] as const))(
+test.each(shortened(wires, 1).map((wire) => [wire.name, wire] as const))(
   "a turn that is held asks or works in the words of %s, takes answers, and never fails",
   async (_name, wire) => {
     const clerk = createClerk();
@@ -157,7 +157,7 @@ test.each(shortened(wires, 2).map((wire) => [wire.name, wire] as const))(
   },
 );
 
-test.each(shortened(wires, 2).map((wire) => [wire.name, wire] as const))(
+test.each(shortened(wires, 1).map((wire) => [wire.name, wire] as const))(
   "a turn whose agent is no longer served asks or works in the words of %s, takes answers, and ends when the agent is back",
   async (_name, wire) => {
     const { agent } = createClerk();

@@ -11,6 +11,8 @@ import { Command } from "../vendor/commander.ts";
 import { rehearseInThreads } from "./rehearsal-threads.ts";
 import { checkSpending } from "./spending.ts";
 import type { SpendingCheck } from "./spending.ts";
+import { checkStatistics } from "./statistics.ts";
+import type { StatisticsCheck } from "./statistics.ts";
 
 interface Options {
   readonly agents: string;
@@ -60,9 +62,10 @@ const AFTER_HELP = `
 Nothing is written, called or sent: code runs only as far as its log. A server may be working on the log.
 A server sends a copy of its open turns to an admin (TROUPE_TOKEN), without secret values and files of runs.
 
-It also says if what owners have spent cannot be right: that decides which turns wait for a budget.
+It also says if what owners have spent cannot be right: that decides which turns wait for a budget. And it compares the answers of the
+statistics with the hours that are counted, and looks for the newest turn of each run in them; turns of removed runs stay counted.
 
-Exit codes: 0 all turns fit, 1 some would be held or come to no end, or spending is wrong, 2 nothing could be checked.
+Exit codes: 0 all turns fit, 1 some would be held or come to no end, or spending or statistics are wrong, 2 nothing could be checked.
 
 Example:
   troupe check postgres://reader@db.internal/agents --agents agents`;
@@ -91,8 +94,12 @@ async function run(
       "leave out --finished, or name its log",
     );
   let spending: SpendingCheck | undefined;
+  let statistics: StatisticsCheck | undefined;
   try {
-    if (!isServer) spending = await checkSpending(place);
+    if (!isServer) {
+      spending = await checkSpending(place);
+      statistics = await checkStatistics(place);
+    }
     await rehearseInThreads({ ...options, ...(finished !== undefined && { finished }) }, (turn) =>
       tally.add(turn),
     );
@@ -103,15 +110,18 @@ async function run(
   }
   const ms = Math.round(performance.now() - started);
   const check = tally.result;
-  if (json) stdout.json({ ...toJson(check, ms), ...(spending && { spending }) });
+  if (json)
+    stdout.json({ ...toJson(check, ms), ...(spending && { spending }), ...(statistics && { statistics }) });
   else
     print(check, {
       spending,
+      statistics,
       ms,
       place: withoutPassword(place),
       kind: finished === undefined ? "open" : "ended",
     });
-  if (!check.fits || (spending?.faults.length ?? 0) > 0) process.exitCode = EXIT.failed;
+  const faults = [...(spending?.faults ?? []), ...(statistics?.faults ?? [])];
+  if (!check.fits || faults.length > 0) process.exitCode = EXIT.failed;
 }
 
 const MOST_THREADS = 4;
@@ -129,12 +139,16 @@ function toJson({ fits, turns, agents, misfits }: LogCheck, ms: number): object 
 
 interface Checked {
   readonly spending: SpendingCheck | undefined;
+  readonly statistics: StatisticsCheck | undefined;
   readonly ms: number;
   readonly place: string;
   readonly kind: "open" | "ended";
 }
 
-function print({ turns, agents, misfits }: LogCheck, { spending, ms, place, kind }: Checked): void {
+function print(
+  { turns, agents, misfits }: LogCheck,
+  { spending, statistics, ms, place, kind }: Checked,
+): void {
   const rows = agents.map(({ agent, ...counts }) => [
     agent,
     ...[counts.fits, counts.older, counts.held, counts.undecided].map((count) => count.toLocaleString("en")),
@@ -142,6 +156,7 @@ function print({ turns, agents, misfits }: LogCheck, { spending, ms, place, kind
   printTable(["AGENT", "FIT", "OLDER VERSION FITS", "HELD", "UNDECIDED"], rows);
   for (const misfit of misfits) printMisfit(misfit);
   if (spending !== undefined && spending.days > 0) printSpending(spending);
+  if (statistics !== undefined && statistics.rows > 0) printStatistics(statistics);
   const bad = misfits.reduce((sum, { runIds }) => sum + runIds.length, 0);
   const end = bad === 0 ? "All fit." : `${bad.toLocaleString("en")} ${bad === 1 ? "does" : "do"} not fit.`;
   const counted = turns === 1 ? `1 ${kind} turn` : `${turns.toLocaleString("en")} ${kind} turns`;
@@ -154,6 +169,13 @@ function printSpending({ days, faults }: SpendingCheck): void {
   stdout.line(
     `Spending: ${counted} of owners and agents. ${faults.length === 0 ? "Nothing is wrong." : ""}`.trimEnd(),
   );
+}
+
+function printStatistics({ rows, runs, faults }: StatisticsCheck): void {
+  for (const fault of faults) stdout.line(styled("bold", "statistics"), ` ${fault}`);
+  const [counted, compared] = [rows, runs].map((count) => count.toLocaleString("en"));
+  const what = `Statistics: ${counted} rows of hours, compared with their sums and with the newest turns of ${compared} runs.`;
+  stdout.line(`${what} ${faults.length === 0 ? "Nothing is wrong." : ""}`.trimEnd());
 }
 
 function printMisfit({ agent, outcome, code, message, at, expected, found, runIds }: Misfit): void {

@@ -10,13 +10,14 @@ import type { ArtifactReader } from "../../ports/artifact-store.ts";
 import type { LogReader } from "../../ports/event-log.ts";
 import type { SecretStore } from "../../ports/secret-store.ts";
 import type { Spending } from "../../ports/spending.ts";
+import type { StatisticsReader } from "../../ports/statistics.ts";
 import type { VersionStore } from "../../ports/version-store.ts";
 import { readArtifacts } from "../../storage/fs/artifacts.ts";
 import { fsSecrets } from "../../storage/fs/secrets.ts";
 import { fsVersions } from "../../storage/fs/versions.ts";
 import { readDirectory } from "../../storage/sqlite/read-directory.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { isDatabase, toConnection } from "../logs/connection.ts";
+import { isDatabase, toConnections } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
 import { openPostgres, openWithHints } from "../logs/open-log.ts";
 
@@ -27,6 +28,8 @@ export interface OpenPlace {
   readonly secrets: SecretStore;
   /** What was spent; a copy of open turns does not have it. */
   readonly spending?: Spending["list"];
+  /** What turns and completions have done; a copy of open turns does not have it. */
+  readonly statistics?: StatisticsReader;
   /** The kept versions of the code of agents, which are only read; a database has them under TROUPE_SECRETS_KEY. */
   readonly versions: VersionStore | undefined;
   close(): Promise<void>;
@@ -44,10 +47,11 @@ export async function openPlace(place: string): Promise<OpenPlace> {
     );
   const hints = { inUse: "", damaged: "start a server of this version once, or restore it from a backup" };
   return openWithHints(place, { ...hints, unusable: "check the directory" }, () => {
-    const { log, spending, close } = readDirectory(place);
+    const { log, spending, statistics, close } = readDirectory(place);
     return {
       log,
       spending,
+      statistics,
       artifacts: readArtifacts(join(place, "artifacts")),
       secrets: fsSecrets(join(place, "secrets.json")),
       versions: toReadOnly(fsVersions(join(place, "versions"))),
@@ -125,11 +129,12 @@ export async function fetchCopy(url: string, directory: string): Promise<string>
 }
 
 async function openDatabase(url: string): Promise<OpenPlace> {
-  const log = await explained(() => openPostgres(toConnection(url), { migrate: false, nodes: "any" }));
+  const log = await explained(() => openPostgres(toConnections(url), { migrate: false, nodes: "any" }));
   const versions = log.versions?.();
   return {
     log,
     spending: (query) => log.spending.list(query),
+    statistics: log.statistics,
     artifacts: log.artifacts(),
     secrets: log.secrets(),
     versions: versions && toReadOnly(versions),

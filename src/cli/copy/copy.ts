@@ -3,6 +3,7 @@ import { copyLog } from "../../node/copy/copy-log.ts";
 import { EXIT, Exit } from "../exit.ts";
 import { explained } from "../logs/explained.ts";
 import { checkPlaces, checkSecretsKey, openSource, openTarget } from "./open-stores.ts";
+import { addDatabase } from "../logs/connection.ts";
 import { Meter } from "../print/meter.ts";
 import { stdout } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
@@ -19,10 +20,14 @@ interface Options {
 export function copyCommand(): Command {
   return new Command("copy")
     .description(
-      "Copies all runs with their files, their secrets and the kept versions of code from a data directory to a PostgreSQL database, or back.",
+      "Copies all runs with files, secrets and kept versions of code from a data directory to a PostgreSQL database, or back.",
     )
-    .requiredOption("--from <log>", "a data directory, or postgres://user@host:5432/database")
-    .requiredOption("--to <log>", "the same for the target, which is created if needed")
+    .requiredOption(
+      "--from <log>",
+      "a data directory, or postgres://user@host:5432/database; several times for several databases",
+      addDatabase,
+    )
+    .requiredOption("--to <log>", "the same for the target, which is created if needed", addDatabase)
     .option("--json", "print the result as one line of JSON", false)
     .addHelpText("after", AFTER_HELP)
     .action(run);

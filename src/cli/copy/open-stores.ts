@@ -5,7 +5,7 @@ import type { PostgresConnection } from "../../storage/postgres/options.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
 import { EXIT, Exit } from "../exit.ts";
-import { isDatabase, toConnection, withoutPassword } from "../logs/connection.ts";
+import { isDatabase, toConnections, withoutPassword } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
 import { openPostgres, openWithHints, toStore } from "../logs/open-log.ts";
 
@@ -22,7 +22,7 @@ export function checkPlaces(from: string, to: string): void {
   ] as const) {
     if (place === "")
       throw new Exit(EXIT.usage, `${option} is empty`, `give a data directory or postgres://…`);
-    if (isUrl(place)) toConnection(place, option);
+    if (isUrl(place)) toConnections(place, option);
   }
   if (toReal(from) === toReal(to)) {
     throw new Exit(EXIT.refused, "--from and --to are the same log", "name another target with --to");
@@ -38,11 +38,13 @@ export async function openSource(from: string): Promise<OpenStore> {
       openWithHints(from, { ...HINTS, unusable: "check the directory" }, () => toStore(sqliteLog(from))),
     );
   }
-  const connection = toConnection(from, "--from");
-  const { schema, address } = await explained(() => inspectPostgres(connection));
-  if (schema === 0)
-    throw isMissing(address, "correct the address; a log is in the schema troupe of its database");
-  return openClosed(connection, { migrate: false });
+  const connections = toConnections(from, "--from");
+  for (const connection of connections) {
+    const { schema, address } = await explained(() => inspectPostgres(connection));
+    if (schema === 0)
+      throw isMissing(address, "correct the address; a log is in the schema troupe of its database");
+  }
+  return openClosed(connections, { migrate: false });
 }
 
 /** Opens a log, or creates it. */
@@ -51,16 +53,16 @@ export async function openTarget(to: string): Promise<OpenStore> {
     const unusable = "check the directory, or use another one with --to";
     return toOpenStore(openWithHints(to, { ...HINTS, unusable }, () => toStore(sqliteLog(to))));
   }
-  return openClosed(toConnection(to, "--to"), {});
+  return openClosed(toConnections(to, "--to"), {});
 }
 
 /** Opens the log in a database that no server has open. */
 async function openClosed(
-  connection: PostgresConnection,
+  connections: readonly PostgresConnection[],
   options: { readonly migrate?: boolean },
 ): Promise<OpenStore> {
   try {
-    const log = await explained(() => openPostgres(connection, { ...options, nodes: "one" }), IN_USE);
+    const log = await explained(() => openPostgres(connections, { ...options, nodes: "one" }), IN_USE);
     return toOpenStore(toStore(log));
   } catch (thrown) {
     if (!(thrown instanceof Exit) || thrown.code !== EXIT.inUse) throw thrown;
@@ -103,7 +105,7 @@ function isUrl(place: string): boolean {
 }
 
 function toReal(place: string): string {
-  if (isUrl(place)) return withoutPassword(place);
+  if (isUrl(place)) return place.split(/\s+/).map(withoutPassword).join(" ");
   return existsSync(place) ? realpathSync(place) : resolve(place);
 }
 

@@ -16,12 +16,17 @@ export function checkData(directory: string): Finding[] {
     if (!isThere(directory, database)) {
       return [{ ...finding, message: `${directory} has no log yet; the first start creates it` }];
     }
-    const format = readFormat(database);
+    // Read before the log, which is never older than it.
+    const head = readHeadFile(join(directory, "head"));
+    const { format, newest } = readNewest(database);
     if (format > VERSION) {
       const message = `${directory} has format ${format}; this troupe reads ${VERSION} and older`;
       return [{ ...finding, ok: false, message, fix: NEWER_HINT }];
     }
-    const head = readHeadFile(join(directory, "head"));
+    if (head !== undefined && newest < head.batch) {
+      const message = `${directory} has lost its newest ${head.batch - newest} of ${head.batch} commits`;
+      return [{ ...finding, ok: false, message, fix: "restore it from a backup" }];
+    }
     const holder = isHeld(directory)
       ? `process ${readNote(join(directory, PID_NOTE)) ?? "unknown"}`
       : "no process";
@@ -47,10 +52,13 @@ function isThere(directory: string, database: string): boolean {
   return statSync(database, { throwIfNoEntry: false }) !== undefined;
 }
 
-function readFormat(path: string): number {
+/** The format of a database, and the number of its newest commit. */
+function readNewest(path: string): { readonly format: number; readonly newest: number } {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
   try {
-    return Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    const format = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    if (format === 0 || format > VERSION) return { format, newest: Infinity };
+    return { format, newest: Number(database.prepare("SELECT max(n) AS n FROM batch").get()?.["n"] ?? 0) };
   } finally {
     database.close();
   }

@@ -9,11 +9,17 @@ import { checkServer } from "./server.ts";
 import type { Exit } from "../exit.ts";
 import { listAgentFiles, loadAgentFile, loadAgents } from "../load-agents.ts";
 import { toFinding, toWarning } from "./finding.ts";
-import { checkPostgresListening, inspectPostgres } from "../../storage/postgres/inspect.ts";
+import {
+  checkPostgresListening,
+  inspectPostgres,
+  inspectPostgresKeys,
+} from "../../storage/postgres/inspect.ts";
 import type { InspectedPostgres } from "../../storage/postgres/inspect.ts";
-import { toConnection } from "../logs/connection.ts";
+import { addDatabase, toConnections } from "../logs/connection.ts";
 import { explained } from "../logs/explained.ts";
-import { toListen } from "../logs/open-log.ts";
+import { readSecrets, toListen } from "../logs/open-log.ts";
+import type { PostgresConnection } from "../../storage/postgres/options.ts";
+import { DROP, MOVED, toKeyTrouble } from "../../storage/postgres/secrets.ts";
 
 /** `troupe doctor`: looks for what keeps agents from running here, and says what mends it. */
 export function doctorCommand(): Command {
@@ -21,7 +27,11 @@ export function doctorCommand(): Command {
     .description("Checks this machine, the project and the server, and names what mends each fault.")
     .option("--agents <directory>", "directory of the agent files", "agents")
     .option("--data <directory>", "directory for runs and artifacts", ".troupe")
-    .addOption(new Option("--log <url>", "the PostgreSQL database of the runs").env("TROUPE_LOG"))
+    .addOption(
+      new Option("--log <url>", "the PostgreSQL database of the runs; several times for several")
+        .argParser(addDatabase)
+        .env("TROUPE_LOG"),
+    )
     .option("--url <url>", "address of the server")
     .option("--json", "print one finding a line as JSON", false)
     .addHelpText(
@@ -48,7 +58,7 @@ async function run({ agents, data, log = "", url, json }: Options): Promise<void
   const checks: (() => Finding[] | Promise<Finding[]>)[] = [
     checkNode,
     () => checkAgents(agents),
-    () => (log === "" ? checkData(data) : checkDatabase(log)),
+    () => (log === "" ? checkData(data) : checkDatabases(log)),
     () => checkServer(url, data),
     checkModel,
     checkPackages,
@@ -106,25 +116,59 @@ async function checkFile(path: string): Promise<Finding> {
   }
 }
 
-/** Looks at the database of a log without changing it: its schema, and what can lose acknowledged events. */
-async function checkDatabase(url: string): Promise<Finding[]> {
-  const subject = "database";
+/** Looks at the databases of a log. */
+async function checkDatabases(log: string): Promise<Finding[]> {
   try {
-    const connection = toConnection(url);
+    const connections = toConnections(log);
+    const found = [];
+    for (const index of connections.keys()) found.push(...(await checkDatabase(connections, index)));
+    return found;
+  } catch (thrown) {
+    return [toFinding("database", thrown)];
+  }
+}
+
+/** Looks at a database of a log without changing it: its schema, and what can lose acknowledged events. */
+async function checkDatabase(connections: readonly PostgresConnection[], index: number): Promise<Finding[]> {
+  const subject = "database";
+  const connection = connections[index] ?? {};
+  try {
     const inspected = await explained(() => inspectPostgres(connection));
-    await explained(() => checkPostgresListening({ ...connection, ...toListen() }));
+    await explained(() => checkPostgresListening({ ...connection, ...toListen(connections, index) }));
     return [
       toState(inspected),
       ...inspected.warnings.map((warning): Finding => ({ subject, ok: false, ...toWarning(warning) })),
+      ...(inspected.schema >= inspected.needed && index === 0 ? await checkKeys(connection) : []),
     ];
   } catch (thrown) {
     return [toFinding(subject, thrown)];
   }
 }
 
+/** Looks whether the keys of this environment open the secrets of a database; with several, which of them are still needed. */
+async function checkKeys(connection: PostgresConnection): Promise<Finding[]> {
+  const subject = "secrets";
+  const keys = readSecrets("TROUPE_SECRETS_KEY");
+  const use = await explained(() => inspectPostgresKeys(connection, keys));
+  if (keys.length === 0 && use.none > 0) {
+    const message = `the database has ${use.none} secret${use.none === 1 ? "" : "s"}, and TROUPE_SECRETS_KEY is not set`;
+    return [{ subject, ok: false, message, fix: "set it to the key of the nodes" }];
+  }
+  const trouble = toKeyTrouble(use, keys.length);
+  if (trouble !== undefined) return [{ subject, ok: false, ...toWarning(trouble) }];
+  if (keys.length < 2) return [];
+  if (use.older === 0) return [{ subject, ok: true, message: `${MOVED}; ${DROP}` }];
+  const message = `${use.first} are under the first key and ${use.older} under older ones`;
+  return [{ subject, ok: true, message: `${message}; a node that starts with these keys moves them` }];
+}
+
 function toState({ address, schema, needed, canMigrate }: InspectedPostgres): Finding {
   const subject = "database";
   if (schema === needed) return { subject, ok: true, message: `${address}: schema ${schema}` };
+  if (schema > needed) {
+    const message = `${address}: schema ${schema} of a newer version, beside which this one, of schema ${needed}, works`;
+    return { subject, ok: true, message };
+  }
   const state = schema === 0 ? "no tables yet" : `schema ${schema}, and this version needs ${needed}`;
   if (canMigrate)
     return { subject, ok: true, message: `${address}: ${state}; the next start creates what is missing` };

@@ -39,7 +39,7 @@ Runs that still work are left out, and what a person has canceled. The file has 
 what tools returned: evals/NAME.ts can take out of it what must not be in a file (redact).
 
 Example:
-  troupe eval pick refunds --agent desk --since 2030-01-01 --where tool=refund --limit 100`;
+  troupe eval pick refunds --agent desk --since 2026-11-01 --where tool=refund.start --limit 100`;
 
 /** `troupe eval pick`: copies runs of a server into a data set. */
 export function pickCommand(): Command {

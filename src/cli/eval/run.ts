@@ -5,10 +5,12 @@ import { evaluate } from "../../eval/evaluate.ts";
 import { toReportPage } from "../../eval/html.ts";
 import { toJUnit } from "../../eval/junit.ts";
 import type { AnswerCache } from "../../eval/live-models.ts";
-import { belowThresholds, compareReports } from "../../eval/report.ts";
-import type { EvalReport } from "../../eval/report.ts";
+import { belowThresholds, compareReports, toTable } from "../../eval/report.ts";
+import type { EvalReport, ReportPage } from "../../eval/report.ts";
 import type { LanguageModel, Model } from "../../ports/model.ts";
 import type { Evaluation } from "../../eval/definition.ts";
+import type { EvalCase } from "../../eval/case.ts";
+import type { Agent } from "../../runtime/agent/agent.ts";
 import { aiSdkModel } from "../../llm/ai-sdk/model.ts";
 import { AgentError, isInstance } from "../../errors.ts";
 import { EXIT, Exit } from "../exit.ts";
@@ -20,10 +22,20 @@ import { findPrices, loadServerConfig } from "../serve/server-config.ts";
 import { stderr, stdout, styled } from "../print/terminal.ts";
 import { toDuration } from "../print/text.ts";
 import { Command, InvalidArgumentError } from "../vendor/commander.ts";
-import { casesFile, keptFile, loadEvaluation, parseDataSet, readCases, writeWhole } from "./data-set.ts";
+import { checkOut, parseRefs } from "./commit.ts";
+import {
+  casesFile,
+  keptFile,
+  loadEvaluation,
+  parseDataSet,
+  readCases,
+  SHOWN_FILE,
+  writeWhole,
+} from "./data-set.ts";
 
 interface Options {
   readonly agents: string;
+  readonly at: readonly string[];
   readonly model?: readonly string[];
   readonly live?: readonly string[];
   readonly offline: boolean;
@@ -50,6 +62,7 @@ Examples:
   troupe eval run refunds
   troupe eval run refunds --offline --threshold 1
   troupe eval run refunds --keep main; troupe eval run refunds --baseline main
+  troupe eval run refunds --at main
   troupe eval run refunds --model small,large --budget 2 --live search_articles`;
 
 /** `troupe eval run`: does the conversations of a data set again with the agents of a directory. */
@@ -60,6 +73,7 @@ export function evalRunCommand(): Command {
     )
     .argument("<name>", "the data set", parseDataSet)
     .option("--agents <directory>", "directory of the agent files", "agents")
+    .option("--at <refs>", "also the agents of these commits, tags or branches of git", parseRefs, [])
     .option("--model <names>", "ask these models for everything, and compare them", parseList)
     .option("--live <names>", "tools, effects and agents that do their work", parseList)
     .option("--offline", "ask no model", false)
@@ -89,61 +103,97 @@ async function run(name: string, options: Options): Promise<void> {
       `troupe eval pick ${name} --agent NAME makes one`,
     );
   const evaluation = await loadEvaluation(name);
-  const { agents } = await loadAgents(options.agents);
-  const missing = [...new Set(cases.map(({ agent }) => agent))].filter(
-    (agent) => !agents.some((other) => other.name === agent),
-  );
-  if (missing.length > 0)
-    throw new Exit(
-      EXIT.unknown,
-      `${options.agents} has no agent ${missing.join(", ")}`,
-      "--agents names another directory",
-    );
-  const prices = await findPrices(await loadServerConfig(undefined));
   const before = await readBaseline(name, options.baseline);
-  const models = toModels(options.model, evaluation);
-  const reports: EvalReport[] = [];
-  const cache = await openCache(name);
-  const { scorers, live = [] } = evaluation;
-  let left = options.budget;
-  const meter = new Meter("cases", cases.length * models.length);
-  let done = 0;
-  for (const model of models) {
-    // oxlint-disable-next-line no-await-in-loop -- they share a budget
-    const report = await evaluate({
-      name,
-      cases,
-      agents,
-      ...(scorers && { scorers }),
-      live: [...live, ...(options.live ?? [])],
-      models: !options.offline,
-      ...model,
-      ...(left !== undefined && { budget: left }),
-      ...(prices && { prices }),
-      cache,
-      concurrency: options.concurrency,
-      timeoutMs: options.timeout * 1_000,
-      done: () => meter.show((done += 1)),
-    });
-    if (left !== undefined) left = Math.max(0, left - report.spent);
-    reports.push(report);
-  }
-  meter.end();
+  const reports = await tryAll(name, cases, evaluation, options);
   const [report] = reports;
   if (report === undefined) return;
   const html = toReportPage(reports, before);
   await writeWhole(keptFile(name, "newest.json"), JSON.stringify(report));
+  const shown: ReportPage = { reports, ...(before && { before }) };
+  await writeWhole(keptFile(name, SHOWN_FILE), JSON.stringify(shown));
   await writeWhole(keptFile(name, "newest.html"), html);
   if (options.keep !== undefined)
     await writeWhole(keptFile(name, `${options.keep}.json`), JSON.stringify(report));
   if (options.html !== undefined) await writeWhole(options.html, html);
-  const thresholds = toThresholds(reports, evaluation, options.threshold);
+  // A commit is there to compare with: what its agents answer fails nothing.
+  const judged = reports.slice(0, options.model?.length ?? 1);
+  const thresholds = toThresholds(judged, evaluation, options.threshold);
   if (options.junit !== undefined) await writeWhole(options.junit, toJUnit(report, thresholds));
-  const faults = reports.flatMap((one) => faultsOf(one, thresholds));
+  const faults = judged.flatMap((one) => faultsOf(one, thresholds));
   if (options.json) stdout.json({ reports, faults });
   else print(reports, before, options.html ?? keptFile(name, "newest.html"));
   for (const fault of faults) stderr.line(styled("red", fault));
   if (faults.length > 0) process.exitCode = EXIT.failed;
+}
+
+/** Evaluates the agents of the directory, then those of commits; each with the models that are compared. */
+async function tryAll(
+  name: string,
+  cases: readonly EvalCase[],
+  evaluation: Evaluation,
+  options: Options,
+): Promise<readonly EvalReport[]> {
+  const { at, offline, concurrency, timeout } = options;
+  const { scorers, live = [] } = evaluation;
+  const models = toModels(options.model, evaluation);
+  const prices = await findPrices(await loadServerConfig(undefined));
+  const cache = await openCache(name);
+  const meter = new Meter("cases", cases.length * (at.length + 1) * models.length);
+  const reports: EvalReport[] = [];
+  let left = options.budget;
+  let done = 0;
+  const tryWith = async (directory: string, ref?: string): Promise<void> => {
+    const agents = await agentsFor(cases, directory);
+    for (const { model, variant } of models) {
+      const title = [ref, variant].filter((part) => part !== undefined).join(" ");
+      // oxlint-disable-next-line no-await-in-loop -- they share a budget
+      const report = await evaluate({
+        name,
+        cases,
+        agents,
+        ...(scorers && { scorers }),
+        live: [...live, ...(options.live ?? [])],
+        models: !offline,
+        ...(model && { model }),
+        ...(title !== "" && { variant: title }),
+        ...(left !== undefined && { budget: left }),
+        ...(prices && { prices }),
+        cache,
+        concurrency,
+        timeoutMs: timeout * 1_000,
+        done: () => meter.show((done += 1)),
+      });
+      if (left !== undefined) left = Math.max(0, left - report.spent);
+      reports.push(report);
+    }
+  };
+  await tryWith(options.agents);
+  for (const ref of at) {
+    // oxlint-disable-next-line no-await-in-loop -- in the order of the report
+    const commit = await checkOut(name, ref);
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- in the order of the report
+      await tryWith(commit.directoryOf(options.agents), ref);
+    } finally {
+      // oxlint-disable-next-line no-await-in-loop -- git changes one worktree at a time
+      await commit.remove();
+    }
+  }
+  meter.end();
+  return reports;
+}
+
+async function agentsFor(cases: readonly EvalCase[], directory: string): Promise<readonly Agent[]> {
+  const { agents } = await loadAgents(directory);
+  const missing = [...new Set(cases.map(({ agent }) => agent))].filter(
+    (agent) => !agents.some((other) => other.name === agent),
+  );
+  if (missing.length === 0) return agents;
+  throw new Exit(
+    EXIT.unknown,
+    `${directory} has no agent ${missing.join(", ")}`,
+    "--agents names another directory",
+  );
 }
 
 /** What each evaluation asks; without models to compare, what the agents ask. */
@@ -221,17 +271,10 @@ function print(reports: readonly EvalReport[], before: EvalReport | undefined, p
   const [report] = reports;
   if (report === undefined) return;
   const all = before === undefined ? reports : [...reports, { ...before, variant: "before" }];
-  const names = [...new Set(all.flatMap(({ scores }) => Object.keys(scores)))];
+  const { scorers, figures } = toTable(all);
   const rows = [
-    ...names.map((name) => [name, ...all.map(({ scores }) => scores[name]?.mean.toFixed(3) ?? "–")]),
-    [
-      "as expected",
-      ...all.map(
-        ({ equal, cases }) => `${equal} of ${cases.filter((one) => one.equal !== undefined).length}`,
-      ),
-    ],
-    ["completions asked", ...all.map(({ asked }) => String(asked))],
-    ["spent", ...all.map(({ spent }) => String(Number(spent.toPrecision(3))))],
+    ...scorers.map((name) => [name, ...all.map(({ scores }) => scores[name]?.mean.toFixed(3) ?? "–")]),
+    ...figures.map(({ what, texts }) => [what, ...texts]),
   ];
   printTable(["SCORE", ...all.map(({ variant }) => (variant ?? "now").toUpperCase())], rows);
   const different = report.cases.filter(({ difference }) => difference !== undefined);

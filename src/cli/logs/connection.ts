@@ -24,6 +24,23 @@ export function toConnection(url: string, option = "--log"): PostgresConnection 
   return { url };
 }
 
+/** The databases of a log: the URLs that an option of the command line gives, or a variable in place of it, with spaces between them. */
+export function toConnections(
+  log: string,
+  option = "--log",
+): readonly [
+  PostgresConnection & { readonly url: string },
+  ...(PostgresConnection & { readonly url: string })[],
+] {
+  const [first = "", ...others] = log.trim().split(/\s+/);
+  return [toConnection(first, option), ...others.map((url) => toConnection(url, option))];
+}
+
+/** Gathers the URLs of an option that is given several times. */
+export function addDatabase(url: string, before: string | undefined): string {
+  return before === undefined ? url : `${before} ${url}`;
+}
+
 /** Whether a text is meant as the URL of a PostgreSQL database. */
 export function isDatabase(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text);

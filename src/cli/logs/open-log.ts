@@ -1,5 +1,5 @@
 import type { PostgresLog } from "../../storage/postgres/postgres-log.ts";
-import { toConnection } from "./connection.ts";
+import { toConnections } from "./connection.ts";
 import type { PostgresConnection, PostgresLogOptions } from "../../storage/postgres/options.ts";
 import { AgentError } from "../../errors.ts";
 import { DamagedLog, DirectoryInUse } from "../../storage/sqlite/format/errors.ts";
@@ -7,26 +7,46 @@ import { EXIT, Exit } from "../exit.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import type { EventLog } from "../../ports/event-log.ts";
 
-/** Opens the log in a database, with what the environment says about it. */
+/** Opens the log in one or several databases, with what the environment says about it. */
 export async function openPostgres(
-  connection: PostgresConnection,
+  connections: readonly PostgresConnection[],
   options: Pick<PostgresLogOptions, "migrate" | "nodes">,
 ): Promise<PostgresLog> {
-  // Loaded only here: servers with a data directory do without it.
-  const { postgresLog } = await import("../../storage/postgres/postgres-log.ts");
-  const { TROUPE_SECRETS_KEY: secretsKey = "" } = process.env;
-  return postgresLog({
+  const secretsKey = readSecrets("TROUPE_SECRETS_KEY");
+  const databases = connections.map((connection, index) => ({
     ...connection,
-    ...options,
-    ...(secretsKey !== "" && { secretsKey }),
-    ...toListen(),
-  });
+    ...toListen(connections, index),
+  }));
+  // Loaded only here: servers with a data directory do without it.
+  if (databases.length > 1) {
+    const { shardedPostgresLog } = await import("../../storage/postgres/sharded-log.ts");
+    return shardedPostgresLog({ ...options, databases, secretsKey });
+  }
+  const { postgresLog } = await import("../../storage/postgres/postgres-log.ts");
+  return postgresLog({ ...databases[0], ...options, secretsKey });
 }
 
-/** The address for listening, if the environment has one. */
-export function toListen(): Pick<PostgresLogOptions, "listenUrl"> {
-  const { TROUPE_LOG_LISTEN: url = "" } = process.env;
-  return url === "" ? {} : { listenUrl: toConnection(url, "TROUPE_LOG_LISTEN").url };
+/** The secrets in a variable, which commas separate: the first is used, the others are still known. */
+export function readSecrets(name: string): readonly string[] {
+  return (process.env[name] ?? "").split(/\s*,\s*/).filter((secret) => secret !== "");
+}
+
+/** The address for listening to one of several databases, if the environment has them: as many as there are databases. */
+export function toListen(
+  { length }: readonly PostgresConnection[],
+  index: number,
+): Pick<PostgresLogOptions, "listenUrl"> {
+  const { TROUPE_LOG_LISTEN: urls = "" } = process.env;
+  if (urls === "") return {};
+  const addresses = toConnections(urls, "TROUPE_LOG_LISTEN");
+  if (addresses.length !== length)
+    throw new Exit(
+      EXIT.refused,
+      `TROUPE_LOG_LISTEN has ${addresses.length} of the ${length} databases of --log`,
+      "give one address for each, in the same order",
+    );
+  const listenUrl = addresses[index]?.url;
+  return listenUrl === undefined ? {} : { listenUrl };
 }
 
 /** What mends a directory that cannot be opened. */

@@ -1,6 +1,9 @@
+import { toAgentError } from "../../errors.ts";
+import { parseTraceUrl } from "../../http/console/trace-url.ts";
 import { InvalidArgumentError, Option } from "../vendor/commander.ts";
 import type { Command } from "../vendor/commander.ts";
 import { LOG_LEVELS } from "../print/log.ts";
+import { addDatabase } from "../logs/connection.ts";
 import type { LogFormat, LogLevel } from "../print/log.ts";
 import { DEFAULT_WIRES, WIRES, isWireFile } from "./wires.ts";
 
@@ -11,7 +14,7 @@ export interface ServerOptions {
   readonly agents: string;
   readonly data: string;
   readonly durability: "full" | "relaxed";
-  /** The URL of a database for the runs, in place of the data directory. */
+  /** The URL of a database for the runs, in place of the data directory, or those of several, with spaces between them. */
   readonly log?: string;
   /** Whether the database is used although another node may have it open. */
   readonly single: boolean;
@@ -19,6 +22,8 @@ export interface ServerOptions {
   readonly cluster?: string;
   /** How long running turns may go on after a signal, and how long a node of several is still reached, in seconds. */
   readonly drainSeconds: number;
+  /** How long an idle connection is kept, in seconds. */
+  readonly keepAliveSeconds: number;
   readonly allowedHost: readonly string[];
   readonly allowedOrigin: readonly string[];
   readonly trustProxy: boolean;
@@ -57,6 +62,8 @@ export interface ServerOptions {
   readonly retainMb?: number;
   /** The collector of OpenTelemetry that gets the traces, over OTLP. */
   readonly otlp?: string;
+  /** The address of a trace where traces are looked at. */
+  readonly traceUrl?: string;
 }
 
 /** Adds the server options to a command. */
@@ -80,8 +87,8 @@ export function addServerOptions(command: Command): Command {
         "TROUPE_LOG",
         new Option(
           "--log <url>",
-          "keep the runs in this PostgreSQL database: postgres://user@host:5432/database",
-        ),
+          "keep the runs in this PostgreSQL database: postgres://user@host:5432/database; given several times, in several databases",
+        ).argParser(addDatabase),
       ),
     )
     .addOption(
@@ -110,7 +117,18 @@ export function addServerOptions(command: Command): Command {
           "after SIGTERM, the time for running turns; one of several nodes still answers, and /readyz fails",
         ),
       )
-        .argParser(parseDrain)
+        .argParser((text) => parseSeconds(text, 0))
+        .default(5),
+    )
+    .addOption(
+      withVariable(
+        "TROUPE_KEEP_ALIVE_SECONDS",
+        new Option(
+          "--keep-alive-seconds <number>",
+          "how long an idle connection is kept; longer than a proxy in front keeps it",
+        ),
+      )
+        .argParser((text) => parseSeconds(text, 1))
         .default(5),
     )
     .option("--allowed-host <name>", "another host name of this server, or * for any; repeatable", gather, [])
@@ -172,6 +190,15 @@ export function addServerOptions(command: Command): Command {
         ),
       ),
     )
+    .addOption(
+      withVariable(
+        "TROUPE_TRACE_URL",
+        new Option(
+          "--trace-url <url>",
+          "where a trace is shown, for the console: http://localhost:16686/trace/{trace}",
+        ),
+      ).argParser(toTraceUrl),
+    )
     .option("--no-keep-versions", "do not keep the code of the agents for the turns that it has begun")
     .option("--accept-loss", "start even if the log has lost entries", false)
     .option("--retain-days <number>", "remove runs that have been idle for this many days", parseAmount)
@@ -191,15 +218,23 @@ function parsePort(text: string): number {
   return port;
 }
 
-function parseDrain(text: string): number {
+function parseSeconds(text: string, least: number): number {
   const seconds = Number(text);
-  if (text.trim() === "" || !(seconds >= 0 && seconds <= MOST_DRAIN_SECONDS)) {
-    throw new InvalidArgumentError(`The value must be a number from 0 to ${MOST_DRAIN_SECONDS}.`);
+  if (text.trim() === "" || !(seconds >= least && seconds <= MOST_SECONDS)) {
+    throw new InvalidArgumentError(`The value must be a number from ${least} to ${MOST_SECONDS}.`);
   }
   return seconds;
 }
 
-const MOST_DRAIN_SECONDS = 600;
+const MOST_SECONDS = 600;
+
+function toTraceUrl(text: string): string {
+  try {
+    return parseTraceUrl(text);
+  } catch (thrown) {
+    throw new InvalidArgumentError(toAgentError(thrown).message);
+  }
+}
 
 function parseWires(text: string): readonly string[] {
   if (text === NO_WIRES) return [];

@@ -8,6 +8,7 @@ import type { AipTls } from "../../adapters/aip/wire/load.ts";
 import { anyOf } from "../../auth/any-of.ts";
 import { apiKeys } from "../../auth/api-keys.ts";
 import { peers } from "../../auth/peers.ts";
+import type { ConsolePages } from "../../http/console/pages.ts";
 import { sharedToken } from "../../http/guards/shared-token.ts";
 import { createMetrics } from "../../http/metrics/metrics.ts";
 import type { Metrics } from "../../http/metrics/metrics.ts";
@@ -39,8 +40,8 @@ import { PID_NOTE, URL_NOTE, writeNote } from "./write-note.ts";
 import type { Store } from "../../node/copy/copy-log.ts";
 import { encryptedStores } from "../../storage/encrypted/encrypted-log.ts";
 import { sqliteLog } from "../../storage/sqlite/sqlite-log.ts";
-import { toConnection } from "../logs/connection.ts";
-import { openPostgres, openWithHints, toStore } from "../logs/open-log.ts";
+import { toConnections } from "../logs/connection.ts";
+import { openPostgres, openWithHints, readSecrets, toStore } from "../logs/open-log.ts";
 import { clusterRouter } from "../../cluster/cluster-router.ts";
 import { localRouter } from "../../cluster/local-router.ts";
 import { httpTransport } from "../../node/cluster/http-transport.ts";
@@ -178,6 +179,7 @@ function withRequests(metrics: Metrics, { info }: Log): Metrics {
         ms: Math.round(ms),
       });
     },
+    moved: (message, facts) => info(message, { ...facts }),
     held(agent, reason, request) {
       const { requestId } = request;
       metrics.held?.(agent, reason, request);
@@ -248,13 +250,14 @@ async function listen(
   metrics: Metrics,
   { authenticate, adapters, listeners }: Pick<ServeOptions, "authenticate" | "adapters" | "listeners">,
 ): Promise<Server> {
-  const { host, port, allowedHost, allowedOrigin, trustProxy } = options;
+  const { host, port, allowedHost, allowedOrigin, trustProxy, keepAliveSeconds } = options;
   try {
     const common = {
       hostname: host,
       allowedHosts: allowedHost,
       allowedOrigins: allowedOrigin,
       trustProxy,
+      keepAliveMs: keepAliveSeconds * 1_000,
       ...(authenticate && { authenticate }),
     };
     return await serve(runtime, {
@@ -263,7 +266,7 @@ async function listen(
       // The command decides how its process ends.
       drain: false,
       metrics,
-      ...(options.console && { console: await readConsole() }),
+      ...(options.console && { console: await openConsole(options) }),
       ...(options.static !== undefined && { files: staticFiles(options.static) }),
       adapters: adapters ?? [],
       listeners: [...(await openListeners(options, common)), ...(listeners ?? [])],
@@ -278,6 +281,16 @@ async function listen(
     const hint = taken ? `try --port ${await findFreePort(host, port + 1)}` : details.hint;
     throw new Exit(EXIT.unavailable, message, hint);
   }
+}
+
+/** The console with what it offers of the project in the working directory. */
+async function openConsole({ traceUrl }: ServerOptions): Promise<ConsolePages> {
+  const { projectDataSets } = await import("../eval/project-data-sets.ts");
+  return {
+    ...(await readConsole()),
+    ...(traceUrl !== undefined && { traceUrl }),
+    dataSets: projectDataSets(),
+  };
 }
 
 /** The first free port from a given one up; 0, which means any free port, if there is none. */
@@ -316,7 +329,7 @@ function openShared(url: string, { single, cluster, durability }: ServerOptions)
     );
   }
   const nodes = single ? "any" : cluster === undefined ? "one" : "several";
-  return explained(() => openPostgres(toConnection(url), { nodes }));
+  return explained(() => openPostgres(toConnections(url), { nodes }));
 }
 
 /** Creates the router of a server for its log. */
@@ -335,10 +348,9 @@ function toOpenRouter({ cluster, single, log }: ServerOptions, lines: Log): Open
   if (single) {
     throw new Exit(EXIT.refused, "--single is for one node, --cluster for several", "leave one of them out");
   }
-  const secret = process.env["TROUPE_CLUSTER_SECRET"] ?? "";
   const fault = onceInAWhile(lines);
   try {
-    const transport = httpTransport({ url: cluster, ...(secret !== "" && { secret }), fault });
+    const transport = httpTransport({ url: cluster, secret: readSecrets("TROUPE_CLUSTER_SECRET"), fault });
     return (shared) => clusterRouter({ log: shared, transport, environment: nodeEnvironment(), fault });
   } catch (thrown) {
     if (!(thrown instanceof AgentError)) throw thrown;

@@ -73,7 +73,10 @@ export function ActorsPlace({ place }: ActorsPlaceProps): VNode {
           ago, and is listed here then. What it knows is in the log also when it is not.
         </p>
         <p>
-          <a href="#/runs">All runs →</a> <a href="#/agents">Ask an agent →</a>
+          <a href="#/agents">Ask an agent →</a>
+        </p>
+        <p>
+          <a href="#/runs">All runs →</a>
         </p>
       </Empty>
     );

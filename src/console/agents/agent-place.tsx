@@ -1,9 +1,9 @@
 import "../styles/agents.css";
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { AgentDescriptor } from "../../protocol/answers/descriptor.ts";
+import type { AgentDescriptor, OperationDescriptor } from "../../protocol/answers/descriptor.ts";
 import { useConsole } from "../app/context.ts";
-import { readAgent } from "../data/requests.ts";
+import { readAgent, readAgentNames } from "../data/requests.ts";
 import type { SentRequest } from "../data/requests.ts";
 import { useResource } from "../data/resource.ts";
 import { RefusalNote } from "../parts/refusal.tsx";
@@ -47,62 +47,159 @@ export function AgentPlace({ agent }: { readonly agent: string }): VNode {
 }
 
 function Operations({ described }: { readonly described: AgentDescriptor }): VNode {
-  const { place, go } = useConsole();
-  const [sent, setSent] = useState<SentRequest>();
+  const { place } = useConsole();
   const { operations } = described;
-  const wanted = place.query["operation"] ?? "chat";
+  const wanted = place.query["operation"] ?? CHAT;
   const operation = operations.find(({ name }) => name === wanted) ?? operations[0];
+  const beside = operation?.name === CHAT ? place.query["beside"] : undefined;
   return (
-    <div class="playground">
+    <Trial
+      key={`${operation?.name} ${beside}`}
+      described={described}
+      operation={operation}
+      beside={beside || undefined}
+    />
+  );
+}
+
+const CHAT = "chat";
+
+/** What is shown of a request, or of the run of a chat. */
+type Shown = Pick<SentRequest, "runId"> & Partial<Pick<SentRequest, "requestId" | "end">>;
+
+interface TrialProps {
+  readonly described: AgentDescriptor;
+  readonly operation: OperationDescriptor | undefined;
+  /** The agent that gets each message too, to compare. */
+  readonly beside: string | undefined;
+}
+
+/** A form, and what comes of it: the answer of an operation, or a chat with one agent or with two at once. */
+function Trial({ described, operation, beside }: TrialProps): VNode {
+  const { place, go } = useConsole();
+  const [sent, setSent] = useState<readonly SentRequest[]>([]);
+  const isChat = operation?.name === CHAT;
+  // The address has the runs of a chat, so that it is there after a reload.
+  const runs = (place.query["chat"] ?? "").split(",").filter((runId) => runId !== "");
+  const answers: readonly Shown[] = isChat ? runs.map((runId) => ({ runId })) : sent;
+  const [own, other] = answers;
+  const talk = (runIds: readonly string[]): void =>
+    go(withQuery(place, { chat: runIds.length > 0 ? runIds.join(",") : undefined }), { replace: true });
+  const agents = beside === undefined ? [described.name] : [described.name, beside];
+  return (
+    <div class={beside === undefined ? "playground" : "playground both"}>
       <section aria-label="Operations">
         <Tabs
           label="Operations"
-          tabs={operations.map(({ name }) => ({ name, label: name }))}
+          tabs={described.operations.map(({ name }) => ({ name, label: name }))}
           selected={operation?.name ?? ""}
           onSelect={(name) =>
-            go(withQuery(place, { operation: name === "chat" ? undefined : name }), { replace: true })
+            go(withQuery(place, { operation: name === CHAT ? undefined : name, chat: undefined }), {
+              replace: true,
+            })
           }
         />
         {operation !== undefined && (
           <Playground
-            key={operation.name}
             agent={described.name}
             operation={operation}
-            onSent={(next) => {
-              if (operation.name !== "chat") setSent(next);
-              else go({ name: "run", runId: next.runId, tab: "chat", query: {} });
+            {...(isChat && own !== undefined && { runId: own.runId })}
+            {...(beside !== undefined && {
+              beside: { agent: beside, ...(other !== undefined && { runId: other.runId }) },
+            })}
+            onSent={(...next) => {
+              const made = next.filter((one) => one !== undefined);
+              if (isChat) talk(made.map(({ runId }) => runId));
+              else setSent(made);
             }}
           />
         )}
+        {isChat && (
+          <div class="actions">
+            <Beside own={described.name} chosen={beside} />
+            {own !== undefined && (
+              <button type="button" class="button quiet" onClick={() => talk([])}>
+                New chat
+              </button>
+            )}
+          </div>
+        )}
       </section>
-      <section aria-label="Answer">
-        {sent === undefined && <About agent={described.name} />}
-        {sent?.end !== undefined && <Answered view={project([sent.end])} runId={undefined} />}
-        {sent !== undefined && sent.end === undefined && <Answer key={sent.requestId} sent={sent} />}
-      </section>
+      {agents.map((agent, at) => {
+        const answer = answers[at];
+        return (
+          <section key={agent} aria-label={at === 0 ? "Answer" : `Answer of ${agent}`}>
+            {answer === undefined && beside !== undefined && <h2>{agent}</h2>}
+            {answer === undefined && <About agent={agent} />}
+            {answer?.end !== undefined && !isChat && (
+              <Answered title="Answer" view={project([answer.end])} runId={undefined} />
+            )}
+            {answer !== undefined && (isChat || answer.end === undefined) && (
+              <Answer
+                key={answer.requestId ?? answer.runId}
+                title={isChat ? agent : "Answer"}
+                runId={answer.runId}
+                followed={answer.requestId ?? answer.runId}
+              />
+            )}
+          </section>
+        );
+      })}
     </div>
   );
 }
 
-/** What an operation answered, as it comes. */
-function Answer({ sent }: { readonly sent: SentRequest }): VNode {
+/** Chooses the agent beside which this one is tried. */
+function Beside({ own, chosen }: { readonly own: string; readonly chosen: string | undefined }): VNode {
+  const { server, place, go } = useConsole();
+  const names = useResource(server.url, (signal) => readAgentNames(server, signal)).value ?? [];
+  const others = names.filter((name) => name !== own);
+  return (
+    <select
+      class="input beside"
+      aria-label="Compare with"
+      value={chosen ?? ""}
+      onChange={({ currentTarget }) =>
+        go(withQuery(place, { beside: currentTarget.value || undefined, chat: undefined }), { replace: true })
+      }
+    >
+      <option value="">Compare with…</option>
+      {others.map((name) => (
+        <option key={name} value={name}>
+          compare with {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface AnswerProps {
+  readonly title: string;
+  readonly runId: string;
+  /** The request that is shown, or the run. */
+  readonly followed: string;
+}
+
+/** What an operation answered, or what was said in a chat, as it comes. */
+function Answer({ title, runId, followed }: AnswerProps): VNode {
   const { server } = useConsole();
-  const { view } = useRunStore(server, sent.requestId);
-  return <Answered view={view} runId={sent.runId} />;
+  const { view } = useRunStore(server, followed);
+  return <Answered title={title} view={view} runId={runId} />;
 }
 
 interface AnsweredProps {
+  readonly title: string;
   readonly view: RunView;
   /** Absent for an operation that only reads. */
   readonly runId: string | undefined;
 }
 
-function Answered({ view, runId }: AnsweredProps): VNode {
+function Answered({ title, view, runId }: AnsweredProps): VNode {
   const state = stateOfRun(view);
   return (
     <div class="form">
       <div class="actions">
-        <h2>Answer</h2>
+        <h2>{title}</h2>
         {state !== undefined && <State {...state} />}
         {runId !== undefined && (
           <>

@@ -9,6 +9,7 @@ import { asksForSecret, useDraft } from "../data/drafts.ts";
 import { useRequestId } from "../data/request-id.ts";
 import { sendTurn } from "../data/requests.ts";
 import type { SentRequest } from "../data/requests.ts";
+import { AttachmentPicker, useAttachments } from "../parts/attachments.tsx";
 import { refusalText } from "../parts/refusal.tsx";
 import { emptyDraft, readDraft, toDraft } from "../forms/draft.ts";
 import type { Draft, Fault } from "../forms/draft.ts";
@@ -24,11 +25,13 @@ interface PlaygroundProps {
   readonly operation: OperationDescriptor;
   /** The run that it is sent to, where it waits for the turns before it; a new one by default. */
   readonly runId?: string;
-  onSent(sent: SentRequest): void;
+  /** Another agent that gets the same message, and the run of it. */
+  readonly beside?: { readonly agent: string; readonly runId?: string };
+  onSent(sent: SentRequest, beside?: SentRequest): void;
 }
 
 /** One operation as a form. */
-export function Playground({ agent, operation, runId, onSent }: PlaygroundProps): VNode {
+export function Playground({ agent, operation, runId, beside, onSent }: PlaygroundProps): VNode {
   const { server } = useConsole();
   const { name, description } = operation;
   const isChat = name === "chat";
@@ -43,7 +46,10 @@ export function Playground({ agent, operation, runId, onSent }: PlaygroundProps)
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
   const [count, setCount] = useState(0);
-  const requestId = useRequestId(draft, json, count);
+  const attachments = useAttachments();
+  const { ids, isUploading } = attachments;
+  const requestId = useRequestId(draft, json, count, ids.join());
+  const besideId = useRequestId(draft, json, count, ids.join());
 
   /** The input as typed so far; `undefined` if it is not complete. */
   const read = (): Json | undefined => {
@@ -58,18 +64,26 @@ export function Playground({ agent, operation, runId, onSent }: PlaygroundProps)
   };
 
   const send = async (): Promise<void> => {
-    if (isSending) return;
+    if (isSending || isUploading) return;
     const input = read();
     if (input === undefined) return;
     setSending(true);
     setRefusal(undefined);
     try {
-      const more = runId === undefined ? {} : { run_id: runId, on_busy: "enqueue" };
-      const sent = await sendTurn(server, requestId, agent, name, input, more);
+      const toMore = (run: string | undefined): JsonObject => ({
+        ...(run !== undefined && { run_id: run, on_busy: "enqueue" }),
+        ...(ids.length > 0 && { attachments: ids }),
+      });
+      const [sent, sentBeside] = await Promise.all([
+        sendTurn(server, requestId, agent, name, input, toMore(runId)),
+        beside && sendTurn(server, besideId, beside.agent, name, input, toMore(beside.runId)),
+      ]);
       // The same input can be sent again as another request.
       setCount(count + 1);
+      if (isChat) setInput({ draft: emptyDraft(schema, schema) });
       dropInput();
-      onSent(sent);
+      attachments.clear();
+      onSent(sent, sentBeside);
     } catch (thrown) {
       const error = toAgentError(thrown);
       setFaults((error.details.issues ?? []).map(toFault));
@@ -136,9 +150,10 @@ export function Playground({ agent, operation, runId, onSent }: PlaygroundProps)
         </p>
       )}
       <div class="actions">
-        <ActButton class="button primary" disabled={isSending}>
+        <ActButton class="button primary" disabled={isSending || isUploading}>
           Send
         </ActButton>
+        {isChat && <AttachmentPicker {...attachments} />}
         {!isChat && (
           <button type="button" class="button quiet" onClick={json === undefined ? toJson : toForm}>
             {json === undefined ? "as JSON" : "as a form"}

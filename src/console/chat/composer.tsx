@@ -3,6 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import type { RunView } from "../../view/run-view.ts";
 import { toAgentError } from "../../errors.ts";
 import { useConsole } from "../app/context.ts";
+import { AttachmentPicker, useAttachments } from "../parts/attachments.tsx";
 import { refusalText } from "../parts/refusal.tsx";
 import { ActButton, pressSubmit } from "../parts/act-button.tsx";
 import { useDraft } from "../data/drafts.ts";
@@ -24,16 +25,22 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
   newest.current = text;
   const [refusal, setRefusal] = useState<string>();
   const [isSending, setSending] = useState(false);
-  const requestId = useRequestId(text);
+  const attachments = useAttachments();
+  const { ids, isUploading } = attachments;
+  const requestId = useRequestId(text, ids.join());
   const open = view.waits.find(({ state }) => state === "open");
   const isBusy = view.status === "running";
 
   const send = async (): Promise<void> => {
-    if (text.trim() === "" || agent === "" || isSending) return;
+    if (text.trim() === "" || agent === "" || isSending || isUploading) return;
     setSending(true);
     setRefusal(undefined);
     try {
-      await sendTurn(server, requestId, agent, "chat", text, { run_id: runId });
+      await sendTurn(server, requestId, agent, "chat", text, {
+        run_id: runId,
+        ...(ids.length > 0 && { attachments: ids }),
+      });
+      attachments.clear();
       // The person may have typed on meanwhile.
       if (newest.current === text) {
         setText("");
@@ -87,13 +94,20 @@ export function Composer({ view, runId, agent, isPast }: ComposerProps): VNode {
         placeholder={isBusy ? `Message to ${agent}, for after this turn` : `Message to ${agent}`}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
+        onPaste={(event) => {
+          const { files } = event.clipboardData ?? {};
+          if (files === undefined || files.length === 0) return;
+          event.preventDefault();
+          attachments.add(files);
+        }}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
           pressSubmit(event.currentTarget);
         }}
       />
-      <ActButton class="button primary" disabled={agent === ""}>
+      <AttachmentPicker {...attachments} />
+      <ActButton class="button primary" disabled={agent === "" || isUploading}>
         Send
       </ActButton>
     </form>

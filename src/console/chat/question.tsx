@@ -6,9 +6,11 @@ import type { Json, JsonObject } from "../../protocol/json.ts";
 import { useConsole } from "../app/context.ts";
 import { keepDraft } from "../data/drafts.ts";
 import { sendAnswer } from "../data/requests.ts";
-import { QuestionForm } from "../forms/question-form.tsx";
+import { lazy } from "../parts/lazy.tsx";
 import { refusalText } from "../parts/refusal.tsx";
 import { clockTime, exactTime, momentTime } from "../parts/time.ts";
+
+const QuestionForm = lazy(async () => (await import("../forms/question-form.tsx")).QuestionForm);
 
 interface QuestionProps {
   readonly wait: WaitView;

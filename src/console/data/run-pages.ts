@@ -15,12 +15,15 @@ export interface RunPages {
   readonly error: AgentError | undefined;
   /** Whether there are more runs behind. */
   readonly hasMore: boolean;
+  /** How far the list has been searched, if many pages had nothing: `goOn` reads more then, `more` does not. */
+  readonly searchedTo: string | undefined;
   /** The number of all runs of the list; absent where the server does not count them. */
   readonly total: number | undefined;
   /** Whether `runs` are those of other filters than the ones asked for. */
   readonly isStale: boolean;
   /** Reads the next page, unless one is being read. */
   more(): void;
+  goOn(): void;
   reload(): void;
 }
 
@@ -29,6 +32,8 @@ interface Read {
   readonly runs: readonly RunSummary[];
   readonly next: string | undefined;
   readonly total: number | undefined;
+  /** How many pages in a row, the newest last, had no run although there is a next one. */
+  readonly empty: number;
 }
 
 /** Reads the runs that a query selects. Their beginning is read again when a run changes; what is behind stays. */
@@ -54,7 +59,10 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
         const total = headers.get("total-count");
         const before = newest.current?.key === key ? newest.current : undefined;
         const count = total === null ? before?.total : Number(total);
-        setRead({ key, total: count, ...merge(before, runs, next, cursor !== undefined) });
+        const isBehind = cursor !== undefined;
+        const emptyBefore = before?.empty ?? 0;
+        const empty = runs.length > 0 ? 0 : isBehind || before === undefined ? emptyBefore + 1 : emptyBefore;
+        setRead({ key, total: count, empty, ...merge(before, runs, next, isBehind) });
         setError(undefined);
       } catch (thrown) {
         if (!stop.signal.aborted) setError(toAgentError(thrown));
@@ -72,26 +80,43 @@ export function useRunPages(server: PageServer, query: QueryParameters): RunPage
     if (busy.current === undefined) void load(undefined);
   }, [load]);
   useRunChanges(server, reload);
-  const more = useCallback(() => {
-    const { next, key: of } = newest.current ?? {};
-    if (next !== undefined && of === key && busy.current === undefined) void load(next);
-  }, [load, key]);
+  const readOn = useCallback(
+    (isAsked: boolean) => {
+      const { next, key: of, empty = 0 } = newest.current ?? {};
+      const isPaused = empty > 0 && empty % MOST_EMPTY === 0 && !isAsked;
+      if (next !== undefined && of === key && busy.current === undefined && !isPaused) void load(next);
+    },
+    [load, key],
+  );
+  const more = useCallback(() => readOn(false), [readOn]);
+  const goOn = useCallback(() => readOn(true), [readOn]);
 
   return useMemo(
     () => ({
       runs: read?.runs,
       error,
       hasMore: read?.next !== undefined,
+      searchedTo: read && read.empty > 0 && read.empty % MOST_EMPTY === 0 ? timeOf(read.next) : undefined,
       total: read?.total,
       isStale: read !== undefined && read.key !== key,
       more,
+      goOn,
       reload,
     }),
-    [read, error, key, more, reload],
+    [read, error, key, more, goOn, reload],
   );
 }
 
 const PAGE = 100;
+
+/** After so many pages without a run a person decides whether the search goes on: the server looks at thousands of runs for each. */
+const MOST_EMPTY = 10;
+
+/** When the run at a place of the list was updated: the list's cursors begin with it. */
+function timeOf(cursor: string | undefined): string | undefined {
+  const ms = Number.parseInt(cursor ?? "", 10);
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}
 
 /** The time some hours ago, to a minute, so that the list since then stays the same list while it is looked at. */
 export function hoursAgo(hours: number): string {
@@ -106,6 +131,8 @@ function merge(
   isBehind: boolean,
 ): Pick<Read, "runs" | "next"> {
   if (before === undefined) return { runs, next };
+  // The beginning of a search has nothing, as before.
+  if (!isBehind && runs.length === 0 && next !== undefined) return before;
   const ids = new Set(runs.map((run) => run.run_id));
   if (isBehind) return { runs: [...before.runs.filter((run) => !ids.has(run.run_id)), ...runs], next };
   const isLonger = before.runs.length > runs.length && next !== undefined;

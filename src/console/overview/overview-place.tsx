@@ -2,6 +2,7 @@ import "../styles/overview.css";
 import type { VNode } from "preact";
 import { readActors } from "../data/actors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
+import type { StatisticsRow } from "../../protocol/answers/statistics.ts";
 import { useConsole } from "../app/context.ts";
 import { useRunChanges } from "../data/changes.ts";
 import { hoursAgo, useRunPages } from "../data/run-pages.ts";
@@ -16,7 +17,7 @@ import { RefusalNote } from "../parts/refusal.tsx";
 import { SIGNS } from "../parts/state.tsx";
 import { duration, exactTime, timeAgo } from "../parts/time.ts";
 import { RunListRow } from "../runs/run-row.tsx";
-import { RANGES, readSums, spendText, tokenCount, totalCount } from "../statistics/statistics.ts";
+import { RANGES, knownCost, knownSpend, readSums, tokenCount, totalCount } from "../statistics/statistics.ts";
 import { readAgentLinks } from "./agent-links.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import { summarize, toFailures } from "./summary.ts";
@@ -83,12 +84,8 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
         <Figure name="Turns in a day" href="#/statistics?view=latency">
           {lastDay === undefined ? "–" : totalCount(lastDay.turns).toLocaleString()}
         </Figure>
-        <Figure
-          name="Spend in a day"
-          href="#/statistics"
-          note={lastDay === undefined ? undefined : `${compact(tokenCount(lastDay))} tokens`}
-        >
-          {lastDay === undefined ? "–" : spendText(lastDay)}
+        <Figure name="Spend in a day" href="#/statistics" note={lastDay && spendNote(lastDay)}>
+          {lastDay === undefined ? "–" : knownSpend(lastDay)}
         </Figure>
         <Figure name="All runs" href="#/runs">
           {(total ?? runs.length).toLocaleString()}
@@ -100,7 +97,7 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
           {links.error !== undefined && <RefusalNote error={links.error} />}
           {links.value !== undefined && <GraphPart links={links.value} actors={actors.value ?? []} />}
         </section>
-        <section aria-label="Open questions" class="panel">
+        <section aria-label="Open questions" class="panel questions-panel">
           <h2>
             <a href="#/inbox">Waiting for you</a>
           </h2>
@@ -131,6 +128,8 @@ export function OverviewPlace({ waits = [], held = [] }: OverviewPlaceProps): VN
               <a href="#/inbox">All {asked.length} →</a>
             </p>
           )}
+        </section>
+        <section aria-label="Failures" class="panel failures-panel">
           <h2>
             <a href="#/runs?state=failed&since=day">Failures of the last day</a>
           </h2>
@@ -188,6 +187,12 @@ function FailureRow({ failure }: { readonly failure: Failure }): VNode {
       </span>
     </a>
   );
+}
+
+/** What the known cost leaves out, and the tokens. */
+function spendNote(row: StatisticsRow): string {
+  const tokens = `${compact(tokenCount(row))} tokens`;
+  return row.unknown_costs > 0 && knownCost(row) !== undefined ? `+ unknown; ${tokens}` : tokens;
 }
 
 function compact(count: number): string {

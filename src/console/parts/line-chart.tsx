@@ -35,8 +35,8 @@ export function LineChart({
     return () => resized.disconnect();
   }, []);
   const known = points.filter(({ value }) => value !== undefined);
-  const from = points[0]?.at ?? 0;
-  const to = Math.max(points.at(-1)?.at ?? 0, from + LEAST_MS);
+  const to = points.at(-1)?.at ?? LEAST_MS;
+  const from = Math.min(points[0]?.at ?? 0, to - LEAST_MS);
   const top = niceTop(Math.max(0, ...known.map(({ value = 0 }) => value)));
   const toX = (at: number): number => ((at - from) / (to - from)) * width;
   const toY = (value: number): number => HEIGHT - 1 - (value / top) * (HEIGHT - 8);
@@ -91,7 +91,7 @@ export function LineChart({
 }
 
 const HEIGHT = 96;
-/** A chart that has just begun grows from the left. */
+/** The least time that a chart has, so that one that has just begun does not stretch a few values. */
 const LEAST_MS = 60_000;
 
 /** A line that is broken where nothing is known. */

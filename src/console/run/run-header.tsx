@@ -4,13 +4,17 @@ import { toAgentError } from "../../errors.ts";
 import type { RunView } from "../../view/run-view.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { useConsole } from "../app/context.ts";
+import { AddToDataSet } from "../data-sets/add-to-data-set.tsx";
+import { readInspectedProcess } from "../data/inspect.ts";
 import { sendCancel, sendResume } from "../data/requests.ts";
+import { useResource } from "../data/resource.ts";
 import { ActButton } from "../parts/act-button.tsx";
 import { AgentName } from "../parts/agent-name.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { State } from "../parts/state.tsx";
 import { momentTime } from "../parts/time.ts";
 import { forkBefore, forkPointOf } from "./fork.ts";
+import { TraceId } from "./trace-id.tsx";
 import { stateOfRun, timesText, usageText } from "./run-facts.ts";
 
 interface RunHeaderProps {
@@ -45,7 +49,10 @@ export function RunHeader({
   const [isStopping, setStopping] = useState(false);
   const [isForking, setForking] = useState(false);
   const [isResuming, setResuming] = useState(false);
+  const offers = useResource(server.url, (signal) => readInspectedProcess(server, signal)).value;
   const state = stateOfRun(view);
+  const turn = shown.turns.at(-1);
+  const isTakenOver = origin !== undefined && turn !== undefined && turn.startedId <= origin.id;
   const open = view.turns.filter(({ phase }) => phase !== "ended");
   const tokens = usageText(view.usage);
 
@@ -107,7 +114,13 @@ export function RunHeader({
         </code>
         <Copy text={runId} name="the id of the run" />
       </span>
+      {turn !== undefined && (
+        <TraceId runId={isTakenOver ? origin.run_id : runId} turn={turn} url={offers?.trace_url} />
+      )}
       <div class="end">
+        {offers?.data_sets !== undefined && view.turns.some(({ phase }) => phase === "ended") && (
+          <AddToDataSet class="button" runIds={[runId]} known={offers.data_sets} offered={agent} />
+        )}
         {shown.created?.continues !== undefined && (
           <a
             class="button"

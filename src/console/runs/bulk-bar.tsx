@@ -4,6 +4,9 @@ import { toAgentError } from "../../errors.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import { mapConcurrent } from "../../shared/map-concurrent.ts";
 import { useConsole } from "../app/context.ts";
+import { AddToDataSet } from "../data-sets/add-to-data-set.tsx";
+import { readInspectedProcess } from "../data/inspect.ts";
+import { useResource } from "../data/resource.ts";
 import { sendRemoval, sendCancel, sendRetry } from "../data/requests.ts";
 import type { PageServer } from "../data/page-server.ts";
 import { ActButton } from "../parts/act-button.tsx";
@@ -17,6 +20,7 @@ interface BulkBarProps {
 /** What can be done with several runs at once. */
 export function BulkBar({ runs, onDone }: BulkBarProps): VNode {
   const { server, say } = useConsole();
+  const known = useResource(server.url, (signal) => readInspectedProcess(server, signal)).value?.data_sets;
   const [busy, setBusy] = useState<BulkAct>();
   const [isSure, setSure] = useState(false);
   const doAll = async (act: BulkAct): Promise<void> => {
@@ -51,6 +55,15 @@ export function BulkBar({ runs, onDone }: BulkBarProps): VNode {
       <span class="number">{runs.length} selected</span>
       {button("cancel", "Cancel")}
       {button("retry", "Retry")}
+      {known !== undefined && (
+        <AddToDataSet
+          class="button small"
+          runIds={runs.map((run) => run.run_id)}
+          known={known}
+          offered={runs[0]?.agent ?? ""}
+          onDone={onDone}
+        />
+      )}
       {button("remove", isSure ? "Remove for good" : "Remove")}
       <button type="button" class="button quiet small" onClick={onDone}>
         Select none

@@ -9,11 +9,13 @@ interface RunListProps {
   readonly pages: RunPages;
   /** The ids of the runs that are selected. */
   readonly selected: ReadonlySet<string>;
+  /** The words of the search. */
+  readonly search: string | undefined;
   onSelect(runId: string, isSelected: boolean): void;
 }
 
 /** Runs of which only those in sight are drawn. The next page is read before its place comes into sight. */
-export function RunList({ pages, selected, onSelect }: RunListProps): VNode {
+export function RunList({ pages, selected, search, onSelect }: RunListProps): VNode {
   const { runs = [], hasMore, more, isStale } = pages;
   const isNarrow = useMedia("(max-width: 759px)");
   const rowPx = isNarrow ? NARROW_PX : ROW_PX;
@@ -43,6 +45,7 @@ export function RunList({ pages, selected, onSelect }: RunListProps): VNode {
               <RunListRow
                 run={run}
                 isSelected={selected.has(run.run_id)}
+                search={search}
                 onSelect={(isSelected) => onSelect(run.run_id, isSelected)}
               />
             </li>

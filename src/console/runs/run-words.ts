@@ -2,6 +2,7 @@ import { isObject } from "../../protocol/json.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { RunSummary } from "../../protocol/answers/status.ts";
 import type { ShownState } from "../run/run-facts.ts";
+import { wordsIn } from "../../shared/words.ts";
 
 /** The state of a run in a list. */
 export function listedState(run: RunSummary): ShownState | undefined {
@@ -34,6 +35,27 @@ export function askedIn({ initial_input: input, key, last_turn: last }: RunSumma
 /** Why the newest turn failed or is held, in words. */
 export function troubleOf({ last_turn: last }: RunSummary): string | undefined {
   return last?.held?.message ?? last?.error_message;
+}
+
+/**
+ * Where the words of a search are, if not all of them are in what was asked, which is in sight. A row has the beginning of the
+ * output and no metadata, so what is found nowhere else is in one of them.
+ */
+export function foundIn(run: RunSummary, search: string): string | undefined {
+  const searched = wordsIn(search, true);
+  const has = (text: string | undefined, word: string): boolean =>
+    wordsIn(text ?? "").some((known) => known.startsWith(word));
+  const input = typeof run.initial_input === "string" ? run.initial_input : JSON.stringify(run.initial_input);
+  const rest = searched.filter((word) => !has(input, word));
+  if (rest.length === 0) return undefined;
+  const { key, run_id: runId, last_turn: last } = run;
+  const places = rest.map((word) => {
+    if (has(last?.error_message, word)) return "error";
+    if (has(last?.result, word)) return "output";
+    if (has(key, word)) return "key";
+    return has(`${runId} ${last?.request_id ?? ""}`, word) ? "id" : "output or metadata";
+  });
+  return `in ${[...new Set(places)].join(", ")}`;
 }
 
 const MOST = 300;

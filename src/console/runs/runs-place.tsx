@@ -9,6 +9,7 @@ import { useResource } from "../data/resource.ts";
 import { Command } from "../parts/copy.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { refusalText } from "../parts/refusal.tsx";
+import { exactTime } from "../parts/time.ts";
 import { SearchField } from "../parts/search-field.tsx";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
@@ -50,6 +51,11 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
       )}
       {chosen.length > 0 && <BulkBar runs={chosen} onDone={() => setSelected(new Set())} />}
       {runs?.length === 0 && !pages.hasMore && <p class="second">No run fits the filter.</p>}
+      {runs?.length === 0 && pages.hasMore && pages.searchedTo === undefined && (
+        <p class="second" role="status">
+          Searching older runs…
+        </p>
+      )}
       {runs !== undefined && (runs.length > 0 || pages.hasMore) && (
         <>
           <div class="run-list-head" aria-hidden="true">
@@ -57,12 +63,26 @@ export function RunsPlace({ place }: { readonly place: RunsAddress }): VNode {
             <span>State</span>
             <span>Agent</span>
             <span>What was asked</span>
+            <span>Output</span>
             <span>Last turn</span>
             <span>Tokens</span>
             <span>Changed</span>
           </div>
-          <RunList pages={pages} selected={selected} onSelect={select} />
+          <RunList
+            pages={pages}
+            selected={selected}
+            search={pages.isStale ? undefined : place.query["q"]}
+            onSelect={select}
+          />
         </>
+      )}
+      {pages.searchedTo !== undefined && (
+        <p class="searched second" role="status">
+          Searched {place.query["order"] === "oldest" ? "up" : "back"} to {exactTime(pages.searchedTo)}.
+          <button type="button" class="button small" onClick={pages.goOn}>
+            Go on
+          </button>
+        </p>
       )}
     </div>
   );
@@ -116,7 +136,7 @@ function Filters({ place }: { readonly place: RunsAddress }): VNode {
   const isFiltered = Object.values(place.query).some((value) => value !== "");
   return (
     <div class="filters">
-      <SearchField place={place} label="Search in runs" hint="Search by input or id" />
+      <SearchField place={place} label="Search in runs" hint="Search in runs" />
       <Choice
         label="Agent"
         value={agent}

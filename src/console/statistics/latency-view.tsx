@@ -45,8 +45,9 @@ export function LatencyView({ range, of }: SumsProps): VNode {
         none="No model was asked in this time."
       />
       <p class="second note-line">
-        Half took at most p50, 99 of 100 at most p99: estimated within the bounds that the server counts, from
-        10 ms to an hour. The time of a turn is that from its acceptance to its end.
+        Half took at most p50, 95 of 100 at most p95: estimated, as if those between two of the bounds that
+        the server counts were spread evenly. The bounds are from 10 ms to an hour. The time of a turn is that
+        from its acceptance to its end.
       </p>
     </>
   );
@@ -54,7 +55,7 @@ export function LatencyView({ range, of }: SumsProps): VNode {
 
 const TIMES: readonly SumColumn<StatisticsRow>[] = [
   { label: "p50", cell: ({ latency }) => toText(latency?.p50_ms) },
-  { label: "p90", cell: ({ latency }) => toText(latency?.p90_ms) },
+  { label: "p95", cell: ({ latency }) => toText(latency?.p95_ms) },
   { label: "p99", cell: ({ latency }) => toText(latency?.p99_ms) },
 ];
 

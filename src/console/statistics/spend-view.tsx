@@ -6,7 +6,16 @@ import { Figure } from "../parts/figure.tsx";
 import { LineChart } from "../parts/line-chart.tsx";
 import { SumsTable } from "./sums-table.tsx";
 import type { SumColumn } from "./sums-table.tsx";
-import { knownCost, newestName, spendText, toPoints, tokenCount, totalCount, toWhen } from "./statistics.ts";
+import {
+  knownCost,
+  knownSpend,
+  newestName,
+  spendText,
+  toPoints,
+  tokenCount,
+  totalCount,
+  toWhen,
+} from "./statistics.ts";
 import type { StatisticsRange, SumsProps } from "./statistics.ts";
 
 /** What models have cost: by time, agent, model and owner. */
@@ -28,7 +37,7 @@ export function SpendView({ range, of }: SumsProps): VNode {
           name="Spend"
           note={total.unknown_costs > 0 && whole > 0 ? "the part that is known" : undefined}
         >
-          {spendText(total)}
+          {knownSpend(total)}
         </Figure>
         <Figure name="Unknown costs" note="completions of models without a price, or interrupted">
           {total.unknown_costs.toLocaleString()}

@@ -3,12 +3,14 @@ import "../styles/statistics.css";
 import type { ComponentType, VNode } from "preact";
 import type { StatisticsAnswer } from "../../protocol/answers/statistics.ts";
 import { useConsole } from "../app/context.ts";
+import { readInspectedProcess } from "../data/inspect.ts";
 import { useResource } from "../data/resource.ts";
 import { useInterval } from "../parts/hooks/interval.ts";
 import { RefusalNote } from "../parts/refusal.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { withQuery } from "../places/place.ts";
 import type { ConsolePlace } from "../places/place.ts";
+import { EvaluationView } from "./evaluation-view.tsx";
 import { FailuresView } from "./failures-view.tsx";
 import { LatencyView } from "./latency-view.tsx";
 import { SpendView } from "./spend-view.tsx";
@@ -19,38 +21,56 @@ type StatisticsAddress = ConsolePlace & { readonly name: "statistics" };
 
 type ViewName = "spend" | "failures" | "latency";
 
-/** What turns and completions have cost, why they failed, how long they took: sums of the server by the hour. */
+/**
+ * What turns and completions have cost, why they failed, how long they took: sums of the server by the hour. Beside them what evaluations have
+ * found, for who may see the data sets of the project.
+ */
 export function StatisticsPlace({ place }: { readonly place: StatisticsAddress }): VNode {
-  const { go } = useConsole();
+  const { server, go } = useConsole();
+  const { value: offers, error } = useResource(server.url, (signal) => readInspectedProcess(server, signal));
   const { name: view } = VIEWS.find(({ name }) => name === place.query["view"]) ?? VIEWS[0];
   const range = RANGES.find(({ name }) => name === place.query["range"]) ?? RANGES[0];
+  const names = offers?.data_sets;
+  const isEvaluation = place.query["view"] === "evaluation";
   return (
     <div class="page statistics">
       <div class="heading">
         <h1 tabIndex={-1}>Statistics</h1>
-        <select
-          class="input"
-          aria-label="Time"
-          value={range.name}
-          onChange={({ currentTarget }) => {
-            const name = currentTarget.value as RangeName;
-            go(withQuery(place, { range: name === "day" ? "" : name }), { replace: true });
-          }}
-        >
-          {RANGES.map(({ name, label }) => (
-            <option key={name} value={name}>
-              {label}
-            </option>
-          ))}
-        </select>
+        {!isEvaluation && (
+          <select
+            class="input"
+            aria-label="Time"
+            value={range.name}
+            onChange={({ currentTarget }) => {
+              const name = currentTarget.value as RangeName;
+              go(withQuery(place, { range: name === "day" ? "" : name }), { replace: true });
+            }}
+          >
+            {RANGES.map(({ name, label }) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        )}
       </div>
-      <Tabs
+      <Tabs<ViewName | "evaluation">
         label="Views"
-        tabs={VIEWS}
-        selected={view}
+        tabs={names === undefined && !isEvaluation ? VIEWS : [...VIEWS, EVALUATION]}
+        selected={isEvaluation ? "evaluation" : view}
         onSelect={(name) => go(withQuery(place, { view: name === "spend" ? "" : name }))}
       />
-      <Sums key={view} view={view} range={range} />
+      {isEvaluation &&
+        offers === undefined &&
+        (error ? <RefusalNote error={error} /> : <div aria-busy="true" />)}
+      {isEvaluation && offers !== undefined && (
+        <EvaluationView
+          names={names ?? []}
+          name={names?.find((one) => one === place.query["set"]) ?? names?.[0] ?? ""}
+          onSelect={(set) => go(withQuery(place, { set }), { replace: true })}
+        />
+      )}
+      {!isEvaluation && <Sums key={view} view={view} range={range} />}
     </div>
   );
 }
@@ -60,6 +80,8 @@ const VIEWS = [
   { name: "failures", label: "Failures" },
   { name: "latency", label: "Latency" },
 ] as const;
+
+const EVALUATION = { name: "evaluation", label: "Evaluation" } as const;
 
 /** What each view groups by, beside the hour or the day. */
 const GROUPS: Readonly<Record<ViewName, readonly string[]>> = {

@@ -92,10 +92,16 @@ export function knownCost({ usage, unknown_costs: unknown, completions }: Statis
 
 /** What completions cost, for people. An unknown cost is said, and never 0. */
 export function spendText(row: StatisticsRow): string {
+  return row.unknown_costs > 0 && knownCost(row) !== undefined
+    ? `${knownSpend(row)} + unknown`
+    : knownSpend(row);
+}
+
+/** The known part of it, for a figure whose note says that there is more. */
+export function knownSpend(row: StatisticsRow): string {
   if (totalCount(row.completions) === 0) return "–";
   const cost = knownCost(row);
-  if (cost === undefined) return "unknown";
-  return row.unknown_costs > 0 ? `${dollars(cost)} + unknown` : dollars(cost);
+  return cost === undefined ? "unknown" : dollars(cost);
 }
 
 const HOUR_MS = 3_600_000;

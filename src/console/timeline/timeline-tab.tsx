@@ -231,7 +231,7 @@ function AxisLine({ axis }: { readonly axis: Axis }): VNode {
 }
 
 /** The width of a label, as a share of the axis. */
-const NEAR = 0.16;
+const NEAR = 0.2;
 
 /** What the bars mean. */
 function Legend(): VNode {

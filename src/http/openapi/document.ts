@@ -221,7 +221,12 @@ const statisticsRow = object(
       description: "What the completions have used; their cost as far as it is known.",
     },
     unknown_costs: { ...whole, description: "Completions whose cost is not known." },
-    latency: object({ p50_ms: whole, p90_ms: whole, p99_ms: whole }, ["p50_ms", "p90_ms", "p99_ms"]),
+    latency: object({ p50_ms: whole, p90_ms: whole, p95_ms: whole, p99_ms: whole }, [
+      "p50_ms",
+      "p90_ms",
+      "p95_ms",
+      "p99_ms",
+    ]),
     run_ids: { ...listOf(text), description: "Of errors: runs with such a turn." },
   },
   ["name", "turns", "completions", "usage", "unknown_costs"],

@@ -28,8 +28,11 @@ const PATH = "/messages";
 export interface HttpTransportOptions {
   /** Where other nodes reach this one: `http://HOST:PORT`. */
   readonly url: string;
-  /** A text of 16 or more characters that only the nodes have. Required unless the address is one of this machine only. */
-  readonly secret?: string;
+  /**
+   * A text of 16 or more characters that only the nodes have. Required unless the address is one of this machine only. Of
+   * several, the first signs, and messages of each are taken: so a secret is replaced while the nodes work.
+   */
+  readonly secret?: string | readonly string[];
   /** The address to listen on. Default: the host of the URL. */
   readonly host?: string;
   /** Reports wrong messages of other nodes, for example with another secret. */
@@ -44,7 +47,8 @@ export interface HttpTransportOptions {
 export function httpTransport({ url, secret, host, fault = () => {} }: HttpTransportOptions): Transport {
   const address = parseAddress(url);
   const isOpen = !isLoopback(host ?? address.hostname);
-  if (isOpen && (secret === undefined || secret === ""))
+  const secrets = (typeof secret === "string" ? [secret] : (secret ?? [])).filter((one) => one !== "");
+  if (isOpen && secrets.length === 0)
     throw new AgentError(
       "invalid_request",
       `nodes at ${url} need a secret, because other machines reach it`,
@@ -52,10 +56,11 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
         hint: `${SAME_SECRET}, or use an address of 127.0.0.1`,
       },
     );
-  if (secret !== undefined && secret !== "" && secret.length < SECRET_CHARACTERS)
+  const short = secrets.find(({ length }) => length < SECRET_CHARACTERS);
+  if (short !== undefined)
     throw new AgentError(
       "invalid_request",
-      `the secret of the nodes has only ${secret.length} character${secret.length === 1 ? "" : "s"}`,
+      `the secret of the nodes has only ${short.length} character${short.length === 1 ? "" : "s"}`,
       {
         hint: `give all nodes the same ${SECRET_CHARACTERS} or more random characters (TROUPE_CLUSTER_SECRET)`,
       },
@@ -64,7 +69,7 @@ export function httpTransport({ url, secret, host, fault = () => {} }: HttpTrans
     throw new AgentError("invalid_request", `other nodes cannot reach this one at ${url}`, {
       hint: "write http://HOST:PORT with the name or address of this machine, and a port above 0",
     });
-  const signer = new Signer(secret ?? "");
+  const signer = new Signer(...(secrets.length === 0 ? [""] : secrets));
 
   async function answer(
     request: IncomingMessage,

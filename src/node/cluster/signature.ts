@@ -11,25 +11,28 @@ export const SAME_TIME = "set the clocks of all nodes, for example with NTP";
 export const SIGNATURE = "x-troupe-signature";
 
 /**
- * Signs and checks the messages between nodes with a secret that all of them have. A signature contains the hash of its
- * message, so that a node can refuse a message before it reads it.
+ * Signs the messages between nodes with the first of the secrets that all of them have, and checks them with each. A signature
+ * contains the hash of its message, so that a node can refuse a message before it reads it.
  */
 export class Signer {
-  readonly #secret: string;
+  readonly #secrets: readonly string[];
 
-  constructor(secret: string) {
-    this.#secret = secret;
+  constructor(...secrets: readonly string[]) {
+    this.#secrets = secrets;
   }
 
   /** The signature of a message to the node with an address, with its time. */
   sign(body: string, to: string, now: number): string {
-    return this.#toSignature(now, digest(body), to);
+    return toSignature(this.#first, now, digest(body), to);
   }
 
   /** Why a message to this node is refused; `undefined` if a node with the same secret has signed it for this one. */
   refusal(signature: string, own: string, now: number): string | undefined {
     const [at = "", digestOfBody = ""] = signature.split(".");
-    if (!isEqual(signature, this.#toSignature(Number(at), digestOfBody, own)))
+    const isKnown = this.#secrets.some((secret) =>
+      isEqual(signature, toSignature(secret, Number(at), digestOfBody, own)),
+    );
+    if (!isKnown)
       return `a message of another node is signed with another secret, or for another address; ${SAME_SECRET}`;
     const apartMs = Math.abs(now - Number(at));
     if (apartMs <= MOST_APART_MS) return undefined;
@@ -43,20 +46,31 @@ export class Signer {
 
   /** The signature of an answer, which belongs to one message. */
   signAnswer(signature: string, body: string): string {
-    return this.#hash(`answer.${signature}.${body}`);
+    return toAnswerSignature(this.#first, signature, body);
   }
 
   isAnswer(signature: string, answer: string | null, body: string): boolean {
-    return answer !== null && isEqual(answer, this.signAnswer(signature, body));
+    return (
+      answer !== null &&
+      this.#secrets.some((secret) => isEqual(answer, toAnswerSignature(secret, signature, body)))
+    );
   }
 
-  #toSignature(at: number, digestOfBody: string, to: string): string {
-    return `${at}.${digestOfBody}.${this.#hash(`${at} ${to} ${digestOfBody}`)}`;
+  get #first(): string {
+    return this.#secrets[0] ?? "";
   }
+}
 
-  #hash(text: string): string {
-    return createHmac("sha256", this.#secret).update(text).digest("hex");
-  }
+function toSignature(secret: string, at: number, digestOfBody: string, to: string): string {
+  return `${at}.${digestOfBody}.${hashWith(secret, `${at} ${to} ${digestOfBody}`)}`;
+}
+
+function toAnswerSignature(secret: string, signature: string, body: string): string {
+  return hashWith(secret, `answer.${signature}.${body}`);
+}
+
+function hashWith(secret: string, text: string): string {
+  return createHmac("sha256", secret).update(text).digest("hex");
 }
 
 function digest(text: string): string {

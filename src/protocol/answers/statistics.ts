@@ -49,9 +49,13 @@ export interface StatisticsRow {
   readonly run_ids?: readonly RunId[];
 }
 
-/** Times in milliseconds: half of them took at most the first one, and so on; estimated within the bounds that are counted. */
+/**
+ * Times in milliseconds: half of them took at most the first one, and so on. They are estimated, as if those between two of the bounds
+ * that are counted were spread evenly.
+ */
 export interface StatisticsLatency {
   readonly p50_ms: number;
   readonly p90_ms: number;
+  readonly p95_ms: number;
   readonly p99_ms: number;
 }

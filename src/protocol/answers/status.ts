@@ -124,6 +124,8 @@ export interface LastTurn {
   readonly error_code?: TurnErrorCode;
   /** The beginning of the error's message; absent where the log is encrypted. */
   readonly error_message?: string;
+  /** The beginning of its result; absent where the log is encrypted. */
+  readonly result?: string;
   /** Since when its cleanup steps run, if they run. */
   readonly canceling?: { readonly since: string };
   /** Why it is held, if it is. */
@@ -195,6 +197,9 @@ const lastTurn = z
     error_message: text
       .exactOptional()
       .describe("The beginning of the error's message; absent where the log is encrypted."),
+    result: text
+      .exactOptional()
+      .describe("The beginning of the turn's result; absent where the log is encrypted."),
     canceling: z
       .object({ since: timestamp })
       .exactOptional()

@@ -2,7 +2,7 @@
 import { createElement as h, useState } from "react";
 import type { ComponentType, ReactNode } from "react";
 import { callKey } from "../../view/run-view.ts";
-import type { CallView, PartView, RunView } from "../../view/run-view.ts";
+import type { CallView, PartView, RunView, TurnView } from "../../view/run-view.ts";
 import type { AgentConversation } from "../use-agent.ts";
 import { ApprovalButtons } from "./answer-form.ts";
 
@@ -94,17 +94,30 @@ function Part({
     }
     case "file":
       return h("p", { className: "troupe-file" }, part.file.name);
+    case "end": {
+      const turn = view.turns.find(({ requestId }) => requestId === part.requestId);
+      return turn === undefined ? null : h(TurnOutput, { turn, view });
+    }
     case "wait":
     case "answer":
     case "expiry":
     case "received":
-    case "end":
       return null;
     default: {
       const never: never = part;
       return never;
     }
   }
+}
+
+/** What a turn returned: formatted JSON, or a text that was not said before. */
+function TurnOutput({ turn, view }: { readonly turn: TurnView; readonly view: RunView }): ReactNode {
+  const { output, result, root } = turn;
+  const value = output ?? result;
+  if (value === undefined || value === null || value === "") return null;
+  if (typeof value !== "string") return h("pre", { className: "troupe-output" }, toText(value));
+  const isSaid = view.parts.some(({ kind, actor }) => kind === "text" && actor === root);
+  return isSaid ? null : h("p", { className: "troupe-text" }, value);
 }
 
 /** A call of a tool or an agent, with what it was given and what came of it. */
@@ -114,7 +127,7 @@ export function ToolCallRow({ call }: ToolCallProps): ReactNode {
     "details",
     { className: "troupe-call", "data-outcome": outcome },
     h("summary", null, `${name}: ${outcome}`),
-    args !== undefined && h("pre", null, JSON.stringify(args, null, 2)),
+    args !== undefined && h("pre", null, toText(args)),
     progress !== "" && h("pre", null, progress),
     result !== undefined && h("pre", null, toText(result)),
     error !== undefined && h("p", { role: "alert" }, error),
@@ -138,5 +151,5 @@ export function ActorOutline({ view }: { readonly view: RunView }): ReactNode {
 }
 
 function toText(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

@@ -47,6 +47,7 @@ import { RunActor, TRANSITIONS } from "../system/run-actor.ts";
 import type { LifecycleEvent, RunStateOwner } from "../system/run-actor.ts";
 import type { LifecycleState, RunFacts } from "../system/run-snapshot.ts";
 import type { TurnEnd } from "../turn/turn-end.ts";
+import { beginningOf } from "../../shared/words.ts";
 
 /** A message for the agent of a run. */
 export interface GivenMessage {
@@ -89,8 +90,9 @@ export const CANCELED: Omit<TurnEnd, "memory"> = { finishReason: "canceled", res
  */
 const SNAPSHOT_EVERY = 256;
 
-/** How many characters of an error's message are in the list of runs. */
+/** How many characters of an error's message and of a result are in the list of runs. */
 const SHOWN_ERROR = 200;
+const SHOWN_RESULT = 80;
 
 /** Keeps a run's state, its phase, its row in the list of runs and its log consistent. */
 export class RunLedger implements RunStateOwner {
@@ -617,7 +619,8 @@ export class RunLedger implements RunStateOwner {
       ...this.#lastTurn,
       ended_at: toTimestamp(this.#now()),
       finish_reason: finishReason,
-      ...(error && { error_code: error.code, error_message: error.message.slice(0, SHOWN_ERROR) }),
+      ...(error && { error_code: error.code, error_message: beginningOf(error.message, SHOWN_ERROR) }),
+      ...(result !== null && result !== "" && { result: beginningOf(result, SHOWN_RESULT) }),
     };
     if (usage) this.#usage = addUsage(this.#usage ?? {}, usage);
     const now = this.#now();

@@ -11,13 +11,17 @@ export function toPlace({ turn, agent }: ActorContext, callId: CallId): CallPlac
   return { runId: turn.runId, requestId: turn.requestId, callId, agent: agent.name };
 }
 
-/** Ends a call as the substitutes of the runtime say, in place of its work. Returns false if the work is to be done. */
+/**
+ * Ends a call as the substitutes of the runtime say, in place of its work. Returns false if the work is to be done, as that of another
+ * agent is: its code belongs to the turn.
+ */
 export function endSubstituted(
   caller: ActorContext,
   open: OpenCall,
   { callId, name, args }: NewCall,
   callee: Callee,
 ): boolean {
+  if (callee.kind === "agent") return false;
   const { substitutes } = caller.turn.context;
   const outcome = substitutes?.call({ ...toPlace(caller, callId), name, args, callee });
   if (outcome === undefined) return false;

@@ -25,7 +25,7 @@ import type { KeyedRuns } from "./keyed-runs.ts";
 import type { Receipt } from "../api.ts";
 import { mayBeRun, newRunId } from "../journal/system-runs.ts";
 import { sendMessage } from "../run/messages.ts";
-import { isRenewed } from "../run/renewal.ts";
+import { sendAcrossRenewals } from "../run/renewal.ts";
 import type { RunMessage, RunReceipt } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
 import type { HostContext } from "../run-context.ts";
@@ -348,17 +348,12 @@ export class Commands {
     return this.#findRun(agent, given);
   }
 
-  /** Sends a request for an existing run; again if the run of its key was renewed and the key names another run now. */
-  async #reach<Answer>(
+  /** Sends a request for an existing run, by its id or by its key. */
+  #reach<Answer>(
     { run_id: givenRunId }: { readonly run_id?: RunId | undefined },
     send: () => Promise<Answer>,
   ): Promise<Answer> {
-    try {
-      return await send();
-    } catch (error) {
-      if (givenRunId !== undefined || !isRenewed(error)) throw error;
-      return send();
-    }
+    return givenRunId === undefined ? sendAcrossRenewals(send) : send();
   }
 
   /** The run that a request names, by its id or by its key. */

@@ -19,7 +19,7 @@ import type { ScheduleBody } from "../journal/stored-schedule.ts";
 import { WATCH } from "../agent/watchers.ts";
 import { isRead } from "../agent/resolve-operation.ts";
 import { readNew } from "../run/reads.ts";
-import { isRenewed } from "../run/renewal.ts";
+import { isRenewed, sendAcrossRenewals } from "../run/renewal.ts";
 import { toOutcome } from "../run/to-outcome.ts";
 import type { Budget } from "../../protocol/events/event-body.ts";
 import type { EventOf } from "../../protocol/events/events.ts";
@@ -207,12 +207,11 @@ export class ActorMail implements Mail {
       for (const [index, refusal] of results.entries()) {
         const posting = sent[index];
         if (posting === undefined) continue;
-        answers.set(
-          posting,
-          refusal === null
-            ? { receipt: { runId } }
-            : { error: new AgentError(refusal.code, refusal.message, refusal.details) },
-        );
+        const error =
+          refusal === null ? undefined : new AgentError(refusal.code, refusal.message, refusal.details);
+        // The run was renewed when it had the former ones: the rest is sent to the run that has the key now.
+        if (error && request.key !== undefined && isRenewed(error)) break;
+        answers.set(posting, error ? { error } : { receipt: { runId } });
       }
     };
     try {
@@ -274,7 +273,7 @@ export class ActorMail implements Mail {
     const agent = agents.find(name);
     // The log of the other actor has nothing of it, so it is sent again as the first time, and cannot be canceled there.
     if (agent && isRead(agent, request))
-      return isCanceled ? { runId: "" } : this.#readRenewed(agent, message.accepted, options);
+      return isCanceled ? { runId: "" } : this.#read(agent, message.accepted, options);
     // A request that was accepted before belongs to its run, also if another run has the key now.
     const owner = ownerOf(accepted);
     const entry = isRepeated ? await log.lookup(requestId, owner) : undefined;
@@ -290,17 +289,12 @@ export class ActorMail implements Mail {
     return this.#keyed.send({ owner, agent: name, key }, newId, (to) => this.#deliver(to, message, options));
   }
 
-  /** Reads an actor; again if its run was renewed and its key names another run now. */
-  async #readRenewed(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {
-    try {
-      return await this.#read(agent, accepted, options);
-    } catch (error) {
-      if (accepted.request.run_id !== undefined || !isRenewed(error)) throw error;
-      return this.#read(agent, accepted, options);
-    }
+  #read(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {
+    const read = (): Promise<PostReceipt> => this.#readOnce(agent, accepted, options);
+    return accepted.request.run_id === undefined ? sendAcrossRenewals(read) : read();
   }
 
-  async #read(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {
+  async #readOnce(agent: Agent, accepted: AcceptedRequest, options: SendOptions): Promise<PostReceipt> {
     const { router } = this.#context;
     const { name } = agent;
     const { request } = accepted;

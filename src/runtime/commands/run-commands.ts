@@ -13,7 +13,7 @@ import { findRemovable } from "../run/run-beginning.ts";
 import { sendMessage } from "../run/messages.ts";
 import type { RunMessage, RemovalReason } from "../run/messages.ts";
 import type { Queries } from "../queries/queries.ts";
-import { newRunId } from "../journal/system-runs.ts";
+import { newRunId, newRunIdBeside } from "../journal/system-runs.ts";
 import type { HostContext } from "../run-context.ts";
 import { ownerOfKeys } from "./shared-actors.ts";
 import type { KeyedRuns } from "./keyed-runs.ts";
@@ -66,7 +66,7 @@ export class RunCommands {
       throw new AgentError("conflict", `run ${sourceId} has no key that its fork could take`);
     if (point.after !== undefined) await checkForkPoint(log, source, point.after);
     else await readForkedTurn(this.#context, source, point.waitId);
-    const runId = this.#newId();
+    const runId = key === undefined ? this.#newId() : newRunIdBeside(environment, log, sourceId);
     const { after = (point.waitId ?? 0) - 1 } = point;
     const requestId = `req_${environment.newId()}` as RequestId;
     const turn = point.waitId === undefined ? undefined : { waitId: point.waitId, requestId };

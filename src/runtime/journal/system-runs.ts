@@ -1,4 +1,5 @@
 import type { Environment } from "../../ports/environment.ts";
+import type { EventLog } from "../../ports/event-log.ts";
 import type { RequestId, RunId } from "../../protocol/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { sha256 } from "../../shared/sha256.ts";
@@ -16,6 +17,18 @@ const PREFIX = "config-";
 /** The id of a new run. */
 export function newRunId({ newId }: Pick<Environment, "newId">): RunId {
   return `${RUN_PREFIX}${newId()}` as RunId;
+}
+
+/** The id of a new run that takes the name of another one. */
+export function newRunIdBeside(
+  environment: Pick<Environment, "newId">,
+  log: Pick<EventLog, "isBeside">,
+  other: RunId,
+): RunId {
+  for (;;) {
+    const runId = newRunId(environment);
+    if (log.isBeside?.(runId, other) !== false) return runId;
+  }
 }
 
 const RUN_PREFIX = "run_";

@@ -229,13 +229,13 @@ function answer(
   if (at !== undefined && asked) answers[at] = { ...asked, ...given };
 }
 
-/** Records a call that is answered from the recording; the code of other agents runs again. */
+/** Records a call. What it calls itself is recorded only of another agent, whose code runs again. */
 function call(turn: OpenTurn, event: EventOf<"ToolCall">): void {
   const { tool_call_id: callId, function_name: name, args, callee } = event;
   const kind = callee?.kind ?? "tool";
-  if (kind === "agent" || turn.places.has(callId)) return;
+  if (turn.places.has(callId)) return;
   turn.places.set(callId, turn.calls.length);
-  turn.closed.add(callId);
+  if (kind !== "agent") turn.closed.add(callId);
   // Of a call that does not end, nothing is told: it was open when its turn ended.
   turn.calls.push({ name, kind, args, code: "canceled" });
 }

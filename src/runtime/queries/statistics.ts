@@ -28,24 +28,31 @@ export async function readStatistics(
 ): Promise<StatisticsAnswer> {
   const end = Math.ceil((until ?? now + 1) / HOUR_MS);
   const query = { ...which, from: Math.floor((since ?? end * HOUR_MS - DAY_MS) / HOUR_MS), until: end };
-  const [first, groups, failed] = await Promise.all([
+  // There may be any number of owners, so only those that are shown are summed up, and the whole is read without them.
+  const isOfMany = by === "owner" && which.owner === undefined;
+  const [first, all, failed, owners] = await Promise.all([
     statistics.since(),
-    statistics.sum({ ...query, by }),
+    statistics.sum({ ...query, by: isOfMany ? "day" : by }),
     by === "error" ? statistics.failed({ ...query, limit: FAILED_RUNS }) : [],
+    isOfMany ? statistics.owners({ ...query, limit: ROWS }) : undefined,
   ]);
-  const rows = toRows(by, groups, failed);
+  const known = toParts(owners?.groups ?? all);
   const isOfTime = by === "hour" || by === "day";
-  rows.sort((a, b) =>
-    isOfTime ? compare(a.name, b.name) : countOf(b) - countOf(a) || compare(a.name, b.name),
+  known.sort((a, b) =>
+    isOfTime
+      ? compare(a.group, b.group)
+      : b.count - a.count || compare(nameOf(by, a.group), nameOf(by, b.group)),
   );
+  const rows = toRows(by, known.slice(0, ROWS), failed);
+  const count = owners?.count ?? known.length;
   return {
     by,
     ...(first !== undefined && { since: toTime(first) }),
     from: toTime(query.from),
     until: toTime(query.until),
-    total: toRow("", groups),
-    rows: rows.slice(0, ROWS),
-    ...(rows.length > ROWS && { groups: rows.length }),
+    total: toRow("", all),
+    rows,
+    ...(count > ROWS && { groups: count }),
   };
 }
 
@@ -54,60 +61,95 @@ const ROWS = 1_000;
 const FAILED_RUNS = 1_000;
 const SHOWN_RUNS = 10;
 
-function toRows(
-  by: StatisticsBy,
-  groups: readonly StatisticsGroup[],
-  failed: readonly FailedRun[],
-): StatisticsRow[] {
+/** The sums of what is a row of the answer. */
+interface Parts {
+  readonly group: string | number;
+  readonly agent: string;
+  readonly count: number;
+  readonly parts: readonly StatisticsGroup[];
+}
+
+function toParts(groups: readonly StatisticsGroup[]): Parts[] {
+  const known = new Map<
+    string | number,
+    { group: string | number; agent: string; count: number; parts: StatisticsGroup[] }
+  >();
+  for (const one of groups) {
+    const { group, agent, count } = one;
+    const key = agent === "" ? group : `${agent} ${group}`;
+    const found = known.get(key);
+    if (found === undefined) known.set(key, { group, agent, count, parts: [one] });
+    else {
+      found.count += count;
+      found.parts.push(one);
+    }
+  }
+  return [...known.values()];
+}
+
+function toRows(by: StatisticsBy, known: readonly Parts[], failed: readonly FailedRun[]): StatisticsRow[] {
   const runs = new Map<string, Set<RunId>>();
   for (const { agent, outcome, runId } of failed) {
     const key = `${agent} ${outcome}`;
-    const known = runs.get(key) ?? new Set();
-    if (known.size < SHOWN_RUNS) known.add(runId);
-    runs.set(key, known);
+    const found = runs.get(key) ?? new Set();
+    if (found.size < SHOWN_RUNS) found.add(runId);
+    runs.set(key, found);
   }
-  const grouped = Map.groupBy(groups, ({ agent, group }) => `${agent} ${group}`);
-  return [...grouped].map(([key, parts]) => {
-    const { group = "", agent = "" } = parts[0] ?? {};
-    const name = typeof group === "number" ? toTime(group) : by === "error" ? codeOf(group) : group;
-    return {
-      ...toRow(name, parts),
-      ...(agent !== "" && { agent }),
-      ...((by === "operation" || by === "model") && { latency: toLatency(parts) }),
-      ...(by === "error" && { run_ids: [...(runs.get(key) ?? [])] }),
-    };
-  });
+  return known.map(({ group, agent, parts }) => ({
+    ...toRow(nameOf(by, group), parts),
+    ...(agent !== "" && { agent }),
+    ...((by === "operation" || by === "model") && { latency: toLatency(parts) }),
+    ...(by === "error" && { run_ids: [...(runs.get(`${agent} ${group}`) ?? [])] }),
+  }));
+}
+
+function nameOf(by: StatisticsBy, group: string | number): string {
+  return typeof group === "number" ? toTime(group) : by === "error" ? codeOf(group) : group;
 }
 
 function toRow(name: string, groups: readonly StatisticsGroup[]): StatisticsRow {
-  const turns = groups.filter(({ kind }) => kind === "turn");
-  const completions = groups.filter(({ kind }) => kind === "completion");
+  const [turns, completions] = [newOutcomes(), newOutcomes()];
   const errors: Record<string, number> = {};
-  for (const { outcome, count } of turns)
-    if (isError(outcome)) errors[codeOf(outcome)] = (errors[codeOf(outcome)] ?? 0) + count;
-  const sums = completions.reduce<StatisticsSums>(addSums, NO_SUMS);
+  const used = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0, cost: 0 };
+  let unknownCosts = 0;
+  for (const one of groups) {
+    const { kind, outcome, count, ms } = one;
+    const outcomes = kind === "turn" ? turns : completions;
+    outcomes.ms += ms;
+    if (outcome === "success" || outcome === "canceled") outcomes[outcome] += count;
+    else if (isError(outcome)) {
+      outcomes.error += count;
+      if (kind === "turn") errors[codeOf(outcome)] = (errors[codeOf(outcome)] ?? 0) + count;
+    }
+    if (kind === "turn") continue;
+    used.inputTokens += one.inputTokens;
+    used.cachedTokens += one.cachedTokens;
+    used.outputTokens += one.outputTokens;
+    used.reasoningTokens += one.reasoningTokens;
+    used.cost += one.cost;
+    unknownCosts += one.unknownCosts;
+  }
   return {
     name,
-    turns: toOutcomes(turns),
+    turns,
     ...(Object.keys(errors).length > 0 && { errors }),
-    completions: toOutcomes(completions),
-    usage: toUsage(sums),
-    unknown_costs: sums.unknownCosts,
+    completions,
+    usage: toUsage(used),
+    unknown_costs: unknownCosts,
   };
 }
 
-function toOutcomes(groups: readonly StatisticsGroup[]): StatisticsRow["turns"] {
-  const sum = (includes: (outcome: string) => boolean): number =>
-    groups.reduce((total, { outcome, count }) => total + (includes(outcome) ? count : 0), 0);
-  return {
-    success: sum((outcome) => outcome === "success"),
-    error: sum(isError),
-    canceled: sum((outcome) => outcome === "canceled"),
-    ms: groups.reduce((total, { ms }) => total + ms, 0),
-  };
+function newOutcomes(): { success: number; error: number; canceled: number; ms: number } {
+  return { success: 0, error: 0, canceled: 0, ms: 0 };
 }
 
-function toUsage({ inputTokens, cachedTokens, outputTokens, reasoningTokens, cost }: StatisticsSums): Usage {
+function toUsage({
+  inputTokens,
+  cachedTokens,
+  outputTokens,
+  reasoningTokens,
+  cost,
+}: Omit<StatisticsSums, "count" | "ms" | "durations" | "unknownCosts">): Usage {
   return {
     ...(inputTokens > 0 && { input_tokens: inputTokens }),
     ...(cachedTokens > 0 && { cached_input_tokens: cachedTokens }),
@@ -120,7 +162,7 @@ function toUsage({ inputTokens, cachedTokens, outputTokens, reasoningTokens, cos
 function toLatency(groups: readonly StatisticsGroup[]): StatisticsLatency {
   const { durations, count } = groups.reduce<StatisticsSums>(addSums, NO_SUMS);
   const at = (part: number): number => Math.round(quantile(durations, part * count));
-  return { p50_ms: at(0.5), p90_ms: at(0.9), p99_ms: at(0.99) };
+  return { p50_ms: at(0.5), p90_ms: at(0.9), p95_ms: at(0.95), p99_ms: at(0.99) };
 }
 
 /** The time that so many took at most, as if those of a bucket were spread over it evenly. */
@@ -147,15 +189,10 @@ function codeOf(outcome: string): string {
 
 const ERROR = "error:";
 
-function countOf({ turns, completions }: StatisticsRow): number {
-  const sum = ({ success, error, canceled }: StatisticsRow["turns"]): number => success + error + canceled;
-  return sum(turns) + sum(completions);
-}
-
 function toTime(hour: number): string {
   return new Date(hour * HOUR_MS).toISOString();
 }
 
-function compare(a: string, b: string): number {
+function compare(a: string | number, b: string | number): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }

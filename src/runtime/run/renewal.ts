@@ -5,7 +5,7 @@ import { typeOf } from "../../protocol/events/encode.ts";
 import type { Event } from "../../protocol/events/events.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import type { RunLedger } from "../activation/run-ledger.ts";
-import { isLeaving, newRunId } from "../journal/system-runs.ts";
+import { isLeaving, newRunIdBeside } from "../journal/system-runs.ts";
 import { readOne } from "../replay/beginning.ts";
 import { stateAt } from "../replay/load-run.ts";
 import type { UnreadMessage } from "../replay/run-state.ts";
@@ -101,7 +101,8 @@ export class Renewal {
     const { agent, key, phase, updatedAt } = ledger;
     if (phase !== "idle" || agent === undefined || key === undefined) return;
     ledger.checkThere();
-    ledger.renew(agent, key, newRunId(this.#context.environment), updatedAt);
+    const { environment, log } = this.#context;
+    ledger.renew(agent, key, newRunIdBeside(environment, log, ledger.runId), updatedAt);
   }
 
   #continueIn(to: RunId): Promise<void> {
@@ -228,4 +229,18 @@ export function renewedError(runId: RunId, to: RunId): AgentError {
 /** Whether something was refused because the actor continues in another run. */
 export function isRenewed(error: unknown): boolean {
   return isInstance(error, AgentError) && error.details.facts?.["renewed_to"] !== undefined;
+}
+
+/** How often something is sent again: an actor can be renewed again on the way. */
+const MOST_RENEWALS = 10;
+
+/** Sends something by a key; again if the run of the key was renewed and the key names another run now. */
+export async function sendAcrossRenewals<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+  for (let renewals = 0; ; renewals += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (renewals === MOST_RENEWALS || !isRenewed(error)) throw error;
+    }
+  }
 }

@@ -31,6 +31,9 @@ const OPEN_REQUESTS = 1_000;
 /** How long the turns of a run may take to end, in milliseconds: longer than their cleanup. */
 const TURN_MS = 120_000;
 
+/** Until another node has stored what it refused before, in milliseconds. */
+const REFUSALS_MS = 2_000;
+
 /** How often what matches is looked for, because runs can come while others are erased. */
 const ROUNDS = 10;
 
@@ -88,7 +91,7 @@ export class Erasures {
   }
 
   async #finish(name: string, { entry, ...things }: StoredErasure): Promise<number> {
-    const { log } = this.#context;
+    const { environment, log, router } = this.#context;
     const { owner, ...narrower } = things;
     const isWhole = owner !== undefined && Object.keys(narrower).length === 0;
     // First, so that its programs make no further runs.
@@ -116,6 +119,11 @@ export class Erasures {
       // What its principals were refused a moment ago would otherwise be stored behind this.
       await this.#storeRefusals();
       await log.audit.remove({ owner });
+      if (router.members().some(({ isSelf, isAlive }) => isAlive && !isSelf)) {
+        // The other nodes store theirs within a second too.
+        await pause(environment, REFUSALS_MS);
+        await log.audit.remove({ owner });
+      }
       // That of an admin of this owner was among them.
       if (entry?.owner === owner) await log.audit.add([entry]);
     }

@@ -138,6 +138,7 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
     if (entry?.removed === true || (isWhole && (entry === undefined || entry.node === log.node))) return;
     const cause = new Fenced(
       isWhole ? `run ${run.runId} has another owner` : `the log has lost events of run ${run.runId}`,
+      { hasLost: !isWhole },
     );
     if (this.peek(run.runId) === run) this.failed(run, cause);
     throw new AgentError("unavailable", cause.message, { retryAfterS: 1, cause });
@@ -171,7 +172,10 @@ export class RunHost implements RouterHandler, RunListener, LoadedRuns {
       return;
     }
     if (error instanceof Fenced) {
-      this.#context.telemetry.fault(`run ${run.runId} left memory: ${error.message}`);
+      const { telemetry } = this.#context;
+      const message = `run ${run.runId} left memory: ${error.message}`;
+      if (error.hasLost || telemetry.moved === undefined) telemetry.fault(message);
+      else telemetry.moved(message, { run_id: run.runId });
       this.#recovery.lost(run.runId);
       return;
     }

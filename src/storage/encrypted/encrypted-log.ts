@@ -140,12 +140,12 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
       return value === null || isEmpty(value) ? value : ring.sealJson(owner, `${name} ${runId}`, value);
     };
     const [initialInput, metadata] = await Promise.all([field("initialInput"), field("metadata")]);
-    const { error_message: _, ...lastTurn } = row.lastTurn ?? {};
+    const { error_message: _, result: __, ...lastTurn } = row.lastTurn ?? {};
     const stored = {
       ...row,
       initialInput,
       metadata: metadata as JsonObject,
-      // What an error says can be what the run was told.
+      // A result and an error can say what the run was told.
       ...(row.lastTurn && { lastTurn: lastTurn as LastTurn }),
     };
     rows.set(runId, { plain: row, stored });
@@ -212,6 +212,7 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
     unreferenced: (things) => log.unreferenced(things),
     remove: (cursor, options) => log.remove(cursor, options),
     scrub: () => log.scrub(),
+    ...(log.isBeside && { isBeside: log.isBeside.bind(log) }),
     ...(log.indexed && { indexed: log.indexed.bind(log) }),
     health: () => log.health(),
     async close() {
@@ -220,6 +221,7 @@ function encryptedLog(log: EventLog, ring: KeyRing, runs: EncryptedReader): Even
     },
     ...(log.figures && { figures: log.figures.bind(log) }),
     ...(log.nodes && { nodes: log.nodes.bind(log) }),
+    ...(log.wakes && { wakes: log.wakes.bind(log) }),
     ...(log.secrets && { secrets: log.secrets.bind(log) }),
     ...(log.versions && { versions: log.versions.bind(log) }),
   };

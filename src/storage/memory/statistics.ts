@@ -7,6 +7,7 @@ import type {
   StatisticsKey,
   StatisticsQuery,
 } from "../../ports/statistics.ts";
+import { chooseOwners, compareStatistics } from "../shared/lists.ts";
 
 /** What turns and completions have done, in memory. */
 export class MemoryStatistics implements Statistics {
@@ -46,9 +47,12 @@ export class MemoryStatistics implements Statistics {
     return [...groups.values()];
   };
 
+  owners: Statistics["owners"] = async ({ limit, ...query }) =>
+    chooseOwners(await this.sum({ ...query, by: "owner" }), limit);
+
   failed: Statistics["failed"] = async ({ limit, ...query }) =>
     this.#of(query)
-      .sort((a, b) => b.hour - a.hour || compareKeys(a, b))
+      .sort((a, b) => b.hour - a.hour || compareStatistics(a, b))
       .flatMap(({ hour, agent, outcome, runId }) =>
         runId === undefined ? [] : [{ hour, agent, outcome, runId }],
       )
@@ -56,8 +60,8 @@ export class MemoryStatistics implements Statistics {
 
   list: Statistics["list"] = async ({ after, limit }) =>
     [...this.#entries.values()]
-      .sort(compareKeys)
-      .filter((entry) => after === undefined || compareKeys(entry, after) > 0)
+      .sort(compareStatistics)
+      .filter((entry) => after === undefined || compareStatistics(entry, after) > 0)
       .slice(0, limit);
 
   put: Statistics["put"] = async (entries) => {
@@ -111,20 +115,4 @@ const GROUPS: Readonly<Record<StatisticsBy, Grouping>> = {
 
 function toKey({ hour, owner, kind, agent, name, outcome }: StatisticsKey): string {
   return JSON.stringify([hour, owner, kind, agent, name, outcome]);
-}
-
-/** The order of keys in all engines; turns come before completions. */
-function compareKeys(a: StatisticsKey, b: StatisticsKey): number {
-  return (
-    a.hour - b.hour ||
-    compare(a.owner, b.owner) ||
-    compare(b.kind, a.kind) ||
-    compare(a.agent, b.agent) ||
-    compare(a.name, b.name) ||
-    compare(a.outcome, b.outcome)
-  );
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

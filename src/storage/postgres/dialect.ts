@@ -83,12 +83,15 @@ export const POSTGRES: SqlDialect = {
   text: {
     isDue: "EXISTS (SELECT FROM troupe.text_due WHERE text_due.run = run.id)",
     due: "troupe.text_due JOIN troupe.run ON run.id = text_due.run",
-    begins: "(SELECT words FROM troupe.run_text WHERE run_text.run = run.id) @@ (?::text)::tsquery",
+    // The row of the words is read once for all of them.
+    fits: (words) => ({
+      text: "(SELECT words FROM troupe.run_text WHERE run_text.run = run.id) @@ (?::text)::tsquery",
+      values: [toMatch(words)],
+    }),
     // All are planned for, so that a scan is no choice, and not more are read than are needed.
     matching: `WITH every AS MATERIALIZED (SELECT run FROM troupe.run_text WHERE words @@ (?::text)::tsquery)
       SELECT run FROM every LIMIT ?`,
-    toBeginning: (word) => `'${word}':*`,
-    toMatch: (words) => words.map((word) => `'${word}':*`).join(" & "),
+    toMatch,
     isMatching: "run.id IN (SELECT run FROM hit)",
     ended: `(SELECT completed FROM troupe.request
       WHERE request.run = run.id AND completed <> request.started
@@ -104,3 +107,7 @@ export const POSTGRES: SqlDialect = {
     return text.replaceAll("?", () => `$${(count += 1)}`);
   },
 };
+
+function toMatch(words: readonly string[]): string {
+  return words.map((word) => `'${word}':*`).join(" & ");
+}

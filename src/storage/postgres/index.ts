@@ -5,3 +5,5 @@ export { postgresLog } from "./postgres-log.ts";
 export type { PostgresLog } from "./postgres-log.ts";
 export type { Migrated } from "./schema/migrate.ts";
 export { postgresSecrets } from "./secrets.ts";
+export { shardedPostgresLog } from "./sharded-log.ts";
+export type { ShardedPostgresLogOptions } from "./sharded-log.ts";

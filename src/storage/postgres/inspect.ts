@@ -4,12 +4,16 @@ import { POSTGRES } from "./dialect.ts";
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
 import { readServerDurability } from "./connection/server.ts";
-import { listNodes } from "./node-table.ts";
+import { listMergedAudit } from "./shards/merged.ts";
+import { countOwned, listNodes } from "./node-table.ts";
 import type { ListedNode } from "./node-table.ts";
 import type { PostgresConnection, PostgresLogOptions } from "./options.ts";
 import { canCreate, checkObjects } from "./schema/objects.ts";
-import { checkVersion, findVersion, migrate, SCHEMA_VERSION } from "./schema/migrate.ts";
+import { checkVersion, findSchema, migrate, migrateBack, SCHEMA_VERSION } from "./schema/migrate.ts";
 import type { Migrated } from "./schema/migrate.ts";
+import { rekey } from "./key-rotation.ts";
+import { keysOf } from "./secrets.ts";
+import type { KeyUse } from "./secrets.ts";
 import { checkListening } from "./wakes/hearing.ts";
 
 /** A database as it is before a log is opened in it. */
@@ -18,7 +22,7 @@ export interface InspectedPostgres {
   readonly address: string;
   /** The number of its schema; 0 if it has none. */
   readonly schema: number;
-  /** The number of the schema that this version of the package needs. */
+  /** The number of the schema that this version of the package needs; a newer one is there only if it lets this version write. */
   readonly needed: number;
   /** Whether the role may create tables. */
   readonly canMigrate: boolean;
@@ -30,8 +34,8 @@ export interface InspectedPostgres {
 export function inspectPostgres(options: PostgresConnection): Promise<InspectedPostgres> {
   return using(options, async (database) => {
     const { warnings } = await readServerDurability(database);
-    const schema = await findVersion(database);
-    if (schema === SCHEMA_VERSION) await checkObjects(database);
+    const { version: schema } = await findSchema(database);
+    if (schema >= SCHEMA_VERSION) await checkObjects(database);
     return {
       address: database.address,
       schema,
@@ -42,6 +46,11 @@ export function inspectPostgres(options: PostgresConnection): Promise<InspectedP
   });
 }
 
+/** How many of the stored secrets and kept versions of a database with the current schema are under which of some keys. */
+export function inspectPostgresKeys(options: PostgresConnection, keys: readonly string[]): Promise<KeyUse> {
+  return using(options, (database) => rekey(database, keysOf(keys), { isOnlyCounted: true }));
+}
+
 /** Fails with an explanation if a log in a database would not hear what other nodes change. */
 export function checkPostgresListening({
   listenUrl,
@@ -50,30 +59,56 @@ export function checkPostgresListening({
   return using(connection, (database) => checkListening(database, listenUrl));
 }
 
-/** Creates the tables of a log, or brings them to the current version. */
-export function migratePostgres(options: PostgresConnection): Promise<Migrated> {
+/** Creates the tables of a log, or brings them to the current version, or takes changes back down to an older one. */
+export function migratePostgres(
+  options: PostgresConnection,
+  { to }: { readonly to?: number } = {},
+): Promise<Migrated> {
   return using(options, async (database) => {
     await readServerDurability(database);
-    return migrate(database);
+    return to === undefined ? migrate(database) : migrateBack(database, to);
   });
 }
 
-/** The nodes that share the log of a database, with what they own. */
-export function listPostgresNodes(options: PostgresConnection): Promise<readonly ListedNode[]> {
-  return using(options, async (database) => {
-    await readServerDurability(database);
-    await checkVersion(database);
-    return listNodes(database);
-  });
+/** The nodes that share the log of some databases, with what they own. */
+export async function listPostgresNodes(
+  databases: readonly PostgresConnection[],
+): Promise<readonly ListedNode[]> {
+  const lists = await Promise.all(
+    databases.map((options, index) =>
+      using(options, async (database) => {
+        await readServerDurability(database);
+        await checkVersion(database);
+        return index === 0 ? { nodes: await listNodes(database) } : { owned: await countOwned(database) };
+      }),
+    ),
+  );
+  const owned = lists.flatMap((list) => list.owned ?? []);
+  return lists
+    .flatMap((list) => list.nodes ?? [])
+    .map((node) => {
+      const own = owned.filter(({ owner }) => owner === node.node);
+      const sum = (of: "open" | "runs"): number => own.reduce((total, one) => total + one[of], node[of]);
+      return { ...node, runs: sum("runs"), open: sum("open") };
+    });
 }
 
-/** Lists who did what in the log of a database. */
-export function listPostgresAudit(options: PostgresConnection, query: AuditQuery): Promise<AuditPage> {
-  const { text, values, toAnswer } = createIndexQueries(POSTGRES).audit(query);
-  return using(options, async (database) => {
-    await checkVersion(database);
-    return toAnswer(await database.ask(text, values));
-  });
+/** Lists who did what in the log of some databases. */
+export function listPostgresAudit(
+  databases: readonly PostgresConnection[],
+  query: AuditQuery,
+): Promise<AuditPage> {
+  const parts = databases.map((options) => ({
+    list: (own: AuditQuery) => {
+      const { text, values, toAnswer } = createIndexQueries(POSTGRES).audit(own);
+      return using(options, async (database) => {
+        await checkVersion(database);
+        return toAnswer(await database.ask(text, values));
+      });
+    },
+  }));
+  const [first] = parts;
+  return first !== undefined && parts.length === 1 ? first.list(query) : listMergedAudit(parts, query);
 }
 
 async function using<Result>(

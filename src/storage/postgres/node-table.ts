@@ -29,16 +29,23 @@ export async function listNodes(database: Database): Promise<readonly ListedNode
   return rows.map(({ runs, open, ...row }) => ({ ...toEntry(row), runs, open }));
 }
 
+/** How many runs of a database each node owns. */
+export function countOwned(
+  database: Database,
+): Promise<readonly { readonly owner: string; readonly runs: number; readonly open: number }[]> {
+  return database.once(OWNED);
+}
+
+const OWNED = `SELECT owner, count(*)::int AS runs, count(started)::int AS open FROM troupe.run
+  WHERE owner IS NOT NULL GROUP BY owner`;
+
 const LIST = `
   SELECT node.id, node.facts, node.age, coalesce(owned.runs, 0) AS runs, coalesce(owned.open, 0) AS open
     FROM (
       SELECT id, facts, greatest(0, extract(epoch FROM clock_timestamp() - beat) * 1000)::float8 AS age
         FROM troupe.node WHERE beat >= now() - interval '1 hour'
     ) AS node
-    LEFT JOIN (
-      SELECT owner, count(*)::int AS runs, count(started)::int AS open FROM troupe.run
-        WHERE owner IS NOT NULL GROUP BY owner
-    ) AS owned ON owned.owner = node.id
+    LEFT JOIN (${OWNED}) AS owned ON owned.owner = node.id
     ORDER BY node.age, node.id`;
 
 const BEAT = `

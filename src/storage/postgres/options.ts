@@ -26,8 +26,11 @@ export interface PostgresLogOptions extends PostgresConnection {
    * shares hears nothing.
    */
   readonly listenUrl?: string;
-  /** The key of secret values, the same on all nodes: any text of 32 characters or more. Without it none is stored. */
-  readonly secretsKey?: string;
+  /**
+   * The key of secret values, the same on all nodes: any text of 32 characters or more. Without it none is stored. Of several, the
+   * first encrypts and all decrypt, and what is stored under another one is encrypted again while the log is open.
+   */
+  readonly secretsKey?: string | readonly string[];
   /** The id of this node, which is new at each start. Default: a random id. */
   readonly node?: string;
   /**
@@ -35,7 +38,10 @@ export interface PostgresLogOptions extends PostgresConnection {
    * opened in any case; claims keep it whole then too. Default `several`.
    */
   readonly nodes?: "one" | "several" | "any";
-  /** Creates the tables, or brings them to the current version. Default true. */
+  /**
+   * Creates the tables, or brings them to the current version, and what is under an older key to the first one. Default true;
+   * without it, opening the log changes nothing.
+   */
   readonly migrate?: boolean;
   /** How long a lost connection is restored before a statement fails with `Unavailable`. Default 15,000. */
   readonly settleMs?: number;

@@ -3,20 +3,22 @@ import { Owned, Unavailable } from "../../ports/event-log.ts";
 import type { Claim, Cursor, EventLog, Page, RemoveOptions } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ClaimOptions, ReadOptions } from "../../ports/log-queries.ts";
+import type { RunWake } from "../../ports/router.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { Deferred } from "../../shared/deferred.ts";
 import { TailCache } from "../shared/tail-cache.ts";
-import { Tails } from "../shared/tails.ts";
+import { FollowedRuns, Tails } from "../shared/tails.ts";
 import { advance, Claims, toFenced } from "../sql/claims.ts";
 import { createIndexQueries } from "../sql/queries.ts";
 import type { SqlQuery } from "../sql/query.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { statisticsAnswers } from "../sql/statistics.ts";
 import { createWordSearch } from "../sql/word-search.ts";
-import { TextIndexer } from "../sql/text-indexer.ts";
+import { BackgroundIndexer } from "../sql/background-indexer.ts";
 import { auditIn } from "./audit.ts";
 import { spendingIn } from "./spending.ts";
-import { statisticsIn } from "./statistics.ts";
+import { statisticsIn, sumHours } from "./statistics.ts";
 import { artifactsIn } from "./artifacts.ts";
 import { DatabaseHealth } from "./connection/database-health.ts";
 import { Database } from "./connection/database.ts";
@@ -25,44 +27,71 @@ import { readServerDurability } from "./connection/server.ts";
 import type { ServerDurability } from "./connection/server.ts";
 import { POSTGRES } from "./dialect.ts";
 import { postgresNodes } from "./node-table.ts";
+import { KeyRotation } from "./key-rotation.ts";
 import type { PostgresLogOptions } from "./options.ts";
 import { PageReads, readPage, readSize, readSnapshot } from "./reader.ts";
 import { checkVersion, migrate } from "./schema/migrate.ts";
 import { checkObjects } from "./schema/objects.ts";
-import { checkKey, secretsIn } from "./secrets.ts";
-import { indexTexts } from "./texts.ts";
+import { checkAlone } from "./shards/parts.ts";
+import type { MovableRuns } from "./shards/places.ts";
+import { checkKey, keysOf, secretsIn } from "./secrets.ts";
+import { INDEX_STATEMENTS, indexTexts } from "./texts.ts";
 import { versionsIn } from "./versions.ts";
 import { LostWakes } from "./wakes/lost-wakes.ts";
 import { WakeChannel } from "./wakes/wake-channel.ts";
-import type { RunWake } from "./wakes/wake-channel.ts";
 import { AppendQueue, encodeAppend } from "./writer/append-queue.ts";
-import { claimRun, LostAppends, Releases, Removals } from "./writer/claims.ts";
+import { CLAIM, claimRun, isMoved, LostAppends, Moved, Releases, Removals } from "./writer/claims.ts";
 import type { ClaimedRun } from "./writer/claims.ts";
 
 /** A log in PostgreSQL, for several nodes. */
 export type PostgresLog = EventLog & Required<Pick<EventLog, "artifacts" | "node" | "nodes" | "secrets">>;
 
+/** A log that can be in one of several databases. */
+export type PartLog = PostgresLog & MovableRuns;
+
 /** Opens a log in a PostgreSQL database, which several nodes can have open. Creates its tables if needed. */
 export async function postgresLog(options: PostgresLogOptions = {}): Promise<PostgresLog> {
+  return logIn(await Database.connect(options), options);
+}
+
+interface PartOptions {
+  /** Whether it is one of several databases of a log. */
+  readonly isPart?: boolean;
+  /** Shards have moved, or are going to. */
+  onShards?(): void;
+}
+
+/** Opens a log in a database, which is closed with it. */
+export async function logIn(
+  database: Database,
+  options: PostgresLogOptions,
+  { isPart = false, onShards }: PartOptions = {},
+): Promise<PartLog> {
   const { node = newNode(), nodes = "several", cacheBytes = 16 * 1024 * 1024, listenUrl } = options;
-  const database = await Database.connect(options);
   const queries = createIndexQueries(POSTGRES);
+  database.prepare([...queries.texts, ...INDEX_STATEMENTS, CLAIM]);
   const ask = async <Answer>({ text, values, toAnswer }: SqlQuery<Answer>): Promise<Answer> =>
     toAnswer(await database.ask(text, values));
-  const secrets = secretsIn(database, options.secretsKey);
+  const keys = keysOf(options.secretsKey);
+  const secrets = secretsIn(database, keys);
+  const rotation = new KeyRotation(database, keys);
   const claims = new Claims<ClaimedRun>();
   const { search, wordsOf } = createWordSearch({ queries, ask, read });
   const index = createRunIndex({ queries, claims, node, ask, search });
-  const indexer = new TextIndexer(() => indexTexts(database, wordsOf));
+  const indexer = new BackgroundIndexer(() => indexTexts(database, wordsOf));
+  const summer = new BackgroundIndexer(() => sumHours(database));
   const reads = new PageReads(database);
   const cache = new TailCache(cacheBytes);
   const tails = new Tails();
+  const followed = new FollowedRuns(tails, (runId) => claims.get(runId)?.isHeld === true);
   const lost = new LostWakes(database, tails, onLost);
   const releases = new Releases(database);
   const removals = new Removals(database);
   const health = new DatabaseHealth(database);
   let closing: Promise<void> | undefined;
   let changed: RunWake[] = [];
+  /** The newest hour that turns or completions of this node have ended in. */
+  let newestHour = 0;
 
   const queue = new AppendQueue(database, (reason) => health.failed(reason));
 
@@ -71,8 +100,11 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     node,
     url: listenUrl,
     nodes,
+    carrier: () => followed.carrier,
     onChanged,
+    ...(onShards && { onShards }),
     onReconnected() {
+      onShards?.();
       for (const runId of Array.from(tails.runIds)) tails.wake(runId);
     },
     async look(client) {
@@ -92,10 +124,13 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     if (options.migrate === false) await checkVersion(database);
     else await migrate(database);
     await checkObjects(database);
-    if (options.secretsKey !== undefined) await checkKey(secrets);
+    if (!isPart) await checkAlone(database);
+    if (keys.length > 0) await checkKey(secrets);
     await channel.open();
     health.warn(server.warnings);
     indexer.wake();
+    if (options.migrate !== false) rotation.start();
+    summer.wake();
     return server;
   }
 
@@ -131,7 +166,9 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     // What this node does not hold it may take: the claim is its own, whose answer was lost.
     const spared = unlessOwnedBy.filter((other) => other !== node);
     await claims.fence(runId);
-    const claimed = await claimRun(database, runId, { node, spared, channel: channel.name });
+    const claimed = await claimRun(database, runId, { node, spared, channel: channel.name }).finally(() =>
+      followed.lost(runId),
+    );
     if ("holder" in claimed) throw new Owned(runId, claimed.holder);
     const { entry, snapshot, ...run } = claimed;
     cache.drop(runId);
@@ -158,9 +195,15 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       settle(error) {
         if (error === undefined) {
           run.appends += 1;
+          run.isUnsure = false;
           run.recent = encoded.recent;
           advance(run, batch);
           const count = countEvents(batch.events);
+          for (const { hour } of batch.statistics ?? []) {
+            if (hour <= newestHour) continue;
+            newestHour = hour;
+            summer.wake();
+          }
           // It has what is before the base.
           if (batch.base) cache.drop(run.runId);
           if (count > 0) cache.add(run.runId, run.head - count + 1, batch.events, encoded.body.length);
@@ -168,8 +211,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
           wakeLater(run);
           if (batch.alias?.from !== undefined) wakeLater({ runId: batch.alias.from, epoch: 0 });
         } else {
-          // After a conflict the owner can continue; after anything else the claim is lost or its state unknown.
-          if (!(error instanceof AgentError)) lose(run);
+          // After a conflict or a move the owner can continue; after anything else the claim is lost or its state unknown.
+          if (!(error instanceof AgentError || error instanceof Moved)) lose(run);
           if (error instanceof LostAppends) onLost(run.runId);
           reject(error);
         }
@@ -186,10 +229,13 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       return [];
     }
     const settled = hold(run);
+    let isMoving = false;
     try {
       const things = await ask(queries.references(run.runId));
       // After a lost answer the repeated statement finds the run removed.
       if (!(await removals.remove(run, { erases }))) {
+        isMoving = isPart && (await isMoved(database, run));
+        if (isMoving) throw new Moved(run.runId);
         if ((await ask(queries.run(run.runId)))?.removed !== true) throw toFenced(run.runId);
         await database.confirm();
       }
@@ -197,7 +243,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       return await index.unreferenced(things);
     } finally {
       // It is removed, or what it is now is unknown.
-      lose(run);
+      if (!isMoving) lose(run);
       settled();
     }
   }
@@ -214,7 +260,9 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
   }
 
   function lose(run: ClaimedRun): void {
-    if (claims.drop(run)) cache.drop(run.runId);
+    if (!claims.drop(run)) return;
+    cache.drop(run.runId);
+    followed.lost(run.runId);
   }
 
   /** Marks a run as changing; the returned function ends that. */
@@ -251,7 +299,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     if (run === undefined) return readPage(reads, runId, options);
     const { head } = run;
     // Only a node that hears of other claims knows that its own one holds.
-    if (options.records !== true && run.isHeld && channel.isHearing) {
+    if (options.records !== true && run.isHeld && run.isUnsure !== true && channel.isHearing) {
       if (options.after >= head) return { events: [], records: [], head };
       const events = cache.read(runId, options);
       if (events !== undefined) return { events, records: [], head };
@@ -266,7 +314,7 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
 
   async function close(): Promise<void> {
     health.close();
-    await indexer.close();
+    await Promise.all([indexer.close(), summer.close(), rotation.close()]);
     await queue.settled();
     await releases.settled();
     await Promise.all([channel.close(), database.close()]);
@@ -282,8 +330,8 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
     append,
     release,
     read,
-    tail: (runId, wake) => tails.add(runId, wake),
-    watch: (wake) => tails.addToAll(wake),
+    tail: (runId, wake) => followed.tail(runId, wake),
+    watch: (wake) => followed.watch(wake),
     size: (runId) => readSize(database, runId),
     snapshot: (runId) => readSnapshot(database, runId),
     remove,
@@ -291,29 +339,46 @@ export async function postgresLog(options: PostgresLogOptions = {}): Promise<Pos
       on: (key) => ask(queries.spentOn(key)),
       list: (query) => ask(queries.spent(query)),
     }),
-    statistics: statisticsIn(database, {
-      since: () => ask(queries.statisticsSince),
-      sum: (query) => ask(queries.sums(query)),
-      failed: (query) => ask(queries.failedRuns(query)),
-      list: (query) => ask(queries.statistics(query)),
-    }),
+    statistics: statisticsIn(database, statisticsAnswers(queries, ask)),
     audit: auditIn(database, async (query) => ask(queries.audit(query))),
     scrub: async () => {},
-    indexed: () => indexer.settle(),
-    health: () => health.report,
+    async indexed() {
+      await Promise.all([indexer.settle(), summer.settle()]);
+    },
+    health: () => ({ ...health.report, ...(rotation.parts.length > 0 && { parts: rotation.parts }) }),
     figures: () => queue.figures,
     nodes: () => postgresNodes(database),
+    wakes: () => ({
+      carry: (carrier) => followed.carry(carrier),
+      heard: onChanged,
+      look: () => channel.lookNow(),
+      tellAll: (changes) => channel.tellAll(changes),
+      disown: (other, number) => channel.disown(other, number),
+    }),
     // The log closes their connections.
     artifacts: () => artifactsIn(database, async () => {}),
     secrets: () => secrets,
     // Without a key nothing shows that a version is what a node has kept.
-    ...(options.secretsKey !== undefined && {
-      versions: () => versionsIn(database, options.secretsKey ?? ""),
-    }),
+    ...(keys.length > 0 && { versions: () => versionsIn(database, keys) }),
     close: () => (closing ??= close()),
+    claims: (runId) => claims.get(runId) !== undefined,
+    get claimed() {
+      return claims.all;
+    },
+    give(runId) {
+      const run = claims.get(runId);
+      if (run === undefined || !run.isHeld || run.pending !== undefined) return undefined;
+      lose(run);
+      return run;
+    },
+    take: (run) => claims.take({ ...run, isHeld: true, isUnsure: true }),
+    async eraseAudit(runId) {
+      await database.ask("DELETE FROM troupe.audit WHERE run = $1", [runId]);
+    },
+    settled: async (runId) => claims.get(runId)?.pending?.promise,
   };
 }
 
-function newNode(): string {
+export function newNode(): string {
   return crypto.randomUUID();
 }

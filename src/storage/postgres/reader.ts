@@ -109,7 +109,8 @@ export async function readPage(
       const from = Math.max(after, base.head);
       return { ...(await readPage(reads, runId, { ...options, after: from }, own, onFenced)), base };
     }
-    if (own !== undefined && run?.n !== epoch) onFenced?.();
+    // The epoch is below zero while the shard of the run is moved.
+    if (own !== undefined && run?.n !== epoch && run?.n !== -epoch) onFenced?.();
     // A run that is removed meanwhile is empty.
     if (newest === 0 && before > 0) return NO_PAGE;
     before = newest;

@@ -1,6 +1,6 @@
 import type { RunId } from "../../protocol/ids.ts";
 import type { WordSearch } from "../sql/word-search.ts";
-import type { IndexProgress } from "../sql/text-indexer.ts";
+import type { IndexProgress } from "../sql/background-indexer.ts";
 import type { Database } from "./connection/database.ts";
 
 /**
@@ -52,3 +52,6 @@ const WRITE = `
     DELETE FROM troupe.text_due USING held WHERE text_due.run = held.id RETURNING 1
   )
   SELECT count(*) AS count FROM done`;
+
+/** What is asked again and again while runs change. */
+export const INDEX_STATEMENTS: readonly string[] = [TAKE, ARE_DUE, WRITE];

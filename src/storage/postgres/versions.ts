@@ -3,14 +3,17 @@ import { AgentError } from "../../errors.ts";
 import type { KeptVersion, VersionStore } from "../../ports/version-store.ts";
 import { parseKeptVersion } from "../shared/kept-version.ts";
 import type { Database } from "./connection/database.ts";
+import type { KeyUse } from "./secrets.ts";
 
 /**
  * The versions in a database. Nodes run this code, so each version is authenticated under a key that the database never sees: who
  * can only write to the database cannot have a node run anything.
  */
-export function versionsIn(database: Database, secretsKey: string): VersionStore {
-  const key = hash("sha256", `troupe versions ${secretsKey}`, "buffer");
-  const authenticate = (content: string): string => createHmac("sha256", key).update(content).digest("hex");
+export function versionsIn(database: Database, secretsKeys: readonly string[]): VersionStore {
+  const authenticators = secretsKeys.map(toAuthenticator);
+  const [authenticate = () => ""] = authenticators;
+  const isOurs = (mac: string, content: string): boolean =>
+    authenticators.some((authenticated) => isSame(mac, authenticated(content)));
 
   return {
     async list() {
@@ -18,7 +21,7 @@ export function versionsIn(database: Database, secretsKey: string): VersionStore
         "SELECT content, mac, kept_at AS at FROM troupe.version ORDER BY kept_at DESC, id",
       );
       return rows.flatMap(({ content, mac, at }): readonly KeptVersion[] => {
-        const version = isSame(mac, authenticate(content)) ? parseKeptVersion(content) : undefined;
+        const version = isOurs(mac, content) ? parseKeptVersion(content) : undefined;
         return version === undefined ? [] : [{ ...version, keptAt: at }];
       });
     },
@@ -77,6 +80,36 @@ export function versionsIn(database: Database, secretsKey: string): VersionStore
       });
     },
   };
+}
+
+/** Authenticates with the first key what another one has authenticated. */
+export async function rekeyVersions(
+  database: Database,
+  secretsKeys: readonly string[],
+  { isOnlyCounted = false }: { readonly isOnlyCounted?: boolean },
+): Promise<KeyUse> {
+  const [authenticate, ...older] = secretsKeys.map(toAuthenticator);
+  const use = { first: 0, older: 0, none: 0 };
+  if (authenticate === undefined) return use;
+  const rows = await database.ask<{ id: string; content: string; mac: string }>(
+    "SELECT id, content, mac FROM troupe.version",
+  );
+  for (const { id, content, mac } of rows) {
+    const added = authenticate(content);
+    if (isSame(mac, added)) use.first += 1;
+    else if (!older.some((authenticated) => isSame(mac, authenticated(content)))) use.none += 1;
+    else if (isOnlyCounted) use.older += 1;
+    else {
+      await database.ask("UPDATE troupe.version SET mac = $3 WHERE id = $1 AND mac = $2", [id, mac, added]);
+      use.first += 1;
+    }
+  }
+  return use;
+}
+
+function toAuthenticator(secretsKey: string): (content: string) => string {
+  const key = hash("sha256", `troupe versions ${secretsKey}`, "buffer");
+  return (content) => createHmac("sha256", key).update(content).digest("hex");
 }
 
 /** Held by who changes versions, until its transaction ends. */

@@ -7,6 +7,7 @@ import type {
   WaitEntry,
   WaitEntryPage,
 } from "../../ports/log-entries.ts";
+import type { OwnerSums, StatisticsGroup, StatisticsKey } from "../../ports/statistics.ts";
 import type {
   RequestListQuery,
   RunEntryQuery,
@@ -126,4 +127,30 @@ export function requestPositionOf({ cursor }: Pick<RequestListQuery, "cursor">):
   if (runId === undefined || requestId === undefined)
     throw new AgentError("invalid_request", "the cursor is not one that the list of requests returned");
   return { updatedAt: Number(updatedAt), runId, requestId };
+}
+
+/** The order of keys in all engines; turns come before completions. */
+export function compareStatistics(a: StatisticsKey, b: StatisticsKey): number {
+  return (
+    a.hour - b.hour ||
+    compareTexts(a.owner, b.owner) ||
+    compareTexts(b.kind, a.kind) ||
+    compareTexts(a.agent, b.agent) ||
+    compareTexts(a.name, b.name) ||
+    compareTexts(a.outcome, b.outcome)
+  );
+}
+
+/** Chooses the owners with the most turns and completions among the sums of all owners. */
+export function chooseOwners(sums: readonly StatisticsGroup[], limit: number): OwnerSums {
+  const counts = new Map<string, number>();
+  for (const { group, count } of sums) counts.set(String(group), (counts.get(String(group)) ?? 0) + count);
+  const most = [...counts].sort(([a, one], [b, two]) => two - one || compareTexts(a, b)).slice(0, limit);
+  const chosen = new Set(most.map(([owner]) => owner));
+  return { count: counts.size, groups: sums.filter(({ group }) => chosen.has(String(group))) };
+}
+
+/** Compares texts as the engines do. */
+export function compareTexts(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }

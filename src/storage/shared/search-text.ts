@@ -1,5 +1,6 @@
 import type { RunEntry } from "../../ports/log-entries.ts";
 import type { Json } from "../../protocol/json.ts";
+import { wordsIn } from "../../shared/words.ts";
 import { sealedIn } from "../encrypted/key-ring.ts";
 
 /**
@@ -15,7 +16,7 @@ export function wordsOf(
   if (agent === "") return "";
   const words = new Set<string>();
   const add = (text: string): void => {
-    for (const word of split(text)) words.add(word);
+    for (const word of wordsIn(text)) words.add(word);
   };
   for (const id of [runId, alias, lastTurn?.request_id]) if (id !== undefined) add(id);
   add(gather(initialInput, INPUT_CHARACTERS));
@@ -33,7 +34,7 @@ const METADATA_CHARACTERS = 1_024;
 
 /** The words of a search, each of which has to be the beginning of a word of a run; none if it has no letter and no digit. */
 export function wordsOfSearch(text: string): readonly string[] {
-  return [...new Set(split(text, true))].slice(0, SEARCH_WORDS);
+  return [...new Set(wordsIn(text, true))].slice(0, SEARCH_WORDS);
 }
 
 const SEARCH_WORDS = 16;
@@ -72,33 +73,3 @@ function gather(value: Json, most: number): string {
   visit(value);
   return texts.join(" ");
 }
-
-/**
- * Divides a text into words: letters and digits without marks and in small letters. A script without spaces is divided at each
- * character: its words are pairs of characters, and the last one alone, which a search leaves out.
- */
-function split(text: string, isSearch = false): readonly string[] {
-  const plain = text.normalize("NFKD").replaceAll(MARKS, "").toLowerCase().normalize("NFC");
-  const words: string[] = [];
-  for (const [part] of plain.matchAll(WORDS)) {
-    if (!UNSPACED.test(part)) {
-      words.push(part.slice(0, WORD_CHARACTERS));
-      continue;
-    }
-    const characters = Array.from(part);
-    const pairs = isSearch && characters.length > 1 ? characters.length - 1 : characters.length;
-    for (let at = 0; at < pairs; at += 1) words.push(characters.slice(at, at + 2).join(""));
-  }
-  return words;
-}
-
-const WORD_CHARACTERS = 40;
-
-const MARKS = /\p{M}+/gu;
-
-const UNSPACED_SCRIPTS = String.raw`\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}`;
-const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}]`, "v");
-const WORDS = new RegExp(
-  String.raw`[[\p{L}\p{N}]&&[${UNSPACED_SCRIPTS}]]+|[[\p{L}\p{N}]--[${UNSPACED_SCRIPTS}]]+`,
-  "gv",
-);

@@ -1,4 +1,5 @@
 import { EventEmitter } from "eventemitter3";
+import type { WakeCarrier } from "../../ports/router.ts";
 import type { RunId } from "../../protocol/ids.ts";
 
 /** The wake listeners of each run, and those of all runs. */
@@ -11,6 +12,11 @@ export class Tails {
   /** The runs with listeners of their own. */
   get runIds(): Iterable<RunId> {
     return this.#emitters.keys();
+  }
+
+  /** Whether a run has listeners of its own. */
+  has(runId: RunId): boolean {
+    return this.#emitters.has(runId);
   }
 
   /** Whether anything listens to all runs. */
@@ -44,5 +50,61 @@ export class Tails {
   wake(runId: RunId): void {
     this.#emitters.get(runId)?.emit("appended");
     this.#ofAll.emit("appended", runId);
+  }
+}
+
+/**
+ * What is followed on a node, for the carrier of its wakes. It makes the changes of a run that it owns itself, so no other node
+ * has to tell it.
+ */
+export class FollowedRuns {
+  readonly #tails: Tails;
+  readonly #isOwn: (runId: RunId) => boolean;
+  #carrier: WakeCarrier | undefined;
+
+  constructor(tails: Tails, isOwn: (runId: RunId) => boolean) {
+    this.#tails = tails;
+    this.#isOwn = isOwn;
+  }
+
+  get carrier(): WakeCarrier | undefined {
+    return this.#carrier;
+  }
+
+  carry(carrier: WakeCarrier): () => void {
+    this.#carrier = carrier;
+    for (const runId of this.#tails.runIds) this.lost(runId);
+    if (this.#tails.isWatched) carrier.follow(undefined);
+    return () => {
+      if (this.#carrier === carrier) this.#carrier = undefined;
+    };
+  }
+
+  /** As `EventLog.tail`. */
+  tail(runId: RunId, wake: () => void): () => void {
+    const stop = this.#tails.add(runId, wake);
+    this.lost(runId);
+    return () => {
+      stop();
+      if (!this.#tails.has(runId)) this.#carrier?.unfollow(runId);
+    };
+  }
+
+  /** As `EventLog.watch`. */
+  watch(wake: (runId: RunId) => void): () => void {
+    const wasWatched = this.#tails.isWatched;
+    const stop = this.#tails.addToAll(wake);
+    if (!wasWatched) this.#carrier?.follow(undefined);
+    return () => {
+      if (!this.#tails.isWatched) return;
+      stop();
+      if (!this.#tails.isWatched) this.#carrier?.unfollow(undefined);
+    };
+  }
+
+  /** This node may not own a run any more. */
+  lost(runId: RunId): void {
+    if (this.#carrier !== undefined && this.#tails.has(runId) && !this.#isOwn(runId))
+      this.#carrier.follow(runId);
   }
 }

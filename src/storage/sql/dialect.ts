@@ -1,3 +1,4 @@
+import type { QueryValue } from "./query.ts";
 import { NO_SUMS } from "../../ports/statistics.ts";
 
 /**
@@ -17,7 +18,7 @@ export interface SqlDialect {
   readonly text: TextTable;
   /** What owners have spent. Its columns have the same names in all engines. */
   readonly spent: string;
-  /** What turns and completions have done. Its columns have the same names in all engines. */
+  /** What turns and completions have done; its sums are in tables beside it. Their columns have the same names in all engines. */
   readonly statistics: string;
   /** The condition that a column has one of the texts of a list, which is one value. */
   anyOf(column: string): string;
@@ -152,9 +153,8 @@ interface TextTable {
   readonly due: string;
   /** The statement that says whether too many are due to find them all, if the engine cannot stop to look for them. */
   readonly isBehind?: string;
-  /** The condition that a word of a run begins with one of a search, which is a value in the form of `toBeginning`. */
-  readonly begins: string;
-  toBeginning(word: string): string;
+  /** The condition that words of a run begin with those of a search, with its values. */
+  fits(words: readonly string[]): { readonly text: string; readonly values: readonly QueryValue[] };
   /** The statement that finds the runs with the words of a search: a value for those, in the form of `toMatch`, and one for the limit. */
   readonly matching: string;
   toMatch(words: readonly string[]): string;

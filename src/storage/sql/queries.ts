@@ -282,18 +282,14 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
     },
     walk(query, searched, size) {
       const where = selected(query);
-      const fits = searched.map(() => words.begins).join(" AND ");
-      const text = `SELECT ${place}, ${words.isDue} AS "isDue", ${fits} AS fits
+      const fits = words.fits(searched);
+      const text = `SELECT ${place}, ${words.isDue} AS "isDue", ${fits.text} AS fits
         FROM ${run.from} WHERE ${where.text} ORDER BY ${orderOf(query)} LIMIT ?`;
-      return all(
-        finish(text),
-        [...searched.map(words.toBeginning), ...where.values, size],
-        (row: WalkedRow) => ({
-          ...row,
-          isDue: Boolean(row.isDue),
-          fits: Boolean(row.fits),
-        }),
-      );
+      return all(finish(text), [...fits.values, ...where.values, size], (row: WalkedRow) => ({
+        ...row,
+        isDue: Boolean(row.isDue),
+        fits: Boolean(row.fits),
+      }));
     },
     areTextsBehind:
       words.isBehind === undefined
@@ -512,6 +508,7 @@ export function createIndexQueries(dialect: SqlDialect): IndexQueries {
       referenced,
       oneRequest,
       parked,
+      textsOfRuns,
       ids,
       removedIds,
     ],

@@ -7,12 +7,14 @@ import type { AuditTrail } from "../../ports/audit.ts";
 import type { LogReader, Page } from "../../ports/event-log.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
 import type { Spending } from "../../ports/spending.ts";
+import type { StatisticsReader } from "../../ports/statistics.ts";
 import type { RunId } from "../../protocol/ids.ts";
 import { EventList } from "../shared/event-list.ts";
 import { parseBody } from "../sql/body.ts";
 import { Claims } from "../sql/claims.ts";
 import type { SqlQuery } from "../sql/query.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { statisticsAnswers } from "../sql/statistics.ts";
 import { createWordSearch } from "../sql/word-search.ts";
 import { DamagedLog } from "./format/errors.ts";
 import { NEWER_HINT, VERSION } from "./format/schema.ts";
@@ -26,6 +28,7 @@ export interface OpenReader {
   readonly log: LogReader;
   readonly audit: AuditTrail["list"];
   readonly spending: Spending["list"];
+  readonly statistics: StatisticsReader;
   close(): void;
 }
 
@@ -100,6 +103,7 @@ function readDatabase(database: DatabaseSync): OpenReader {
         }),
     },
     audit: async (query) => reader.ask((tables) => tables.answer(QUERIES.audit(query))),
+    statistics: statisticsAnswers(QUERIES, ask),
     spending: async (query) => reader.ask((tables) => tables.answer(QUERIES.spent(query))),
     close: () => reader.close(),
   };

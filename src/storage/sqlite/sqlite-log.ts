@@ -5,6 +5,7 @@ import type { NewAuditEntry } from "../../ports/audit.ts";
 import type { Claim, Cursor, EventLog, Page, RemoveOptions } from "../../ports/event-log.ts";
 import type { Batch } from "../../ports/log-batch.ts";
 import type { ReadOptions } from "../../ports/log-queries.ts";
+import { STATISTICS_HOURS, summedUntil } from "../../ports/statistics.ts";
 import { countEvents } from "../../protocol/events/texts.ts";
 import type { LoggedEvents } from "../../protocol/events/texts.ts";
 import type { RunId } from "../../protocol/ids.ts";
@@ -19,18 +20,21 @@ import { Tails } from "../shared/tails.ts";
 import { encodeAudit, encodeSpent, encodeStatistics } from "../sql/changes.ts";
 import { advance, Claims, startOfBatch } from "../sql/claims.ts";
 import { createRunIndex } from "../sql/run-index.ts";
+import { statisticsAnswers } from "../sql/statistics.ts";
 import { createWordSearch } from "../sql/word-search.ts";
 import type { SqlQuery } from "../sql/query.ts";
-import type { IndexProgress } from "../sql/text-indexer.ts";
-import { TextIndexer } from "../sql/text-indexer.ts";
+import type { IndexProgress } from "../sql/background-indexer.ts";
+import { BackgroundIndexer } from "../sql/background-indexer.ts";
 import { openDirectory } from "./directory/open-directory.ts";
 import type { Durability } from "./format/schema.ts";
+import { ReaderClient } from "./reader/reader-client.ts";
 import { QUERIES } from "./reader/reader.ts";
 import { encodeAppend } from "./writer/encode-append.ts";
 import type { Append, ClaimedRun } from "./writer/encode-append.ts";
 import type {
   AddedEntry,
   AuditChanges,
+  HourSums,
   ChunkedRun,
   RunRemoval,
   SpendingChanges,
@@ -80,9 +84,11 @@ export function sqliteLog(
   const { reader, head, file, unlock, ...opened } = openDirectory(directory, { acceptLoss });
   const claims = new Claims<ClaimedRun>();
   const ask = <Answer>(query: SqlQuery<Answer>): Answer => reader.ask((tables) => tables.answer(query));
+  const statisticsReader = new ReaderClient(join(directory, "log.db"));
   const { search, wordsOf } = createWordSearch({ queries: QUERIES, ask, read });
   const index = createRunIndex({ queries: QUERIES, claims, ask, search });
-  const indexer = new TextIndexer(indexTexts);
+  const indexer = new BackgroundIndexer(indexTexts);
+  const summer = new BackgroundIndexer(sumHours);
   // Claims of this process are above all claims of earlier openings of the log.
   let epoch = head.epoch * CLAIMS_PER_EPOCH;
   const cache = new TailCache(cacheBytes);
@@ -112,6 +118,10 @@ export function sqliteLog(
   );
 
   indexer.wake();
+  summer.wake();
+
+  /** The newest hour that turns or completions have ended in. */
+  let newestHour = 0;
 
   /** How often in a row an end could not be read yet. */
   let indexDelays = 0;
@@ -130,6 +140,14 @@ export function sqliteLog(
       return made === undefined ? [] : [[rid, made.words] as const];
     });
     await change({ type: "texts", texts, seq: due.seq, n: due.n });
+    return "more";
+  }
+
+  /** Sums up the next hours of the statistics. */
+  async function sumHours(): Promise<IndexProgress> {
+    const { first = 0, last = 0, summed } = ask(QUERIES.statisticsPlace);
+    if (summed >= summedUntil(last) && first > last - STATISTICS_HOURS) return "done";
+    await change({ type: "sums" });
     return "more";
   }
 
@@ -181,6 +199,11 @@ export function sqliteLog(
     }
     const encoded = encodeAppend(run, batch);
     return commit(run, encoded, () => {
+      for (const { hour } of batch.statistics ?? []) {
+        if (hour <= newestHour) continue;
+        newestHour = hour;
+        summer.wake();
+      }
       if (startOfBatch(run, batch).head > run.head) forgetRecent(run, batch.base?.head);
       advance(run, batch);
       for (const { requestId, phase } of batch.requests ?? []) {
@@ -271,8 +294,10 @@ export function sqliteLog(
     return promise;
   }
 
-  /** Commits changes of the audit trail, of what was spent, of the statistics, or of the words of runs. */
-  function change(work: AuditChanges | SpendingChanges | StatisticsChanges | TextChanges): Promise<void> {
+  /** Commits changes of the audit trail, of what was spent, of the statistics and their sums, or of the words of runs. */
+  function change(
+    work: AuditChanges | SpendingChanges | StatisticsChanges | HourSums | TextChanges,
+  ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { writable, reason } = health();
     if (!writable) return rejected(new Unavailable(reason));
@@ -312,7 +337,7 @@ export function sqliteLog(
   }
 
   async function close(): Promise<void> {
-    await indexer.close();
+    await Promise.all([indexer.close(), summer.close(), statisticsReader.close()]);
     await writer.close();
     reader.close();
     unlock();
@@ -359,12 +384,11 @@ export function sqliteLog(
       remove: (removed) => change({ type: "spending", removed }),
     },
     statistics: {
-      since: async () => reader.ask((tables) => tables.answer(QUERIES.statisticsSince)),
-      sum: async (query) => reader.ask((tables) => tables.answer(QUERIES.sums(query))),
-      failed: async (query) => reader.ask((tables) => tables.answer(QUERIES.failedRuns(query))),
-      list: async (query) => reader.ask((tables) => tables.answer(QUERIES.statistics(query))),
+      ...statisticsAnswers(QUERIES, (query) => statisticsReader.ask(query)),
       async put(entries) {
-        if (entries.length > 0) await change({ type: "statistics", put: entries.map(encodeStatistics) });
+        if (entries.length === 0) return;
+        await change({ type: "statistics", put: entries.map(encodeStatistics) });
+        summer.wake();
       },
       remove: (removed) => change({ type: "statistics", removed }),
     },
@@ -376,7 +400,9 @@ export function sqliteLog(
       remove: (removed) => change({ type: "audit", removed }),
     },
     scrub: () => writer.scrub(),
-    indexed: () => indexer.settle(),
+    async indexed() {
+      await Promise.all([indexer.settle(), summer.settle()]);
+    },
     health,
     artifacts: () => fsArtifacts(join(directory, "artifacts")),
     secrets: () => fsSecrets(join(directory, "secrets.json")),

@@ -51,6 +51,14 @@ export function asRunId(text: string): RunId {
   return text;
 }
 
+/** The id of a run that can take a name from another one: this one, or one like it. */
+export function besideId(log: EventLog, other: string, text: string): RunId {
+  for (let n = 0; ; n += 1) {
+    const id = asRunId(n === 0 ? text : `${text}-${n}`);
+    if (log.isBeside?.(id, asRunId(other)) !== false) return id;
+  }
+}
+
 export function asRequestId(text: string): RequestId {
   return text;
 }

@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { testRunOwners } from "./cases/runs/run-owners.ts";
 import { testStatistics } from "./cases/statistics.ts";
+import { testStatisticSums } from "./cases/statistic-sums.ts";
 import { testBases } from "./cases/runs/bases.ts";
 import { testAliases } from "./cases/runs/aliases.ts";
 import { testAudit } from "./cases/audit.ts";
@@ -44,6 +45,7 @@ export function testEventLog(subject: EventLogSubject): void {
     testAudit(subject);
     testRunOwners(subject);
     testStatistics(subject);
+    testStatisticSums(subject);
     testRuns(subject);
     testRunList(subject);
     testRunSearch(subject);

@@ -17,6 +17,7 @@ import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { ServerProcess } from "../../flows/server.ts";
 import { A2aServer, connect, say, stateOf, textOf } from "./server.ts";
+import { shortened } from "../../machine/long.ts";
 
 /** A receiver of notifications. */
 interface Told {
@@ -96,86 +97,93 @@ function taskIn(
   return { id: task.id, state: stateOf(task), text: textOf(task) };
 }
 
-describe.each(["JSONRPC", "HTTP+JSON", "0.3"])("the client of the protocol over %s", (binding) => {
-  const at = (path: string): string => `/${binding.replace("+", "-")}/${path}`;
+describe.each(shortened(["JSONRPC", "HTTP+JSON", "0.3"], 1))(
+  "the client of the protocol over %s",
+  (binding) => {
+    const at = (path: string): string => `/${binding.replace("+", "-")}/${path}`;
 
-  test("sends the end of a task to the receiver in its message", async () => {
-    const client = await connect(address, "echo", binding);
-    expect((await client.getAgentCard()).capabilities?.pushNotifications).toBe(true);
-    const sent = withConfig("to be", config(at("end"), { token: "token of mine" }));
-    const task = (await client.sendMessage(sent)) as Task;
-    const [end] = await toldAt(at("end"), 1);
-    expect(end?.headers["x-a2a-notification-token"]).toBe("token of mine");
-    expect(end?.headers["content-type"]).toBe(
-      binding === "0.3" ? "application/json" : "application/a2a+json",
-    );
-    expect(end && taskIn(end, binding)).toEqual({ id: task.id, state: "COMPLETED", text: "to be" });
-  });
-
-  test("adds, reads, lists and removes receivers, which are told of the question and of the end", async () => {
-    const client = await connect(address, "interviewer", binding);
-    const { id: taskId } = (await client.sendMessage(say("go"))) as Task;
-    const given = config(at("kept"), {
-      taskId,
-      id: "kept",
-      authentication: { scheme: "Bearer", credentials: "a-secret" },
+    test("sends the end of a task to the receiver in its message", async () => {
+      const client = await connect(address, "echo", binding);
+      expect((await client.getAgentCard()).capabilities?.pushNotifications).toBe(true);
+      const sent = withConfig("to be", config(at("end"), { token: "token of mine" }));
+      const task = (await client.sendMessage(sent)) as Task;
+      const [end] = await toldAt(at("end"), 1);
+      expect(end?.headers["x-a2a-notification-token"]).toBe("token of mine");
+      expect(end?.headers["content-type"]).toBe(
+        binding === "0.3" ? "application/json" : "application/a2a+json",
+      );
+      expect(end && taskIn(end, binding)).toEqual({ id: task.id, state: "COMPLETED", text: "to be" });
     });
-    await client.createTaskPushNotificationConfig(given);
-    await client.createTaskPushNotificationConfig(config(at("gone"), { taskId, id: "gone" }));
-    const known = await client.getTaskPushNotificationConfig({ tenant: "", taskId, id: "kept" });
-    expect(known).toMatchObject({ taskId, id: "kept", url: given.url });
-    expect(JSON.stringify(known)).not.toContain("a-secret");
-    await client.deleteTaskPushNotificationConfig({ tenant: "", taskId, id: "gone" });
-    const list = await client.listTaskPushNotificationConfig({
-      tenant: "",
-      taskId,
-      pageSize: 0,
-      pageToken: "",
-    });
-    expect(list.configs.map(({ id }) => id)).toEqual(["kept"]);
-    await expect(client.getTaskPushNotificationConfig({ tenant: "", taskId, id: "gone" })).rejects.toThrow(
-      TaskNotFoundError,
-    );
 
-    await client.sendMessage(say({ colour: "blue" }, { taskId }));
-    await client.sendMessage(say({ name: "Ann" }, { taskId }));
-    await expect
-      .poll(() => told.filter((one) => one.path === at("kept")).map((one) => taskIn(one, binding).state))
-      .toContain("COMPLETED");
-    const ends = told.filter((one) => one.path === at("kept"));
-    expect(ends.at(-1)?.headers.authorization).toBe("Bearer a-secret");
-    expect(ends.map((one) => taskIn(one, binding)).at(-1)).toEqual({
-      id: taskId,
-      state: "COMPLETED",
-      text: "Ann likes blue.",
-    });
-    // It may have been told of the open question before it was removed, and of nothing that came later.
-    const removed = told.filter((one) => one.path === at("gone")).map((one) => taskIn(one, binding).state);
-    expect(["", "INPUT_REQUIRED"]).toContain(removed.join());
-  });
-});
+    test("adds, reads, lists and removes receivers, which are told of the question and of the end", async () => {
+      const client = await connect(address, "interviewer", binding);
+      const { id: taskId } = (await client.sendMessage(say("go"))) as Task;
+      const given = config(at("kept"), {
+        taskId,
+        id: "kept",
+        authentication: { scheme: "Bearer", credentials: "a-secret" },
+      });
+      await client.createTaskPushNotificationConfig(given);
+      await client.createTaskPushNotificationConfig(config(at("gone"), { taskId, id: "gone" }));
+      const known = await client.getTaskPushNotificationConfig({ tenant: "", taskId, id: "kept" });
+      expect(known).toMatchObject({ taskId, id: "kept", url: given.url });
+      expect(JSON.stringify(known)).not.toContain("a-secret");
+      await client.deleteTaskPushNotificationConfig({ tenant: "", taskId, id: "gone" });
+      const list = await client.listTaskPushNotificationConfig({
+        tenant: "",
+        taskId,
+        pageSize: 0,
+        pageToken: "",
+      });
+      expect(list.configs.map(({ id }) => id)).toEqual(["kept"]);
+      await expect(client.getTaskPushNotificationConfig({ tenant: "", taskId, id: "gone" })).rejects.toThrow(
+        TaskNotFoundError,
+      );
 
-test("a receiver that was away is told after the server was killed, and its token is in no file of the log", async () => {
-  const client = await connect(address, "interviewer");
-  status = 503;
-  onTestFinished(() => {
+      await client.sendMessage(say({ colour: "blue" }, { taskId }));
+      await client.sendMessage(say({ name: "Ann" }, { taskId }));
+      await expect
+        .poll(() => told.filter((one) => one.path === at("kept")).map((one) => taskIn(one, binding).state))
+        .toContain("COMPLETED");
+      const ends = told.filter((one) => one.path === at("kept"));
+      expect(ends.at(-1)?.headers.authorization).toBe("Bearer a-secret");
+      expect(ends.map((one) => taskIn(one, binding)).at(-1)).toEqual({
+        id: taskId,
+        state: "COMPLETED",
+        text: "Ann likes blue.",
+      });
+      // It may have been told of the open question before it was removed, and of nothing that came later.
+      const removed = told.filter((one) => one.path === at("gone")).map((one) => taskIn(one, binding).state);
+      expect(["", "INPUT_REQUIRED"]).toContain(removed.join());
+    });
+  },
+);
+
+test(
+  "a receiver that was away is told after the server was killed, and its token is in no file of the log",
+  { tags: "long" },
+  async () => {
+    const client = await connect(address, "interviewer");
+    status = 503;
+    onTestFinished(() => {
+      status = 204;
+    });
+    const before = attempts;
+    const task = (await client.sendMessage(
+      withConfig("go", config("/killed", { token: "of-the-killed" })),
+    )) as Task;
+    await expect.poll(() => attempts, { timeout: 20_000 }).toBeGreaterThan(before);
+    await server.kill();
     status = 204;
-  });
-  const before = attempts;
-  const task = (await client.sendMessage(
-    withConfig("go", config("/killed", { token: "of-the-killed" })),
-  )) as Task;
-  await expect.poll(() => attempts, { timeout: 20_000 }).toBeGreaterThan(before);
-  await server.kill();
-  status = 204;
-  address = await server.start();
-  const [asked] = await toldAt("/killed", 2);
-  expect(asked?.headers["x-a2a-notification-token"]).toBe("of-the-killed");
-  expect(asked && taskIn(asked, "1.0")).toMatchObject({ id: task.id, state: "INPUT_REQUIRED" });
-  const files = await readdir(server.directory, { recursive: true, withFileTypes: true });
-  for (const file of files.filter((entry) => entry.isFile()))
-    expect(await readFile(join(file.parentPath, file.name), "latin1")).not.toContain("of-the-killed");
-});
+    address = await server.start();
+    const [asked] = await toldAt("/killed", 2);
+    expect(asked?.headers["x-a2a-notification-token"]).toBe("of-the-killed");
+    expect(asked && taskIn(asked, "1.0")).toMatchObject({ id: task.id, state: "INPUT_REQUIRED" });
+    const files = await readdir(server.directory, { recursive: true, withFileTypes: true });
+    for (const file of files.filter((entry) => entry.isFile()))
+      expect(await readFile(join(file.parentPath, file.name), "latin1")).not.toContain("of-the-killed");
+  },
+);
 
 test("a receiver goes away when it was told of the end of its task, and with it the run that remembers it", async () => {
   const client = await connect(address, "interviewer");

@@ -6,6 +6,7 @@ import { echo } from "../../../agents/echo.ts";
 import { interviewer } from "../../../agents/interviewer.ts";
 import { ticker } from "../../../agents/ticker.ts";
 import { A2aServer } from "./server.ts";
+import { runsLong } from "../../machine/long.ts";
 
 test("what cannot be served is refused in the words of the protocol", async () => {
   await using server = await A2aServer.start([echo]);
@@ -87,7 +88,7 @@ test("a tenant is the owner of the caller, and any other is refused", async () =
 });
 
 /** How many bodies the random test sends. */
-const CASES = Number(process.env["WIRE_BODIES"] ?? 1_000);
+const CASES = Number(process.env["WIRE_BODIES"] ?? (runsLong ? 1_000 : 50));
 
 test("no body causes a fault", { timeout: 300_000 + CASES * 20 }, async () => {
   const hooks = createWebhooks([]);

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import * as acp from "@agentclientprotocol/sdk";

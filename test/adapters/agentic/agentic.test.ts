@@ -315,7 +315,7 @@ test("a reopened thread shows an answered question as answered, and calls of age
   });
 });
 
-test("threads and their logs come from the log, the same after a restart", async () => {
+test("threads and their logs come from the log, the same after a restart", { tags: "long" }, async () => {
   await using server = await AgenticServer.start(agents);
   const { request_id: id, thread_id: thread } = await server.ask("echo", "hello");
   await server.stream("echo", id);

@@ -1,12 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createRuntime } from "troupe";
 import type { Agent, Runtime } from "troupe";
 import { serve } from "troupe/node";
 import type { Server, ServeOptions } from "troupe/node";
-import { sqliteLog } from "troupe/storage/sqlite";
 import { agentic } from "../../../src/adapters/agentic/index.ts";
+import { KeptLog } from "../kept-log.ts";
 import { checkFrame } from "./frame-schema.ts";
 
 /** An event of the dialect, with the id of its frame. */
@@ -32,21 +29,20 @@ export interface Accepted {
 export class AgenticServer implements AsyncDisposable {
   readonly #agents: readonly Agent[];
   readonly #options: ServeOptions & { readonly base?: string };
-  readonly #directory: string;
+  readonly #log = new KeptLog();
   #server!: Server;
   runtime!: Runtime;
 
-  private constructor(agents: readonly Agent[], options: ServeOptions, directory: string) {
+  private constructor(agents: readonly Agent[], options: ServeOptions) {
     this.#agents = agents;
     this.#options = options;
-    this.#directory = directory;
   }
 
   static async start(
     agents: readonly Agent[],
     options: ServeOptions & { readonly base?: string } = {},
   ): Promise<AgenticServer> {
-    const server = new AgenticServer(agents, options, await mkdtemp(join(tmpdir(), "agentic-")));
+    const server = new AgenticServer(agents, options);
     await server.#open();
     return server;
   }
@@ -89,12 +85,12 @@ export class AgenticServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#close();
-    await rm(this.#directory, { recursive: true });
+    this.#log.remove();
   }
 
   async #open(): Promise<void> {
     const { base, ...options } = this.#options;
-    this.runtime = createRuntime({ agents: this.#agents, log: sqliteLog(this.#directory) });
+    this.runtime = createRuntime({ agents: this.#agents, log: this.#log.open() });
     await this.runtime.ready();
     const adapters = [agentic(base === undefined ? {} : { base })];
     this.#server = await serve(this.runtime, { drain: false, adapters, ...options });

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import fc from "fast-check";
 import { defineAgent, defineTool } from "troupe";
 import type { Agent, Turn } from "troupe";

@@ -277,22 +277,26 @@ test("the same request twice is one turn, with files too", async () => {
   }
 });
 
-test("31: a reader that comes back after a sequence number ends with the same as one that stayed", async () => {
-  await using server = await TestServer.start([agents.thinker], { durable: true });
-  const objects = await (await server.open(say("Oslo?", { session_id: "s", user_id: "u" }))).all();
-  const whole = show(objects);
-  expect(shownTexts(whole)).toEqual(["Hm.", "I ask. ", "It is 4 degrees."]);
-  for (let count = 0; count <= objects.length; count += 1) {
-    const seen = objects.slice(0, count);
-    const path = `/agentscope/process/sessions/s/stream?user_id=u${count === 0 ? "" : `&after=${count - 1}`}`;
-    const rest = await (await server.openUrl(path)).all();
-    expect(rest).toEqual(objects.slice(count));
-    expect(show(rest, show(seen))).toEqual(whole);
-  }
-  await server.restart();
-  const after = await server.openUrl("/agentscope/process/sessions/s/stream?user_id=u");
-  expect(await after.all()).toEqual(objects);
-});
+test(
+  "31: a reader that comes back after a sequence number ends with the same as one that stayed",
+  { tags: "long" },
+  async () => {
+    await using server = await TestServer.start([agents.thinker], { durable: true });
+    const objects = await (await server.open(say("Oslo?", { session_id: "s", user_id: "u" }))).all();
+    const whole = show(objects);
+    expect(shownTexts(whole)).toEqual(["Hm.", "I ask. ", "It is 4 degrees."]);
+    for (let count = 0; count <= objects.length; count += 1) {
+      const seen = objects.slice(0, count);
+      const path = `/agentscope/process/sessions/s/stream?user_id=u${count === 0 ? "" : `&after=${count - 1}`}`;
+      const rest = await (await server.openUrl(path)).all();
+      expect(rest).toEqual(objects.slice(count));
+      expect(show(rest, show(seen))).toEqual(whole);
+    }
+    await server.restart();
+    const after = await server.openUrl("/agentscope/process/sessions/s/stream?user_id=u");
+    expect(await after.all()).toEqual(objects);
+  },
+);
 
 test("a request with reconnect reads the newest response and starts nothing", async () => {
   const gates = new Gates();

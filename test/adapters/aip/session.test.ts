@@ -86,7 +86,7 @@ test("18 a live session id is refused, and can be used again afterwards", async 
   expect(runs).toMatchObject([{ turns: 3 }]);
 });
 
-test("18 a hundred sessions at once get no message of another", async () => {
+test("18 a hundred sessions at once get no message of another", { tags: "long" }, async () => {
   await using started = await start([echo]);
   const sessions = Array.from({ length: 100 }, () => started.client.session());
   const answers = sessions.map(async (session) => {

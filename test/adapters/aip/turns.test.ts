@@ -305,7 +305,7 @@ test("a session ends with the status of a broken message", async () => {
   expect(await session.status).toMatchObject({ code: 3, details: "a caller sends quests, no responses" });
 });
 
-test("23 fifteen hundred canceled sessions do not disturb one that continues", async () => {
+test("23 fifteen hundred canceled sessions do not disturb one that continues", { tags: "long" }, async () => {
   const reports: string[] = [];
   await using here = await start([worker, echo], { report: (message) => reports.push(message) });
   expect(reports).toEqual([]);

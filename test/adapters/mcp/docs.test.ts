@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -10,6 +10,7 @@ import { payments } from "../../../agents/payments.ts";
 import { RestartableServer } from "../restartable-server.ts";
 import { connectNew, connectOld, idsOf, textOf } from "./clients.ts";
 import type { Connect, Form } from "./clients.ts";
+import { shortened } from "../../machine/long.ts";
 
 const clients: readonly (readonly [name: string, connect: Connect])[] = [
   ["the client of 2026", connectNew],
@@ -72,7 +73,7 @@ const store = defineAgent({
   },
 });
 
-describe.each(clients)("%s", (_name, connect) => {
+describe.each(shortened(clients, 1))("%s", (_name, connect) => {
   test("lists the chat and the operations of every agent with their schemas, and calls them", async () => {
     const server = await start([echo, store]);
     const client = await connect(server.url);

@@ -70,7 +70,7 @@ test("requests without a token, from foreign pages, too large or to unknown rout
   expect(await client.list()).not.toHaveLength(0);
 });
 
-test("no body causes an error of the server", async () => {
+test("no body causes an error of the server", { tags: "long" }, async () => {
   const url = await start();
   const meta = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { payments } from "../../../agents/payments.ts";
 import { returning, thrower } from "../agentscope/harness/agents.ts";
 import { OpenAiServer } from "./server.ts";
+import { runsLong } from "../../machine/long.ts";
 
 const messages = [{ role: "user", content: "hi" }] as const;
 const chat = { model: "returning", messages };
@@ -76,7 +77,7 @@ test("everything under its paths is refused in its words", async () => {
   });
 });
 
-const BODIES = Number(process.env["WIRE_BODIES"] ?? 300);
+const BODIES = Number(process.env["WIRE_BODIES"] ?? (runsLong ? 300 : 30));
 
 test("no body causes a fault", { timeout: 300_000 + BODIES * 60 }, async () => {
   await using server = await OpenAiServer.start([returning]);

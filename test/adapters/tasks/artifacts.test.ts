@@ -123,7 +123,7 @@ test("a file that is uploaded or made over the native protocol is an artifact of
   expect(String(await server.bytes(id, artifactId))).toBe("there");
 });
 
-test("a turn has at most 100 new files; one more is 422 until it has begun", async () => {
+test("a turn has at most 100 new files; one more is 422 until it has begun", { tags: "long" }, async () => {
   await using server = await TestServer.start([agents.mirror], { again: true });
   const { task_id: id } = await server.createTask();
   const upload = () => server.upload(id, { bytes: "x", name: "x" });

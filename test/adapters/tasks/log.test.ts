@@ -18,7 +18,7 @@ async function everything(server: TestServer): Promise<unknown> {
   return { list, all };
 }
 
-test("23: a restart changes no answer", async () => {
+test("23: a restart changes no answer", { tags: "long" }, async () => {
   await using server = await TestServer.start([agents.publisher], { durable: true });
   const ended = await server.createTask({ input: "a", additional_input: { a: [1, null] } });
   await server.uploaded(ended.task_id, { bytes: "up", name: "ü.txt", folder: "in" });

@@ -33,6 +33,8 @@ export async function startPooler(program: string, { directory }: PostgresServer
     "auth_type = any",
     "pool_mode = transaction",
     "default_pool_size = 20",
+    "query_timeout = 15",
+    "server_login_retry = 1",
     "max_client_conn = 200",
     "ignore_startup_parameters = extra_float_digits",
   ];

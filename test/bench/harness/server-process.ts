@@ -78,6 +78,11 @@ export function pinClient(): void {
   if (canPin) spawnSync("taskset", ["-a", "-c", "-p", "1", String(process.pid)]);
 }
 
+/** Gives this process all cores again, for what it starts. */
+export function unpinClient(): void {
+  if (canPin) spawnSync("taskset", ["-a", "-c", "-p", `0-${cpus().length - 1}`, String(process.pid)]);
+}
+
 /** The command that runs a program on all cores, although this process is pinned. */
 export const onAllCores: readonly string[] = canPin ? ["taskset", "-c", `0-${cpus().length - 1}`] : [];
 

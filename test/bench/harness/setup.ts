@@ -21,6 +21,8 @@ export interface Setup {
   readonly readers: number;
   /** Whether servers of other frameworks are measured too. */
   readonly peers?: boolean;
+  /** The directory that keeps what takes long to fill, for the next time. */
+  readonly store?: string;
 }
 
 /** The settings for published figures: ten to twelve minutes. */

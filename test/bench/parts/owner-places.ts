@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,29 +21,38 @@ export interface Place {
   fill(from: number, to: number): Promise<void>;
 }
 
-/** Measures on a PostgreSQL of its own, if the machine has the programs. */
+/** Measures on a PostgreSQL of its own, if the machine has the programs. A store with a name stays there for the next time. */
 export async function onPostgres(
   what: string,
   measure: (place: Place) => Promise<Result[]>,
+  store?: string,
 ): Promise<Result[]> {
   const programs = findPrograms();
   if (programs === undefined) return [skipped(`${what}, PostgreSQL`, "this machine has no PostgreSQL")];
-  const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
+  const directory = store ?? mkdtempSync(join(tmpdir(), "troupe-pg-"));
+  const isNew = !existsSync(join(directory, "data"));
+  mkdirSync(directory, { recursive: true });
+  const server = new PostgresServer(programs, directory);
   try {
-    await server.create();
+    if (isNew) await server.create();
     await server.start();
     return await measure(postgresPlace(server.url));
   } finally {
-    await server.remove();
+    await (store === undefined ? server.remove() : server.kill());
   }
 }
 
-export async function inDirectory<Value>(measure: (directory: string) => Promise<Value>): Promise<Value> {
-  const directory = mkdtempSync(join(tmpdir(), "troupe-owners-"));
+/** Measures in a directory of its own. One with a name stays there for the next time. */
+export async function inDirectory<Value>(
+  measure: (directory: string) => Promise<Value>,
+  store?: string,
+): Promise<Value> {
+  const directory = store ?? mkdtempSync(join(tmpdir(), "troupe-owners-"));
+  mkdirSync(directory, { recursive: true });
   try {
     return await measure(directory);
   } finally {
-    rmSync(directory, { recursive: true });
+    if (store === undefined) rmSync(directory, { recursive: true });
   }
 }
 

@@ -7,11 +7,14 @@ import { createRuntime, defineAgent } from "troupe";
 import { postgresLog } from "troupe/postgres";
 import { serve } from "troupe/node";
 import { collect } from "troupe/testing";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { EventLog } from "../../../src/ports/event-log.ts";
+import { countOne } from "../../../src/ports/statistics.ts";
+import { row } from "../../../src/testing/event-log/subject.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { needsPostgres } from "../../machine/postgres.ts";
-import { newDatabase } from "../../storage/postgres/databases.ts";
+import { ask, newDatabase } from "../../storage/postgres/databases.ts";
 import { createProject, startCommand } from "../command.ts";
 
 /** An agent file with this handler. */
@@ -128,6 +131,71 @@ test(
       expect(wrong.code).toBe(1);
       const { output } = await check(cwd, place, "--json");
       expect(JSON.parse(output)).toMatchObject({ fits: true, spending: { days: 3, faults: { length: 2 } } });
+    }
+  },
+);
+
+test(
+  "says if the statistics of a log are not what was counted, or lack the end of a turn",
+  { tags: "long" },
+  async () => {
+    needsPostgres();
+    const cwd = await createProject({ "agents/order.ts": toFile(ASKS) });
+    const url = await newDatabase();
+    const before = Math.floor(Date.now() / 86_400_000) * 24 - 240;
+    const turn = { owner: "acme", kind: "turn", agent: "order", name: "chat", outcome: "success" } as const;
+    const entries = [0, 1, 30, 200].map((hour) => ({
+      ...turn,
+      hour: before + hour,
+      ...countOne(5),
+    }));
+    const endsAt = async (log: EventLog, id: string, hour: number): Promise<void> => {
+      const at = new Date((before + hour) * 3_600_000 + 60_000).toISOString();
+      const lastTurn = {
+        request_id: id,
+        operation: "chat",
+        started_at: at,
+        ended_at: at,
+        finish_reason: "success",
+      } as const;
+      const { cursor } = await log.claim(id);
+      log.release(
+        await log.append(cursor, { events: [], records: [], run: row({ agent: "order", lastTurn }) }),
+      );
+    };
+    const damage = "UPDATE statistic_sum SET count = count + 1 WHERE span = 24";
+    for (const [place, open, change] of [
+      [
+        ".troupe",
+        () => sqliteLog(join(cwd, ".troupe")),
+        async () => {
+          using database = new DatabaseSync(join(cwd, ".troupe/log.db"));
+          database.exec(damage);
+        },
+      ],
+      [url, () => postgresLog({ url }), () => ask(url, damage.replace("statistic", "troupe.statistic"))],
+    ] as const) {
+      const log = await open();
+      await log.statistics.put(entries);
+      await log.indexed?.();
+      await endsAt(log, "run_counted", 30);
+      await log.close();
+      const right = await check(cwd, place);
+      expect(right.output).toMatch(/^Statistics: 4 rows of hours, .* turns of 1 runs\. Nothing is wrong\.$/m);
+      expect(right.code).toBe(0);
+
+      const again = await open();
+      await endsAt(again, "run_lost", 90);
+      await again.close();
+      await change();
+      const wrong = await check(cwd, place);
+      expect(wrong.output).toMatch(
+        /^statistics by agent, order \(turn, success\): the sums have 6, and the hours 4$/m,
+      );
+      expect(wrong.output).toMatch(
+        /^statistics run run_lost: the end of its newest turn \(order, success\) was not counted in its hour$/m,
+      );
+      expect(wrong.code).toBe(1);
     }
   },
 );

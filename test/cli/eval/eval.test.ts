@@ -1,8 +1,11 @@
+/** @module-tag long */
+import { spawnSync } from "node:child_process";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createClient } from "troupe/client";
 import { expect, test } from "vitest";
-import { createProject, startCommand } from "../command.ts";
+import { skipWithoutGit } from "../../machine/skip-without.ts";
+import { createProject, startCommand, startProgram } from "../command.ts";
 
 /** A shop whose desk refunds once a person agrees. */
 const DESK = `import { defineTool } from "troupe";
@@ -99,3 +102,46 @@ test("runs of a server become a data set, which is done again with other code an
     faults: [],
   });
 });
+
+test(
+  "the agents of a branch stand beside those as they are, and fail no threshold",
+  { tags: "long" },
+  async ({ skip }) => {
+    if (spawnSync("git", ["--version"]).status !== 0) skipWithoutGit(skip);
+    const greeter = (text: string): string =>
+      `import { defineAgent } from "troupe";
+export const greeter = defineAgent({ name: "greeter", purpose: "Greets.", chat: (name) => \`${text}, \${name}!\` });`;
+    const cwd = await createProject({
+      "agents/greeter.ts": greeter("Hello"),
+      "names.csv": 'input,expected\nAda,"Hi, Ada!"\n',
+    });
+    const git = async (...args: readonly string[]): Promise<string> => {
+      const user = ["-c", "user.name=A", "-c", "user.email=a@localhost"];
+      const command = startProgram("git", [...user, ...args], { cwd });
+      expect(await command.exited).toBe(0);
+      return command.output();
+    };
+    const troupe = async (
+      ...args: readonly string[]
+    ): Promise<{ readonly code: number | string; readonly output: string }> => {
+      const command = startCommand(["eval", ...args], { cwd });
+      return { code: await command.exited, output: command.output() };
+    };
+    await git("init", "--quiet", "--initial-branch=main");
+    await git("add", "agents");
+    await git("commit", "--quiet", "--message=greeter");
+    await writeFile(join(cwd, "agents/greeter.ts"), greeter("Hi"));
+    await troupe("import", "names", "names.csv", "--agent", "greeter");
+
+    const { code, output } = await troupe("run", "names", "--at", "main", "--threshold", "1");
+    expect(output).toMatch(/SCORE +NOW +MAIN/);
+    expect(output).toMatch(/exact +1\.000 +0\.000/);
+    expect(code).toBe(0);
+    expect((await git("worktree", "list")).trim().split("\n")).toHaveLength(1);
+    expect(await troupe("run", "names", "--at", "never")).toEqual({
+      code: 66,
+      output: expect.stringContaining("there is no commit never") as string,
+    });
+    expect((await troupe("run", "names", "--at=--all")).code).toBe(2);
+  },
+);

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { join } from "node:path";
 import { createRuntime, defineAgent } from "troupe";
 import { collect } from "troupe/testing";

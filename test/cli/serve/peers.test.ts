@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { createClient } from "troupe/client";
 import { expect, test } from "vitest";
 import { createProject, startCommand } from "../command.ts";

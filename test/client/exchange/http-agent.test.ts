@@ -232,7 +232,7 @@ describe("an endpoint fails its turn, without its address, when it", () => {
     expect(endOf(await chat({ url }))).toMatchObject(error("out of stock"));
   });
 
-  test("is not there, after some attempts", { timeout: 60_000 }, async () => {
+  test("is not there, after some attempts", { tags: "long", timeout: 60_000 }, async () => {
     const events = await chat({ url: await findFreeUrl() });
     expect(endOf(events)).toMatchObject(
       error("the endpoint of agent far cannot be reached (it was away for 5 s)", "model_unavailable"),
@@ -353,6 +353,7 @@ test.each(
   ),
 )(
   "after kill -9 of the server in the middle, the agent `%s` ends as it declares, and an answered request is not sent again",
+  { tags: "long" },
   async (agent, end, times) => {
     const endpoint = await startEndpoint((response, { body }, number) => {
       if ((JSON.parse(body) as { readonly input: string }).input !== "work") return response.end("before");

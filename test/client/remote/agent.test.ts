@@ -198,7 +198,7 @@ describe("events of a remote agent", () => {
     ["pdf-writer", "Moon: far"],
     ["assistant", "what is 6 / 3"],
     ["clockwork", "go"],
-  ])("equal those that %s makes on its own server", async (name, input) => {
+  ])("equal those that %s makes on its own server", { tags: "long" }, async (name, input) => {
     const there = await collect(far.runtime, name, chat(input));
     const here = await ask([remote(name)], name, chat(input));
     expect(here.map(withoutPlace)).toEqual(there.map(withoutPlace));

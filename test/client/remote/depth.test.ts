@@ -62,19 +62,23 @@ test("an agent that reaches itself over HTTP has the same self-call limit as a l
   expect(tooDeep).toHaveLength(32);
 });
 
-test("agents of two servers that call each other reach the depth limit of both", async () => {
-  const addresses = new Addresses();
-  const pong = remoteAgent("http://right/pong", { fetch: addresses.fetch });
-  const ping = remoteAgent("http://left/ping", { fetch: addresses.fetch });
-  await using left = await addresses.start("left", [caller("ping", pong)], 3);
-  await using right = await addresses.start("right", [caller("pong", ping)], 3);
-  const events = await collect(left.runtime, "ping", chat);
-  expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
-  expect([(await runsOf(left)).length, (await runsOf(right)).length]).toEqual([1 + 4, 2 + 8]);
-  expect(Math.max(...events.map(({ depth }) => depth))).toBe(3);
-  for (const refusal of refusals(events))
-    expect(refusal).toMatch(/^too_deep: .*agent calls are nested more than 3 deep/);
-});
+test(
+  "agents of two servers that call each other reach the depth limit of both",
+  { tags: "long" },
+  async () => {
+    const addresses = new Addresses();
+    const pong = remoteAgent("http://right/pong", { fetch: addresses.fetch });
+    const ping = remoteAgent("http://left/ping", { fetch: addresses.fetch });
+    await using left = await addresses.start("left", [caller("ping", pong)], 3);
+    await using right = await addresses.start("right", [caller("pong", ping)], 3);
+    const events = await collect(left.runtime, "ping", chat);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+    expect([(await runsOf(left)).length, (await runsOf(right)).length]).toEqual([1 + 4, 2 + 8]);
+    expect(Math.max(...events.map(({ depth }) => depth))).toBe(3);
+    for (const refusal of refusals(events))
+      expect(refusal).toMatch(/^too_deep: .*agent calls are nested more than 3 deep/);
+  },
+);
 
 test("agents that only forward to each other end where one of them would call itself too deep", async () => {
   const addresses = new Addresses();
@@ -92,7 +96,7 @@ test("agents that only forward to each other end where one of them would call it
   expect([(await runsOf(left)).length, (await runsOf(right)).length]).toEqual([5, 5]);
 });
 
-test("a cancel reaches every server of a chain", async () => {
+test("a cancel reaches every server of a chain", { tags: "long" }, async () => {
   const addresses = new Addresses();
   const reached = Promise.withResolvers<void>();
   const last = defineAgent({
@@ -128,26 +132,30 @@ test("a cancel reaches every server of a chain", async () => {
   }
 });
 
-test("a cancel ends all turns of an agent that calls itself over HTTP again and again", async () => {
-  const addresses = new Addresses();
-  const itself = remoteAgent("http://near/loop", { fetch: addresses.fetch, name: "itself" });
-  const loop = defineAgent({
-    name: "loop",
-    purpose: "Calls itself twice at once, and never ends by itself.",
-    tools: [itself],
-    async chat(input, turn) {
-      const calls = [0, 1].map(() => turn.call(itself, "chat", { input }).catch(() => {}));
-      await Promise.all(calls);
-      await turn.sleep(3_600_000);
-    },
-  });
-  await using near = await addresses.start("near", [loop]);
-  const call = createClient(near.url).agent("loop").chat(chat.input);
-  await expect.poll(async () => (await runsOf(near)).length).toBeGreaterThan(3);
-  await call.cancel();
-  await expect.poll(async () => (await runsOf(near)).filter(({ status }) => status !== "idle")).toEqual([]);
-  expect((await runsOf(near)).length).toBeLessThanOrEqual(31);
-});
+test(
+  "a cancel ends all turns of an agent that calls itself over HTTP again and again",
+  { tags: "long" },
+  async () => {
+    const addresses = new Addresses();
+    const itself = remoteAgent("http://near/loop", { fetch: addresses.fetch, name: "itself" });
+    const loop = defineAgent({
+      name: "loop",
+      purpose: "Calls itself twice at once, and never ends by itself.",
+      tools: [itself],
+      async chat(input, turn) {
+        const calls = [0, 1].map(() => turn.call(itself, "chat", { input }).catch(() => {}));
+        await Promise.all(calls);
+        await turn.sleep(3_600_000);
+      },
+    });
+    await using near = await addresses.start("near", [loop]);
+    const call = createClient(near.url).agent("loop").chat(chat.input);
+    await expect.poll(async () => (await runsOf(near)).length).toBeGreaterThan(3);
+    await call.cancel();
+    await expect.poll(async () => (await runsOf(near)).filter(({ status }) => status !== "idle")).toEqual([]);
+    expect((await runsOf(near)).length).toBeLessThanOrEqual(31);
+  },
+);
 
 test("a server gets the chain of its callers and its depth, and may ignore both", async () => {
   await using far = await startHostile({ getevents: stream(event(1, "RequestStarted"), completed(2)) });

@@ -230,7 +230,7 @@ test("a chat that is taken up again gives its text", async () => {
   expect(await client.request(call.requestId)).toBe("1. milk");
 });
 
-test("lists of runs and of open questions are kept current", async () => {
+test("lists of runs and of open questions are kept current", { tags: "long" }, async () => {
   const client = createClient(server.url);
   const runs = createRunList(client, { agent: "payments", limit: 1 });
   const waits = createWaitList(client, { agent: "payments" });

@@ -109,7 +109,7 @@ test("a cut connection is shown, and costs no event", async () => {
   store.close();
 });
 
-test("a past view is the one of that event", async () => {
+test("a past view is the one of that event", { tags: "long" }, async () => {
   const { runId } = createClient(server.url).agent("talker").chat("4500");
   const store = createRunStore(createClient(server.url), await runId);
   const end = await shows(store, ({ view }) => view.turns[0]?.phase === "ended");

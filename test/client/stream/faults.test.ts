@@ -8,6 +8,7 @@ import { ticker } from "../../../agents/ticker.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { start } from "../servers.ts";
 import type { Served } from "../servers.ts";
+import { shortened } from "../../machine/long.ts";
 
 let server: Served;
 beforeAll(async () => {
@@ -17,20 +18,23 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const KINDS = ["reset", "end", "garbage"] as const;
 
-test.each(KINDS)("a stream that is cut (%s) at any place gives each event once", async (kind) => {
-  const check = async (afterBytes: number): Promise<void> => {
-    await using proxy = await FaultProxy.start(server.url);
-    // The first connection is for the request, the second for the stream.
-    proxy.faults.push(undefined, { afterBytes, kind });
-    const events = await all(createClient(proxy.url).agent("ticker").chat("5 1"));
-    expect(
-      events.map(({ id }) => id),
-      `cut after ${afterBytes} bytes`,
-    ).toEqual([1, 2, 3, 4, 5, 6, 7]);
-    expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
-  };
-  await Promise.all([0, 50, 220, 500, 900, 1_300].map(check));
-});
+test.each(shortened(KINDS, 1))(
+  "a stream that is cut (%s) at any place gives each event once",
+  async (kind) => {
+    const check = async (afterBytes: number): Promise<void> => {
+      await using proxy = await FaultProxy.start(server.url);
+      // The first connection is for the request, the second for the stream.
+      proxy.faults.push(undefined, { afterBytes, kind });
+      const events = await all(createClient(proxy.url).agent("ticker").chat("5 1"));
+      expect(
+        events.map(({ id }) => id),
+        `cut after ${afterBytes} bytes`,
+      ).toEqual([1, 2, 3, 4, 5, 6, 7]);
+      expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "success" });
+    };
+    await Promise.all([0, 50, 220, 500, 900, 1_300].map(check));
+  },
+);
 
 test("a silent stream is replaced by a new connection", async () => {
   await using proxy = await FaultProxy.start(server.url);
@@ -53,7 +57,7 @@ test("a stream whose last bytes are lost ends normally", async () => {
   expect(await all(run.events())).toEqual(whole);
 });
 
-test.each(KINDS)("a request whose answer is lost (%s) is made once", async (kind) => {
+test.each(shortened(KINDS, 1))("a request whose answer is lost (%s) is made once", async (kind) => {
   const places = [0, 10, 100, 300];
   const before = (await server.runtime.runs({ limit: 1_000 })).runs.length;
   const ask = async (afterBytes: number): Promise<void> => {
@@ -74,7 +78,7 @@ test("an answer to a wait whose reply is lost is given once", async () => {
   expect(await call).toBe("Paid 3 to bob.");
 });
 
-test("a server that stays unreachable ends the stream with an error", async () => {
+test("a server that stays unreachable ends the stream with an error", { tags: "long" }, async () => {
   await using proxy = await FaultProxy.start(server.url);
   proxy.isDown = true;
   const client = createClient(proxy.url, { attempts: 2, limits: { unreachableMs: 300 } });

@@ -60,7 +60,7 @@ test("a chat goes on over the adapter and back, and an answer of another page is
   expect(await chat.resume()).toBeNull();
 });
 
-test("a server that is restarted in the middle of an answer is not noticed", async () => {
+test("a server that is restarted in the middle of an answer is not noticed", { tags: "long" }, async () => {
   const gates = new Gates();
   await using server = await UiServer.start([createStepper(gates)], { durable: true });
   const { port } = new URL(server.url);

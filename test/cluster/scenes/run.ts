@@ -1,9 +1,11 @@
 // Plays all scenes of a cluster, round after round, and prints the results: node test/cluster/scenes/run.ts
-// [--cycles 200] [--seed 1] [--turns 40] [--lanes 1] [--only WORDS]
+// [--cycles 200] [--seed 1] [--turns 40] [--lanes 1] [--only WORDS] [--pooler]
+// [--databases 1]
 import { parseArgs } from "node:util";
 import { createRandom } from "../../../src/testing/event-log/random.ts";
+import { findPooler } from "../../bench/cluster/pooler.ts";
 import { SceneTable } from "./scene-table.ts";
-import { playScenes, scenes } from "./scenes.ts";
+import { playScenes, scenes, severalScenes } from "./scenes.ts";
 
 const { values } = parseArgs({
   options: {
@@ -12,11 +14,18 @@ const { values } = parseArgs({
     turns: { type: "string", default: "40" },
     lanes: { type: "string", default: "1" },
     only: { type: "string", default: "" },
+    databases: { type: "string", default: "1" },
+    pooler: { type: "boolean", default: false },
   },
 });
 const [cycles, firstSeed, turns] = [Number(values.cycles), Number(values.seed), Number(values.turns)];
-const chosen = scenes.filter(({ name }) => name.includes(values.only));
+const databases = Number(values.databases);
+const all = databases > 1 ? [...scenes, ...severalScenes] : scenes;
+const chosen = all.filter(({ name }) => name.includes(values.only));
 if (chosen.length === 0) throw new Error(`no scene has "${values.only}" in its name`);
+
+const pooler = values.pooler ? findPooler() : undefined;
+if (values.pooler && pooler === undefined) throw new Error("there is no PgBouncer on this machine");
 
 const table = new SceneTable(chosen);
 const startedAt = performance.now();
@@ -27,7 +36,13 @@ async function lane(): Promise<void> {
   while (next < firstSeed + cycles) {
     const seed = next;
     next += 1;
-    await playScenes(shuffle(chosen, seed), { seed, turns, table });
+    await playScenes(shuffle(chosen, seed), {
+      seed,
+      turns,
+      table,
+      databases,
+      ...(pooler !== undefined && { pooler }),
+    });
     for (const line of table.violations.slice(printed)) console.error(line);
     printed = table.violations.length;
     console.error(`${Math.round((performance.now() - startedAt) / 1_000)} s, seed ${seed} is played`);

@@ -12,9 +12,13 @@ import { lostEvents } from "./lost-events.ts";
 import { nodeFaults } from "./node-faults.ts";
 import type { SceneTable } from "./scene-table.ts";
 import { schedule } from "./schedule.ts";
+import { shards } from "./shards.ts";
 import type { Scene } from "./scene.ts";
 
-/** All scenes, in the order of the table. */
+/** The scenes of a log in several databases alone. */
+export const severalScenes: readonly Scene[] = shards;
+
+/** All scenes of any log, in the order of the table. */
 export const scenes: readonly Scene[] = [
   ...exchange,
   ...nodeFaults,
@@ -35,6 +39,10 @@ interface PlayOptions {
   readonly table: SceneTable;
   /** How long a client rests between its turns, in milliseconds. Default 0. */
   readonly restMs?: number;
+  /** The program of PgBouncer, to play over it. */
+  readonly pooler?: string;
+  /** In how many databases the log is. Default 1. */
+  readonly databases?: number;
 }
 
 /**
@@ -43,11 +51,11 @@ interface PlayOptions {
  */
 export async function playScenes(
   played: readonly Scene[],
-  { seed, turns, table, restMs = 0 }: PlayOptions,
+  { seed, turns, table, restMs = 0, pooler, databases = 1 }: PlayOptions,
 ): Promise<void> {
   const random = createRandom(seed);
-  await using engine = await Engine.start();
-  await using cluster = await SceneCluster.open(engine, seed);
+  await using engine = await Engine.start(pooler);
+  await using cluster = await SceneCluster.open(engine, seed, "scenes", databases);
   cluster.clients.restMs = restMs;
   const ordered = [
     ...played.filter((scene) => scene.losesEvents !== true),

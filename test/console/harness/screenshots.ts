@@ -60,6 +60,9 @@ try {
   await Promise.allSettled([client.agent("calculator").call("divide", { a: 1, b: 0 })]);
   await shoot(`${url}/`, "overview", "light", ".graph-node");
 
+  await shoot(`${url}/#/actors`, "actors", "dark", "li a");
+  await shoot(`${url}/#/statistics`, "statistics", "light", "table");
+
   /** Takes a screenshot when a place shows an element. */
   async function shoot(
     address: string,

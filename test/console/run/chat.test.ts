@@ -47,7 +47,8 @@ test("a person opens the server, finds an agent, and chats with it", async ({ sk
   await page.getByLabel("Message to echo").fill("and again");
   await press(page.getByRole("button", { name: "Send" }));
   await log(page).getByText("done").nth(1).waitFor();
-  expect(await page.getByText("2 turns").count()).toBe(1);
+  await page.getByRole("link", { name: "Open the run" }).click();
+  await page.getByText("2 turns").waitFor();
   // The address shows the same to everybody.
   await page.reload();
   await log(page).getByText("and again").first().waitFor();
@@ -71,26 +72,30 @@ test(
   },
 );
 
-test("a question has the focus, and an answer in one tab is seen in the other", async ({ skip }) => {
-  const { run_id: runId } = await server.start("payments", "pay 3 to bob");
-  const address = `${server.url}/#/runs/${runId}`;
-  await using tab = await open(skip, address);
-  await using other = await open(skip, address, { beside: tab });
-  await other.page.getByText("Pay 3 to bob?").waitFor();
-  // The question has the focus, not its Yes.
-  await tab.page.locator(".question:focus").waitFor();
-  await tab.page.keyboard.press("Tab");
-  const yes = tab.page.getByRole("button", { name: "Yes" });
-  await settle(yes.and(tab.page.locator(":focus")));
-  expect(await tab.page.getByLabel("Message to payments").count()).toBe(0);
-  await tab.page.keyboard.press("Enter");
-  for (const { page } of [tab, other]) {
-    await log(page).getByText("Paid 3 to bob.").waitFor();
-    await log(page).getByText("done").waitFor();
-  }
-});
+test(
+  "a question has the focus, and an answer in one tab is seen in the other",
+  { tags: "long" },
+  async ({ skip }) => {
+    const { run_id: runId } = await server.start("payments", "pay 3 to bob");
+    const address = `${server.url}/#/runs/${runId}`;
+    await using tab = await open(skip, address);
+    await using other = await open(skip, address, { beside: tab });
+    await other.page.getByText("Pay 3 to bob?").waitFor();
+    // The question has the focus, not its Yes.
+    await tab.page.locator(".question:focus").waitFor();
+    await tab.page.keyboard.press("Tab");
+    const yes = tab.page.getByRole("button", { name: "Yes" });
+    await settle(yes.and(tab.page.locator(":focus")));
+    expect(await tab.page.getByLabel("Message to payments").count()).toBe(0);
+    await tab.page.keyboard.press("Enter");
+    for (const { page } of [tab, other]) {
+      await log(page).getByText("Paid 3 to bob.").waitFor();
+      await log(page).getByText("done").waitFor();
+    }
+  },
+);
 
-test("a run says who sent a hint and who canceled", async ({ skip }) => {
+test("a run says who sent a hint and who canceled", { tags: "long" }, async ({ skip }) => {
   const { run_id: runId, request_id: requestId } = await server.start("buyer", "a pen");
   const ann = server.runtime.as({ id: "key:1", name: "Ann", owner: "default", roles: ["admin"] });
   await ann.process("buyer", { type: "Message", name: "hint", body: "be careful", run_id: runId });

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { defineAgent } from "troupe";
 import { expect, test } from "vitest";
 import { z } from "zod";

@@ -158,7 +158,7 @@ test("a refused page leaves one line in the log, with the option that allows it"
   expect(await metrics.text()).toMatch(/^troupe_faults_total 0$/m);
 });
 
-test("pages of many origins do not fill the log", async () => {
+test("pages of many origins do not fill the log", { tags: "long" }, async () => {
   const lines: string[] = [];
   const metrics = createMetrics({ log: (line) => void lines.push(line) });
   await using server = await startApp({ metrics });

@@ -28,7 +28,7 @@ const clientOf = (baseUrl: string): Client =>
 const server = clientOf("http://localhost");
 const agent = clientOf("http://localhost/payments");
 
-test("the generated types equal those that this test is compiled with", async () => {
+test("the generated types equal those that this test is compiled with", { tags: "long" }, async () => {
   const document = JSON.stringify(check.document, (key, value: unknown) =>
     key === "description" && typeof value === "string" ? undefined : value,
   );
@@ -49,160 +49,167 @@ test("the document says where the answer can be a stream", () => {
     expect([path, types(path)]).toEqual([path, ["application/json", "text/event-stream"]]);
 });
 
-test("every route is called by the generated client, and every answer fits the document", async () => {
-  const list = await server.GET("/");
-  expect(list.data?.map((entry) => ("name" in entry ? entry.name : entry[0]))).toEqual(["echo", "payments"]);
-  const pairs = await server.GET("/", { params: { query: { format: "pairs" } } });
-  expect(pairs.data?.map((entry) => ("name" in entry ? entry.path : entry[1]))).toEqual([
-    "/echo",
-    "/payments",
-  ]);
-  expect((await server.GET("/openapi.json")).data).toBeDefined();
-  expect(
-    (await server.GET("/schemas/{name}.json", { params: { path: { name: "Event" } } })).data,
-  ).toBeDefined();
-  expect((await server.GET("/healthz")).data?.log.writable).toBe(true);
-  expect((await server.GET("/readyz")).data?.status).toBe("ok");
-  expect((await server.GET("/metrics", { parseAs: "text" })).data).toContain("troupe_");
+test(
+  "every route is called by the generated client, and every answer fits the document",
+  { tags: "long" },
+  async () => {
+    const list = await server.GET("/");
+    expect(list.data?.map((entry) => ("name" in entry ? entry.name : entry[0]))).toEqual([
+      "echo",
+      "payments",
+    ]);
+    const pairs = await server.GET("/", { params: { query: { format: "pairs" } } });
+    expect(pairs.data?.map((entry) => ("name" in entry ? entry.path : entry[1]))).toEqual([
+      "/echo",
+      "/payments",
+    ]);
+    expect((await server.GET("/openapi.json")).data).toBeDefined();
+    expect(
+      (await server.GET("/schemas/{name}.json", { params: { path: { name: "Event" } } })).data,
+    ).toBeDefined();
+    expect((await server.GET("/healthz")).data?.log.writable).toBe(true);
+    expect((await server.GET("/readyz")).data?.status).toBe("ok");
+    expect((await server.GET("/metrics", { parseAs: "text" })).data).toContain("troupe_");
 
-  const described = await agent.GET("/describe");
-  expect(described.data?.operations.map(({ name }) => name)).toEqual(["chat", "pay"]);
-  const configured = await agent.POST("/configure", {
-    params: { query: { wait: true } },
-    body: { type: "ConfigureRequest", args: {} },
-  });
-  expect(configured.data).toMatchObject({ type: "RequestCompleted", id: 0 });
-  await agent.POST("/process", {
-    params: { query: { wait: true } },
-    body: { type: "ConfigureRequest", args: {} },
-  });
+    const described = await agent.GET("/describe");
+    expect(described.data?.operations.map(({ name }) => name)).toEqual(["chat", "pay"]);
+    const configured = await agent.POST("/configure", {
+      params: { query: { wait: true } },
+      body: { type: "ConfigureRequest", args: {} },
+    });
+    expect(configured.data).toMatchObject({ type: "RequestCompleted", id: 0 });
+    await agent.POST("/process", {
+      params: { query: { wait: true } },
+      body: { type: "ConfigureRequest", args: {} },
+    });
 
-  const stored = await agent.POST("/artifacts", {
-    params: { query: { name: "a.txt" } },
-    headers: { "content-type": "text/plain" },
-    body: "hello",
-    bodySerializer: String,
-  });
-  const artifactId = stored.data?.artifact_id ?? "";
-  const file = await agent.GET("/artifacts/{artifact_id}", {
-    params: { path: { artifact_id: artifactId } },
-    parseAs: "text",
-  });
-  expect(file.data).toBe("hello");
+    const stored = await agent.POST("/artifacts", {
+      params: { query: { name: "a.txt" } },
+      headers: { "content-type": "text/plain" },
+      body: "hello",
+      bodySerializer: String,
+    });
+    const artifactId = stored.data?.artifact_id ?? "";
+    const file = await agent.GET("/artifacts/{artifact_id}", {
+      params: { path: { artifact_id: artifactId } },
+      parseAs: "text",
+    });
+    expect(file.data).toBe("hello");
 
-  const asked = await agent.POST("/process", {
-    params: { query: { wait: "completed", wait_ms: 30_000, on_busy: "enqueue" } },
-    body: { type: "ChatRequest", input: "pay 3 to bob", attachments: [artifactId] },
-  });
-  const wait = asked.data;
-  if (wait === undefined || !("type" in wait) || wait.type !== "WaitForInput") throw new Error("not asked");
-  const link = await server.POST("/answer-links", {
-    body: { request_id: wait.request_id, wait_id: wait.id, expires_ms: 60_000, name: "Ada", roles: [] },
-  });
-  expect(link.data?.path).toMatch(/^\/answer-links\/./);
-  const accepted = await agent.POST("/process", {
-    body: { type: "ResumeWithInput", request_id: wait.request_id, request_keys: { approved: true } },
-  });
-  expect(accepted.response.status).toBe(202);
-  const path = { request_id: wait.request_id };
-  await agent.POST("/process", {
-    params: { query: { wait: true } },
-    body: { type: "CancelRequest", ...path },
-  });
-  const status = await agent.GET("/request/{request_id}", { params: { path } });
-  expect(status.data).toMatchObject({ status: "completed", agent: "payments" });
+    const asked = await agent.POST("/process", {
+      params: { query: { wait: "completed", wait_ms: 30_000, on_busy: "enqueue" } },
+      body: { type: "ChatRequest", input: "pay 3 to bob", attachments: [artifactId] },
+    });
+    const wait = asked.data;
+    if (wait === undefined || !("type" in wait) || wait.type !== "WaitForInput") throw new Error("not asked");
+    const link = await server.POST("/answer-links", {
+      body: { request_id: wait.request_id, wait_id: wait.id, expires_ms: 60_000, name: "Ada", roles: [] },
+    });
+    expect(link.data?.path).toMatch(/^\/answer-links\/./);
+    const accepted = await agent.POST("/process", {
+      body: { type: "ResumeWithInput", request_id: wait.request_id, request_keys: { approved: true } },
+    });
+    expect(accepted.response.status).toBe(202);
+    const path = { request_id: wait.request_id };
+    await agent.POST("/process", {
+      params: { query: { wait: true } },
+      body: { type: "CancelRequest", ...path },
+    });
+    const status = await agent.GET("/request/{request_id}", { params: { path } });
+    expect(status.data).toMatchObject({ status: "completed", agent: "payments" });
 
-  const query = { since: 0, max_depth: 3, consumer: "me", timeout: 0 };
-  const run = { id: wait.run_id };
-  const byRequest = await agent.GET("/getevents", { params: { query: { ...query, ...path } } });
-  const byRun = await agent.GET("/events", { params: { query: { ...query, run_id: wait.run_id } } });
-  const byId = await agent.GET("/getevents/{id}", { params: { path: run, query } });
-  const byRunId = await agent.GET("/events/{id}", { params: { path: run, query } });
-  for (const { data } of [byRequest, byRun, byId, byRunId]) {
-    expect(data?.[0]).toMatchObject({ type: "RequestStarted", input: "pay 3 to bob" });
-    const texts = data?.flatMap((event) => (event.type === "TextOutput" ? [event.content] : []));
-    expect(texts).toEqual(["Paid 3 to bob."]);
-  }
+    const query = { since: 0, max_depth: 3, consumer: "me", timeout: 0 };
+    const run = { id: wait.run_id };
+    const byRequest = await agent.GET("/getevents", { params: { query: { ...query, ...path } } });
+    const byRun = await agent.GET("/events", { params: { query: { ...query, run_id: wait.run_id } } });
+    const byId = await agent.GET("/getevents/{id}", { params: { path: run, query } });
+    const byRunId = await agent.GET("/events/{id}", { params: { path: run, query } });
+    for (const { data } of [byRequest, byRun, byId, byRunId]) {
+      expect(data?.[0]).toMatchObject({ type: "RequestStarted", input: "pay 3 to bob" });
+      const texts = data?.flatMap((event) => (event.type === "TextOutput" ? [event.content] : []));
+      expect(texts).toEqual(["Paid 3 to bob."]);
+    }
 
-  const streamed = await agent.POST("/stream_request", {
-    params: { header: { "Last-Event-ID": "1" } },
-    body: { type: "ChatRequest", input: "pay", request_id: wait.request_id },
-    parseAs: "text",
-  });
-  expect(streamed.error?.code).toBe("conflict");
-  const stream = await agent.POST("/stream_request", {
-    body: { type: "ChatRequest", input: "pay" },
-    parseAs: "text",
-  });
-  expect(stream.data).toContain("data: {");
+    const streamed = await agent.POST("/stream_request", {
+      params: { header: { "Last-Event-ID": "1" } },
+      body: { type: "ChatRequest", input: "pay", request_id: wait.request_id },
+      parseAs: "text",
+    });
+    expect(streamed.error?.code).toBe("conflict");
+    const stream = await agent.POST("/stream_request", {
+      body: { type: "ChatRequest", input: "pay" },
+      parseAs: "text",
+    });
+    expect(stream.data).toContain("data: {");
 
-  const waits = await server.GET("/waits", { params: { query: { limit: 1 } } });
-  expect(waits.data).toEqual([]);
-  const runs = await server.GET("/runs", {
-    params: { query: { limit: 10, status: "idle", agent: "payments" } },
-  });
-  expect(runs.data?.[0]?.agent).toBe("payments");
-  const forked = await server.POST("/runs/{run_id}/fork", {
-    params: { path: { run_id: wait.run_id } },
-    body: { after: byId.data?.at(-1)?.id ?? 0 },
-  });
-  const fork = { run_id: forked.data?.run_id ?? "" };
-  const tried = await server.POST("/runs/{run_id}/retry", { params: { path: fork } });
-  expect(tried.error?.code).toBe("conflict");
-  const ended = await server.POST("/runs/{run_id}/end", { params: { path: fork } });
-  expect(ended.error?.code).toBe("conflict");
-  const resumed = await server.POST("/runs/{run_id}/resume", { params: { path: fork } });
-  expect(resumed.error?.code).toBe("conflict");
-  const daily = await server.POST("/schedules", {
-    body: { key: "daily", id: "daily", operation: "chat", input: { input: "" }, cron: "0 8 * * *" },
-  });
-  expect(daily.error).toBeUndefined();
-  expect(daily.data).toMatchObject({ id: "daily", defined: false, paused: false, timezone: "UTC" });
-  const listed = await server.GET("/schedules", {
-    params: { query: { key: "daily", agent: "echo", limit: 5 } },
-  });
-  expect(listed.data).toEqual([daily.data]);
-  const place = { params: { path: { run_id: daily.data?.run_id ?? "", schedule_id: "daily" } } };
-  const paused = await server.POST("/runs/{run_id}/schedules/{schedule_id}/pause", place);
-  expect(paused.data?.paused).toBe(true);
-  const goesOn = await server.POST("/runs/{run_id}/schedules/{schedule_id}/resume", place);
-  expect(goesOn.data?.paused).toBe(false);
-  const removed = await server.DELETE("/runs/{run_id}/schedules/{schedule_id}", place);
-  expect(removed.response.status).toBe(204);
-  const never = await server.POST("/runs/{run_id}/schedules/{schedule_id}/run", place);
-  expect(never.error?.code).toBe("not_found");
-  const opened = await server.POST("/topics", { body: { name: "news" } });
-  expect(opened.data).toMatchObject({ name: "news", subscriber_count: 0, newest: 1 });
-  const news = { params: { path: { topic: "news" } } };
-  const sent = await server.POST("/topics/{topic}/publications", {
-    ...news,
-    body: { name: "said", body: 1 },
-  });
-  expect(sent.data?.run_id).toBe(opened.data?.run_id);
-  expect((await server.GET("/topics/{topic}", news)).data).toMatchObject({ newest: 2 });
-  const newest = await server.GET("/topics/{topic}/publications", news);
-  expect(newest.data).toMatchObject([{ id: 2, name: "said", body: 1 }]);
-  expect((await server.GET("/topics", { params: { query: { limit: 5 } } })).data).toMatchObject([
-    { name: "news" },
-  ]);
-  expect((await server.GET("/dead-letters")).data).toEqual([]);
-  const letter = { ...fork, request_id: "never-told" };
-  const again = await server.POST("/runs/{run_id}/dead-letters/{request_id}", { params: { path: letter } });
-  expect(again.error?.code).toBe("not_found");
-  const dismissed = await server.DELETE("/runs/{run_id}/dead-letters/{request_id}", {
-    params: { path: letter },
-  });
-  expect(dismissed.response.status).toBe(204);
-  expect((await server.GET("/runs/{run_id}", { params: { path: fork } })).data?.status).toBe("idle");
-  expect((await server.DELETE("/runs/{run_id}", { params: { path: fork } })).response.status).toBe(204);
-  const gone = await server.DELETE("/runs/{run_id}", { params: { path: fork } });
-  expect(gone.error?.code).toBe("gone");
-  const erased = await server.POST("/erase", { body: { run_id: fork.run_id, agent: "nobody" } });
-  expect(erased.data?.runs).toBe(0);
-  expect((await server.GET("/audit", { params: { query: { action: "erase" } } })).data).toEqual([]);
-  const stats = await server.GET("/statistics", { params: { query: { by: "operation" } } });
-  expect(stats.data?.total.turns.success).toBeGreaterThan(0);
+    const waits = await server.GET("/waits", { params: { query: { limit: 1 } } });
+    expect(waits.data).toEqual([]);
+    const runs = await server.GET("/runs", {
+      params: { query: { limit: 10, status: "idle", agent: "payments" } },
+    });
+    expect(runs.data?.[0]?.agent).toBe("payments");
+    const forked = await server.POST("/runs/{run_id}/fork", {
+      params: { path: { run_id: wait.run_id } },
+      body: { after: byId.data?.at(-1)?.id ?? 0 },
+    });
+    const fork = { run_id: forked.data?.run_id ?? "" };
+    const tried = await server.POST("/runs/{run_id}/retry", { params: { path: fork } });
+    expect(tried.error?.code).toBe("conflict");
+    const ended = await server.POST("/runs/{run_id}/end", { params: { path: fork } });
+    expect(ended.error?.code).toBe("conflict");
+    const resumed = await server.POST("/runs/{run_id}/resume", { params: { path: fork } });
+    expect(resumed.error?.code).toBe("conflict");
+    const daily = await server.POST("/schedules", {
+      body: { key: "daily", id: "daily", operation: "chat", input: { input: "" }, cron: "0 8 * * *" },
+    });
+    expect(daily.error).toBeUndefined();
+    expect(daily.data).toMatchObject({ id: "daily", defined: false, paused: false, timezone: "UTC" });
+    const listed = await server.GET("/schedules", {
+      params: { query: { key: "daily", agent: "echo", limit: 5 } },
+    });
+    expect(listed.data).toEqual([daily.data]);
+    const place = { params: { path: { run_id: daily.data?.run_id ?? "", schedule_id: "daily" } } };
+    const paused = await server.POST("/runs/{run_id}/schedules/{schedule_id}/pause", place);
+    expect(paused.data?.paused).toBe(true);
+    const goesOn = await server.POST("/runs/{run_id}/schedules/{schedule_id}/resume", place);
+    expect(goesOn.data?.paused).toBe(false);
+    const removed = await server.DELETE("/runs/{run_id}/schedules/{schedule_id}", place);
+    expect(removed.response.status).toBe(204);
+    const never = await server.POST("/runs/{run_id}/schedules/{schedule_id}/run", place);
+    expect(never.error?.code).toBe("not_found");
+    const opened = await server.POST("/topics", { body: { name: "news" } });
+    expect(opened.data).toMatchObject({ name: "news", subscriber_count: 0, newest: 1 });
+    const news = { params: { path: { topic: "news" } } };
+    const sent = await server.POST("/topics/{topic}/publications", {
+      ...news,
+      body: { name: "said", body: 1 },
+    });
+    expect(sent.data?.run_id).toBe(opened.data?.run_id);
+    expect((await server.GET("/topics/{topic}", news)).data).toMatchObject({ newest: 2 });
+    const newest = await server.GET("/topics/{topic}/publications", news);
+    expect(newest.data).toMatchObject([{ id: 2, name: "said", body: 1 }]);
+    expect((await server.GET("/topics", { params: { query: { limit: 5 } } })).data).toMatchObject([
+      { name: "news" },
+    ]);
+    expect((await server.GET("/dead-letters")).data).toEqual([]);
+    const letter = { ...fork, request_id: "never-told" };
+    const again = await server.POST("/runs/{run_id}/dead-letters/{request_id}", { params: { path: letter } });
+    expect(again.error?.code).toBe("not_found");
+    const dismissed = await server.DELETE("/runs/{run_id}/dead-letters/{request_id}", {
+      params: { path: letter },
+    });
+    expect(dismissed.response.status).toBe(204);
+    expect((await server.GET("/runs/{run_id}", { params: { path: fork } })).data?.status).toBe("idle");
+    expect((await server.DELETE("/runs/{run_id}", { params: { path: fork } })).response.status).toBe(204);
+    const gone = await server.DELETE("/runs/{run_id}", { params: { path: fork } });
+    expect(gone.error?.code).toBe("gone");
+    const erased = await server.POST("/erase", { body: { run_id: fork.run_id, agent: "nobody" } });
+    expect(erased.data?.runs).toBe(0);
+    expect((await server.GET("/audit", { params: { query: { action: "erase" } } })).data).toEqual([]);
+    const stats = await server.GET("/statistics", { params: { query: { by: "operation" } } });
+    expect(stats.data?.total.turns.success).toBeGreaterThan(0);
 
-  expect(check.faults).toEqual([]);
-  expect(check.uncalled).toEqual([]);
-});
+    expect(check.faults).toEqual([]);
+    expect(check.uncalled).toEqual([]);
+  },
+);

@@ -1892,6 +1892,7 @@ export interface components {
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 error_message?: string;
+                result?: string;
                 canceling?: {
                     /** Format: date-time */
                     since: string;
@@ -1955,6 +1956,7 @@ export interface components {
                 /** @enum {string} */
                 error_code?: "agent_error" | "nondeterministic" | "interrupted" | "poisoned" | "agent_crashed" | "timeout" | "budget" | "overloaded" | "unsupported_input" | "version_mismatch" | "agent_missing" | "snapshot_mismatch" | "not_accepted" | "stopped" | "canceled" | "model_unavailable" | "model_denied" | "context_overflow" | "model_refused" | "model_rejected";
                 error_message?: string;
+                result?: string;
                 canceling?: {
                     /** Format: date-time */
                     since: string;
@@ -2464,6 +2466,7 @@ export interface operations {
                             latency?: {
                                 p50_ms: number;
                                 p90_ms: number;
+                                p95_ms: number;
                                 p99_ms: number;
                             };
                             run_ids?: string[];
@@ -2491,6 +2494,7 @@ export interface operations {
                             latency?: {
                                 p50_ms: number;
                                 p90_ms: number;
+                                p95_ms: number;
                                 p99_ms: number;
                             };
                             run_ids?: string[];

@@ -100,89 +100,95 @@ async function resultOf({ url, requestId }: Started): Promise<unknown> {
   return /"type":"RequestCompleted"/.test(text) ? text : undefined;
 }
 
-test("a person answers from a link in a browser without scripts, after a restart, and others read who did", async ({
-  skip,
-}) => {
-  const directory = temporaryDirectory();
-  {
-    await using before = await start(directory);
-    expect(before.links).toHaveLength(2);
-  }
-  await using server = await start(directory);
-  const [link = "", other = ""] = server.links;
-  // Mail programs and chats fetch links to show a preview.
-  for (let time = 0; time < 100; time += 1) {
-    const answer = await fetch(link, { method: time % 2 === 0 ? "GET" : "HEAD" });
-    expect(answer.status).toBe(200);
-    await answer.text();
-  }
-  await using tab = await open(skip, link, { scripts: false, expected: /422/ });
-  const { page } = tab;
-  await page.getByText("Refund 5 <b>EUR</b>?").waitFor();
-  await page.getByLabel("Yes").check();
-  await page.getByLabel("tomorrow").check();
-  await page.getByLabel("Up to which amount?").fill("500");
-  await page.getByLabel("A note").fill("fine\nby me");
-  await page.getByRole("button", { name: "Send the answer" }).click();
-  // The schema of the agent says no; what was filled in is kept.
-  await page.getByRole("alert").waitFor();
-  expect(await page.getByLabel("A note").inputValue()).toBe("fine\nby me");
-  expect(await page.getByLabel("Yes").isChecked()).toBe(true);
-  await page.getByLabel("Up to which amount?").fill("99");
-  await page.getByRole("button", { name: "Send the answer" }).click();
-  await page.getByText("Your answer has arrived").waitFor();
-  expect(await resultOf(server)).toContain(String.raw`\"note\":\"fine\\nby me\"`);
-
-  await page.goto(other);
-  await page.getByText("Ann has answered this question.").waitFor();
-  expect(await post(other, GOOD)).toEqual([409, expect.stringContaining("Ann has answered")]);
-});
-
-test("two people send the form at the same time, without scripts and after previews: one wins, and the other reads who, also after a restart", async ({
-  skip,
-}) => {
-  const directory = temporaryDirectory();
-  const answered: Record<string, string> = {};
-  {
+test(
+  "a person answers from a link in a browser without scripts, after a restart, and others read who did",
+  { tags: "long" },
+  async ({ skip }) => {
+    const directory = temporaryDirectory();
+    {
+      await using before = await start(directory);
+      expect(before.links).toHaveLength(2);
+    }
     await using server = await start(directory);
-    const [one = "", two = ""] = server.links;
-    // As browsers and chats fetch what might be opened.
-    const headers = { "sec-purpose": "prefetch;prerender", purpose: "prefetch" };
-    const previews = Array.from({ length: 100 }, (_, time) => fetch(time % 2 === 0 ? one : two, { headers }));
-    expect(new Set((await Promise.all(previews)).map(({ status }) => status))).toEqual(new Set([200]));
-    await using ann = await open(skip, one, { scripts: false, expected: /409/ });
-    await using bob = await open(skip, two, { scripts: false, expected: /409/ });
-    const people = [ann, bob].map(({ page }) => page);
-    for (const page of people) {
-      await page.getByLabel("No", { exact: true }).check();
-      await page.getByLabel("now", { exact: true }).check();
-      await page.getByLabel("Up to which amount?").fill("10");
+    const [link = "", other = ""] = server.links;
+    // Mail programs and chats fetch links to show a preview.
+    for (let time = 0; time < 100; time += 1) {
+      const answer = await fetch(link, { method: time % 2 === 0 ? "GET" : "HEAD" });
+      expect(answer.status).toBe(200);
+      await answer.text();
     }
-    await Promise.all(people.map((page) => page.getByRole("button", { name: "Send the answer" }).click()));
-    for (const [name, page] of [
-      ["Ann", ann.page],
-      ["Bob", bob.page],
-    ] as const) {
-      await page.getByText(/Your answer has arrived|has answered this question/).waitFor();
-      answered[name] = await page.locator("body").innerText();
-    }
-  }
-  const isWinner = (name: string): boolean => answered[name]?.includes("Your answer has arrived") === true;
-  expect(["Ann", "Bob"].filter(isWinner)).toHaveLength(1);
-  const winner = isWinner("Ann") ? "Ann" : "Bob";
-  const loser = isWinner("Ann") ? "Bob" : "Ann";
-  expect(answered[loser]).toContain(`${winner} has answered this question`);
+    await using tab = await open(skip, link, { scripts: false, expected: /422/ });
+    const { page } = tab;
+    await page.getByText("Refund 5 <b>EUR</b>?").waitFor();
+    await page.getByLabel("Yes").check();
+    await page.getByLabel("tomorrow").check();
+    await page.getByLabel("Up to which amount?").fill("500");
+    await page.getByLabel("A note").fill("fine\nby me");
+    await page.getByRole("button", { name: "Send the answer" }).click();
+    // The schema of the agent says no; what was filled in is kept.
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByLabel("A note").inputValue()).toBe("fine\nby me");
+    expect(await page.getByLabel("Yes").isChecked()).toBe(true);
+    await page.getByLabel("Up to which amount?").fill("99");
+    await page.getByRole("button", { name: "Send the answer" }).click();
+    await page.getByText("Your answer has arrived").waitFor();
+    expect(await resultOf(server)).toContain(String.raw`\"note\":\"fine\\nby me\"`);
 
-  const runtime = createRuntime({ agents: [refunds], log: sqliteLog(directory) });
-  await runtime.ready();
-  const server = await serve(runtime, { token: TOKEN, drain: false });
-  onTestFinished(async () => {
-    await server.close({ graceMs: 0 });
-    await runtime.close();
-  });
-  for (const path of mails)
-    expect(await (await fetch(server.url + path)).text()).toContain(`${winner} has answered this question`);
-});
+    await page.goto(other);
+    await page.getByText("Ann has answered this question.").waitFor();
+    expect(await post(other, GOOD)).toEqual([409, expect.stringContaining("Ann has answered")]);
+  },
+);
+
+test(
+  "two people send the form at the same time, without scripts and after previews: one wins, and the other reads who, also after a restart",
+  { tags: "long" },
+  async ({ skip }) => {
+    const directory = temporaryDirectory();
+    const answered: Record<string, string> = {};
+    {
+      await using server = await start(directory);
+      const [one = "", two = ""] = server.links;
+      // As browsers and chats fetch what might be opened.
+      const headers = { "sec-purpose": "prefetch;prerender", purpose: "prefetch" };
+      const previews = Array.from({ length: 100 }, (_, time) =>
+        fetch(time % 2 === 0 ? one : two, { headers }),
+      );
+      expect(new Set((await Promise.all(previews)).map(({ status }) => status))).toEqual(new Set([200]));
+      await using ann = await open(skip, one, { scripts: false, expected: /409/ });
+      await using bob = await open(skip, two, { scripts: false, expected: /409/ });
+      const people = [ann, bob].map(({ page }) => page);
+      for (const page of people) {
+        await page.getByLabel("No", { exact: true }).check();
+        await page.getByLabel("now", { exact: true }).check();
+        await page.getByLabel("Up to which amount?").fill("10");
+      }
+      await Promise.all(people.map((page) => page.getByRole("button", { name: "Send the answer" }).click()));
+      for (const [name, page] of [
+        ["Ann", ann.page],
+        ["Bob", bob.page],
+      ] as const) {
+        await page.getByText(/Your answer has arrived|has answered this question/).waitFor();
+        answered[name] = await page.locator("body").innerText();
+      }
+    }
+    const isWinner = (name: string): boolean => answered[name]?.includes("Your answer has arrived") === true;
+    expect(["Ann", "Bob"].filter(isWinner)).toHaveLength(1);
+    const winner = isWinner("Ann") ? "Ann" : "Bob";
+    const loser = isWinner("Ann") ? "Bob" : "Ann";
+    expect(answered[loser]).toContain(`${winner} has answered this question`);
+
+    const runtime = createRuntime({ agents: [refunds], log: sqliteLog(directory) });
+    await runtime.ready();
+    const server = await serve(runtime, { token: TOKEN, drain: false });
+    onTestFinished(async () => {
+      await server.close({ graceMs: 0 });
+      await runtime.close();
+    });
+    for (const path of mails)
+      expect(await (await fetch(server.url + path)).text()).toContain(`${winner} has answered this question`);
+  },
+);
 
 test.each([
   ["another answer", { approved: "false" }],

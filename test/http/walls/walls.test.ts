@@ -11,9 +11,10 @@ import { LISTS, MAKING, OWN, REQUESTS } from "./requests.ts";
 import { CANARY, call, expectOwnThings, expectWalls, openScene, textOf, textUntil } from "./scene.ts";
 import type { NodeParts, Scene } from "./scene.ts";
 import { outsiders } from "./tokens.ts";
+import { runsLong } from "../../machine/long.ts";
 
 /** How many requests; `npm run test:walls` makes 200,000 of them. */
-const CASES = Number(process.env["WALLS_CASES"] ?? 2_000);
+const CASES = Number(process.env["WALLS_CASES"] ?? (runsLong ? 2_000 : 100));
 /** How many of them with a database: `npm run test:walls` makes a tenth. */
 const STORED_CASES = Math.max(500, CASES / 10);
 
@@ -46,7 +47,7 @@ test(`of ${CASES} requests as the wrong owner and as no one, none gets a byte of
   expect(new Set(await statusesOf(scene))).toEqual(new Set(["waiting"]));
 });
 
-test(`the same holds on SQLite, for ${STORED_CASES} requests`, async () => {
+test(`the same holds on SQLite, for ${STORED_CASES} requests`, { tags: "long" }, async () => {
   const log = sqliteLog(temporaryDirectory(), { durability: "relaxed" });
   onTestFinished(() => log.close());
   const scene = await openScene([{ log }]);

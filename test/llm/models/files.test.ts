@@ -111,7 +111,7 @@ test("images are sent to the model with their actual type, other files by name o
   await runtime.close();
 });
 
-test("images of earlier turns are sent again, the newest up to the limit", async () => {
+test("images of earlier turns are sent again, the newest up to the limit", { tags: "long" }, async () => {
   await using server = await OpenAiServer.start(thanks, thanks, thanks);
   const runtime = runtimeAt(server);
   const large = pngOf(5 * 1_048_576);

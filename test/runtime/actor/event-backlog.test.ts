@@ -6,6 +6,7 @@ import { z } from "zod";
 import { markAgent } from "../../../src/runtime/agent/definition/check-definition.ts";
 import { ofType } from "../../agents/events.ts";
 import { TestHost, asked, chat } from "../test-host.ts";
+import { shortened } from "../../machine/long.ts";
 
 const TEXTS = 30_000;
 
@@ -95,11 +96,16 @@ function listenerTo(speaker: Agent, counts: Counts) {
   });
 }
 
-test.each([
-  ["an agent that says", chatterOf],
-  ["a model that reasons", thinkerOf],
-  ["an agent elsewhere that says", strangerOf],
-])("%s more than its caller reads waits for the caller, and all of it arrives", async (_, speakerOf) => {
+test.each(
+  shortened(
+    [
+      ["an agent that says", chatterOf],
+      ["a model that reasons", thinkerOf],
+      ["an agent elsewhere that says", strangerOf],
+    ] as const,
+    1,
+  ),
+)("%s more than its caller reads waits for the caller, and all of it arrives", async (_, speakerOf) => {
   const counts = newCounts();
   const speaker = speakerOf(counts);
   const agent = listenerTo(speaker, counts);

@@ -21,19 +21,26 @@ const parent = defineAgent({
 
 const numbers = Array.from({ length: CHILDREN }, (_, index) => String(index)).join(",");
 
-test("a thousand parallel children all answer, even if the process dies in between", async () => {
-  const whole = new TestHost({ agents: [parent] });
-  const { requestId } = await whole.ask("parent", { type: "ChatRequest", input: "" });
-  const events = await whole.events(requestId);
-  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
-  expect(ofType(events, "ToolCall")).toHaveLength(CHILDREN);
+test(
+  "a thousand parallel children all answer, even if the process dies in between",
+  { tags: "long" },
+  async () => {
+    const whole = new TestHost({ agents: [parent] });
+    const { requestId } = await whole.ask("parent", { type: "ChatRequest", input: "" });
+    const events = await whole.events(requestId);
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
+    expect(ofType(events, "ToolCall")).toHaveLength(CHILDREN);
 
-  for (let commit = 3; commit <= whole.commits; commit += 1) {
-    const host = new TestHost({ agents: [parent], commitFaults: [{ commit, kind: "crash", written: true }] });
-    const receipt = await host.ask("parent", { type: "ChatRequest", input: "" });
-    await host.restart();
-    const again = await host.events(receipt.requestId);
-    expect(again.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
-    expect(ofType(again, "ToolResult")).toHaveLength(CHILDREN);
-  }
-});
+    for (let commit = 3; commit <= whole.commits; commit += 1) {
+      const host = new TestHost({
+        agents: [parent],
+        commitFaults: [{ commit, kind: "crash", written: true }],
+      });
+      const receipt = await host.ask("parent", { type: "ChatRequest", input: "" });
+      await host.restart();
+      const again = await host.events(receipt.requestId);
+      expect(again.at(-1)).toMatchObject({ finish_reason: "success", result: numbers });
+      expect(ofType(again, "ToolResult")).toHaveLength(CHILDREN);
+    }
+  },
+);

@@ -5,6 +5,7 @@ import { manualEnvironment } from "troupe/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { asked, TestHost } from "../test-host.ts";
+import { sampled } from "../../machine/long.ts";
 
 const add = defineTool({
   name: "add",
@@ -124,7 +125,7 @@ describe("turn.continueAs", () => {
   });
 });
 
-test("a loop of many turns is loaded from its newest one", async () => {
+test("a loop of many turns is loaded from its newest one", { tags: "long" }, async () => {
   const environment = manualEnvironment();
   const memory = memoryLog();
   const first = createRuntime({ agents, environment, log: memory });
@@ -171,7 +172,7 @@ const faults = Array.from({ length: 24 }, (_, index) => index + 1).flatMap((comm
   [true, false].map((written) => ({ commit, written })),
 );
 
-test.each(faults)(
+test.each(sampled(faults, 7))(
   "a crash at commit $commit (written: $written) leaves the same log as none",
   async ({ commit, written }) => {
     const whole = new TestHost({ agents });

@@ -2,6 +2,7 @@ import type { Event, JsonObject } from "troupe/protocol";
 import { expect, test } from "vitest";
 import { asked, TestHost } from "../test-host.ts";
 import { list, peer, user } from "./agents.ts";
+import { sampled } from "../../machine/long.ts";
 
 const agents = [list, user, peer];
 const run = (operation: string, input: JsonObject) =>
@@ -21,7 +22,7 @@ const faults = Array.from({ length: 40 }, (_, index) => index + 1).flatMap((comm
   [true, false].map((written) => ({ commit, written })),
 );
 
-test.each(faults)(
+test.each(sampled(faults, 7))(
   "a crash at commit $commit (written: $written) repeats no ask and loses none",
   async ({ commit, written }) => {
     const host = new TestHost({ agents, commitFaults: [{ commit, kind: "crash", written }] });
@@ -46,7 +47,7 @@ test.each(faults)(
   },
 );
 
-test.each(faults.slice(0, 40))(
+test.each(sampled(faults.slice(0, 40), 7))(
   "a crash at commit $commit (written: $written) repeats no tell, and keeps their order",
   async ({ commit, written }) => {
     const host = new TestHost({ agents, commitFaults: [{ commit, kind: "crash", written }] });
@@ -68,7 +69,7 @@ test.each(faults.slice(0, 40))(
   },
 );
 
-test.each(faults.slice(0, 40))(
+test.each(sampled(faults.slice(0, 40), 7))(
   "a crash at commit $commit (written: $written) leaves no ask of a timed out call open",
   async ({ commit, written }) => {
     const host = new TestHost({ agents, commitFaults: [{ commit, kind: "crash", written }] });
@@ -91,7 +92,7 @@ test.each(faults.slice(0, 40))(
   },
 );
 
-test.each(faults.slice(0, 20))(
+test.each(sampled(faults.slice(0, 20), 7))(
   "a crash at commit $commit (written: $written) sends no tell above the limit of open tells",
   async ({ commit, written }) => {
     const commitFaults = [{ commit, kind: "crash", written }] as const;
@@ -114,7 +115,7 @@ test.each(faults.slice(0, 20))(
   },
 );
 
-test.each(faults.slice(0, 30))(
+test.each(sampled(faults.slice(0, 30), 7))(
   "a crash at commit $commit (written: $written) sends no ask above the limit of depth",
   async ({ commit, written }) => {
     const commitFaults = [{ commit, kind: "crash", written }] as const;

@@ -51,7 +51,7 @@ test.each(["a", "b"])(
   },
 );
 
-test("a cycle of actors whose runs are all damaged delays no other cycle", async () => {
+test("a cycle of actors whose runs are all damaged delays no other cycle", { tags: "long" }, async () => {
   const host = new TestHost({ agents: [peer] });
   // More parked turns than are examined together.
   const keys = Array.from({ length: 60 }, (_, index) => `cycle-${index}`);

@@ -151,27 +151,31 @@ describe("a dead letter", () => {
     ]);
   });
 
-  test("is dropped when its run has a thousand newer ones, also after a restart", async () => {
-    const town = new Town();
-    const buy = (times: number) =>
-      town.host.ask("buyer", {
-        type: "OperationRequest",
-        operation: "buy_badly",
-        input: { times },
-        key: "ada",
-      });
-    await buy(1_000);
-    await town.host.environment.advance(2_000);
-    await town.host.restart();
-    await buy(400);
-    await town.host.environment.advance(2_000);
-    const entries = await town.host.log.outbox({ kind: "dead" });
-    expect(entries.length).toBeGreaterThanOrEqual(1_000);
-    expect(entries.length).toBeLessThanOrEqual(1_100);
-    const letters = await town.letters();
-    expect(letters).toHaveLength(1_000);
-    expect(letters[0]?.input).toEqual({ thing: "too long 399" });
-  });
+  test(
+    "is dropped when its run has a thousand newer ones, also after a restart",
+    { tags: "long" },
+    async () => {
+      const town = new Town();
+      const buy = (times: number) =>
+        town.host.ask("buyer", {
+          type: "OperationRequest",
+          operation: "buy_badly",
+          input: { times },
+          key: "ada",
+        });
+      await buy(1_000);
+      await town.host.environment.advance(2_000);
+      await town.host.restart();
+      await buy(400);
+      await town.host.environment.advance(2_000);
+      const entries = await town.host.log.outbox({ kind: "dead" });
+      expect(entries.length).toBeGreaterThanOrEqual(1_000);
+      expect(entries.length).toBeLessThanOrEqual(1_100);
+      const letters = await town.letters();
+      expect(letters).toHaveLength(1_000);
+      expect(letters[0]?.input).toEqual({ thing: "too long 399" });
+    },
+  );
 
   test("is not what somebody waits for, and does not keep its run from being removed", async () => {
     const town = new Town();

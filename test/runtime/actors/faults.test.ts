@@ -148,14 +148,18 @@ test("the limit of self-calls counts actors: a chain of asks of one agent ends o
   });
 });
 
-test("actors that tell each other without end stop after 1,000 hops", { timeout: 60_000 }, async () => {
-  const host = new TestHost({ agents });
-  await host.ask("peer", { ...run("bounce", { to: "b" }), key: "a" });
-  const events = [...(await eventsOf(host, "peer", "a")), ...(await eventsOf(host, "peer", "b"))];
-  expect(events.filter(({ type }) => type === "RequestStarted")).toHaveLength(1_001);
-  expect(events.filter((event) => event.type === "ToolError" && event.code === "too_deep")).toHaveLength(1);
-  expect(await host.log.open()).toEqual([]);
-});
+test(
+  "actors that tell each other without end stop after 1,000 hops",
+  { tags: "long", timeout: 60_000 },
+  async () => {
+    const host = new TestHost({ agents });
+    await host.ask("peer", { ...run("bounce", { to: "b" }), key: "a" });
+    const events = [...(await eventsOf(host, "peer", "a")), ...(await eventsOf(host, "peer", "b"))];
+    expect(events.filter(({ type }) => type === "RequestStarted")).toHaveLength(1_001);
+    expect(events.filter((event) => event.type === "ToolError" && event.code === "too_deep")).toHaveLength(1);
+    expect(await host.log.open()).toEqual([]);
+  },
+);
 
 test("an actor accepts requests of others while it waits for a person", async () => {
   const host = new TestHost({ agents });

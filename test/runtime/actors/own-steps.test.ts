@@ -3,6 +3,7 @@ import type { ActorAddress, Turn } from "troupe";
 import { z } from "zod";
 import { expect, test } from "vitest";
 import { asked, TestHost } from "../test-host.ts";
+import { runsLong } from "../../machine/long.ts";
 
 const to = z.object({ to: z.number() });
 
@@ -56,14 +57,16 @@ async function walkTo(
   return host.environment.now() - from;
 }
 
-test("an actor may tell itself the next step without end", { timeout: 60_000 }, async () => {
+const STEPS = runsLong ? 1_500 : 300;
+
+test("an actor may tell itself the next step without end", { tags: "long", timeout: 60_000 }, async () => {
   const host = new TestHost({ agents: [walker], limits: { ownSteps: 10_000 } });
-  await host.ask("walker", run("walk", 1_500));
-  expect(await stepsOf(host)).toBe(1_500);
+  await host.ask("walker", run("walk", STEPS));
+  expect(await stepsOf(host)).toBe(STEPS);
   expect(await host.log.open()).toEqual([]);
 });
 
-test("an actor whose own timer beats has no last beat", { timeout: 60_000 }, async () => {
+test("an actor whose own timer beats has no last beat", { tags: "long", timeout: 60_000 }, async () => {
   const host = new TestHost({ agents: [walker] });
   await host.ask("walker", run("beat", 600));
   for (let beats = 0; beats < 600; beats += 1) await host.environment.advance(100);

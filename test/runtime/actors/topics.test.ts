@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { TestHost } from "../test-host.ts";
 import { send, stepOverDeaths } from "./steps.ts";
+import { sampled } from "../../machine/long.ts";
 
 const prices = topic("prices", { retain: 1 });
 const news = topic("news");
@@ -230,7 +231,7 @@ const faults = Array.from({ length: 60 }, (_, at) => [
   { commit: at + 1, written: true },
 ]).flat();
 
-test.each(faults)(
+test.each(sampled(faults, 7))(
   "a crash at commit $commit (written: $written) loses no publication, repeats none and keeps their order",
   async ({ commit, written }) => {
     const commitFaults = [{ commit, kind: "crash", written }] as const;

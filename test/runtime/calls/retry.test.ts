@@ -231,28 +231,37 @@ function impatient(afterMs: number): Agent {
   });
 }
 
-test("a cancel ends the attempt or the pause that runs, and no attempt follows, also after any crash", async () => {
-  for (const [afterMs, attempts, callId] of [
-    [50, 1, "c1.1:0.1"],
-    [150, 1, "c1.1:0.1"],
-    [250, 2, "c1.1:0.3"],
-  ] as const) {
-    const agents = [impatient(afterMs)];
-    const message = "failing was canceled";
-    const said = JSON.stringify({
-      code: "canceled",
-      agent: "failing",
-      operation: "failing",
-      callId,
-      message,
-    });
-    for (const { place, events } of await atEveryCrash({ agents, to: "impatient", stepMs: 50, steps: 12 })) {
-      expect({ place, texts: textsOf(events) }).toEqual({ place, texts: [said] });
-      expect(ofType(events, "ToolCall").filter(({ attempt = 1 }) => attempt === 1)).toHaveLength(attempts);
-      expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+test(
+  "a cancel ends the attempt or the pause that runs, and no attempt follows, also after any crash",
+  { tags: "long" },
+  async () => {
+    for (const [afterMs, attempts, callId] of [
+      [50, 1, "c1.1:0.1"],
+      [150, 1, "c1.1:0.1"],
+      [250, 2, "c1.1:0.3"],
+    ] as const) {
+      const agents = [impatient(afterMs)];
+      const message = "failing was canceled";
+      const said = JSON.stringify({
+        code: "canceled",
+        agent: "failing",
+        operation: "failing",
+        callId,
+        message,
+      });
+      for (const { place, events } of await atEveryCrash({
+        agents,
+        to: "impatient",
+        stepMs: 50,
+        steps: 12,
+      })) {
+        expect({ place, texts: textsOf(events) }).toEqual({ place, texts: [said] });
+        expect(ofType(events, "ToolCall").filter(({ attempt = 1 }) => attempt === 1)).toHaveLength(attempts);
+        expect(events.at(-1)).toMatchObject({ finish_reason: "success" });
+      }
     }
-  }
-});
+  },
+);
 
 test("a long pause is passivated, and the next attempt is made on time", async () => {
   const host = new TestHost({ agents: [caller(flaky(1), { attempts: 2, backoffMs: 60_000 })] });

@@ -77,55 +77,59 @@ function counted(log: EventLog): EventLog & { readonly seen: { events: number; r
   };
 }
 
-test("a chart that never ends is loaded from its newest checkpoint, with its questions, delays and actors", async () => {
-  const environment = manualEnvironment();
-  const memory = memoryLog();
-  const start = (log: EventLog): Runtime =>
-    createRuntime({ agents: [counter], environment, log, limits: { checkpointEvents: 100 } });
-  let runtime = start(memory);
-  const add = async (amount: number): Promise<void> => {
-    await runtime.ask(counter, "add", { amount }, KEY);
-  };
-  const begun = runtime.process("counter", {
-    type: "OperationRequest",
-    operation: "add",
-    input: { amount: 0 },
-    request_id: "life",
-    ...KEY,
-  });
-  await begun;
-  await environment.idle();
-  for (let times = 0; times < 600; times += 1) {
-    await add(1);
-    if (times % 10 === 0) await runtime.ask(counter, "work", {}, KEY);
+test(
+  "a chart that never ends is loaded from its newest checkpoint, with its questions, delays and actors",
+  { tags: "long" },
+  async () => {
+    const environment = manualEnvironment();
+    const memory = memoryLog();
+    const start = (log: EventLog): Runtime =>
+      createRuntime({ agents: [counter], environment, log, limits: { checkpointEvents: 100 } });
+    let runtime = start(memory);
+    const add = async (amount: number): Promise<void> => {
+      await runtime.ask(counter, "add", { amount }, KEY);
+    };
+    const begun = runtime.process("counter", {
+      type: "OperationRequest",
+      operation: "add",
+      input: { amount: 0 },
+      request_id: "life",
+      ...KEY,
+    });
+    await begun;
     await environment.idle();
-  }
-  const runId = (await runtime.find("counter", "one")) ?? "";
-  await runtime.close();
+    for (let times = 0; times < 600; times += 1) {
+      await add(1);
+      if (times % 10 === 0) await runtime.ask(counter, "work", {}, KEY);
+      await environment.idle();
+    }
+    const runId = (await runtime.find("counter", "one")) ?? "";
+    await runtime.close();
 
-  const log = counted(memory.reopen());
-  runtime = start(log);
-  await environment.idle();
-  await add(1);
-  const { head } = (await memory.run(runId)) ?? { head: 0 };
-  expect(head).toBeGreaterThan(2_000);
-  expect(log.seen.events).toBeLessThan(400);
-  expect(log.seen.records).toBeLessThan(600);
-  const { records } = await memory.read(runId, { after: 0, records: true });
-  const checkpoints = records.filter(({ type }) => type === "Checkpoint");
-  expect(checkpoints.length).toBeGreaterThan(10);
-  const sizes = checkpoints.map((record) => JSON.stringify(record).length);
-  expect(Math.max(...sizes.slice(-3))).toBeLessThan(1.3 * Math.max(...sizes.slice(0, 3)));
+    const log = counted(memory.reopen());
+    runtime = start(log);
+    await environment.idle();
+    await add(1);
+    const { head } = (await memory.run(runId)) ?? { head: 0 };
+    expect(head).toBeGreaterThan(2_000);
+    expect(log.seen.events).toBeLessThan(400);
+    expect(log.seen.records).toBeLessThan(600);
+    const { records } = await memory.read(runId, { after: 0, records: true });
+    const checkpoints = records.filter(({ type }) => type === "Checkpoint");
+    expect(checkpoints.length).toBeGreaterThan(10);
+    const sizes = checkpoints.map((record) => JSON.stringify(record).length);
+    expect(Math.max(...sizes.slice(-3))).toBeLessThan(1.3 * Math.max(...sizes.slice(0, 3)));
 
-  await runtime.process("counter", {
-    type: "ResumeWithInput",
-    request_id: "life",
-    request_keys: { end: true },
-  });
-  await environment.idle();
-  expect(await runtime.status("life")).toMatchObject({
-    status: "completed",
-    output: { sum: 601, deeds: 60 },
-  });
-  await runtime.close();
-});
+    await runtime.process("counter", {
+      type: "ResumeWithInput",
+      request_id: "life",
+      request_keys: { end: true },
+    });
+    await environment.idle();
+    expect(await runtime.status("life")).toMatchObject({
+      status: "completed",
+      output: { sum: 601, deeds: 60 },
+    });
+    await runtime.close();
+  },
+);

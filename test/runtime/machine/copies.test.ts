@@ -12,9 +12,13 @@ import {
 import { XSTATE_VERSION, isPromise } from "../../../src/runtime/machine/copies.ts";
 import { killInCharge } from "./copies.ts";
 
-test("a promise of a machine whose copy of XState is bundled and minified runs once over a kill", async () => {
-  expect(await killInCharge({ bundler: "rolldown" })).toEqual({ charged: 1, end: "success true" });
-});
+test(
+  "a promise of a machine whose copy of XState is bundled and minified runs once over a kill",
+  { tags: "long" },
+  async () => {
+    expect(await killInCharge({ bundler: "rolldown" })).toEqual({ charged: 1, end: "success true" });
+  },
+);
 
 test("promise actors are known by what they do, and nothing else is taken for one", () => {
   const observed = { subscribe: () => ({ unsubscribe() {} }) };

@@ -121,7 +121,7 @@ test("a full mailbox takes a message that the machine takes at once", async () =
   expect(await endOf(host)).toMatchObject({ output: ["a"] });
 });
 
-test("a machine reads all its messages at once, however many there are", async () => {
+test("a machine reads all its messages at once, however many there are", { tags: "long" }, async () => {
   const counter = fromMachine({
     name: "counter",
     purpose: "Counts.",

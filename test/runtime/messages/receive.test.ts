@@ -253,7 +253,7 @@ test("messages that arrive during a recovery keep no poisoned turn alive", async
   expect((await host.events(asked)).at(-1)).toMatchObject({ error: { code: "poisoned" } });
 });
 
-test("10,000 messages reach one turn in order", async () => {
+test("10,000 messages reach one turn in order", { tags: "long", timeout: 60_000 }, async () => {
   const counting = defineAgent({
     name: "counting",
     purpose: "Counts notes.",
@@ -276,7 +276,7 @@ test("10,000 messages reach one turn in order", async () => {
     if (n === 5_000) await host.restart();
   }
   expect((await host.events(asked)).at(-1)).toMatchObject({ result: "in order" });
-}, 60_000);
+});
 
 test("a turn that waits for a message without a time limit is parked, also over restarts, until one comes", async () => {
   const host = new TestHost({ agents: [listener], limits: { idleRuns: 0 } });

@@ -208,14 +208,18 @@ test("the end of the day ends the wait, with the budget of the next day", async 
   expect(await status).toMatchObject({ status: "completed" });
 });
 
-test("100 parallel runs of one owner exceed the budget of the day by at most one completion each", async () => {
-  const runtime = await start({ tokensPerDay: 60 * 150 });
-  const ann = runtime.as(ANN);
-  const ends = await Promise.all(Array.from({ length: 100 }, (_, index) => run(ann, "5", `a-${index}`)));
-  expect(ends.every(({ type }) => type === "WaitForInput")).toBe(true);
-  expect(asked).toBeGreaterThanOrEqual(150);
-  expect(asked).toBeLessThanOrEqual(250);
-});
+test(
+  "100 parallel runs of one owner exceed the budget of the day by at most one completion each",
+  { tags: "long" },
+  async () => {
+    const runtime = await start({ tokensPerDay: 60 * 150 });
+    const ann = runtime.as(ANN);
+    const ends = await Promise.all(Array.from({ length: 100 }, (_, index) => run(ann, "5", `a-${index}`)));
+    expect(ends.every(({ type }) => type === "WaitForInput")).toBe(true);
+    expect(asked).toBeGreaterThanOrEqual(150);
+    expect(asked).toBeLessThanOrEqual(250);
+  },
+);
 
 test("a run over its own budget waits until it is raised; other runs have theirs", async () => {
   const runtime = await start({ tokensPerRun: 100, budgetApprovers: ["finance"] });
@@ -234,7 +238,7 @@ test("a run over its own budget waits until it is raised; other runs have theirs
   });
 });
 
-test("the budget of a run, and by how much it was raised, survive a restart", async () => {
+test("the budget of a run, and by how much it was raised, survive a restart", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   asked = 0;
   const limits = { agents: { writer: { costPerRun: 5 } }, costPerRun: 1, budgetApprovers: ["finance"] };

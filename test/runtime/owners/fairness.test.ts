@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { describe, expect, test } from "vitest";
 import { median } from "../../bench/harness/statistics.ts";
 import { needsPostgres } from "../../machine/postgres.ts";

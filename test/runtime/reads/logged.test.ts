@@ -147,21 +147,25 @@ test.each(faults)(
   },
 );
 
-test("10,000 reads that are not logged change no event and no record of a log in which a turn waits", async () => {
-  const host = new TestHost({ agents: [file] });
-  await host.ask("file", ask("add", { line: "a" }));
-  await host.ask("file", ask("confirm", {}, "confirm"));
-  const { run_id: runId } = await host.runtime.status("confirm");
-  const { commits } = host;
-  const before = await host.log.read(runId, { after: 0, records: true });
-  for (let hundred = 0; hundred < 100; hundred += 1) {
-    const looks = Array.from({ length: 100 }, () => host.runtime.ask(file, "glance", {}, { key }));
-    await host.environment.idle();
-    expect(new Set(await Promise.all(looks))).toEqual(new Set([1]));
-  }
-  expect(await host.log.read(runId, { after: 0, records: true })).toEqual(before);
-  expect(host.commits).toBe(commits);
-});
+test(
+  "10,000 reads that are not logged change no event and no record of a log in which a turn waits",
+  { tags: "long" },
+  async () => {
+    const host = new TestHost({ agents: [file] });
+    await host.ask("file", ask("add", { line: "a" }));
+    await host.ask("file", ask("confirm", {}, "confirm"));
+    const { run_id: runId } = await host.runtime.status("confirm");
+    const { commits } = host;
+    const before = await host.log.read(runId, { after: 0, records: true });
+    for (let hundred = 0; hundred < 100; hundred += 1) {
+      const looks = Array.from({ length: 100 }, () => host.runtime.ask(file, "glance", {}, { key }));
+      await host.environment.idle();
+      expect(new Set(await Promise.all(looks))).toEqual(new Set([1]));
+    }
+    expect(await host.log.read(runId, { after: 0, records: true })).toEqual(before);
+    expect(host.commits).toBe(commits);
+  },
+);
 
 test("the option is for operations that only read, and is true or false", () => {
   const define = (options: object) => () =>

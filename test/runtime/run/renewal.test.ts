@@ -4,6 +4,7 @@ import type { Event, Request } from "troupe/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { TestHost } from "../test-host.ts";
+import { sampled } from "../../machine/long.ts";
 
 const counter = defineAgent({
   name: "counter",
@@ -241,25 +242,31 @@ describe("an actor above its limit of events", () => {
     expect(await chain(host)).toHaveLength(3);
   });
 
-  test("is renewed while its clients never pause, and each of their requests is one turn", async () => {
-    const busy = { keyedRunEvents: 300, runEvents: 400, queuedRequests: 32 };
-    const host = new TestHost({ agents, limits: busy });
-    let left = 1_000;
-    const counts: number[] = [];
-    async function client(): Promise<void> {
-      for (; left > 0;) {
-        left -= 1;
-        counts.push((await count(host.runtime)) as number);
+  test(
+    "is renewed while its clients never pause, and each of their requests is one turn",
+    { tags: "long" },
+    async () => {
+      const busy = { keyedRunEvents: 300, runEvents: 400, queuedRequests: 32 };
+      const host = new TestHost({ agents, limits: busy });
+      let left = 1_000;
+      const counts: number[] = [];
+      async function client(): Promise<void> {
+        for (; left > 0;) {
+          left -= 1;
+          counts.push((await count(host.runtime)) as number);
+        }
       }
-    }
-    const clients = Promise.all(Array.from({ length: 32 }, client));
-    await host.environment.idle();
-    await clients;
-    expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1_000 }, (_, index) => index + 1));
-    const runs = await chain(host);
-    expect(runs.length).toBeGreaterThan(4);
-    for (const events of runs) expect(events.length).toBeLessThanOrEqual(400);
-  });
+      const clients = Promise.all(Array.from({ length: 32 }, client));
+      await host.environment.idle();
+      await clients;
+      expect(counts.toSorted((a, b) => a - b)).toEqual(
+        Array.from({ length: 1_000 }, (_, index) => index + 1),
+      );
+      const runs = await chain(host);
+      expect(runs.length).toBeGreaterThan(4);
+      for (const events of runs) expect(events.length).toBeLessThanOrEqual(400);
+    },
+  );
 
   test("waits for no turn that waits itself", async () => {
     const host = new TestHost({ agents, limits });
@@ -301,7 +308,7 @@ const faults = Array.from({ length: 14 }, (_, index) => index + 1).flatMap((comm
   ),
 );
 
-test.each(faults)(
+test.each(sampled(faults, 7))(
   "a $kind at commit $commit (written: $written) renews a run once, and loses no turn",
   async ({ commit, written, kind }) => {
     const host = new TestHost({ agents, limits, commitFaults: [{ commit, kind, written }] });

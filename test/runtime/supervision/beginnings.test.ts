@@ -124,33 +124,37 @@ async function count(world: World, hours: number): Promise<string> {
   return (await world.runtime.find("counter", "one")) ?? "";
 }
 
-test("the beginning of a turn that never ends is removed, and the turn goes on over a restart", async () => {
-  const world = start({ retainMs: 3 * HOUR_MS });
-  const runId = await count(world, 30);
-  const { base, events, head } = await world.log.read(runId, { after: 0 });
-  expect(base?.head).toBeGreaterThan(0.7 * head);
-  expect(events.length).toBeLessThan(0.3 * head);
-  const first = JSON.parse(events[0] as string) as { readonly ts: string };
-  expect(Date.parse(first.ts)).toBeGreaterThan(world.environment.now() - 6 * HOUR_MS);
+test(
+  "the beginning of a turn that never ends is removed, and the turn goes on over a restart",
+  { tags: "long" },
+  async () => {
+    const world = start({ retainMs: 3 * HOUR_MS });
+    const runId = await count(world, 30);
+    const { base, events, head } = await world.log.read(runId, { after: 0 });
+    expect(base?.head).toBeGreaterThan(0.7 * head);
+    expect(events.length).toBeLessThan(0.3 * head);
+    const first = JSON.parse(events[0] as string) as { readonly ts: string };
+    expect(Date.parse(first.ts)).toBeGreaterThan(world.environment.now() - 6 * HOUR_MS);
 
-  await world.restart();
-  expect(await world.runtime.ask(counter, "add", { amount: 1 }, KEY)).toEqual(null);
-  await world.environment.advance(40 * HOUR_MS);
-  expect(await world.runtime.status("life")).toMatchObject({ status: "waiting", state: "on" });
-  const question = (await world.runtime.waits({ limit: 10 })).events.map(
-    (text) => JSON.parse(text) as unknown,
-  );
-  expect(question).toMatchObject([{ request_id: "life", request_keys: { end: "End it?" } }]);
-  await world.runtime.process("counter", {
-    type: "ResumeWithInput",
-    request_id: "life",
-    request_keys: { end: true },
-  });
-  await world.environment.idle();
-  expect(await world.runtime.status("life")).toMatchObject({ status: "completed", output: { sum: 601 } });
-});
+    await world.restart();
+    expect(await world.runtime.ask(counter, "add", { amount: 1 }, KEY)).toEqual(null);
+    await world.environment.advance(40 * HOUR_MS);
+    expect(await world.runtime.status("life")).toMatchObject({ status: "waiting", state: "on" });
+    const question = (await world.runtime.waits({ limit: 10 })).events.map(
+      (text) => JSON.parse(text) as unknown,
+    );
+    expect(question).toMatchObject([{ request_id: "life", request_keys: { end: "End it?" } }]);
+    await world.runtime.process("counter", {
+      type: "ResumeWithInput",
+      request_id: "life",
+      request_keys: { end: true },
+    });
+    await world.environment.idle();
+    expect(await world.runtime.status("life")).toMatchObject({ status: "completed", output: { sum: 601 } });
+  },
+);
 
-test("a reader from the start gets what is still open, and then what is left", async () => {
+test("a reader from the start gets what is still open, and then what is left", { tags: "long" }, async () => {
   const world = start({ retainMs: 3 * HOUR_MS });
   const runId = await count(world, 30);
   const { base, head } = await world.log.read(runId, { after: 0 });
@@ -177,29 +181,33 @@ test("a reader from the start gets what is still open, and then what is left", a
   expect(view.turns[0]).toMatchObject({ requestId: "life" });
 });
 
-test("a request that was removed with the beginning is gone, and its id stays taken", async () => {
-  const world = start({ retainMs: 3 * HOUR_MS });
-  const add = (requestId: string) =>
-    world.runtime.process("counter", {
-      type: "OperationRequest",
-      operation: "add",
-      input: { amount: 1 },
-      request_id: requestId,
-      ...KEY,
-    });
-  await add("life");
-  await add("early");
-  expect(await world.runtime.status("early")).toMatchObject({ status: "completed" });
-  for (let hour = 0; hour < 20; hour += 1) {
-    for (let times = 0; times < 20; times += 1) await world.runtime.ask(counter, "add", { amount: 1 }, KEY);
-    await world.environment.advance(HOUR_MS);
-  }
-  await expect(world.runtime.status("early")).rejects.toMatchObject({ code: "gone" });
-  await expect(add("early")).rejects.toMatchObject({ code: "gone" });
-  expect(await add("life")).toMatchObject({ replayed: true });
-});
+test(
+  "a request that was removed with the beginning is gone, and its id stays taken",
+  { tags: "long" },
+  async () => {
+    const world = start({ retainMs: 3 * HOUR_MS });
+    const add = (requestId: string) =>
+      world.runtime.process("counter", {
+        type: "OperationRequest",
+        operation: "add",
+        input: { amount: 1 },
+        request_id: requestId,
+        ...KEY,
+      });
+    await add("life");
+    await add("early");
+    expect(await world.runtime.status("early")).toMatchObject({ status: "completed" });
+    for (let hour = 0; hour < 20; hour += 1) {
+      for (let times = 0; times < 20; times += 1) await world.runtime.ask(counter, "add", { amount: 1 }, KEY);
+      await world.environment.advance(HOUR_MS);
+    }
+    await expect(world.runtime.status("early")).rejects.toMatchObject({ code: "gone" });
+    await expect(add("early")).rejects.toMatchObject({ code: "gone" });
+    expect(await add("life")).toMatchObject({ replayed: true });
+  },
+);
 
-test("a copy and a fork of the run begin where it does", async () => {
+test("a copy and a fork of the run begin where it does", { tags: "long" }, async () => {
   const world = start({ retainMs: 3 * HOUR_MS });
   const runId = await count(world, 30);
   await world.environment.advance(HOUR_MS);
@@ -262,13 +270,17 @@ test("a loop that continues as itself loses its beginning, and keeps its unread 
   });
 });
 
-test("above the size limit the beginnings of open turns are removed when no history is left", async () => {
-  const world = start({ retainBytes: 30_000 });
-  const runId = await count(world, 60);
-  await world.environment.advance(HOUR_MS);
-  expect(await world.log.size(runId)).toBeLessThan(60_000);
-  expect(ofType(await eventsOf(world, runId), "WaitForInput")).toHaveLength(1);
-});
+test(
+  "above the size limit the beginnings of open turns are removed when no history is left",
+  { tags: "long" },
+  async () => {
+    const world = start({ retainBytes: 30_000 });
+    const runId = await count(world, 60);
+    await world.environment.advance(HOUR_MS);
+    expect(await world.log.size(runId)).toBeLessThan(60_000);
+    expect(ofType(await eventsOf(world, runId), "WaitForInput")).toHaveLength(1);
+  },
+);
 
 test("a run whose open turn needs all that it has is not loaded to look for what is old", async () => {
   const world = start({ retainMs: HOUR_MS });

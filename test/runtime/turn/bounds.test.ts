@@ -84,33 +84,37 @@ test("a turn with too many uncommitted texts is ended; one that awaits its texts
   await runtime.close();
 });
 
-test("a thousand branches and a thousand children can each send a text at once", async () => {
-  const child = defineTool({
-    name: "speak",
-    description: "Speaks.",
-    effect: "idempotent",
-    input: z.object({ n: z.number() }),
-    async run({ n }, turn) {
-      await turn.text("one");
-      await turn.text("two");
-      return n;
-    },
-  });
-  const parent = defineAgent({
-    name: "parent",
-    purpose: "Has many speak.",
-    async chat(_input, turn) {
-      await turn.all(Array.from({ length: 1_000 }, () => (branch: typeof turn) => branch.text("b")));
-      const all = await Promise.all(Array.from({ length: 1_000 }, (_, n) => turn.tool(child, { n })));
-      return String(all.length);
-    },
-  });
-  const runtime = createRuntime({ agents: [parent] });
-  const events = await collect(runtime, "parent", { type: "ChatRequest", input: "" });
-  expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "1000" });
-  expect(events.filter(({ type }) => type === "ToolTextOutput")).toHaveLength(2_000);
-  await runtime.close();
-});
+test(
+  "a thousand branches and a thousand children can each send a text at once",
+  { tags: "long" },
+  async () => {
+    const child = defineTool({
+      name: "speak",
+      description: "Speaks.",
+      effect: "idempotent",
+      input: z.object({ n: z.number() }),
+      async run({ n }, turn) {
+        await turn.text("one");
+        await turn.text("two");
+        return n;
+      },
+    });
+    const parent = defineAgent({
+      name: "parent",
+      purpose: "Has many speak.",
+      async chat(_input, turn) {
+        await turn.all(Array.from({ length: 1_000 }, () => (branch: typeof turn) => branch.text("b")));
+        const all = await Promise.all(Array.from({ length: 1_000 }, (_, n) => turn.tool(child, { n })));
+        return String(all.length);
+      },
+    });
+    const runtime = createRuntime({ agents: [parent] });
+    const events = await collect(runtime, "parent", { type: "ChatRequest", input: "" });
+    expect(events.at(-1)).toMatchObject({ finish_reason: "success", result: "1000" });
+    expect(events.filter(({ type }) => type === "ToolTextOutput")).toHaveLength(2_000);
+    await runtime.close();
+  },
+);
 
 test("a turn with too many concurrent calls is ended", async () => {
   const dicer = defineAgent({

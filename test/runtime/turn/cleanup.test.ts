@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { ofType, textsOf } from "../../agents/events.ts";
 import { TestHost, asked } from "../test-host.ts";
+import { shortened } from "../../machine/long.ts";
 
 const place = z.object({ place: z.string() });
 
@@ -158,40 +159,44 @@ test("a step that fails does not stop the others, and the end of the turn says i
   });
 });
 
-for (const idleRuns of [1_000, 0])
-  test(`after a crash at any commit each step has run, and no answer is lost, with ${idleRuns} runs in memory`, async () => {
-    const plan = async (commit: number, written: boolean): Promise<number> => {
-      const { agents, done } = saga();
-      const host = new TestHost({ agents, limits: { idleRuns } });
-      await host.ask("trip", go(["flight", "hotel"], "wait"));
-      const before = host.commits;
-      if (commit > 0) host.planFault({ after: commit - 1, kind: "crash", written });
-      for (let tries = 0; tries < 10; tries += 1) {
-        host.runtime.process("trip", cancel).catch(() => {});
-        await host.environment.idle();
-        if (host.crashed) await host.restart();
-        await host.environment.advance(5_000);
-        if (host.crashed) await host.restart();
-        if ((await host.runtime.status(asked)).finish_reason !== undefined) break;
-      }
-      const events = await host.events(asked);
-      expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
-      expect(events.at(-1)).not.toHaveProperty("cleanup_errors");
-      expect([...new Set(done)].slice(-2)).toEqual(["undo hotel", "undo flight"]);
-      expect(ofType(events, "RequestCanceling")).toHaveLength(1);
-      expect(textsOf(events)).toEqual(["hotel is canceled; ", "flight is canceled; "]);
-      expect(JSON.parse((await host.ask("ledger", read("all", "books"))).event ?? "")).toMatchObject({
-        output: ["flight"],
-      });
-      expect(JSON.parse((await host.ask("trip", read("undone", "one"))).event ?? "")).toMatchObject({
-        output: ["hotel", "flight"],
-      });
-      return host.commits - before;
-    };
-    const commits = await plan(0, false);
-    for (let commit = 1; commit <= commits; commit += 1)
-      for (const written of [false, true]) await plan(commit, written);
-  });
+for (const idleRuns of shortened([0, 1_000], 1))
+  test(
+    `after a crash at any commit each step has run, and no answer is lost, with ${idleRuns} runs in memory`,
+    { tags: "long" },
+    async () => {
+      const plan = async (commit: number, written: boolean): Promise<number> => {
+        const { agents, done } = saga();
+        const host = new TestHost({ agents, limits: { idleRuns } });
+        await host.ask("trip", go(["flight", "hotel"], "wait"));
+        const before = host.commits;
+        if (commit > 0) host.planFault({ after: commit - 1, kind: "crash", written });
+        for (let tries = 0; tries < 10; tries += 1) {
+          host.runtime.process("trip", cancel).catch(() => {});
+          await host.environment.idle();
+          if (host.crashed) await host.restart();
+          await host.environment.advance(5_000);
+          if (host.crashed) await host.restart();
+          if ((await host.runtime.status(asked)).finish_reason !== undefined) break;
+        }
+        const events = await host.events(asked);
+        expect(events.at(-1)).toMatchObject({ type: "RequestCompleted", finish_reason: "canceled" });
+        expect(events.at(-1)).not.toHaveProperty("cleanup_errors");
+        expect([...new Set(done)].slice(-2)).toEqual(["undo hotel", "undo flight"]);
+        expect(ofType(events, "RequestCanceling")).toHaveLength(1);
+        expect(textsOf(events)).toEqual(["hotel is canceled; ", "flight is canceled; "]);
+        expect(JSON.parse((await host.ask("ledger", read("all", "books"))).event ?? "")).toMatchObject({
+          output: ["flight"],
+        });
+        expect(JSON.parse((await host.ask("trip", read("undone", "one"))).event ?? "")).toMatchObject({
+          output: ["hotel", "flight"],
+        });
+        return host.commits - before;
+      };
+      const commits = await plan(0, false);
+      for (let commit = 1; commit <= commits; commit += 1)
+        for (const written of [false, true]) await plan(commit, written);
+    },
+  );
 
 test("a second cancel gets the same answer, and stops no step", async () => {
   const { agents } = saga();

@@ -6,15 +6,19 @@ import { collectGarbage } from "../../machine/garbage.ts";
 
 const echo = defineAgent({ name: "echo", purpose: "Says what it hears.", chat: (input) => input });
 
-test("an ended turn leaves little garbage that needs a full garbage collection", async () => {
-  const runtime = createRuntime({ agents: [echo], limits: { idleRuns: 0 } });
-  await takeTurns(runtime, 1_000);
-  const trials: number[] = [];
-  for (let trial = 0; trial < 3; trial += 1) trials.push(await oldGarbagePerTurn(runtime));
-  // The least, because objects of other tests in this process can become garbage during a trial.
-  expect(Math.min(...trials)).toBeLessThan(6_000);
-  await runtime.close();
-});
+test(
+  "an ended turn leaves little garbage that needs a full garbage collection",
+  { tags: "long" },
+  async () => {
+    const runtime = createRuntime({ agents: [echo], limits: { idleRuns: 0 } });
+    await takeTurns(runtime, 1_000);
+    const trials: number[] = [];
+    for (let trial = 0; trial < 3; trial += 1) trials.push(await oldGarbagePerTurn(runtime));
+    // The least, because objects of other tests in this process can become garbage during a trial.
+    expect(Math.min(...trials)).toBeLessThan(6_000);
+    await runtime.close();
+  },
+);
 
 /** The bytes per turn that only a full garbage collection frees. */
 async function oldGarbagePerTurn(runtime: Runtime): Promise<number> {

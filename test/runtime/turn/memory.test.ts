@@ -122,7 +122,7 @@ test("calls of an agent with shared run memory run one after the other, also acr
   expect(textsOf(await host.events(asked))).toEqual(["one two three"]);
 });
 
-test("parallel calls of an agent with shared run memory lose no change", async () => {
+test("parallel calls of an agent with shared run memory lose no change", { tags: "long" }, async () => {
   const kept = new Set<string>();
   const notes = notesOf("run", async (turn, word) => {
     await turn.effect("think", () => {});

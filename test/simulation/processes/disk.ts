@@ -7,6 +7,8 @@ import type { NodeRow, ForgottenRow, NodePresence } from "../../../src/ports/nod
 import type { MemoryLog } from "../../../src/storage/memory/log.ts";
 import type { RunId } from "../../../src/protocol/ids.ts";
 import type { Picker } from "../../laws/program.ts";
+import { FollowedRuns, Tails } from "../../../src/storage/shared/tails.ts";
+import type { LogWakes, RunWake } from "../../../src/ports/router.ts";
 import { copyOf, headAfter } from "./append.ts";
 import type { Append } from "./append.ts";
 import { Delays } from "./delays.ts";
@@ -34,6 +36,13 @@ export type Lie =
   | "silent"
   /** A new process finds nothing to deliver to other actors. */
   | "forgetful";
+
+/** A node that shares the log. */
+interface SharingNode {
+  readonly node: string;
+  readonly tails: Tails;
+  readonly followed: FollowedRuns;
+}
 
 export interface DiskOptions {
   readonly scheduler: Scheduler;
@@ -65,6 +74,10 @@ export class Disk {
   #busy = false;
   #failing = false;
   #writable = true;
+  /** The nodes that share it, and what is followed on each. */
+  readonly #nodes = new Map<Doer, SharingNode>();
+  /** Whose write wakes the readers now. */
+  #writer: Doer | undefined;
 
   constructor(options: DiskOptions) {
     this.#options = options;
@@ -86,6 +99,9 @@ export class Disk {
     if (node === undefined) this.#replaceOwner(doer);
     else this.repair();
     const log = node === undefined ? this.#log : this.#log.openNode(node);
+    const tails = new Tails();
+    const followed = new FollowedRuns(tails, () => false);
+    if (node !== undefined) this.#nodes.set(doer, { node, tails, followed });
     const later =
       <Given extends readonly unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
       (...given: Given): Promise<Answer> =>
@@ -98,7 +114,15 @@ export class Disk {
       nodes: () => ({ heartbeat: later((self, forgotten) => this.#heartbeat(log, self, forgotten)) }),
       release: (cursor) => log.release(cursor),
       read: later(async (runId: RunId, options: ReadOptions) => log.read(runId, options)),
-      tail: (runId, wake) => log.tail(runId, () => this.#wake(doer, wake)),
+      ...(node !== undefined && { wakes: () => this.#wakesOf(doer, node) }),
+      tail: (runId, wake) => {
+        const stopCarried = followed.tail(runId, wake);
+        const stop = log.tail(runId, () => this.#wake(doer, wake));
+        return () => {
+          stopCarried();
+          stop();
+        };
+      },
       watch: (wake) => log.watch((runId) => this.#wake(doer, () => wake(runId))),
       lookup: later(log.lookup),
       requests: later(log.requests),
@@ -297,18 +321,69 @@ export class Disk {
       return;
     }
     try {
-      const next = await this.#log.append(cursor, batch);
+      this.#writer = doer;
+      const appended = this.#log.append(cursor, batch);
+      this.#writer = undefined;
+      const next = await appended;
       logObserver.written(cursor, batch);
-      this.#delays.tell(doer, () => resolve(next));
+      this.#delays.tell(doer, () => {
+        resolve(next);
+        if (lie === "silent") return;
+        const { runId, epoch } = cursor;
+        this.#nodes.get(doer)?.followed.carrier?.tell([{ runId, epoch }]);
+      });
     } catch (error) {
       this.#delays.tell(doer, () => reject(error as Error));
     }
+  }
+
+  /** The wakes of a node: those over the engine arrive at all others, late. */
+  #wakesOf(doer: Doer, node: string): LogWakes {
+    const { scheduler, lie } = this.#options;
+    const toOthers = (tell: (other: SharingNode) => void): void => {
+      for (const [other, sharing] of this.#nodes)
+        if (other !== doer && other.alive) this.#delays.tell(other, () => tell(sharing));
+    };
+    const wake = ({ tails }: SharingNode, changes: readonly RunWake[]): void => {
+      if (lie !== "silent") for (const { runId } of changes) tails.wake(runId);
+    };
+    const own = this.#nodes.get(doer);
+    if (own === undefined) throw new Error("only a node has wakes");
+    return {
+      carry: (carrier) => own.followed.carry(carrier),
+      heard: (changes) => wake(own, changes),
+      tellAll: (changes) => toOthers((other) => wake(other, changes)),
+      disown: (disowned, number) =>
+        toOthers((other) => {
+          if (other.node === disowned) other.followed.carrier?.disowned(node, number);
+        }),
+      look: () =>
+        scheduler.post(doer, () =>
+          wake(
+            own,
+            [...own.tails.runIds].map((runId) => ({ runId, epoch: 0 })),
+          ),
+        ),
+    };
+  }
+
+  /** Whether the node that writes tells another one itself. */
+  #isCarried(doer: Doer): boolean {
+    const writer = this.#writer && this.#nodes.get(this.#writer)?.followed.carrier;
+    const target = this.#nodes.get(doer);
+    if (writer === undefined || target === undefined || this.#writer === doer) return false;
+    return writer.reachesAll && writer.standingOf(target.node) === "carried";
   }
 
   /** Between processes a wake can get lost. */
   #wake(doer: Doer, wake: () => void): void {
     const { pick, lie, scheduler } = this.#options;
     if (lie === "silent" || !doer.alive) return;
+    // The nodes tell each other; the engine looks by itself too.
+    if (this.#isCarried(doer)) {
+      scheduler.timer(doer, 5_000, wake);
+      return;
+    }
     // The hint for another node is lost, and the engine looks by itself.
     if (this.#options.isShared === true && pick.chance(10)) scheduler.timer(doer, pick.below(5_000), wake);
     else if (this.#isOwner(doer) || pick.chance(50)) this.#delays.wake(doer, wake);

@@ -167,7 +167,7 @@ test.runIf(runsLong)("what owners have is in no table of a database", async () =
   expect(await databasePlace(url).find(CANARY)).toEqual([]);
 });
 
-test("a new key encrypts from then on, and the one before it still decrypts", async () => {
+test("a new key encrypts from then on, and the one before it still decrypts", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   const before = start(sqliteLog(directory), keysOf({ acme: key(1) }));
   const run = await fill(before, "acme", CANARY);
@@ -182,7 +182,7 @@ test("a new key encrypts from then on, and the one before it still decrypts", as
   expect(await last.run(next)).toMatchObject({ initial_input: "with the new key" });
 });
 
-test("another key is refused with what is missing, and loses nothing", async () => {
+test("another key is refused with what is missing, and loses nothing", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   const before = start(sqliteLog(directory), KEYS);
   const run = await fill(before, "acme", CANARY);
@@ -210,35 +210,39 @@ test("another key is refused with what is missing, and loses nothing", async () 
   await readAndAnswer(right, "acme", run, CANARY);
 });
 
-test("what an owner has cannot be read when its key is thrown away, and others go on", async () => {
-  const directory = temporaryDirectory();
-  const before = start(sqliteLog(directory), KEYS);
-  const acme = await fill(before, "acme", CANARY);
-  const bolt = await fill(before, "bolt", CANARY);
-  await before.close();
+test(
+  "what an owner has cannot be read when its key is thrown away, and others go on",
+  { tags: "long" },
+  async () => {
+    const directory = temporaryDirectory();
+    const before = start(sqliteLog(directory), KEYS);
+    const acme = await fill(before, "acme", CANARY);
+    const bolt = await fill(before, "bolt", CANARY);
+    await before.close();
 
-  const after = start(sqliteLog(directory), keysOf({ bolt: key(2) }));
-  await after.ready();
-  const reading = after.read({ kind: "run", runId: acme, agent: "clerk" }, { after: 0 });
-  await expect(reading).rejects.toMatchObject({
-    code: "unavailable",
-    message: "the data of the owner acme cannot be read: it has no key",
-  });
-  // Lists of operators go on, without what cannot be read.
-  const { runs } = await after.runs({ limit: 10 });
-  expect(runs.map(({ run_id: id, initial_input: input }) => [id, input])).toEqual(
-    expect.arrayContaining([
-      [acme, null],
-      [bolt, CANARY],
-    ]),
-  );
-  expect((await after.waits({ limit: 10 })).events).toHaveLength(1);
-  await readAndAnswer(after, "bolt", bolt, CANARY);
-  // Its turn cannot be ended, so its ids stay.
-  await expect(after.erase({ owner: "acme" })).rejects.toMatchObject({ code: "unavailable" });
-});
+    const after = start(sqliteLog(directory), keysOf({ bolt: key(2) }));
+    await after.ready();
+    const reading = after.read({ kind: "run", runId: acme, agent: "clerk" }, { after: 0 });
+    await expect(reading).rejects.toMatchObject({
+      code: "unavailable",
+      message: "the data of the owner acme cannot be read: it has no key",
+    });
+    // Lists of operators go on, without what cannot be read.
+    const { runs } = await after.runs({ limit: 10 });
+    expect(runs.map(({ run_id: id, initial_input: input }) => [id, input])).toEqual(
+      expect.arrayContaining([
+        [acme, null],
+        [bolt, CANARY],
+      ]),
+    );
+    expect((await after.waits({ limit: 10 })).events).toHaveLength(1);
+    await readAndAnswer(after, "bolt", bolt, CANARY);
+    // Its turn cannot be ended, so its ids stay.
+    await expect(after.erase({ owner: "acme" })).rejects.toMatchObject({ code: "unavailable" });
+  },
+);
 
-test("a log from before is read and continued, and encrypted from then on", async () => {
+test("a log from before is read and continued, and encrypted from then on", { tags: "long" }, async () => {
   const directory = temporaryDirectory();
   const before = start(sqliteLog(directory));
   const run = await fill(before, "acme", "from before");
@@ -266,7 +270,7 @@ test("a key that cannot be had stops its owner alone", async () => {
   await expect(of(runtime, "bolt").createRun("clerk", { input: CANARY })).resolves.toBeDefined();
 });
 
-test("troupe copy moves what is encrypted without its keys", async () => {
+test("troupe copy moves what is encrypted without its keys", { tags: "long" }, async () => {
   const from = temporaryDirectory();
   const to = join(temporaryDirectory(), "copy");
   const before = start(sqliteLog(from), KEYS);

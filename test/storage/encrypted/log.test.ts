@@ -1,3 +1,4 @@
+/** @module-tag long */
 import type { Encryption } from "../../../src/ports/encryption.ts";
 import type { EventLog } from "../../../src/ports/event-log.ts";
 import { encryptedStores } from "../../../src/storage/encrypted/encrypted-log.ts";
@@ -7,6 +8,7 @@ import type { MemoryLog } from "../../../src/storage/memory/log.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import { testEventLog } from "../../../src/testing/event-log/test-event-log.ts";
 import { temporaryDirectory } from "../directories.ts";
+import { runsLong } from "../../machine/long.ts";
 
 const encryption: Encryption = { keyFor: (owner) => new Uint8Array(32).fill(owner.length) };
 
@@ -35,11 +37,12 @@ testEventLog({
   join: async (log) => encrypted(engineOf(log).openNode(crypto.randomUUID())),
 });
 
-testEventLog({
-  name: "encrypted SQLite",
-  open: async () => openIn(temporaryDirectory()),
-  async reopen(log) {
-    await log.close();
-    return openIn(directories.get(log) ?? "");
-  },
-});
+if (runsLong)
+  testEventLog({
+    name: "encrypted SQLite",
+    open: async () => openIn(temporaryDirectory()),
+    async reopen(log) {
+      await log.close();
+      return openIn(directories.get(log) ?? "");
+    },
+  });

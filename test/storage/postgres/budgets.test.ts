@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { clusterRouter, createRuntime, defineAgent, memoryArtifacts } from "troupe";
 import type { Model, Principal, Runtime } from "troupe";
 import { nodeEnvironment } from "troupe/node";

@@ -1,3 +1,4 @@
+/** @module-tag long */
 import { clusterRouter, createRuntime, defineAgent } from "troupe";
 import { createApp, createMetrics } from "troupe/http";
 import { nodeEnvironment } from "troupe/node";

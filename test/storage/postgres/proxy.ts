@@ -6,6 +6,10 @@ import { once } from "node:events";
 export interface Proxy {
   /** The address of the server through the proxy. */
   readonly url: string;
+  /** Counts from now on how often clients send a text. */
+  hear(text: string): { readonly count: number };
+  /** From now on each connection is announced with another process than that of the server, as a pooler does. */
+  pool(): void;
   /** From now on no notification reaches the clients. */
   loseNotifications(): void;
   /** Cuts the connections on which a client has sent a text, after the server has answered; the answer is lost. */
@@ -34,6 +38,8 @@ export async function startProxy(server: string): Promise<Proxy> {
   let isCut = false;
   let isSilent = false;
   let hasNotifications = true;
+  let isPooler = false;
+  const heard: { readonly text: string; count: number }[] = [];
   let losing: string | undefined;
   let last: { readonly text: string; reached(): void } | undefined;
   let lost = 0;
@@ -61,6 +67,7 @@ export async function startProxy(server: string): Promise<Proxy> {
       });
     }
     client.on("data", (bytes) => {
+      for (const one of heard) one.count += bytes.toString("latin1").split(one.text).length - 1;
       if (losing !== undefined && bytes.includes(losing)) isLosing = true;
       upstream.write(bytes);
       if (last === undefined || !bytes.includes(last.text)) return;
@@ -79,6 +86,9 @@ export async function startProxy(server: string): Promise<Proxy> {
         client.destroy();
         return;
       }
+      if (isPooler)
+        for (const { type, message } of messages)
+          if (type === "K") message.writeInt32BE(1_000_000, PROCESS_AT);
       const kept = messages.filter(({ type }) => hasNotifications || type !== "A");
       // In one piece: each write is a system call, and an event in the process of the client.
       if (kept.length > 0) client.write(Buffer.concat(kept.map(({ message }) => message)));
@@ -94,6 +104,14 @@ export async function startProxy(server: string): Promise<Proxy> {
   const url = new URL(server.replace(`@${target.host}`, `@127.0.0.1:${port}`));
   return {
     url: url.href,
+    hear(text) {
+      const one = { text, count: 0 };
+      heard.push(one);
+      return one;
+    },
+    pool() {
+      isPooler = true;
+    },
     loseNotifications() {
       hasNotifications = false;
     },
@@ -130,6 +148,9 @@ export async function startProxy(server: string): Promise<Proxy> {
     },
   };
 }
+
+/** Where the number of the process stands, behind the letter and the length. */
+const PROCESS_AT = 5;
 
 function connectTo({ hostname, port }: URL): Socket {
   const directory = decodeURIComponent(hostname);

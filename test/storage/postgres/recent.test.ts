@@ -1,3 +1,4 @@
+/** @module-tag long */
 // The newest small appends of a run, which share a row until an append follows that is more.
 import { expect, onTestFinished, test } from "vitest";
 import { Fenced } from "../../../src/ports/event-log.ts";

@@ -207,3 +207,60 @@ test("a secret is encrypted in the database, and needs the key and the name that
   await expect(log.secrets?.().get("token")).rejects.toMatchObject({ code: "unavailable" });
   expect(await log.secrets?.().get("key")).toBe("also hidden");
 });
+
+test("what is under an earlier key gets the first one in the background, and then the earlier one is not needed", async () => {
+  const [earlier, later] = [KEY, "a later key of as many characters"];
+  const before = await openEmpty({ secretsKey: earlier });
+  const schema = schemaOf(before);
+  const values = Object.fromEntries(
+    Array.from({ length: 250 }, (_, index) => [`secret-${index}`, `value ${index}`]),
+  );
+  await before.secrets?.().put(values);
+  const files = { "order.ts": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae" };
+  const version = { id: "a".repeat(64), keptAt: 1, entry: "order.ts", agents: [], files };
+  await before.versions?.().keep(version, async () => Buffer.from("foo"));
+  await before.close();
+
+  // Opened only to read, it changes nothing.
+  const reader = await openSchema(schema, { secretsKey: [later, earlier], migrate: false });
+  expect(await reader.secrets?.().get("secret-7")).toBe("value 7");
+  await reader.close();
+  const still = await openSchema(schema, { secretsKey: earlier });
+  expect(await still.secrets?.().get("secret-249")).toBe("value 249");
+  await still.close();
+
+  const both = await openSchema(schema, { secretsKey: [later, earlier] });
+  const replaced = Promise.all(
+    Object.entries(values).map(async ([name, value]) =>
+      both.secrets?.().replace?.(name, value, `${value} again`),
+    ),
+  );
+  await expect
+    .poll(() => both.health().parts)
+    .toEqual([
+      { name: "secrets", state: "ready", detail: expect.stringContaining("drop the others") as string },
+    ]);
+  expect(new Set(await replaced)).toEqual(new Set([true]));
+  await both.close();
+
+  const after = await openSchema(schema, { secretsKey: later });
+  onTestFinished(() => after.close());
+  for (const [name, value] of Object.entries(values))
+    expect(await after.secrets?.().get(name)).toBe(`${value} again`);
+  expect(await after.versions?.().list()).toEqual([version]);
+  expect(after.health().parts).toBeUndefined();
+
+  // The earlier key was dropped too early for one of them.
+  await query(`UPDATE ${schema}.secret SET value = '\\x00' WHERE name = 'secret-90'`);
+  const late = await openSchema(schema, { secretsKey: later });
+  onTestFinished(() => late.close());
+  await expect
+    .poll(() => late.health().parts)
+    .toEqual([
+      {
+        name: "secrets",
+        state: "degraded",
+        detail: expect.stringMatching(/^1 stored secret .* not readable/) as string,
+      },
+    ]);
+});

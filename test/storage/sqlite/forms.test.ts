@@ -7,11 +7,13 @@ import type { RequestMark } from "../../../src/ports/log-batch.ts";
 import { toEncoded } from "../../../src/protocol/events/texts.ts";
 import { createSpeaker, encodeEvent } from "../../../src/protocol/events/encode.ts";
 import type { EventBody } from "../../../src/protocol/events/event-body.ts";
+import { revertSchema } from "../../../src/storage/sqlite/format/schema.ts";
 import { sqliteLog } from "../../../src/storage/sqlite/index.ts";
 import {
   events,
   nextEvents,
   asRequestId,
+  asRunId,
   row,
   startRun,
   texts,
@@ -421,6 +423,45 @@ test("a log of format 23 is opened, and the words of its runs are found before a
   expect(await found()).toEqual(["run-before"]);
 });
 
+test("a log of format 24 is opened, and its hours are summed up, which changes no answer", async () => {
+  const directory = temporaryDirectory();
+  const before = sqliteLog(directory);
+  const ended = { owner: "acme", kind: "turn", agent: "echo", name: "chat" } as const;
+  const failed = { outcome: "error:timeout", runId: asRunId("run") };
+  const { cursor } = await before.claim("run");
+  await before.append(cursor, {
+    ...nextEvents(cursor, 1),
+    statistics: Array.from({ length: 400 }, (_, at) => ({
+      ...ended,
+      hour: 480_000 + at * 3,
+      outcome: "success",
+      ...(at % 50 === 0 && failed),
+      ...countOne(at),
+    })),
+  });
+  await before.close();
+  const database = new DatabaseSync(join(directory, "log.db"));
+  toTwentyFourthForm(database);
+  database.close();
+
+  const log = sqliteLog(directory);
+  onTestFinished(() => log.close());
+  const time = { from: 480_007, until: 481_111 };
+  const read = async (): Promise<unknown> =>
+    Promise.all([
+      log.statistics.sum({ ...time, by: "agent" }),
+      log.statistics.sum({ ...time, by: "operation" }),
+      log.statistics.sum({ ...time, by: "owner" }),
+      log.statistics.sum({ ...time, by: "day" }),
+      log.statistics.failed({ ...time, limit: 9 }),
+    ]);
+  const first = await read();
+  await log.indexed?.();
+  using look = new DatabaseSync(join(directory, "log.db"), { readOnly: true });
+  expect(look.prepare("SELECT summed FROM statistic_place").get()).toEqual({ summed: 481_196 });
+  expect(await read()).toEqual(first);
+});
+
 test("a log of format 22 is opened, and counts what its turns do from then on", async () => {
   const directory = temporaryDirectory();
   const before = sqliteLog(directory);
@@ -517,10 +558,14 @@ const ROW = {
   metadata: {},
 } as const;
 
+/** Converts a database to format 24. */
+function toTwentyFourthForm(database: DatabaseSync): void {
+  revertSchema(database, 24);
+}
+
 /** Converts a database to format 23. */
 function toTwentyThirdForm(database: DatabaseSync): void {
-  database.exec(`DROP TABLE run_words; DROP TABLE run_text; DROP TABLE text_place; DROP TABLE text_due;
-    PRAGMA user_version = 23`);
+  revertSchema(database, 23);
 }
 
 /** Converts a database to format 22. */

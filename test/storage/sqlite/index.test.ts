@@ -71,12 +71,16 @@ test("a flipped bit in either copy of a run's name never makes the run look empt
   }
 });
 
-test("a flipped bit in either copy of a request's name never makes the request look new", async () => {
-  const [, name] = REQUESTS as [RequestId, RequestId];
-  for await (const log of logsMisspelling(name)) {
-    expect(await log.lookup(name)).toMatchObject({ requestId: name });
-  }
-});
+test(
+  "a flipped bit in either copy of a request's name never makes the request look new",
+  { tags: "long" },
+  async () => {
+    const [, name] = REQUESTS as [RequestId, RequestId];
+    for await (const log of logsMisspelling(name)) {
+      expect(await log.lookup(name)).toMatchObject({ requestId: name });
+    }
+  },
+);
 
 test("a run whose name leads to another run never shows the other's events, even if losses are accepted", async () => {
   const directory = changed(await threeRuns(), (file) => {
@@ -123,7 +127,7 @@ test("a log with foreign tables is damaged", async () => {
   expect(() => sqliteLog(directory)).toThrow(DamagedLog);
 });
 
-test("a text that has become a number or null is damaged", async () => {
+test("a text that has become a number or null is damaged", { tags: "long" }, async () => {
   const damages = [
     "UPDATE chunk SET records = 5",
     "UPDATE chunk SET body = 5",

@@ -156,6 +156,7 @@ test.each([17, 18])(
     // Format 17 had them in a table of their own. The upgrade of its tables may have been the last thing before another kill.
     database.exec(`
       DROP TABLE audit; DROP TABLE base; DROP TABLE spent; DROP TABLE schedule; DROP TABLE statistic;
+      DROP TABLE statistic_sum; DROP TABLE statistic_owner; DROP TABLE statistic_place;
       DROP TABLE run_words; DROP TABLE run_text; DROP TABLE text_place; DROP TABLE text_due;
       DROP INDEX outbox_dead;
       CREATE TABLE recent (seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, parts TEXT NOT NULL, body TEXT NOT NULL);

@@ -8,8 +8,9 @@ import { userInfo } from "node:os";
 
 /** The limits of the connections of a pool. */
 interface PoolLimits {
-  /** The number of connections. */
+  /** The number of connections, and how many of them stay while nothing needs them. Default: none. */
   readonly max: number;
+  readonly min?: number;
   /** The time of a statement; the server ends it shortly before. */
   readonly statementMs: number;
   /** The time of a new connection. Default 5 s. */
@@ -23,6 +24,7 @@ export class Connections {
   readonly #user: string | undefined;
   readonly #client: typeof Client;
   readonly #sockets = new Set<Socket>();
+  #isDirect = false;
   #onClosed: (() => void) | undefined;
 
   constructor(pg: Pg, { url, host, port, database, user, password, ssl }: PostgresConnection) {
@@ -56,15 +58,19 @@ export class Connections {
     return `${database ?? "the database"} at ${host}:${port} as ${user ?? "no user"}`;
   }
 
-  pool({ max, statementMs, connectMs = CONNECT_MS }: PoolLimits): Pool {
+  pool({ max, min = 0, statementMs, connectMs = CONNECT_MS }: PoolLimits): Pool {
     const pool = new this.#pg.Pool({
       ...this.#config,
       stream: this.#open,
       Client: this.#client,
       max,
+      min,
+      idleTimeoutMillis: IDLE_MS,
       query_timeout: statementMs,
       connectionTimeoutMillis: connectMs,
-      verify: callbackify((client: ClientBase) => setLimits(client, statementMs)),
+      verify: callbackify(async (client: ClientBase) => {
+        this.#isDirect = await setLimits(client, statementMs);
+      }),
     });
     // An idle connection that breaks is replaced with the next statement.
     pool.on("error", () => {});
@@ -93,6 +99,11 @@ export class Connections {
     setTimeout(() => {
       for (const [socket, bytes] of read) if (socket.bytesRead === bytes) socket.destroy();
     }, REFRESH_MS).unref();
+  }
+
+  /** Whether the pools lead to the server itself and not to a pooler, so that the server keeps what is prepared on a connection. */
+  get isDirect(): boolean {
+    return this.#isDirect;
   }
 
   /** Resolves when all connections are closed. Cuts those that their owners have not closed after a time. */
@@ -153,25 +164,33 @@ function toClient(pg: Pg, password: PostgresConnection["password"]): typeof Clie
 
 /**
  * Lets the server end statements that the client has given up, and connections of a node that has vanished, so that their
- * locks do not last. The settings would stay in a connection that a pooler shares with others, so they are set only if the
- * process of the server is the one that the connection was announced with: a pooler announces a number of its own.
+ * locks do not last. The server does not compile statements (`jit`): for the sums of a log that takes longer than to run them. The
+ * settings would stay in a connection that a pooler shares with others, so they are set only if the process of the server is
+ * the one that the connection was announced with: a pooler announces a number of its own. Resolves with whether it is.
  */
-async function setLimits(client: ClientBase, statementMs: number): Promise<void> {
+async function setLimits(client: ClientBase, statementMs: number): Promise<boolean> {
   const { processID = null } = client as { readonly processID?: number | null };
-  await client.query(LIMITS, [processID, statementMs - GIVE_UP_MS]);
+  const { rows } = await client.query(LIMITS, [processID, statementMs - GIVE_UP_MS]);
+  return rows.length > 0;
 }
 
 const KEEP_ALIVE_S = 10;
 
 const LIMITS = `SELECT set_config('statement_timeout', $2::text, false),
   set_config('tcp_keepalives_idle', '${KEEP_ALIVE_S}', false), set_config('tcp_keepalives_interval', '5', false),
-  set_config('tcp_keepalives_count', '3', false)
+  set_config('tcp_keepalives_count', '3', false), set_config('jit', 'off', false)
   WHERE pg_backend_pid() = $1`;
 
 /** The server ends a statement this much before the client gives it up, so that the client knows its outcome. */
 const GIVE_UP_MS = 500;
 
 const CONNECT_MS = 5_000;
+
+/**
+ * How long connections stay that only many questions at once have needed: each of them costs the server a process. Under a load that
+ * goes on, several are needed again within this time; a new one has to plan everything anew.
+ */
+const IDLE_MS = 10_000;
 const CLOSE_MS = 5_000;
 
 /** How long a connection has for what it has missed. */

@@ -1,4 +1,4 @@
-import type { Client, Pool } from "pg";
+import type { Client, Pool, QueryConfig } from "pg";
 import { AgentError } from "../../../errors.ts";
 import { Unavailable } from "../../../ports/event-log.ts";
 import { backoffMs } from "../../../shared/backoff.ts";
@@ -21,6 +21,8 @@ export class Database {
   readonly #connections: Connections;
   readonly #prefix: string;
   readonly #texts = new Map<string, string>();
+  /** The names of the statements that the server is to plan once for a connection. */
+  readonly #names = new Map<string, string>();
   readonly #settleMs: number;
   readonly #readers: Pool;
   readonly #writers: Pool;
@@ -52,7 +54,7 @@ export class Database {
     this.#prefix = `${schema}.`;
     this.#settleMs = settleMs;
     this.#connections = new Connections(pg, options);
-    this.#readers = this.#connections.pool({ max, statementMs: QUERY_MS });
+    this.#readers = this.#connections.pool({ max, min: 1, statementMs: QUERY_MS });
     this.#uploaders = this.#connections.pool({ max, statementMs: QUERY_MS });
     this.#heartbeats = this.#connections.pool({ max: 1, statementMs: HEARTBEAT_MS });
     this.#writers = this.#connections.pool({ max: WRITERS, statementMs: WRITE_MS });
@@ -79,6 +81,14 @@ export class Database {
       busyConnections: sum((pool) => pool.totalCount - pool.idleCount),
       waitingStatements: sum((pool) => pool.waitingCount),
     };
+  }
+
+  /** Has the server plan statements once for each connection, unless a pooler stands between. They are few, and find rows by a key. */
+  prepare(texts: Iterable<string>): void {
+    for (const text of texts) {
+      // PostgreSQL lists them by name; it takes 63 characters.
+      if (!this.#names.has(text)) this.#names.set(text, `${text.trim().slice(0, 50)} #${this.#names.size}`);
+    }
   }
 
   get isClosed(): boolean {
@@ -211,7 +221,7 @@ export class Database {
     };
     client.on("error", fail);
     const query = async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      const { rows } = await client.query<Row>(this.sql(text), [...values]).catch(toFailure);
+      const { rows } = await client.query<Row>(this.#toQuery(text, values)).catch(toFailure);
       this.#hear();
       return rows;
     };
@@ -277,9 +287,14 @@ export class Database {
     text: string,
     values: readonly Value[],
   ): Promise<readonly Row[]> {
-    const { rows } = await pool.query<Row>(this.sql(text), [...values]);
+    const { rows } = await pool.query<Row>(this.#toQuery(text, values));
     this.#hear();
     return rows;
+  }
+
+  #toQuery(text: string, values: readonly Value[]): QueryConfig {
+    const name = this.#connections.isDirect ? this.#names.get(text) : undefined;
+    return { text: this.sql(text), values: [...values], ...(name !== undefined && { name }) };
   }
 
   /** The database has answered. */

@@ -1,3 +1,49 @@
+/** Why an append of a claim was refused, in the schemas 11 to 15. */
+export const REFUSAL_2: string = `CREATE OR REPLACE FUNCTION troupe.refusal_2(run_id text, claim bigint) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
+  SELECT coalesce(
+    (SELECT CASE WHEN run.removed AND run.epoch = claim
+        THEN jsonb_build_array('gone')
+        ELSE jsonb_build_array('fenced', run.epoch, coalesce(recent.appends, run.appends)) END
+      FROM troupe.run LEFT JOIN troupe.recent ON recent.run = run.id WHERE run.id = run_id),
+    jsonb_build_array('fenced', 0, 0))
+$$;
+`;
+
+/** How the schemas 11 to 15 claim a run. */
+export const CLAIM_3: string = `CREATE OR REPLACE FUNCTION troupe.claim_3(run_id text, node text, unless_owned_by text[], channel text,
+  OUT holder text, OUT claim bigint, OUT claimed json)
+LANGUAGE plpgsql AS $$
+DECLARE
+  earlier text;
+BEGIN
+  INSERT INTO troupe.run (id, epoch, owner) VALUES (run_id, nextval('troupe.epoch'), node)
+    ON CONFLICT (id) DO NOTHING RETURNING epoch INTO claim;
+  IF claim IS NULL THEN
+    SELECT owner INTO earlier FROM troupe.run WHERE id = run_id FOR NO KEY UPDATE;
+    IF earlier = ANY (unless_owned_by) THEN
+      holder := earlier;
+      RETURN;
+    END IF;
+    UPDATE troupe.run SET epoch = nextval('troupe.epoch'), owner = node WHERE id = run_id RETURNING epoch INTO claim;
+    PERFORM troupe.end_recent_1(run_id);
+    IF earlier <> node THEN
+      PERFORM pg_notify(channel, format('%s %s:%s', node, claim, run_id));
+    END IF;
+  END IF;
+  -- A statement of its own: it sees what the earlier owner appended while this claim waited for it.
+  SELECT row_to_json(own) INTO claimed FROM (
+    SELECT run.id, owner AS node, belongs_to AS owner, stored, removed, agent, status, created_at, updated_at, turns, metadata, initial_input, started,
+      last_turn, usage, head, appends, records, snapshot, snapshot_head, snapshot_records,
+      CASE WHEN status > 0 THEN (SELECT count(*) FROM troupe.wait WHERE wait.run = run.id) END AS open_waits,
+      CASE WHEN status > 0 THEN
+        (SELECT count(*) FROM troupe.request WHERE request.run = run.id AND phase = 0) END AS queued,
+      CASE WHEN status > 0 THEN (SELECT wake_at FROM troupe.request WHERE request.id = run.started) END AS wake_at,
+      (SELECT min(name) FROM troupe.alias WHERE alias.run = run.id) AS alias
+      FROM troupe.run WHERE run.id = run_id
+  ) AS own;
+END $$;
+`;
+
 /**
  * The eleventh change of the schema: the newest small appends of a run are one row, which is ahead of the row of
  * the run. Each changes only that row, until an append follows that is more: it takes the lines into its own. A node of the version
@@ -129,15 +175,7 @@ BEGIN
 END $$;
 
 -- Why an append of a claim was refused.
-CREATE OR REPLACE FUNCTION troupe.refusal_2(run_id text, claim bigint) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
-  SELECT coalesce(
-    (SELECT CASE WHEN run.removed AND run.epoch = claim
-        THEN jsonb_build_array('gone')
-        ELSE jsonb_build_array('fenced', run.epoch, coalesce(recent.appends, run.appends)) END
-      FROM troupe.run LEFT JOIN troupe.recent ON recent.run = run.id WHERE run.id = run_id),
-    jsonb_build_array('fenced', 0, 0))
-$$;
-
+${REFUSAL_2}
 CREATE OR REPLACE FUNCTION troupe.append_one_2(item jsonb, body text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   run_id text := item->>0;
@@ -233,39 +271,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
-CREATE OR REPLACE FUNCTION troupe.claim_3(run_id text, node text, unless_owned_by text[], channel text,
-  OUT holder text, OUT claim bigint, OUT claimed json)
-LANGUAGE plpgsql AS $$
-DECLARE
-  earlier text;
-BEGIN
-  INSERT INTO troupe.run (id, epoch, owner) VALUES (run_id, nextval('troupe.epoch'), node)
-    ON CONFLICT (id) DO NOTHING RETURNING epoch INTO claim;
-  IF claim IS NULL THEN
-    SELECT owner INTO earlier FROM troupe.run WHERE id = run_id FOR NO KEY UPDATE;
-    IF earlier = ANY (unless_owned_by) THEN
-      holder := earlier;
-      RETURN;
-    END IF;
-    UPDATE troupe.run SET epoch = nextval('troupe.epoch'), owner = node WHERE id = run_id RETURNING epoch INTO claim;
-    PERFORM troupe.end_recent_1(run_id);
-    IF earlier <> node THEN
-      PERFORM pg_notify(channel, format('%s %s:%s', node, claim, run_id));
-    END IF;
-  END IF;
-  -- A statement of its own: it sees what the earlier owner appended while this claim waited for it.
-  SELECT row_to_json(own) INTO claimed FROM (
-    SELECT run.id, owner AS node, belongs_to AS owner, stored, removed, agent, status, created_at, updated_at, turns, metadata, initial_input, started,
-      last_turn, usage, head, appends, records, snapshot, snapshot_head, snapshot_records,
-      CASE WHEN status > 0 THEN (SELECT count(*) FROM troupe.wait WHERE wait.run = run.id) END AS open_waits,
-      CASE WHEN status > 0 THEN
-        (SELECT count(*) FROM troupe.request WHERE request.run = run.id AND phase = 0) END AS queued,
-      CASE WHEN status > 0 THEN (SELECT wake_at FROM troupe.request WHERE request.id = run.started) END AS wake_at,
-      (SELECT min(name) FROM troupe.alias WHERE alias.run = run.id) AS alias
-      FROM troupe.run WHERE run.id = run_id
-  ) AS own;
-END $$;
-
+${CLAIM_3}
 -- Releases claims: pairs of a run and its epoch. A run without an append leaves nothing behind.
 CREATE OR REPLACE FUNCTION troupe.release_1(items jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

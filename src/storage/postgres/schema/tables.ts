@@ -155,3 +155,43 @@ INSERT INTO troupe.probe VALUES (now());
 
 /** The queued requests of a run, which has many others when it is old. */
 export const QUEUED = "CREATE INDEX request_queued ON troupe.request (run) WHERE phase = 0";
+
+/** The third change of the schema: the versions of agents that were served, and their files, each once. */
+export const KEPT_VERSIONS = `
+CREATE TABLE troupe.version (
+  id text COLLATE "C" PRIMARY KEY,
+  kept_at bigint NOT NULL,
+  -- What the version is made of, and its authentication under a key that the database never sees.
+  content text NOT NULL,
+  mac text NOT NULL
+);
+CREATE TABLE troupe.version_file (
+  digest text COLLATE "C" PRIMARY KEY,
+  bytes bytea NOT NULL
+);
+`;
+
+/**
+ * The fifteenth change of the schema: a log in several databases. Each has a row that says which one of them it is. The first one
+ * also has the table of the shards, and the reservations of what must be unique in all of them: the ids of requests and the names
+ * of runs. They are known by their digests, so that nothing of an owner stays here.
+ */
+export const SHARDS: string = `
+CREATE TABLE troupe.part (
+  log text NOT NULL,
+  number smallint NOT NULL,
+  parts smallint NOT NULL
+);
+CREATE TABLE troupe.shard (
+  shard smallint PRIMARY KEY,
+  part smallint NOT NULL
+);
+CREATE TABLE troupe.reservation (
+  key bytea PRIMARY KEY,
+  run text COLLATE "C" NOT NULL,
+  -- Names one state of the row.
+  stamp bigint NOT NULL DEFAULT nextval('troupe.epoch')
+);
+`;
+
+export const SHARDS_BACK = "DROP TABLE troupe.reservation, troupe.shard, troupe.part";

@@ -46,3 +46,14 @@ CREATE TRIGGER text_renamed AFTER UPDATE OF run ON troupe.alias FOR EACH ROW
 
 INSERT INTO troupe.text_due SELECT id FROM troupe.run WHERE stored AND NOT removed;
 `;
+
+/** What takes the thirteenth change back. The words are those of the runs, so nothing is lost. */
+export const TEXTS_BACK = `
+DROP TRIGGER text_due ON troupe.run;
+DROP TRIGGER text_removed ON troupe.run;
+DROP TRIGGER text_renamed ON troupe.alias;
+DROP FUNCTION troupe.text_due_1;
+DROP FUNCTION troupe.text_removed_1;
+DROP FUNCTION troupe.text_renamed_1;
+DROP TABLE troupe.run_text, troupe.text_due;
+`;

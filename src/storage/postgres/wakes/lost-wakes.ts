@@ -1,8 +1,8 @@
 import type { Client } from "pg";
+import type { RunWake } from "../../../ports/router.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import type { Tails } from "../../shared/tails.ts";
 import type { Database } from "../connection/database.ts";
-import type { RunWake } from "./wake-channel.ts";
 
 /** Finds changes of runs that other nodes have made without their message arriving. */
 export class LostWakes {
@@ -31,9 +31,12 @@ export class LostWakes {
     const asked = [...new Set([...this.#tails.runIds, ...owned.keys()])];
     const rows = [...(await ask(`SELECT ${STATE} WHERE id = ANY ($1)`, [asked]))];
     const found = new Map(rows.map(({ id, appends }) => [id, appends]));
-    for (const id of asked) {
-      const known = Math.max(owned.get(id) ?? 0, this.#seen.get(id)?.appends ?? 0);
-      if ((found.get(id) ?? 0) < known) this.#lost(id);
+    const fewer = asked.filter(
+      (id) => (found.get(id) ?? 0) < Math.max(owned.get(id) ?? 0, this.#seen.get(id)?.appends ?? 0),
+    );
+    if (fewer.length > 0) {
+      const moved = await ask(MOVED, [fewer]);
+      for (const id of fewer) if (!moved.some((run) => run.id === id)) this.#lost(id);
     }
     if (this.#tails.isWatched) {
       for (const row of await this.#listed(ask)) rows.push(row);
@@ -78,6 +81,9 @@ interface Row {
 
 const STATE = `id, epoch, updated_at,
   coalesce((SELECT recent.appends FROM troupe.recent WHERE recent.run = run.id), appends) AS appends FROM troupe.run`;
+
+/** Those of some runs that have moved to another database, or are being moved. */
+const MOVED = `SELECT id FROM unnest($1::text[]) AS asked (id) JOIN troupe.closed ON shard = troupe.shard_of_1(id)`;
 
 /** Rows of runs in an order; those that are removed and those that are not have an index each. */
 function rowsIn(order: string, most: number, where: string = "true"): string {

@@ -1,16 +1,11 @@
 import type { Client, Notification } from "pg";
 import { AgentError } from "../../../errors.ts";
+import type { RunWake, WakeCarrier } from "../../../ports/router.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { backoffMs } from "../../../shared/backoff.ts";
 import { RETRY, delay } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { checkHearing, toListenError } from "./hearing.ts";
-
-/** A run that was changed, and the claim under which it was. */
-export interface RunWake {
-  readonly runId: RunId;
-  readonly epoch: number;
-}
 
 /** What the nodes tell each other about runs that have changed, over one connection that listens. */
 export interface WakeChannelOptions {
@@ -21,15 +16,22 @@ export interface WakeChannelOptions {
   readonly url?: string | undefined;
   /** Which other nodes may have the log open. */
   readonly nodes: "one" | "several" | "any";
+  /** What carries wakes to nodes without the database; `undefined` while nothing does. */
+  carrier(): WakeCarrier | undefined;
   /** Runs were changed by another node. */
   onChanged(changes: readonly RunWake[]): void;
+  /** Shards of a log in several databases have moved, or are going to. */
+  onShards?(): void;
   /** The channel was silent for a time: any run can have changed. */
   onReconnected(): void;
   /** Looks for changes whose message was lost, from time to time, with statements on this connection alone. */
   look(client: Client): Promise<void>;
 }
 
-/** Sends and receives the ids of changed runs. While no other node listens it sends nothing. */
+/**
+ * Sends and receives the ids of changed runs. It sends nothing while no other node listens, or while a carrier reaches all that
+ * do: the database would wake every one of them for each message.
+ */
 export class WakeChannel {
   readonly #options: WakeChannelOptions;
   /** The name of the channel in the database. */
@@ -37,7 +39,9 @@ export class WakeChannel {
   #client: Client | undefined;
   readonly #changed = new Map<RunId, number>();
   #sending = false;
-  #hasOthers = false;
+  /** The other nodes that listen, and when each of them was last heard. */
+  readonly #others = new Map<string, number>();
+  #looks = 0;
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
   #reconnecting: Promise<void> | undefined;
@@ -90,19 +94,49 @@ export class WakeChannel {
     return this.#client !== undefined;
   }
 
-  /** Tells other nodes that runs have changed. */
+  /** Tells the other nodes that need it that runs have changed. */
   tell(changes: readonly RunWake[]): void {
-    if (!this.#hasOthers || this.#isClosed) return;
+    this.#options.carrier()?.tell(changes);
+    if (this.#isNeeded()) this.tellAll(changes);
+  }
+
+  /** Tells all nodes that listen. */
+  tellAll(changes: readonly RunWake[]): void {
+    if (this.#isClosed) return;
     for (const { runId, epoch } of changes) this.#changed.set(runId, epoch);
     if (!this.#sending) void this.#send();
+  }
+
+  /** Tells a node that what it has heard of the runs followed here is out of date, up to a message. */
+  disown(node: string, number: number): void {
+    if (!this.#isClosed) void this.#notify(`${DISOWN}${number}:${node}`);
   }
 
   /** Ends the connection; the database waits until it is closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    if (this.#client !== undefined) end(this.#client);
+    const client = this.#client;
+    // The others need not tell it anything more. Closing does not wait for a server that does not answer.
+    if (client !== undefined && this.#others.size > 0) await Promise.race([this.#notify(BYE), delay(BYE_MS)]);
+    if (client !== undefined) end(client);
     await this.#reconnecting;
+  }
+
+  /** Whether a node that listens would not hear of a change otherwise. */
+  #isNeeded(): boolean {
+    const carrier = this.#options.carrier();
+    if (carrier === undefined) return this.#others.size > 0;
+    if (!carrier.reachesAll) return true;
+    for (const [node, heardMs] of this.#others) {
+      const standing = carrier.standingOf(node);
+      if (standing === "carried") continue;
+      // A program that is no node of the cluster says from time to time that it is there.
+      const isSilent = standing === undefined && performance.now() - heardMs > SILENT_MS;
+      if (standing !== "gone" && !isSilent) return true;
+      this.#others.delete(node);
+    }
+    return false;
   }
 
   async #connect(): Promise<Client> {
@@ -136,10 +170,19 @@ export class WakeChannel {
 
   #receive({ payload = "" }: Notification): void {
     const [node, ...words] = payload.split(" ");
-    if (node === this.#options.node) return;
-    this.#hasOthers = true;
-    if (words[0] === HELLO) void this.#notify(HERE);
-    else if (words[0] !== HERE) this.#options.onChanged(words.map(toChange));
+    const [word = ""] = words;
+    if (node === undefined || node === this.#options.node) return;
+    if (node === SHARDS_CHANGED) {
+      this.#options.onShards?.();
+      return;
+    }
+    this.#others.set(node, performance.now());
+    if (word === HELLO) void this.#notify(HERE);
+    else if (word === BYE) this.#others.delete(node);
+    else if (word.startsWith(DISOWN)) {
+      const { epoch: number, runId: disowned } = toChange(word.slice(DISOWN.length));
+      if (disowned === this.#options.node) this.#options.carrier()?.disowned(node, number);
+    } else if (word !== HERE) this.#options.onChanged(words.map(toChange));
   }
 
   async #send(): Promise<void> {
@@ -173,11 +216,19 @@ export class WakeChannel {
     return result;
   }
 
-  #watch(): void {
+  /** Looks for lost changes at once, and then from time to time. */
+  lookNow(): void {
+    if (this.#client !== undefined) this.#watch(0);
+  }
+
+  #watch(afterMs: number = LOOK_MS): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       const client = this.#client;
       if (client === undefined || this.#isClosed) return;
+      this.#looks += 1;
+      if (this.#looks % HERE_LOOKS === 0 && this.#others.size > 0 && this.#options.carrier() === undefined)
+        void this.#notify(HERE);
       this.#inTurn(() => this.#options.look(client)).then(
         () => {
           if (this.#client === client) this.#watch();
@@ -187,7 +238,7 @@ export class WakeChannel {
           this.#lost(client);
         },
       );
-    }, LOOK_MS);
+    }, afterMs);
     this.#timer.unref();
   }
 
@@ -233,9 +284,23 @@ function toChange(word: string): RunWake {
   return { epoch: Number(word.slice(0, colon)), runId: word.slice(colon + 1) };
 }
 
+/** What is told to all nodes when the table of the shards has changed, which no node sends. */
+export const SHARDS_CHANGED = "%shards";
+
 /** Messages besides the changes. */
 const HELLO = "?";
 const HERE = "!";
+const BYE = "-";
+const DISOWN = "~";
+
+/** How long a message takes at most that this node listens no longer. */
+const BYE_MS = 500;
+
+/** How many looks are between two messages of a node without a carrier which say that it still listens. */
+const HERE_LOOKS = 4;
+
+/** How long a program that is no node of the cluster is thought to listen after its newest message. */
+const SILENT_MS = 60_000;
 
 /** A payload has less than 8,000 bytes. */
 const PAYLOAD_CHARACTERS = 7_000;

@@ -11,7 +11,7 @@ import { toFenced } from "../../sql/claims.ts";
 import { delay, RETRY, toInvalid, WRITERS } from "../connection/database.ts";
 import type { Database } from "../connection/database.ts";
 import { isInvalidValue, isTransient, toReason } from "../connection/trouble.ts";
-import { LostAppends } from "./claims.ts";
+import { LostAppends, Moved } from "./claims.ts";
 import type { ClaimedRun, RecentAppends } from "./claims.ts";
 
 /** An append as the function of the database takes it. */
@@ -82,6 +82,7 @@ export class AppendQueue {
   constructor(database: Database, onTrouble: (reason: string) => void) {
     this.#database = database;
     this.#onTrouble = onTrouble;
+    database.prepare([...STATEMENTS, ...COUNTING_STATEMENTS]);
   }
 
   post(job: Job): void {
@@ -127,11 +128,12 @@ export class AppendQueue {
     const until = Math.max(...jobs.map((job) => job.until));
     const items = `[${jobs.map(({ item }) => item).join(",")}]`;
     const bodies = jobs.map(({ body }) => body);
-    const counts = jobs.some((job) => job.counts);
+    const statements = jobs.some((job) => job.counts) ? COUNTING_STATEMENTS : STATEMENTS;
+    const statement = statements[jobs.length] as string;
     for (let failures = 0; ; failures += 1) {
       try {
         const [row] = await this.#database.write<{ refusals: Readonly<Record<string, Refusal>> }>(
-          appendStatement(jobs.length, counts),
+          statement,
           [items, ...bodies],
           until,
         );
@@ -189,7 +191,10 @@ function toOutcome(
     case "fenced": {
       const [, epoch, appends] = refusal;
       // The owner has one append in flight, so the one more that the run has is this one, whose answer was lost.
-      if (isRepeated && epoch === run.epoch && appends === run.appends + 1) return "landed before";
+      // The epoch is below zero while the shard is moved.
+      const isOwn = epoch === run.epoch || epoch === -run.epoch;
+      if (isRepeated && isOwn && appends === run.appends + 1) return "landed before";
+      if (epoch < 0 && (isOwn || epoch === -1) && appends >= run.appends) return new Moved(run.runId);
       return appends < run.appends ? new LostAppends(run.runId) : toFenced(run.runId);
     }
     default:
@@ -211,16 +216,13 @@ function countForStatement(jobs: readonly Job[]): number {
 const STATEMENT_APPENDS = 60;
 const STATEMENT_CHARACTERS = 4 * 1024 * 1024;
 
-/** The statement with a number of bodies, and with turns or completions to count. */
-function appendStatement(count: number, counts: boolean): string {
-  const statements = counts ? COUNTING_STATEMENTS : STATEMENTS;
-  const known = statements[count];
-  if (known !== undefined) return known;
-  const bodies = Array.from({ length: count }, (_, index) => `$${index + 2}`).join(", ");
-  const text = `SELECT troupe.${counts ? "append_3" : "append_2"}($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
-  statements[count] = text;
-  return text;
-}
+/** The statements with a number of bodies. */
+const toStatements = (name: string): readonly string[] =>
+  Array.from({ length: STATEMENT_APPENDS + 1 }, (_statement, count) => {
+    const bodies = Array.from({ length: count }, (_body, index) => `$${index + 2}`).join(", ");
+    return `SELECT troupe.${name}($1, VARIADIC ARRAY[${bodies}]::text[]) AS refusals`;
+  });
 
-const STATEMENTS: string[] = [];
-const COUNTING_STATEMENTS: string[] = [];
+const STATEMENTS = toStatements("append_2");
+/** Those with turns or completions to count. */
+const COUNTING_STATEMENTS = toStatements("append_3");

@@ -1,4 +1,4 @@
-import { Fenced } from "../../../ports/event-log.ts";
+import { Fenced, Unavailable } from "../../../ports/event-log.ts";
 import type { RunEntry, Snapshot } from "../../../ports/log-entries.ts";
 import type { Texts } from "../../../protocol/events/texts.ts";
 import type { RunId } from "../../../protocol/ids.ts";
@@ -8,6 +8,7 @@ import type { OwnedRun } from "../../sql/claims.ts";
 import type { RunColumns } from "../../sql/rows.ts";
 import { toRun } from "../../sql/rows.ts";
 import type { Database } from "../connection/database.ts";
+import { stateOf } from "../connection/trouble.ts";
 import { toRunSnapshot } from "../reader.ts";
 import type { SnapshotColumns } from "../reader.ts";
 
@@ -17,6 +18,8 @@ export interface ClaimedRun extends OwnedRun {
   appends: number;
   /** The newest small appends, which share a row until one follows that is more; `undefined` if none have been made since. */
   recent?: RecentAppends | undefined;
+  /** It came from another database, and no append has shown yet that it still holds: another node may have claimed the run meanwhile. */
+  isUnsure?: boolean;
 }
 
 export interface RecentAppends {
@@ -28,7 +31,16 @@ export interface RecentAppends {
 /** The database has fewer appends of a run than this node knows of: it has lost acknowledged ones. */
 export class LostAppends extends Fenced {
   constructor(runId: RunId) {
-    super(`the database has lost acknowledged events of run ${runId}`);
+    super(`the database has lost acknowledged events of run ${runId}`, { hasLost: true });
+  }
+}
+
+/** The shard of a run is being moved, or has moved to another database. Nothing was changed, and the claim of the run still holds. */
+export class Moved extends Error {
+  override readonly name = "Moved";
+
+  constructor(runId: RunId, cause?: unknown) {
+    super(`run ${runId} moves to another database`, { cause });
   }
 }
 
@@ -55,6 +67,8 @@ interface OwnColumns {
   readonly removed: boolean;
 }
 
+export const CLAIM = "SELECT * FROM troupe.claim_3($1, $2, $3, $4)";
+
 type ClaimColumns = RunColumns & SnapshotColumns & OwnColumns;
 
 /** Claims a run in the database, unless one of the spared nodes holds it; then it returns that node. */
@@ -63,11 +77,17 @@ export async function claimRun(
   runId: RunId,
   { node, spared, channel }: NewClaim,
 ): Promise<ClaimedRow | { readonly holder: string }> {
-  const [row] = await database.ask<{
-    holder: string | null;
-    claim: number | null;
-    claimed: ClaimColumns | null;
-  }>("SELECT * FROM troupe.claim_3($1, $2, $3, $4)", [runId, node, spared, channel]);
+  const [row] = await database
+    .ask<{
+      holder: string | null;
+      claim: number | null;
+      claimed: ClaimColumns | null;
+    }>(CLAIM, [runId, node, spared, channel])
+    .catch((error: unknown) => {
+      if (error instanceof Unavailable && stateOf(error.cause) === SHARD_IS_CLOSED)
+        throw new Moved(runId, error);
+      throw error;
+    });
   if (row === undefined || row.holder !== null) return { holder: row?.holder ?? "" };
   const { claim: epoch, claimed } = row;
   // Another node has released the run without an append during the claim, which deletes its row.
@@ -84,6 +104,19 @@ export async function claimRun(
     snapshot: toRunSnapshot(claimed),
   };
 }
+
+/** Whether the shard of a run is being moved, or has moved to another database, with the claim of the run. */
+export async function isMoved(database: Database, { runId, epoch }: ClaimedRun): Promise<boolean> {
+  const [row] = await database.ask<{ moved: boolean }>(IS_MOVED, [runId, epoch]);
+  return row?.moved === true;
+}
+
+const IS_MOVED = `
+  SELECT coalesce((SELECT run.epoch = -$2::bigint FROM troupe.run WHERE run.id = $1),
+    EXISTS (SELECT FROM troupe.closed WHERE shard = troupe.shard_of_1($1))) AS moved`;
+
+/** What `troupe.claim_3` fails with. */
+const SHARD_IS_CLOSED = "TR002";
 
 /** A claimed run that is to be removed. */
 interface Removal {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { AgentError } from "../../../errors.ts";
@@ -11,9 +11,10 @@ import type { Head } from "../format/head-file.ts";
 import { takeLock } from "./lock.ts";
 import { createReader } from "../reader/reader.ts";
 import type { Reader } from "../reader/reader.ts";
-import { createSchema, openDatabase } from "../format/schema.ts";
+import { createSchema, openDatabase, revertSchema, VERSION } from "../format/schema.ts";
 import { RecentEvents } from "../writer/recent-events.ts";
 import { DiskWriter } from "../writer/disk-writer.ts";
+import { toPagesFile } from "../writer/page-states.ts";
 
 /** An open and locked data directory. */
 interface OpenDirectory {
@@ -54,6 +55,30 @@ export function openDirectory(
     }
   } catch (error) {
     throw explain(error, directory);
+  }
+}
+
+/** Brings the log of a directory to the current format, or back to an earlier one, while no process has it open. */
+export function migrateDirectory(
+  directory: string,
+  to: number | undefined,
+): { readonly from: number; readonly to: number } {
+  const unlock = takeLock(join(directory, "lock"));
+  try {
+    const path = join(directory, "log.db");
+    const database = openDatabase(path, "full");
+    try {
+      // What was saved of the pages is wrong after a change that is no commit of the log.
+      rmSync(toPagesFile(path), { force: true });
+      const from = to === undefined ? createSchema(database) : revertSchema(database, to);
+      return { from, to: to ?? VERSION };
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw explain(error, directory);
+  } finally {
+    unlock();
   }
 }
 

@@ -26,11 +26,11 @@ export function openDatabase(path: string, durability: Durability): DatabaseSync
   return database;
 }
 
-/** Upgrades a database to the current format; fails for an unknown format. */
-export function createSchema(database: DatabaseSync): void {
+/** Upgrades a database to the current format, and returns the one that it had; fails for an unknown format. */
+export function createSchema(database: DatabaseSync): number {
   const row = database.prepare("PRAGMA user_version").get();
   const version = Number(row?.["user_version"]);
-  if (version === VERSION) return;
+  if (version === VERSION) return version;
   if (!(version >= 0 && version < VERSION)) {
     throw new AgentError(
       "invalid_request",
@@ -40,10 +40,54 @@ export function createSchema(database: DatabaseSync): void {
   }
   const changes = version === 0 ? [SCHEMA] : FROM.slice(version - 1);
   database.exec(`BEGIN IMMEDIATE; ${changes.join(";")}; PRAGMA user_version = ${VERSION}; COMMIT`);
+  return version;
+}
+
+/**
+ * Takes a database back to an earlier format, and returns the one that it had. Refuses if the earlier one cannot hold something that is
+ * there.
+ */
+export function revertSchema(database: DatabaseSync, to: number): number {
+  const from = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+  if (from > VERSION || to > VERSION)
+    throw new AgentError(
+      "invalid_request",
+      from > VERSION
+        ? `the log has format ${from}, and this version of troupe reads ${VERSION} and older`
+        : `this version of troupe knows format ${VERSION} and older`,
+      { hint: `run \`troupe migrate --to ${to}\` of the newer version` },
+    );
+  if (to === from) return from;
+  if (to > from)
+    throw new AgentError("invalid_request", `the log has format ${from} already, which is older than ${to}`, {
+      hint: "run `troupe migrate` without --to",
+    });
+  const steps = BACK.filter(({ version }) => version > to && version <= from);
+  if (steps.length < from - to) {
+    const oldest = Math.min(from, ...steps.map(({ version }) => version - 1));
+    throw new AgentError(
+      "invalid_request",
+      `there is no way back from format ${from} to ${to}, only to ${oldest}`,
+      { hint: "restore a copy that was made before the update" },
+    );
+  }
+  const losses = steps.flatMap(({ loss }) => {
+    if (loss === undefined) return [];
+    const count = Number(database.prepare(loss.count).get()?.["count"]);
+    return count === 0 ? [] : [`${count.toLocaleString("en")} ${loss.what}`];
+  });
+  if (losses.length > 0)
+    throw new AgentError("invalid_request", `format ${to} cannot hold what is there: ${losses.join(", ")}`, {
+      hint: "nothing was changed; stay at this format, or restore a copy that was made before the update",
+    });
+  database.exec(
+    `BEGIN IMMEDIATE; ${steps.map(({ back }) => back).join(";")}; PRAGMA user_version = ${to}; COMMIT`,
+  );
+  return from;
 }
 
 /** The number of the current format, which a database has as `user_version`. */
-export const VERSION = 24;
+export const VERSION = 25;
 
 /** What to do about a log of a newer format. */
 export const NEWER_HINT = "npm install troupe@latest, or restore the copy that was made before the update";
@@ -147,6 +191,27 @@ const STATISTICS = `
     ${Array.from({ length: 12 }, (_, place) => `d${place} INTEGER NOT NULL`).join(", ")},
     PRIMARY KEY (hour, owner, kind, agent, name, outcome))
     WITHOUT ROWID`;
+
+// Sums of the hours before `summed`, which is the first hour that is not in them: of all owners by the hour and the day, of each owner
+// by the day and the week. They are written some time after the hours; `hour` is the first one of a sum, and `span` how many they are.
+// The runs that failed are found without reading the others.
+const STATISTIC_SUMS = `
+  CREATE TABLE statistic_sum (span INTEGER NOT NULL, hour INTEGER NOT NULL, kind INTEGER NOT NULL, agent TEXT NOT NULL,
+    name TEXT NOT NULL, outcome TEXT NOT NULL, count INTEGER NOT NULL, ms INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL, cost REAL NOT NULL, unknown_costs INTEGER NOT NULL,
+    ${Array.from({ length: 12 }, (_, place) => `d${place} INTEGER NOT NULL`).join(", ")},
+    PRIMARY KEY (span, hour, kind, agent, name, outcome))
+    WITHOUT ROWID;
+  CREATE TABLE statistic_owner (span INTEGER NOT NULL, hour INTEGER NOT NULL, owner TEXT NOT NULL, outcome TEXT NOT NULL,
+    turns INTEGER NOT NULL, turn_ms INTEGER NOT NULL, completions INTEGER NOT NULL, completion_ms INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL, cost REAL NOT NULL, unknown_costs INTEGER NOT NULL,
+    PRIMARY KEY (span, hour, owner, outcome))
+    WITHOUT ROWID;
+  CREATE TABLE statistic_place (summed INTEGER NOT NULL, version INTEGER NOT NULL);
+  INSERT INTO statistic_place VALUES (0, 0);
+  CREATE INDEX statistic_failed ON statistic (hour, run) WHERE run IS NOT NULL`;
 
 // The schedules of runs.
 const SCHEDULES = `
@@ -259,6 +324,7 @@ const SCHEMA = `
   ${SPENT};
   ${SCHEDULES};
   ${STATISTICS};
+  ${STATISTIC_SUMS};
   ${TEXTS}`;
 
 /** The upgrade from each format to the next. */
@@ -338,4 +404,28 @@ const FROM = [
   STATISTICS,
   // Format 23 had no words of runs. Those of all runs are written while the log is open.
   TEXTS,
+  // Format 24 had no sums of hours. Those of all hours are written while the log is open.
+  STATISTIC_SUMS,
 ] as const;
+
+/** How the upgrades to the newest formats are taken back, the newest first. Each new format has a way back, or ends them. */
+const BACK: readonly {
+  readonly version: number;
+  readonly back: string;
+  /** Asks for the count of what would be lost, and what that is. */
+  readonly loss?: { readonly count: string; readonly what: string };
+}[] = [
+  {
+    version: 25,
+    back: `DROP INDEX statistic_failed; DROP TABLE statistic_sum; DROP TABLE statistic_owner; DROP TABLE statistic_place`,
+  },
+  {
+    version: 24,
+    back: `DROP TABLE run_words; DROP TABLE run_text; DROP TABLE text_place; DROP TABLE text_due`,
+  },
+  {
+    version: 23,
+    back: "DROP TABLE statistic",
+    loss: { count: "SELECT count(*) AS count FROM statistic", what: "rows of statistics" },
+  },
+];

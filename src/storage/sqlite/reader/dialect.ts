@@ -96,9 +96,8 @@ export const SQLITE: SqlDialect = {
     // So many chunks would have to be read to know which runs are due.
     isBehind:
       "SELECT coalesce((SELECT max(seq) FROM chunk) - (SELECT seq FROM text_place), 0) > 2000 AS behind",
-    begins: "instr((SELECT ' ' || words FROM run_text WHERE run_text.rid = run.rid), ' ' || ?) > 0",
+    fits: (words) => ({ text: words.map(() => BEGINS).join(" AND "), values: words }),
     matching: "SELECT rowid FROM run_words WHERE run_words MATCH ? LIMIT ?",
-    toBeginning: (word) => word,
     toMatch: (words) => words.map((word) => `"${word}" *`).join(" AND "),
     isMatching: "rid IN (SELECT rowid FROM hit)",
     ended: `(SELECT completed FROM request
@@ -116,3 +115,5 @@ function idsOf(which: string): string {
   return `SELECT run_id AS id FROM run
     WHERE ${which} AND rid > coalesce((SELECT rid FROM run WHERE run_id = ?), 0) ORDER BY rid LIMIT ?`;
 }
+
+const BEGINS = "instr((SELECT ' ' || words FROM run_text WHERE run_text.rid = run.rid), ' ' || ?) > 0";

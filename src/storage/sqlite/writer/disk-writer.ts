@@ -23,6 +23,7 @@ import { NO_COLUMNS, RecentEvents } from "./recent-events.ts";
 import type { PendingChunk, RecentColumns, RecentParts } from "./recent-events.ts";
 import { applyChanges, createStatements } from "./statements.ts";
 import type { Statements } from "./statements.ts";
+import { StatisticSums } from "./statistic-sums.ts";
 
 /** Commits transactions and updates the head file. */
 export class DiskWriter {
@@ -33,6 +34,7 @@ export class DiskWriter {
   readonly #leftovers: Leftovers | undefined;
   #head: Head;
   readonly #recent: RecentEvents;
+  readonly #sums: StatisticSums;
   /** The recent events as of the newest transaction. */
   #range: string | null = null;
   #refused: RefusedItem[] = [];
@@ -55,6 +57,7 @@ export class DiskWriter {
     this.#leftovers = leftovers;
     this.#statements = createStatements(database);
     this.#recent = new RecentEvents(database);
+    this.#sums = new StatisticSums(database);
     this.#headFile = headFile;
     this.#head = head;
     this.#writeEveryHead = writeEveryHead;
@@ -134,23 +137,38 @@ export class DiskWriter {
   changeStatistics({ put = [], removed }: StatisticsChanges): FromWriter {
     return this.#transact(() => {
       for (const entry of put) this.#statements.setStatistic.run(...entry);
-      if (removed !== undefined) this.#statements.removeStatistics.run(removed);
+      this.#sums.changed(put);
+      if (removed !== undefined) this.#sums.removeOwner(removed);
     });
   }
 
-  /** Commits the words of runs. What fails is tried again later, as nothing waits for it. */
+  /** Commits the words of runs. */
   changeTexts({ texts, seq, n }: TextChanges): FromWriter {
-    if (this.#trouble !== undefined) return TRY_AGAIN;
-    const { begin, commit, findLive, moveTextPlace, removeDueTexts } = this.#statements;
-    try {
-      begin.run();
+    const { findLive, moveTextPlace, removeDueTexts } = this.#statements;
+    return this.#derive(() => {
       for (const [rid, words] of texts) this.#setText(rid, findLive.get(rid) === undefined ? "" : words);
       moveTextPlace.run(seq);
       removeDueTexts.run(n);
+    });
+  }
+
+  /** Commits the sums of the next hours of the statistics. */
+  sumHours(): FromWriter {
+    return this.#derive(() => this.#sums.next());
+  }
+
+  /** Commits what is made of other rows. What fails is tried again later, as nothing waits for it. */
+  #derive(change: () => void): FromWriter {
+    if (this.#trouble !== undefined) return TRY_AGAIN;
+    const { begin, commit } = this.#statements;
+    try {
+      begin.run();
+      change();
       commit.run();
       return { type: "committed" };
     } catch {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#sums.load();
       return TRY_AGAIN;
     }
   }
@@ -321,8 +339,10 @@ export class DiskWriter {
 
   /** Writes an append as a chunk, together with the run's recent events. */
   #apply([rid, first, last, recordsEnd, , records, changes]: AppendItem, body: Uint8Array): void {
-    if (changes !== null)
+    if (changes !== null) {
       applyChanges(this.#statements, { rid, first: last, last, records: recordsEnd }, changes);
+      if (changes.statistics !== undefined) this.#sums.changed(changes.statistics);
+    }
     // Its words are due, which otherwise its chunk says.
     if ((changes?.run ?? changes?.base) !== undefined && body.length === 0 && records === null)
       this.#statements.addDueText.run(rid);
@@ -368,6 +388,7 @@ export class DiskWriter {
     try {
       // Without an open transaction it is lost already, which has the same effect.
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#sums.load();
       return this.#recent.load(this.#range);
     } catch {
       return false;
@@ -408,8 +429,8 @@ const FULL = "the disk is full";
 
 const DAMAGED: FromWriter = { type: "failed", reason: "the database is damaged" };
 
-/** The reply to words that were not written. */
-const TRY_AGAIN: FromWriter = { type: "committed", refused: [[0, "the words of runs were not written"]] };
+/** The reply to what was not written. */
+const TRY_AGAIN: FromWriter = { type: "committed", refused: [[0, "it was not written"]] };
 
 const NOTHING = new Uint8Array();
 

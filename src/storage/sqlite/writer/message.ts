@@ -23,6 +23,7 @@ export type ToWriter =
   | AuditChanges
   | SpendingChanges
   | StatisticsChanges
+  | HourSums
   | TextChanges
   /** Gets a reply of its own, `scrubbed`, beside those of commits. */
   | { readonly type: "scrub" }
@@ -60,6 +61,11 @@ export interface StatisticsChanges {
   readonly type: "statistics";
   readonly put?: readonly StatisticsChange[];
   readonly removed?: string;
+}
+
+/** The next hours of the statistics are to be summed up. */
+export interface HourSums {
+  readonly type: "sums";
 }
 
 /**

@@ -114,7 +114,7 @@ interface OpenStates {
 /** Takes the states that the process before has saved at its end, unless another one has written since; `batch` is the newest. */
 export function openPageStates(path: string, batch: number): OpenStates {
   // The only transaction of a start raises the epoch.
-  const saved = takeSaved(toFile(path), batch - 1);
+  const saved = takeSaved(toPagesFile(path), batch - 1);
   const memory = createPageMemory(saved);
   return { memory, states: new PageStates(path, memory) };
 }
@@ -123,7 +123,7 @@ export function openPageStates(path: string, batch: number): OpenStates {
 export function savePageStates(path: string, { states }: PageMemory, batch: number): void {
   const head = Buffer.alloc(BATCH_BYTES);
   head.writeBigUInt64LE(BigInt(batch));
-  writeFileSync(toFile(path), Buffer.concat([head, new Uint8Array(states)]), { mode: 0o600 });
+  writeFileSync(toPagesFile(path), Buffer.concat([head, new Uint8Array(states)]), { mode: 0o600 });
 }
 
 /** Memory for the states of pages, of none yet if there are no saved ones. */
@@ -146,7 +146,8 @@ function takeSaved(file: string, batch: number): Uint8Array | undefined {
   }
 }
 
-function toFile(path: string): string {
+/** The file with the states of the pages of a database that no process has open. */
+export function toPagesFile(path: string): string {
   return `${path}-pages`;
 }
 

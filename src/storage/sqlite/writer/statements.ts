@@ -98,7 +98,6 @@ const SQL = {
     "INSERT OR REPLACE INTO spent (owner, day, tokens, cost, raised_tokens, raised_cost) VALUES (?, ?, ?, ?, ?, ?)",
   removeSpent: "DELETE FROM spent WHERE owner = ? OR (owner > ? AND owner < ?)",
   dropSpent: "DELETE FROM spent WHERE owner = ? AND day <= ?",
-  removeStatistics: "DELETE FROM statistic WHERE owner = ?",
   dropStatistics: "DELETE FROM statistic WHERE hour <= ?",
   removeAuditOf: "DELETE FROM audit WHERE rid = ?",
   // The owner as it is in the index, which lacks that of most.

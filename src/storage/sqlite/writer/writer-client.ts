@@ -7,6 +7,7 @@ import { Unavailable } from "../../../ports/event-log.ts";
 import { CommitMemory, SIGNAL, newSignal } from "./commit-memory.ts";
 import type {
   AuditChanges,
+  HourSums,
   SpendingChanges,
   StatisticsChanges,
   TextChanges,
@@ -28,7 +29,7 @@ export interface AppendJob extends Settled {
 }
 
 /** What has a commit of its own. */
-type OwnWork = RunRemoval | AuditChanges | SpendingChanges | StatisticsChanges | TextChanges;
+type OwnWork = RunRemoval | AuditChanges | SpendingChanges | StatisticsChanges | HourSums | TextChanges;
 
 interface OwnJob extends Settled {
   readonly append?: undefined;

@@ -89,6 +89,9 @@ function take(message: ToWriter): void {
     case "statistics":
       checkpoints.count(REMOVAL_PAGES);
       return answer(writer.changeStatistics(message));
+    case "sums":
+      checkpoints.count(REMOVAL_PAGES);
+      return answer(writer.sumHours());
     case "texts":
       checkpoints.count(REMOVAL_PAGES);
       return answer(writer.changeTexts(message));

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { EventLog } from "../../../ports/event-log.ts";
 import type { RequestQuery, RunIdQuery } from "../../../ports/log-queries.ts";
-import { accepted, nextEvents, openFor, asRequestId, row, asRunId, startRun, alias } from "../subject.ts";
+import {
+  accepted,
+  nextEvents,
+  openFor,
+  asRequestId,
+  row,
+  asRunId,
+  startRun,
+  alias,
+  besideId,
+} from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
 /** What a copy of a log reads besides rows and events. */
@@ -17,7 +27,7 @@ export function testInventory(subject: EventLogSubject): void {
       await log.append(again, { ...nextEvents(again, 1), run: row({ updatedAt: 9_000 }) });
 
       for (const limit of [1, 2, 4, 10])
-        expect(await allIds(log, { limit })).toEqual(["m", "z", "a", "hidden"]);
+        expect(inOrder(log, await allIds(log, { limit }))).toEqual(inOrder(log, ["m", "z", "a", "hidden"]));
       expect(await allIds(log, { limit: 2, removed: true })).toEqual([]);
     });
 
@@ -29,7 +39,7 @@ export function testInventory(subject: EventLogSubject): void {
       for (const cursor of [first, third]) if (cursor !== undefined) await log.remove(cursor);
 
       for (const limit of [1, 2, 3]) {
-        expect(await allIds(log, { limit })).toEqual(["c", "a"]);
+        expect(inOrder(log, await allIds(log, { limit }))).toEqual(inOrder(log, ["c", "a"]));
         expect((await allIds(log, { limit, removed: true })).toSorted()).toEqual(["b", "d"]);
       }
     });
@@ -79,7 +89,8 @@ export function testInventory(subject: EventLogSubject): void {
       cursor = await log.append(cursor, { events: [], records: [], alias: { agent, name: "x" } });
       const references = [{ thing: "z" }, { thing: "dropped" }, { thing: "a" }];
       cursor = await log.append(cursor, { events: [], records: [], references });
-      const other = await startRun(log, "other", 1);
+      const otherId = besideId(log, "run", "other");
+      const other = await startRun(log, otherId, 1);
       await log.append(other, {
         ...nextEvents(other, 1),
         alias: { ...alias("m"), from: asRunId("run") },
@@ -92,11 +103,16 @@ export function testInventory(subject: EventLogSubject): void {
         aliases: [{ agent, name: "x" }, alias("a b"), alias("z")],
         references: ["a", "z"],
       });
-      expect(await log.holdings(asRunId("other"))).toEqual({ aliases: [alias("m")], references: ["a"] });
+      expect(await log.holdings(otherId)).toEqual({ aliases: [alias("m")], references: ["a"] });
       await log.remove(cursor);
       expect(await log.holdings(asRunId("run"))).toEqual(nothing);
     });
   });
+}
+
+/** A log in several databases has no order of the runs of two of them. */
+function inOrder(log: EventLog, ids: readonly string[]): readonly string[] {
+  return log.isBeside === undefined ? ids : ids.toSorted();
 }
 
 async function allIds(log: EventLog, query: RunIdQuery): Promise<readonly string[]> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { countOne } from "../../../ports/statistics.ts";
 import type { StatisticsEntry, StatisticsGroup } from "../../../ports/statistics.ts";
 import type { EventLog } from "../../../ports/event-log.ts";
-import { asRunId, openFor, reopenFor, row } from "../subject.ts";
+import { asRunId, openFor, reopenFor, row, besideId } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
 /** What turns and completions have done, by the hour. */
@@ -118,7 +118,7 @@ export function testStatistics(subject: EventLogSubject): void {
     test("they are kept for 400 days", async () => {
       const log = await openFor(subject);
       await count(log, "a", [turn({}), turn({ hour: HOUR + 1 })]);
-      await count(log, "b", [turn({ hour: HOUR + 9_600 })]);
+      await count(log, besideId(log, "a", "b"), [turn({ hour: HOUR + 9_600 })]);
       const hours = (await log.statistics.list({ limit: 9 })).map(({ hour }) => hour);
       expect(hours).toEqual([HOUR + 1, HOUR + 9_600]);
     });

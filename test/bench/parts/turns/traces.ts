@@ -6,12 +6,15 @@ import { atMost, ms, times } from "../../harness/result.ts";
 import type { Result } from "../../harness/result.ts";
 import { ServerProcess } from "../../harness/server-process.ts";
 import type { Setup } from "../../harness/setup.ts";
-import { median } from "../../harness/statistics.ts";
+import { median, percentile } from "../../harness/statistics.ts";
 import { paceMs, TURN_MS, warmUpPaced } from "./paced.ts";
 
 const CLIENTS = 32;
 
-/** What the traces of turns at the pace of a model cost the server, which sends them to a collector as long as it serves. */
+/**
+ * What the traces of turns at the pace of a model cost the server, which sends them to a collector as long as it serves. Both servers are
+ * measured at the same time on the same core, so that what else the machine does changes both alike.
+ */
 export async function measureTraces({ isQuick, warmUpTurns }: Setup): Promise<Result[]> {
   await using stack = new AsyncDisposableStack();
   let bodies = 0;
@@ -34,17 +37,15 @@ export async function measureTraces({ isQuick, warmUpTurns }: Setup): Promise<Re
   const ratios: number[] = [];
   const rounds = isQuick ? 5 : 15;
   for (let round = 1; round <= rounds; round += 1) {
-    const costs = new Map<ServerProcess, number>();
-    for (const server of round % 2 === 0 ? [without, traced] : [traced, without]) {
-      const load = { clients: CLIENTS, turnMs: TURN_MS, ms: 2 * TURN_MS };
-      const { sample, drained } = await measurePacedTurns(server, load);
-      await drained;
-      costs.set(server, sample.cpuMs);
-    }
-    const [base = 0, more = 0] = [costs.get(without), costs.get(traced)];
+    const load = { clients: CLIENTS, turnMs: TURN_MS, ms: 4 * TURN_MS };
+    const measured = await Promise.all([without, traced].map((server) => measurePacedTurns(server, load)));
+    await Promise.all(measured.map(({ drained }) => drained));
+    const [base = 0, more = 0] = measured.map(({ sample }) => sample.cpuMs);
     ratios.push(more / base);
     console.log(`traces, round ${round}: ${ms(base)} without, ${ms(more)} with`);
   }
+  const [low, high] = [percentile(ratios, 0.25), percentile(ratios, 0.75)];
+  console.log(`traces: the middle half of the rounds has ${times(low)} to ${times(high)}`);
   if (bodies === 0) throw new Error("the collector got nothing");
   return [
     atMost(

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Point } from "../../../faults/server/points.ts";
-import type { Proxy } from "../../../storage/postgres/proxy.ts";
+import type { Way } from "./engine.ts";
 import type { NodeOptions } from "./node.ts";
 
 /** A node in its own process. */
@@ -15,11 +15,11 @@ export class NodeProcess {
   /** Its id in the log. */
   readonly id: string;
   /** Its way to the database. */
-  readonly database: Proxy;
+  readonly database: Way;
   readonly exited: Promise<unknown>;
   readonly #child: ChildProcess;
 
-  private constructor(child: ChildProcess, database: Proxy, { url, node }: Started) {
+  private constructor(child: ChildProcess, database: Way, { url, node }: Started) {
     this.#child = child;
     this.database = database;
     this.url = url;
@@ -29,8 +29,12 @@ export class NodeProcess {
   }
 
   /** Starts a node; resolves when it takes runs. */
-  static async start(options: Omit<NodeOptions, "url">, database: Proxy): Promise<NodeProcess> {
-    const args = ["--conditions=troupe-source", PROGRAM, JSON.stringify({ ...options, url: database.url })];
+  static async start(options: Omit<NodeOptions, "url" | "listenUrl">, database: Way): Promise<NodeProcess> {
+    const args = [
+      "--conditions=troupe-source",
+      PROGRAM,
+      JSON.stringify({ ...options, url: database.url, listenUrl: database.listenUrl }),
+    ];
     const child = spawn(process.execPath, args, {
       // The compile cache is kept, so that the next node starts faster.
       env: { NODE_COMPILE_CACHE: join(tmpdir(), "troupe-scenes-cache"), ...process.env },

@@ -1,26 +1,30 @@
 // A node of the scenes, as a process: node.ts OPTIONS_JSON. It prints its address and its id as a line of JSON.
 import { clusterRouter, createRuntime, defineAgent, operation } from "troupe";
 import { httpTransport, nodeEnvironment, serve } from "troupe/node";
-import { postgresLog } from "troupe/postgres";
 import { z } from "zod";
 import { createAgents } from "../../../faults/server/agents.ts";
 import { openOutside } from "../../../faults/server/outside.ts";
 import { artifactsWithPoints, dieAt, withPoints } from "../../../faults/server/points.ts";
 import type { Reached } from "../../../faults/server/points.ts";
 import { findFreeUrl } from "../../../machine/free-port.ts";
+import { openSceneLog } from "./open-log.ts";
 
 /** How a node is started. */
 export interface NodeOptions {
   /** The database. */
   readonly url: string;
+  /** Its address for listening, if `url` is that of a pooler. */
+  readonly listenUrl?: string;
   readonly schema: string;
+  /** In how many databases the log is. */
+  readonly databases: number;
   /** The file of outside effects. */
   readonly effects: string;
   /** How much its wall clock is fast, in milliseconds. */
   readonly clockMs?: number;
 }
 
-const { url, schema, effects, clockMs = 0 } = JSON.parse(process.argv[2] ?? "") as NodeOptions;
+const { databases, effects, clockMs = 0, ...way } = JSON.parse(process.argv[2] ?? "") as NodeOptions;
 
 let armed: Reached = () => {};
 const reached: Reached = (point) => armed(point);
@@ -63,7 +67,7 @@ const clock = defineAgent({
 
 const real = nodeEnvironment();
 const environment = { ...real, now: () => real.now() + clockMs };
-const log = await postgresLog({ url, schema, max: 4 });
+const log = await openSceneLog({ ...way, max: 4 }, databases);
 const runtime = createRuntime({
   agents: [
     ...createAgents({ outside: openOutside(effects), reached }),

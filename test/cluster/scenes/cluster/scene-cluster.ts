@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { postgresLog } from "troupe/postgres";
-import type { PostgresLog } from "troupe/postgres";
+import type { PostgresConnection, PostgresLog } from "troupe/postgres";
 import type { Event } from "../../../../src/protocol/events/events.ts";
 import { createRandom } from "../../../../src/testing/event-log/random.ts";
 import type { History, RunHistory } from "../../../faults/checks/read-history.ts";
@@ -14,10 +13,17 @@ import type { Violation } from "../../../faults/checks/verify-log.ts";
 import { openJournal, readLines } from "../../../faults/journal.ts";
 import type { Journal } from "../../../faults/journal.ts";
 import type { OutsideEffect } from "../../../faults/server/outside.ts";
-import type { Proxy } from "../../../storage/postgres/proxy.ts";
 import { SceneClients } from "./clients.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, Way } from "./engine.ts";
 import { NodeProcess } from "./node-process.ts";
+import { openSceneLog, schemasOf } from "./open-log.ts";
+
+interface OpenedLog {
+  readonly schema: string;
+  readonly database: Way;
+  readonly databases: number;
+  readonly log: PostgresLog;
+}
 
 /** Three nodes on one database, and clients that change node again and again. */
 export class SceneCluster implements AsyncDisposable {
@@ -30,7 +36,7 @@ export class SceneCluster implements AsyncDisposable {
   readonly #folder: string;
   readonly #effects: string;
   readonly schema: string;
-  readonly #database: Proxy;
+  readonly #database: Way;
   readonly #journal: Journal;
   readonly clients: SceneClients;
   readonly #reported = new Set<string>();
@@ -42,7 +48,11 @@ export class SceneCluster implements AsyncDisposable {
   #isKept = false;
   #earlier: { readonly history: History; readonly effects: readonly OutsideEffect[] } | undefined;
 
-  private constructor(engine: Engine, seed: number, schema: string, database: Proxy, log: PostgresLog) {
+  /** In how many databases the log is. */
+  readonly #databases: number;
+
+  private constructor(engine: Engine, seed: number, { schema, database, databases, log }: OpenedLog) {
+    this.#databases = databases;
     this.engine = engine;
     this.seed = seed;
     this.log = log;
@@ -57,15 +67,22 @@ export class SceneCluster implements AsyncDisposable {
   }
 
   /** Opens an empty log; nodes are started by `restore` or `startNode`. */
-  static async open(engine: Engine, seed: number, schema = "scenes"): Promise<SceneCluster> {
+  static async open(engine: Engine, seed: number, schema = "scenes", databases = 1): Promise<SceneCluster> {
     const database = await engine.openProxy();
-    const log = await postgresLog({ url: database.url, schema, node: "checks", max: 4 });
-    return new SceneCluster(engine, seed, schema, database, log);
+    const { url, listenUrl } = database;
+    const way = { url, ...(listenUrl !== undefined && { listenUrl }) };
+    const log = await openSceneLog({ ...way, schema, node: "checks", max: 4 }, databases);
+    return new SceneCluster(engine, seed, { schema, database, databases, log });
   }
 
   /** The running nodes. */
   get nodes(): readonly NodeProcess[] {
     return this.#nodes.filter((node) => node.isRunning);
+  }
+
+  /** The databases of the log. */
+  get connections(): readonly PostgresConnection[] {
+    return schemasOf(this.schema, this.#databases).map((schema) => ({ url: this.#database.url, schema }));
   }
 
   /** A running node, at random. */
@@ -77,6 +94,7 @@ export class SceneCluster implements AsyncDisposable {
   async startNode({ clockMs }: { readonly clockMs?: number } = {}): Promise<NodeProcess> {
     const options = {
       schema: this.schema,
+      databases: this.#databases,
       effects: this.#effects,
       ...(clockMs !== undefined && { clockMs }),
     };
@@ -171,9 +189,12 @@ export class SceneCluster implements AsyncDisposable {
 
   /** Waits until no turn runs or sleeps and no message is on its way, also those that no client follows. */
   async #allEnded(): Promise<void> {
+    const isOutboxEmpty = async (): Promise<boolean> => (await this.log.outbox({})).length === 0;
     for (;;) {
+      // The outbox before and after: what leaves it between two questions is in neither answer.
+      const wasEmpty = await isOutboxEmpty();
       const { runs } = await this.log.list({ status: "running", limit: 1 });
-      if (runs.length === 0 && (await this.log.outbox({})).length === 0) return;
+      if (wasEmpty && runs.length === 0 && (await isOutboxEmpty())) return;
       await setTimeout(50);
     }
   }

@@ -17,7 +17,7 @@ interface ReadRow {
 }
 
 /**
- * A node of schema 9 or 10: it calls the functions of the database by the names and with the values that it knows. None of its appends
+ * A node of schema 9 to 13: it calls the functions of the database by the names and with the values that it knows. None of its appends
  * shares a row with others.
  */
 export class OlderNode {
@@ -54,7 +54,9 @@ export class OlderNode {
     };
     const changes = encodeChanges(owned, batch);
     const item = [runId, epoch, appends, batch.events.length, 0, null, changes];
-    const [row] = await query(`SELECT ${this.#schema}.append_2($1, $2) AS refusals`, [
+    // One of schema 12 or 13 counts.
+    const append = batch.statistics === undefined ? "append_2" : "append_3";
+    const [row] = await query(`SELECT ${this.#schema}.${append}($1, $2) AS refusals`, [
       JSON.stringify([item]),
       encodeBody(batch.events),
     ]);

@@ -16,7 +16,7 @@ async function makeLog(directory: string): Promise<void> {
   await log.close();
 }
 
-test("a truncated database is refused, and its directory is free again", async () => {
+test("a truncated database is refused, and its directory is free again", { tags: "long" }, async () => {
   const whole = temporaryDirectory();
   await makeLog(whole);
   const size = statSync(join(whole, "log.db")).size;

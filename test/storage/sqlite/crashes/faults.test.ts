@@ -35,21 +35,23 @@ async function runOnSmallDisk(mode: Mode): Promise<unknown[]> {
   return runChild(mode, directory, [...SMALL_DISK, script]);
 }
 
-test("on a full disk appends fail, reads work, and appends work again when there is space", async ({
-  skip,
-}) => {
-  if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
-  const said = await runOnSmallDisk("fill");
-  expect(said).toEqual([
-    {
-      refused: "Unavailable",
-      health: { writable: false, reason: "the disk is full" },
-      again: "Unavailable",
-      readable: true,
-    },
-    { stale: "Fenced", kept: true, grown: 1 },
-  ]);
-});
+test(
+  "on a full disk appends fail, reads work, and appends work again when there is space",
+  { tags: "long" },
+  async ({ skip }) => {
+    if (!canMountSmallDisk) skipWithoutSmallDisk(skip);
+    const said = await runOnSmallDisk("fill");
+    expect(said).toEqual([
+      {
+        refused: "Unavailable",
+        health: { writable: false, reason: "the disk is full" },
+        again: "Unavailable",
+        readable: true,
+      },
+      { stale: "Fenced", kept: true, grown: 1 },
+    ]);
+  },
+);
 
 test("when pages cannot be moved on a full disk, the first append after there is space again is accepted", async ({
   skip,

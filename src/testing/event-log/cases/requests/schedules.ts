@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ScheduleMark } from "../../../../ports/log-batch.ts";
-import { alias, asRunId, openFor, reopenFor, row, startRun } from "../../subject.ts";
+import { alias, asRunId, openFor, reopenFor, row, startRun, besideId } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 const NOTHING = { events: [], records: [] } as const;
@@ -90,7 +90,8 @@ export function testSchedules(subject: EventLogSubject): void {
       const log = await openFor(subject);
       const run = await startRun(log, "run", 1);
       await log.append(run, { ...NOTHING, alias: alias("key"), schedules: [of("a", 5)] });
-      const next = await startRun(log, "next", 1);
+      const nextId = besideId(log, "run", "next");
+      const next = await startRun(log, nextId, 1);
       await log.append(next, {
         ...NOTHING,
         alias: { ...alias("key"), from: asRunId("run") },
@@ -98,8 +99,8 @@ export function testSchedules(subject: EventLogSubject): void {
       });
       expect((await log.schedules({ runId: asRunId("run"), limit: 10 })).schedules).toEqual([]);
       expect(await log.due({})).toEqual([
-        { runId: "next", ...of("a", 5) },
-        { runId: "next", ...of("b", 6) },
+        { runId: nextId, ...of("a", 5) },
+        { runId: nextId, ...of("b", 6) },
       ]);
     });
   });

@@ -9,6 +9,7 @@ import {
   asRunId,
   startRun,
   alias,
+  besideId,
 } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
@@ -78,17 +79,18 @@ export function testAliases(subject: EventLogSubject): void {
       const log = await openFor(subject);
       const { cursor } = await log.claim(asRunId("old"));
       const old = await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
-      const { cursor: empty } = await log.claim(asRunId("new"));
+      const newId = besideId(log, "old", "new");
+      const { cursor: empty } = await log.claim(newId);
       const move = { ...alias("name"), from: asRunId("old") };
       const moved = await log.append(empty, { ...nextEvents(empty, 1), alias: move });
-      expect(await log.find(alias("name"))).toBe("new");
+      expect(await log.find(alias("name"))).toBe(newId);
       expect(await log.run(asRunId("old"))).not.toHaveProperty("alias");
-      expect(await log.run(asRunId("new"))).toMatchObject({ head: 1, alias: "name" });
+      expect(await log.run(newId)).toMatchObject({ head: 1, alias: "name" });
 
       // The same move again changes nothing.
       await log.append(moved, { events: [], records: [], alias: move });
       await log.remove(old);
-      expect(await log.find(alias("name"))).toBe("new");
+      expect(await log.find(alias("name"))).toBe(newId);
     });
 
     test("an alias that its run no longer has does not move, and nothing of the append is written", async () => {
@@ -96,11 +98,12 @@ export function testAliases(subject: EventLogSubject): void {
       const old = await startRun(log, "old", 1);
       const move = { ...alias("name"), from: asRunId("old") };
       const refused = async (): Promise<void> => {
-        const { cursor } = await log.claim(asRunId("new"));
+        const newId = besideId(log, "old", "new");
+        const { cursor } = await log.claim(newId);
         await expect(
           Promise.resolve(log.append(cursor, { ...nextEvents(cursor, 1), alias: move })),
         ).rejects.toMatchObject({ code: "conflict" });
-        expect(await log.run(asRunId("new"))).toBeUndefined();
+        expect(await log.run(newId)).toBeUndefined();
       };
       await refused();
       const named = await log.append(old, { events: [], records: [], alias: alias("name") });
@@ -118,7 +121,7 @@ export function testAliases(subject: EventLogSubject): void {
       await log.append(cursor, { events: [], records: [], run: row(), alias: alias("name") });
       const move = { ...alias("name"), from: asRunId("old") };
       const attempts = Array.from({ length: 8 }, async (_, index) => {
-        const { cursor: own } = await log.claim(asRunId(`run-${index}`));
+        const { cursor: own } = await log.claim(besideId(log, "old", `run-${index}`));
         await log.append(own, { events: [], records: [], run: row(), alias: move });
         return own.runId;
       });

@@ -11,7 +11,7 @@ export function testRunList(subject: EventLogSubject): void {
       const log = await openFor(subject);
       await startRuns(log, [20, 40, 10, 30]);
       const cursor = (await log.claim(asRunId("run-2"))).cursor;
-      await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt: 50 }) });
+      await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt: 50, createdAt: 1_001 }) });
 
       const { runs, next } = await log.list({ limit: 10 });
       expect(runs.map((entry) => entry.updatedAt)).toEqual([50, 40, 30, 20]);
@@ -65,15 +65,18 @@ export function testRunList(subject: EventLogSubject): void {
       // Claimed first, appended to last.
       const late = await log.claim(asRunId("late"));
       await startRuns(log, [20, 40, 10, 30]);
-      await log.append(late.cursor, { ...nextEvents(late.cursor, 1), run: row({ status: "waiting" }) });
+      await log.append(late.cursor, {
+        ...nextEvents(late.cursor, 1),
+        run: row({ status: "waiting", createdAt: 1_100 }),
+      });
       const changed = (await log.claim(asRunId("run-1"))).cursor;
-      await log.append(changed, { ...nextEvents(changed, 1), run: row({ updatedAt: 50 }) });
+      await log.append(changed, { ...nextEvents(changed, 1), run: row({ updatedAt: 50, createdAt: 1_001 }) });
       for (const [id, agent] of [
         ["hidden", ""],
         ["other", "order"],
       ] as const) {
         const { cursor } = await log.claim(asRunId(id));
-        await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ agent }) });
+        await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ agent, createdAt: 1_200 }) });
       }
 
       const list = async (query: Partial<RunEntryQuery>) => {
@@ -131,7 +134,7 @@ export function testRunList(subject: EventLogSubject): void {
 async function startRuns(log: EventLog, times: readonly number[]): Promise<void> {
   for (const [index, updatedAt] of times.entries()) {
     const { cursor } = await log.claim(asRunId(`run-${index}`));
-    await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt }) });
+    await log.append(cursor, { ...nextEvents(cursor, 1), run: row({ updatedAt, createdAt: 1_000 + index }) });
   }
 }
 

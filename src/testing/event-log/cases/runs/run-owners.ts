@@ -3,7 +3,7 @@ import type { SpentMark } from "../../../../ports/spending.ts";
 import type { EventLog } from "../../../../ports/event-log.ts";
 import type { RunRow } from "../../../../ports/log-batch.ts";
 import type { RunEntryQuery } from "../../../../ports/log-queries.ts";
-import { accepted, asRequestId, asRunId, openFor, reopenFor, row } from "../../subject.ts";
+import { accepted, asRequestId, asRunId, openFor, reopenFor, row, besideId } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** What belongs to whom. */
@@ -34,7 +34,12 @@ export function testRunOwners(subject: EventLogSubject): void {
       const log = await openFor(subject);
       for (const [index, owner] of ["acme", undefined, "bolt", "acme", "bolt", undefined, "acme"].entries()) {
         const agent = index < 3 ? "echo" : "other";
-        await begin(log, `run-${index}`, { ...(owner && { owner }), agent, updatedAt: 1_000 + index });
+        await begin(log, `run-${index}`, {
+          ...(owner && { owner }),
+          agent,
+          createdAt: 1_000 + index,
+          updatedAt: 1_000 + index,
+        });
       }
       const list = async (query: Partial<RunEntryQuery>): Promise<readonly string[]> =>
         (await log.list({ limit: 10, ...query })).runs.map(({ runId }) => runId);
@@ -138,7 +143,7 @@ export function testRunOwners(subject: EventLogSubject): void {
           raisedTokens: 0,
           raisedCost: 0,
         });
-        const later = (await log.claim(asRunId("c"))).cursor;
+        const later = (await log.claim(besideId(log, "a", "c"))).cursor;
         await log.append(later, {
           ...nothing,
           run: row({ owner: "acme" }),
@@ -158,7 +163,7 @@ export function testRunOwners(subject: EventLogSubject): void {
       };
       const [early, day] = [19_000, 20_000];
       await spend("a", "acme", [{ ...mark, agent: "writer", day: early, tokens: 1 }]);
-      await spend("b", "acme", [
+      await spend(besideId(log, "a", "b"), "acme", [
         { ...mark, day, tokens: 9, cost: 2.5 },
         { ...mark, agent: "writer", day, tokens: 9 },
         { ...mark, agent: "writer", day, raisedTokens: 50 },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { EventLog } from "../../../../ports/event-log.ts";
 import type { RunEntryQuery } from "../../../../ports/log-queries.ts";
 import type { RunRow } from "../../../../ports/log-batch.ts";
-import { accepted, alias, asRequestId, asRunId, openFor, reopenFor, row } from "../../subject.ts";
+import { accepted, alias, asRequestId, asRunId, openFor, reopenFor, row, besideId } from "../../subject.ts";
 import type { EventLogSubject } from "../../subject.ts";
 
 /** The search among the runs, which has the same answers before and after an engine has written its index. */
@@ -48,6 +48,19 @@ export function testRunSearch(subject: EventLogSubject): void {
       });
     });
 
+    test("a word that is longer than what is kept of one does not end in half of a letter", async () => {
+      const log = await openFor(subject);
+      // Each of these letters is two units of UTF-16.
+      const word = `a${"\u{10428}".repeat(30)}`;
+      await speak(log, "run-a", { initialInput: `${word} one` }, word);
+      await speak(log, "run-b", { initialInput: "two" }, null);
+      await always(log, async (found) => {
+        expect(await found(word)).toEqual(["run-a"]);
+        expect(await found(word.slice(0, 9))).toEqual(["run-a"]);
+        expect(await found("two")).toEqual(["run-b"]);
+      });
+    });
+
     test("a run is found by its id, its key, its newest request and its metadata", async () => {
       const log = await openFor(subject);
       await speak(log, "run-one", { metadata: { customer: "ACME" }, initialInput: null }, null);
@@ -64,14 +77,15 @@ export function testRunSearch(subject: EventLogSubject): void {
       const log = await openFor(subject);
       await speak(log, "run-a", {}, null, "desk");
       await log.indexed?.();
-      const { cursor } = await log.claim(asRunId("run-b"));
+      const nextId = besideId(log, "run-a", "run-b");
+      const { cursor } = await log.claim(nextId);
       await log.append(cursor, {
         events: [JSON.stringify({ id: 1, type: "RunCreated" })],
         records: [],
         run: row({ updatedAt: 2_000_000 }),
         alias: { ...alias("desk"), from: asRunId("run-a") },
       });
-      await always(log, async (found) => expect(await found("desk")).toEqual(["run-b"]));
+      await always(log, async (found) => expect(await found("desk")).toEqual([nextId]));
     });
 
     test("a search goes together with the other conditions of a list, and has pages", async () => {

@@ -1,26 +1,29 @@
-/** Whether more words are to be written; `later` if that is not possible now, for example because another node does it. */
+/** Whether more is to be written; `later` if that is not possible now, for example because another node does it. */
 export type IndexProgress = "done" | "more" | "later";
 
-/** Writes the words of runs that have changed, in the background: some at a time, with pauses in which others use the log. */
-export class TextIndexer {
+/**
+ * Writes in the background what makes questions fast, the words of runs or the sums of statistics: some at a time, with pauses in which
+ * others use the log.
+ */
+export class BackgroundIndexer {
   readonly #next: () => Promise<IndexProgress>;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<IndexProgress> | undefined;
   #isClosed = false;
 
-  /** `next` writes those of some runs. */
+  /** `next` writes some of it. */
   constructor(next: () => Promise<IndexProgress>) {
     this.#next = next;
   }
 
-  /** Runs have changed, or may have been changed by a process before. */
+  /** Something has changed, or may have been changed by a process before. */
   wake(delayMs: number = DELAY_MS): void {
     if (this.#timer !== undefined || this.#running !== undefined || this.#isClosed) return;
     this.#timer = setTimeout(() => void this.#work(), delayMs);
     this.#timer.unref();
   }
 
-  /** Resolves when the words of all runs are as they were at the call. */
+  /** Resolves when everything is written that was there at the call. */
   async settle(): Promise<void> {
     while (!this.#isClosed) {
       if (this.#running === undefined) {
@@ -47,7 +50,7 @@ export class TextIndexer {
       const progress = await this.#run();
       if (progress !== "done") this.wake(progress === "more" ? PAUSE_MS : DELAY_MS);
     } catch {
-      // The log does not take anything now; searches look at the runs themselves.
+      // The log does not take anything now; questions look at what is not written yet itself.
       this.wake(FAILED_MS);
     }
   }
