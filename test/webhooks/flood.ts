@@ -62,9 +62,9 @@ export async function flood({ runs, turns, kills, failures, awayMs }: FloodOptio
   let url = server.start();
   const arrived = (): number => new Set(receiver.taken.map(({ id }) => id)).size;
   const until = async (share: number): Promise<void> => {
-    let [count, since] = [0, performance.now()];
+    let [attempts, since] = [0, performance.now()];
     while (arrived() < share * all && performance.now() - since < STALLED_MS) {
-      if (arrived() > count) [count, since] = [arrived(), performance.now()];
+      if (receiver.attempts > attempts) [attempts, since] = [receiver.attempts, performance.now()];
       await setTimeout(20);
     }
   };
@@ -100,8 +100,8 @@ export async function flood({ runs, turns, kills, failures, awayMs }: FloodOptio
 
 /** How much faster the time of the server goes: the day in which it tries is 24 minutes, and the pause after eight failures 11 seconds. */
 const SPEED = 60;
-/** When nothing more arrives, something is lost. */
-const STALLED_MS = 240_000;
+/** When nothing is attempted for longer than the longest pause, which is 144 seconds, something is lost. */
+const STALLED_MS = 180_000;
 const PROGRAM = fileURLToPath(new URL("hooked-server.ts", import.meta.url));
 
 /** What a server answers that is about to be killed, or is busy. */
