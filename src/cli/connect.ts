@@ -106,7 +106,7 @@ function leave({ code, message }: NodeJS.ErrnoException): void {
 
 function toExit(client: Talked, { code, message, details }: AgentError): Exit {
   if (code === "unauthorized") {
-    return new Exit(EXIT.token, `${client.url} refuses the token: ${message}`, "export TROUPE_TOKEN=…");
+    return new Exit(EXIT.token, message, "export TROUPE_TOKEN=…");
   }
   if (code === "unavailable" || code === "call_failed") {
     const hint = details.hint ?? "npx troupe dev starts a server; --url names another one";

@@ -53,7 +53,7 @@ test("a key is made, shown once, used and revoked, and it survives a restart", a
   expect((await run(TOKEN, "audit", "--by=token", "--action=create_key"))[1]).toMatch(
     /token +create_key +acme +\w+ nightly import/,
   );
-  expect(await run(key, "audit")).toEqual([77, expect.stringContaining("refuses the token")]);
+  expect(await run(key, "audit")).toEqual([77, expect.stringContaining("refused: the token is wrong")]);
   expect((await run("", "audit", "--log=nowhere"))[0]).toBe(66);
 });
 
