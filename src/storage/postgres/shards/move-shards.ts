@@ -6,7 +6,7 @@ import { SHARD_INDEX } from "../schema/shard-moves.ts";
 import { closeShard, deleteCopy, Overtaken, runsOf, ShardCopy } from "./shard-copy.ts";
 import { changeShards, KNOWN_MS, openShard, switchShard, takeBack } from "./shard-table.ts";
 import type { ShardRow } from "./shard-table.ts";
-import { takeRest } from "./take-rest.ts";
+import { endTakings, takeRest } from "./take-rest.ts";
 
 /** A database of a log, with its number. */
 export interface NumberedDatabase {
@@ -55,6 +55,7 @@ export async function* moveShards(
   await checkKnown(first.database, target);
   for (const { database } of databases) await prepareIndex(database);
   await settle(databases);
+  await endTakings(databases);
   await first.database.ask("DELETE FROM troupe.emptied WHERE number = $1", [move.to]);
   const rows = await first.database.ask<ShardRow>(
     "SELECT shard, part, copy, move FROM troupe.shard ORDER BY shard",

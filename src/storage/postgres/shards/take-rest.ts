@@ -28,6 +28,14 @@ export async function takeRest(
       });
     await query(SUM_AGAIN);
   });
+  await endTaking({ number, database: source }, target);
+}
+
+/** Deletes what was taken from a database, then the note. Must happen before the database gets shards again. */
+async function endTaking(
+  { number, database: source }: { readonly number: number; readonly database: Database },
+  target: Database,
+): Promise<void> {
   await source.transact(async ({ query }) => {
     await query(
       "TRUNCATE troupe.audit, troupe.statistic, troupe.statistic_sum, troupe.statistic_owner, troupe.spent",
@@ -35,6 +43,19 @@ export async function takeRest(
     await query("UPDATE troupe.statistic_place SET summed = 0, summing = 0, version = version + 1");
   });
   await target.ask("DELETE FROM troupe.taken WHERE number = $1", [number]);
+}
+
+/** Ends what was interrupted between the note and its end. */
+export async function endTakings(
+  databases: readonly { readonly number: number; readonly database: Database }[],
+): Promise<void> {
+  for (const { database: target } of databases) {
+    const noted = await target.ask<{ number: number }>("SELECT number FROM troupe.taken");
+    for (const { number } of noted) {
+      const source = databases.find((one) => one.number === number);
+      if (source !== undefined) await endTaking(source, target);
+    }
+  }
 }
 
 const KEY = "hour, owner, kind, agent, name, outcome";

@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import type { AuditAction } from "../../../../src/ports/audit.ts";
 import type { Cursor, EventLog } from "../../../../src/ports/event-log.ts";
 import { toEncoded } from "../../../../src/protocol/events/texts.ts";
 import {
@@ -12,7 +13,7 @@ import {
 } from "../../../../src/testing/event-log/subject.ts";
 import { needsPostgres } from "../../../machine/postgres.ts";
 import { newSchema, query } from "../logs.ts";
-import { idsIn, openMover } from "./moving.ts";
+import { Dead, idsIn, openMover } from "./moving.ts";
 import { openSchemas } from "./shards.ts";
 
 needsPostgres();
@@ -145,6 +146,47 @@ test(
     const after = await openFor([a, b]);
     const { cursor } = await after.claim(asRunId(id));
     expect(await append(after, cursor)).toMatchObject({ head: 2 });
+  },
+);
+
+test(
+  "what an emptied database had is counted once, also when the mover was killed before the end and shards come and go again",
+  { tags: "long" },
+  async () => {
+    const schemas = [newSchema(), newSchema(), newSchema()];
+    await (await openSchemas(schemas.slice(0, 2))).close();
+    const log = await openFor(schemas);
+    const [id = ""] = idsIn(SHARD, 1);
+    const there = { to: 3, from: 1, count: 1 } as const;
+    const back = { from: 3, to: 1 } as const;
+    const audited = (action: AuditAction): object => ({ audit: [{ at: 1_000, action, by: { id: "ann" } }] });
+    const actions = async (): Promise<readonly string[]> => {
+      const { entries } = await log.audit.list({ limit: 10 });
+      return entries.map(({ action }) => action).toSorted();
+    };
+    const mover = await openMover(schemas);
+    await mover.move(there);
+    await begin(log, id, audited("create"));
+    const before = mover.steps;
+    await mover.move(back);
+    const steps = mover.steps - before;
+    expect(await actions()).toEqual(["create"]);
+
+    await mover.move(there);
+    const { cursor } = await log.claim(asRunId(id));
+    const next = await log.append(cursor, { ...nextEvents(cursor, 1), ...audited("answer") });
+    // The last three steps of the whole delete what was taken, then the note, and say that the database is empty.
+    const dying = await openMover(schemas, steps - 2);
+    await expect(dying.move(back)).rejects.toThrow(Dead);
+    expect(await query(`SELECT number FROM ${schemas[0]}.taken`)).toEqual([{ number: 3 }]);
+    await dying.close();
+
+    await mover.move(there);
+    await log.append(next, { ...nextEvents(next, 1), ...audited("cancel") });
+    expect(await actions()).toEqual(["answer", "cancel", "create"]);
+    await mover.move(back);
+    expect(await actions()).toEqual(["answer", "cancel", "create"]);
+    expect(await query(`SELECT action FROM ${schemas[2]}.audit`)).toEqual([]);
   },
 );
 
