@@ -78,8 +78,10 @@ class TraceFollower {
   readonly #stopping = new AbortController();
   /** How far the newest runs are read. */
   readonly #runs = new LruMap<RunId, OpenRun>(RUNS_LIMIT);
-  /** The runs that have changed, with the time of their newest change. */
-  #changed = new Map<RunId, ChangedRun>();
+  /** The runs that have changed. */
+  #changed = new Set<RunId>();
+  /** The runs of topics, which have no traces. */
+  readonly #topics = new LruMap<RunId, true>(RUNS_LIMIT);
   /** Ends the time in which changes gather. */
   #gathering = new AbortController();
   /** Resolves when there is something to do. */
@@ -129,8 +131,9 @@ class TraceFollower {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        for await (const page of this.#runtime.watchRuns({ limit: 1, signal }).pages) {
-          for (const text of page.events) this.#note(JSON.parse(text) as unknown);
+        const feed = this.#runtime.watchRuns({ limit: 1, idsOnly: true, intervalMs: INTERVAL_MS, signal });
+        for await (const page of feed.pages) {
+          for (const text of page.events) this.#note((JSON.parse(text) as { readonly run_id: RunId }).run_id);
           this.#wake.resolve();
         }
       } catch (thrown) {
@@ -142,12 +145,9 @@ class TraceFollower {
     }
   }
 
-  #note(row: unknown): void {
-    if (!isObject(row) || row["agent"] === TOPIC_AGENT || row["removed"] === true) return;
-    const { run_id: runId, agent, updated_at: updatedAt } = row;
-    if (typeof runId !== "string" || typeof agent !== "string" || typeof updatedAt !== "string") return;
-    if (this.#changed.size < CHANGED_LIMIT || this.#changed.has(runId))
-      this.#changed.set(runId, { agent, updatedMs: Date.parse(updatedAt) });
+  #note(runId: RunId): void {
+    if (this.#topics.has(runId)) return;
+    if (this.#changed.size < CHANGED_LIMIT) this.#changed.add(runId);
     // The rest is looked for in the list of runs.
     else this.#hasLookedBack = false;
   }
@@ -191,12 +191,11 @@ class TraceFollower {
       newestMs = await this.#lookBack();
     }
     const changed = this.#changed;
-    this.#changed = new Map();
-    for (const [runId, { agent, updatedMs }] of changed) {
+    this.#changed = new Set();
+    for (const runId of changed) {
       if (this.#stopping.signal.aborted) return 0;
       // oxlint-disable-next-line no-await-in-loop -- the spans of a run are exported in their order
-      await this.#read(runId, agent);
-      newestMs = Math.max(newestMs, updatedMs);
+      newestMs = Math.max(newestMs, await this.#read(runId));
     }
     await this.#sender.flush();
     this.#failures = 0;
@@ -206,7 +205,7 @@ class TraceFollower {
     return 0;
   }
 
-  /** Lets changes gather, so that a turn is read once or twice and not at each of its commits. A flush and the end do not wait. */
+  /** Lets the changes of an interval gather, so that their spans are exported together. A flush and the end do not wait. */
   async #gather(): Promise<void> {
     this.#gathering = new AbortController();
     if (this.#flushes.length === 0 && !this.#stopping.signal.aborted)
@@ -242,16 +241,17 @@ class TraceFollower {
         newestMs = Math.max(newestMs, Date.parse(run.updated_at));
         if (run.agent !== TOPIC_AGENT)
           // oxlint-disable-next-line no-await-in-loop -- the list may have more runs than memory
-          await this.#read(run.run_id, run.agent);
+          await this.#read(run.run_id);
         this.#changed.delete(run.run_id);
       }
     } while (cursor !== undefined && !this.#stopping.signal.aborted);
     return newestMs;
   }
 
-  /** Reads what is new in a run, and exports the spans that have ended in it. */
-  async #read(runId: RunId, agent: string): Promise<void> {
+  /** Reads what is new in a run, and exports the spans that have ended in it. Returns the time of its newest event. */
+  async #read(runId: RunId): Promise<number> {
     const { content = "none" } = this.#options;
+    let newest = "";
     const known = this.#runs.get(runId);
     const run = known ?? { fold: new SpanFold(runId, content), decoder: new EventDecoder(), cursor: 0 };
     const fromMs = known === undefined ? this.#fromMs : 0;
@@ -259,11 +259,16 @@ class TraceFollower {
       for (let more = true; more && !this.#stopping.signal.aborted;) {
         // oxlint-disable-next-line no-await-in-loop -- pages follow one another
         const page = await this.#runtime.read(
-          { kind: "run", runId, agent },
+          { kind: "run", runId, agent: "" },
           { after: run.cursor, filter: { types: SPAN_EVENTS } },
         );
         for (const text of page.events) {
           const event = run.decoder.decode(text);
+          if (event.agent === TOPIC_AGENT) {
+            this.#topics.set(runId, true);
+            return 0;
+          }
+          newest = event.ts;
           const spans = run.fold.add(event);
           // oxlint-disable-next-line no-await-in-loop -- the exporter decides how fast it goes
           if (spans.length > 0 && Date.parse(event.ts) >= fromMs) await this.#sender.add(spans);
@@ -277,6 +282,7 @@ class TraceFollower {
       if (!isGone(thrown)) throw thrown;
       this.#runs.delete(runId);
     }
+    return newest === "" ? 0 : Date.parse(newest);
   }
 
   #report(thrown: unknown): void {
@@ -284,11 +290,6 @@ class TraceFollower {
     // The next attempts are only to be expected.
     if (this.#failures === 0) this.#options.report("traces cannot be exported", thrown);
   }
-}
-
-interface ChangedRun {
-  readonly agent: string;
-  readonly updatedMs: number;
 }
 
 /** A run whose events are followed. */
@@ -299,8 +300,12 @@ interface OpenRun {
   cursor: number;
 }
 
-/** How long changes gather: the delay of the batch processor of OpenTelemetry. */
-const GATHER_MS = 5_000;
+/**
+ * So often a run that changes is read, at most: once or twice in a turn, and not at each of its commits. With the time in which
+ * the changes of an interval gather it is the delay of the batch processor of OpenTelemetry.
+ */
+const INTERVAL_MS = 4_000;
+const GATHER_MS = 1_000;
 /** How long the end waits for the newest spans. */
 const LAST_MS = 2_000;
 /** Of so many runs it is known how far they are read; one that was not followed for long is read from its beginning. */
@@ -358,6 +363,8 @@ class TraceLease {
 
   /** Takes the right, or keeps it. Returns how long another node has it at least, in milliseconds. */
   async take(): Promise<number> {
+    // Nobody takes it meanwhile. Of two that have taken it at once, the earlier one sees that later.
+    if (this.#isMine && this.#held.untilMs - Date.now() > LEASE_MS / 2) return 0;
     await this.read();
     if (this.#isMine && this.#held.untilMs - Date.now() > LEASE_MS / 2) return 0;
     if (!this.#isMine && this.#isShared) {

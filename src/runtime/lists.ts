@@ -83,6 +83,13 @@ export interface WatchRunsOptions {
   readonly agent?: string;
   /** How many rows it begins with. */
   readonly limit: number;
+  /** The shortest time between two reads of a row that changes. Default 250, which is also the least. */
+  readonly intervalMs?: number;
+  /**
+   * The items have only `run_id`. For a caller that sees all runs no row is read then, so there are also ids of runs that the
+   * server keeps for itself, and of removed ones. Default false.
+   */
+  readonly idsOnly?: boolean;
   readonly signal?: AbortSignal;
 }
 

@@ -19,13 +19,13 @@ export interface WatchedRuns extends WatchRunsOptions {
   readonly sees?: ((run: RunEntry) => boolean) | undefined;
 }
 
-/** Shortest time between two reads of changed rows, so that a row is sent at most four times a second. */
+/** The least time between two reads of changed rows, so that a row is sent at most four times a second. */
 const INTERVAL_MS = 250;
 
 /** The number of rows that are read at once, which is the most that a stopped reader holds. */
 const PIECE = 32;
 
-/** The number of changed rows that are read in one interval. */
+/** The number of changed rows that are read in the least interval; in a longer one proportionally more. */
 const PER_INTERVAL = 128;
 
 /** The number of changed runs that a slow reader may have in front of it. */
@@ -47,6 +47,7 @@ export function watchRuns(watched: WatchedRuns): Feed {
 class RunsReader implements FeedReader {
   readonly #watched: WatchedRuns;
   readonly #sink: PageSink;
+  readonly #intervalMs: number;
   /** The runs that have changed since they were read, in the order of their changes. */
   readonly #changed = new Set<RunId>();
   /** How many rows of the first page are still to be read. */
@@ -69,6 +70,7 @@ class RunsReader implements FeedReader {
     this.#watched = watched;
     this.#sink = sink;
     this.#left = watched.limit;
+    this.#intervalMs = Math.max(watched.intervalMs ?? INTERVAL_MS, INTERVAL_MS);
   }
 
   start(): void {
@@ -133,8 +135,8 @@ class RunsReader implements FeedReader {
       });
       return false;
     }
-    this.#nextAt = now + INTERVAL_MS;
-    this.#batch = [...this.#changed].slice(0, PER_INTERVAL);
+    this.#nextAt = now + this.#intervalMs;
+    this.#batch = [...this.#changed].slice(0, Math.ceil(PER_INTERVAL * (this.#intervalMs / INTERVAL_MS)));
     for (const runId of this.#batch) this.#changed.delete(runId);
     return true;
   }
@@ -149,20 +151,27 @@ class RunsReader implements FeedReader {
     });
     this.#left = next === undefined ? 0 : this.#left - runs.length;
     this.#cursor = next;
-    return runs.filter((run) => this.#isShown(run)).map((run) => JSON.stringify(toRow(run)));
+    return runs.filter((run) => this.#isShown(run)).map((run) => this.#encode(run));
   }
 
   async #readChanged(): Promise<readonly string[]> {
-    const { log, owner } = this.#watched;
-    const runs = await Promise.all(this.#batch.splice(0, PIECE).map(async (runId) => log.run(runId, owner)));
+    const { log, agent, owner, sees, idsOnly = false } = this.#watched;
+    const ids = this.#batch.splice(0, PIECE);
+    if (idsOnly && agent === undefined && owner === undefined && sees === undefined) return ids.map(encodeId);
+    const runs = await Promise.all(ids.map(async (runId) => log.run(runId, owner)));
     return runs.flatMap((run) => (run === undefined ? [] : this.#toText(run)));
   }
 
   #toText(run: RunEntry): readonly string[] {
     const { runId, agent, removed } = run;
-    if (removed === true) return [JSON.stringify({ run_id: runId, removed })];
+    if (removed === true)
+      return [this.#watched.idsOnly === true ? encodeId(runId) : JSON.stringify({ run_id: runId, removed })];
     const isOther = this.#watched.agent !== undefined && this.#watched.agent !== agent;
-    return isOther || !this.#isShown(run) ? [] : [JSON.stringify(toRow(run))];
+    return isOther || !this.#isShown(run) ? [] : [this.#encode(run)];
+  }
+
+  #encode(run: RunEntry): string {
+    return this.#watched.idsOnly === true ? encodeId(run.runId) : JSON.stringify(toRow(run));
   }
 
   #isShown(run: RunEntry): boolean {
@@ -179,4 +188,8 @@ class RunsReader implements FeedReader {
     if (this.#swept) this.#watched.readerSweep?.remove(this.#swept);
     this.#sink.end(error);
   }
+}
+
+function encodeId(runId: RunId): string {
+  return JSON.stringify({ run_id: runId });
 }

@@ -48,7 +48,13 @@ async function chat({ environment, runtime }: Watched, agent: string, input: str
 /** Reads a stream of runs; `accepts` says whether the reader takes more pages after one. */
 function watch(
   runtime: Runtime,
-  options: { readonly agent?: string; readonly limit?: number; readonly accepts?: () => boolean } = {},
+  options: {
+    readonly agent?: string;
+    readonly limit?: number;
+    readonly intervalMs?: number;
+    readonly idsOnly?: boolean;
+    readonly accepts?: () => boolean;
+  } = {},
 ) {
   const { accepts = () => true, ...query } = options;
   const rows: Row[] = [];
@@ -81,6 +87,42 @@ test("a run that changes all the time is sent at most four times a second, and i
   await host.environment.advance(10_000);
   expect(rows).toHaveLength(count);
   reader.stop();
+});
+
+test("a reader that waits longer between its reads gets a changing run once in that time, and all that have changed", async () => {
+  const host = start();
+  const { rows, reader } = watch(host.runtime, { intervalMs: 4_000 });
+  const runId = await chat(host, "talker", "40");
+  const others = await Promise.all(Array.from({ length: 200 }, () => chat(host, "silent", "0")));
+  await host.environment.advance(3_900);
+  expect(rows.filter((row) => row.run_id === runId)).toHaveLength(1);
+  await host.environment.advance(200);
+  const { metadata: _, ...row } = await host.runtime.run(runId);
+  expect(rows.filter(({ run_id: id }) => id === runId).slice(1)).toEqual([row]);
+  expect(new Set(rows.map(({ run_id: id }) => id))).toEqual(new Set([runId, ...others]));
+  reader.stop();
+});
+
+test("a reader of ids gets those of runs that change or are removed, and of one agent only its own", async () => {
+  const host = start();
+  const all = watch(host.runtime, { idsOnly: true });
+  const own = watch(host.runtime, { idsOnly: true, agent: "silent" });
+  const talking = await chat(host, "talker", "0");
+  const kept = await chat(host, "silent", "0");
+  await host.environment.advance(1_000);
+  expect(all.rows).toEqual(expect.arrayContaining([{ run_id: talking }, { run_id: kept }]));
+  expect(new Set(own.rows.map(({ run_id: id }) => id))).toEqual(new Set([kept]));
+  const before = all.rows.length;
+  const removing = host.runtime.removeRun(talking);
+  await host.environment.idle();
+  await removing;
+  await host.environment.advance(1_000);
+  // The end of the removal is a change, too.
+  const later = all.rows.slice(before);
+  expect(later.length).toBeGreaterThan(0);
+  expect(later.every((row) => JSON.stringify(row) === JSON.stringify({ run_id: talking }))).toBe(true);
+  all.reader.stop();
+  own.reader.stop();
 });
 
 test("a stream of one agent has its rows alone, at first the newest ones", async () => {
