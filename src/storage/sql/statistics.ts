@@ -108,6 +108,16 @@ export function statisticsQueries({ statistics: table, finish }: SqlDialect): St
     return toQuery(finish(`${SUM_OWNERS} FROM (${text}) AS parts GROUP BY 1, 2`), values, toKinds);
   };
 
+  /** The owners that have used an agent. Its rows are found among those of all others, which are read once. */
+  const ownersOf = ({ limit, ...query }: OwnersQuery, place: ReadSums): SqlQuery<OwnerSums> => {
+    const { text: parts, values } = ownerRows(query, place, ownerColumns);
+    const text = `WITH sums AS MATERIALIZED (${SUM_OWNERS} FROM (${parts}) AS parts GROUP BY 1, 2),
+        top AS MATERIALIZED (SELECT owner, count(*) OVER () AS known FROM sums
+          GROUP BY owner ORDER BY sum(turns + completions) DESC, owner LIMIT ?)
+      SELECT sums.*, known FROM top JOIN sums ON sums.owner = top.owner`;
+    return toQuery(finish(text), [...values, limit], toOwners);
+  };
+
   return {
     statisticsPlace: toQuery(
       `SELECT summed, version, (SELECT min(hour) FROM ${table}) AS first, (SELECT max(hour) FROM ${table}) AS last
@@ -124,7 +134,9 @@ export function statisticsQueries({ statistics: table, finish }: SqlDialect): St
       if (query.owner !== undefined) return ofOwner(query, query.owner);
       return query.by === "owner" ? byOwner(query, place) : ofAll(query, place);
     },
-    owners({ limit, ...query }, place) {
+    owners(asked, place) {
+      if (asked.agent !== undefined) return ownersOf(asked, place);
+      const { limit, ...query } = asked;
       // Their outcomes and numbers are read of the chosen ones only.
       const ranks = ownerRows(query, place, (span) =>
         span === 0 ? "count" : "turns + completions AS count",
@@ -133,15 +145,7 @@ export function statisticsQueries({ statistics: table, finish }: SqlDialect): St
       const text = `WITH top AS MATERIALIZED (SELECT owner, count(*) OVER () AS known FROM (${ranks.text}) AS ranks
           GROUP BY owner ORDER BY sum(count) DESC, owner LIMIT ?)
         ${SUM_OWNERS}, (SELECT max(known) FROM top) AS known FROM (${sums.text}) AS parts GROUP BY 1, 2`;
-      const values = [...ranks.values, limit, ...sums.values];
-      return toQuery(
-        finish(text),
-        values,
-        (rows: readonly (OwnerColumns & { readonly known: number })[]) => ({
-          count: rows[0]?.known ?? 0,
-          groups: toKinds(rows),
-        }),
-      );
+      return toQuery(finish(text), [...ranks.values, limit, ...sums.values], toOwners);
     },
     failedRuns({ limit, from, until, owner, agent }) {
       const where = toWhere({ span: 0, from, until }, " AND run IS NOT NULL");
@@ -327,6 +331,10 @@ function toGroups(rows: readonly GroupColumns[]): readonly StatisticsGroup[] {
     outcome: row.outcome,
     ...toSums(row),
   }));
+}
+
+function toOwners(rows: readonly (OwnerColumns & { readonly known: number })[]): OwnerSums {
+  return { count: rows[0]?.known ?? 0, groups: toKinds(rows) };
 }
 
 /** The turns and the completions of each owner. Turns themselves use nothing. There may be ten thousands, so none is copied. */

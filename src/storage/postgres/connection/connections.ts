@@ -164,8 +164,8 @@ function toClient(pg: Pg, password: PostgresConnection["password"]): typeof Clie
 
 /**
  * Lets the server end statements that the client has given up, and connections of a node that has vanished, so that their
- * locks do not last. The server does not compile statements (`jit`): for the sums of a log that takes longer than to run them. The
- * settings would stay in a connection that a pooler shares with others, so they are set only if the process of the server is
+ * locks do not last. The server neither compiles statements (`jit`) nor starts workers for them: for the sums of a log that takes longer than to
+ * run them. The settings would stay in a connection that a pooler shares with others, so they are set only if the process of the server is
  * the one that the connection was announced with: a pooler announces a number of its own. Resolves with whether it is.
  */
 async function setLimits(client: ClientBase, statementMs: number): Promise<boolean> {
@@ -178,7 +178,8 @@ const KEEP_ALIVE_S = 10;
 
 const LIMITS = `SELECT set_config('statement_timeout', $2::text, false),
   set_config('tcp_keepalives_idle', '${KEEP_ALIVE_S}', false), set_config('tcp_keepalives_interval', '5', false),
-  set_config('tcp_keepalives_count', '3', false), set_config('jit', 'off', false)
+  set_config('tcp_keepalives_count', '3', false), set_config('jit', 'off', false),
+  set_config('max_parallel_workers_per_gather', '0', false)
   WHERE pg_backend_pid() = $1`;
 
 /** The server ends a statement this much before the client gives it up, so that the client knows its outcome. */
