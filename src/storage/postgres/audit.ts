@@ -1,5 +1,6 @@
 import type { AuditTrail, NewAuditEntry, RemovedEntries } from "../../ports/audit.ts";
 import { AUDIT_ACTIONS } from "../../ports/audit.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { encodeAudit } from "../sql/changes.ts";
 import type { Database } from "./connection/database.ts";
 
@@ -15,6 +16,18 @@ export function auditIn(database: Database, list: AuditTrail["list"]): AuditTrai
       await database.ask(text, values);
     },
   };
+}
+
+/** The agents of runs, as far as a database has them and they are not removed. */
+export async function findAgents(
+  database: Database,
+  runIds: readonly RunId[],
+): Promise<ReadonlyMap<RunId, string>> {
+  const rows = await database.ask<{ id: RunId; agent: string }>(
+    "SELECT id, agent FROM troupe.run WHERE id = ANY ($1) AND agent <> ''",
+    [runIds],
+  );
+  return new Map(rows.map(({ id, agent }) => [id, agent]));
 }
 
 function toAdded({ owner, runId, count = 1, ...mark }: NewAuditEntry): readonly unknown[] {

@@ -1,5 +1,7 @@
 import type { AuditPage, AuditQuery } from "../../ports/audit.ts";
+import type { RunId } from "../../protocol/ids.ts";
 import { createIndexQueries } from "../sql/queries.ts";
+import { findAgents } from "./audit.ts";
 import { POSTGRES } from "./dialect.ts";
 import { Database } from "./connection/database.ts";
 import { toOpenError } from "./connection/open-error.ts";
@@ -106,6 +108,7 @@ export function listPostgresAudit(
         return toAnswer(await database.ask(text, values));
       });
     },
+    agentsOf: (runIds: readonly RunId[]) => using(options, (database) => findAgents(database, runIds)),
   }));
   const [first] = parts;
   return first !== undefined && parts.length === 1 ? first.list(query) : listMergedAudit(parts, query);

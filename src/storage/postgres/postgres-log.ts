@@ -16,7 +16,7 @@ import { createRunIndex } from "../sql/run-index.ts";
 import { statisticsAnswers } from "../sql/statistics.ts";
 import { createWordSearch } from "../sql/word-search.ts";
 import { BackgroundIndexer } from "../sql/background-indexer.ts";
-import { auditIn } from "./audit.ts";
+import { auditIn, findAgents } from "./audit.ts";
 import { spendingIn } from "./spending.ts";
 import { statisticsIn, sumHours } from "./statistics.ts";
 import { artifactsIn } from "./artifacts.ts";
@@ -375,6 +375,7 @@ export async function logIn(
     async eraseAudit(runId) {
       await database.ask("DELETE FROM troupe.audit WHERE run = $1", [runId]);
     },
+    agentsOf: (runIds) => findAgents(database, runIds),
     settled: async (runId) => claims.get(runId)?.pending?.promise,
   };
 }

@@ -513,7 +513,7 @@ function divided(places: Places, table: ShardTable): PostgresLog {
     unreferenced,
     remove,
     audit: mergedAudit(
-      logs.map(({ audit }) => audit),
+      logs.map((log) => ({ ...log.audit, agentsOf: (runIds: readonly RunId[]) => log.agentsOf(runIds) })),
       (runId) => places.indexOf(runId),
     ),
     spending: mergedSpending(logs.map(({ spending }) => spending)),

@@ -1,5 +1,5 @@
 import { AgentError } from "../../../errors.ts";
-import type { AuditPage, AuditQuery, AuditTrail, NewAuditEntry } from "../../../ports/audit.ts";
+import type { AuditEntry, AuditPage, AuditQuery, AuditTrail, NewAuditEntry } from "../../../ports/audit.ts";
 import type { RunId } from "../../../protocol/ids.ts";
 import { NOTHING_SPENT } from "../../../ports/spending.ts";
 import type { Spending, Spent, SpentEntry } from "../../../ports/spending.ts";
@@ -89,8 +89,17 @@ export function mergedStatistics(parts: readonly Statistics[]): Statistics {
   };
 }
 
-/** The audit trail in several databases: what is about a run is in the one of the run, everything else in the first one. */
-export function mergedAudit(parts: readonly AuditTrail[], placeOf: (runId: RunId) => number): AuditTrail {
+/** What the list of the audit trail asks each database for. */
+export interface AuditPart extends Pick<AuditTrail, "list"> {
+  /** The agents of those of some runs that are there and are not removed. */
+  agentsOf(runIds: readonly RunId[]): Promise<ReadonlyMap<RunId, string>>;
+}
+
+/** The audit trail in several databases: what is about a run is where the run was then, everything else in the first one. */
+export function mergedAudit(
+  parts: readonly (AuditTrail & AuditPart)[],
+  placeOf: (runId: RunId) => number,
+): AuditTrail {
   return {
     async add(entries) {
       const ofPart = Map.groupBy(entries, ({ runId }: NewAuditEntry) =>
@@ -104,10 +113,7 @@ export function mergedAudit(parts: readonly AuditTrail[], placeOf: (runId: RunId
 }
 
 /** Lists the entries of several databases. */
-export async function listMergedAudit(
-  parts: readonly Pick<AuditTrail, "list">[],
-  query: AuditQuery,
-): Promise<AuditPage> {
+export async function listMergedAudit(parts: readonly AuditPart[], query: AuditQuery): Promise<AuditPage> {
   const { oldestFirst = false, limit } = query;
   const pages = await Promise.all(parts.map((part, place) => part.list(queryOf(query, place))));
   // Of one time, those of the first database are the oldest.
@@ -116,7 +122,10 @@ export async function listMergedAudit(
   const merged = mergeSorted(placed, (a, b) => (a.entry.at - b.entry.at || a.place - b.place) * direction);
   const taken = merged.slice(0, limit);
   const last = taken.at(-1);
-  const entries = taken.map(({ entry }) => entry);
+  const entries = await withAgents(
+    parts,
+    taken.map(({ entry }) => entry),
+  );
   const isOver = merged.length === taken.length && pages.every(({ next }) => next === undefined);
   if (isOver || last === undefined) return { entries };
   const { place } = last;
@@ -126,6 +135,23 @@ export async function listMergedAudit(
   const end = own?.next === undefined ? undefined : auditPlaceOf({ cursor: own.next, limit });
   const n = end?.at === last.entry.at ? end.n : oldestFirst ? LAST : 0;
   return { entries, next: `${last.entry.at}.${place}.${n}` };
+}
+
+/** Adds the agents of runs that have left the database of their entries. */
+async function withAgents(
+  parts: readonly AuditPart[],
+  entries: readonly AuditEntry[],
+): Promise<readonly AuditEntry[]> {
+  const lacking = new Set(
+    entries.flatMap(({ runId, agent }) => (runId === undefined || agent !== undefined ? [] : [runId])),
+  );
+  if (lacking.size === 0) return entries;
+  const found = await Promise.all(parts.map((part) => part.agentsOf([...lacking])));
+  const agents = new Map(found.flatMap((own) => [...own]));
+  return entries.map((entry) => {
+    const agent = entry.agent ?? agents.get(entry.runId ?? "");
+    return agent === undefined ? entry : { ...entry, agent };
+  });
 }
 
 /** The query for one database, with its own cursor. */

@@ -23,6 +23,8 @@ export interface MovableRuns {
   take(run: ClaimedRun): void;
   /** Removes what the audit trail here has of a run. */
   eraseAudit(runId: RunId): Promise<void>;
+  /** The agents of those of some runs that are here and are not removed. */
+  agentsOf(runIds: readonly RunId[]): Promise<ReadonlyMap<RunId, string>>;
   /** Resolves when a running append of a run has ended. */
   settled(runId: RunId): Promise<void>;
 }

@@ -62,7 +62,7 @@ test("a run goes on while its shard moves: its owner appends, and a reader on an
     expect((await log.waits({ limit: 9 })).waits).toMatchObject([{ runId: busy, waitId: 1 }]);
     expect(await log.due({ notAfter: 9 })).toMatchObject([{ runId: busy, id: "daily" }]);
     expect(await log.outbox({})).toMatchObject([{ runId: busy }]);
-    expect((await log.audit.list({ limit: 9 })).entries).toMatchObject([{ runId: busy }]);
+    expect((await log.audit.list({ limit: 9 })).entries).toMatchObject([{ runId: busy, agent: "echo" }]);
     expect(await log.unreferenced(["file", "nothing"])).toEqual(["nothing"]);
     expect((await log.list({ limit: 9, byCreation: true })).runs).toHaveLength(2);
     expect((await log.list({ limit: 9, text: "echo" })).runs).toEqual([]);
