@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../../ports/audit.ts";
 import type { EventLog } from "../../../ports/event-log.ts";
-import { asRequestId, asRunId, openFor, reopenFor, row } from "../subject.ts";
+import type { RunId } from "../../../protocol/ids.ts";
+import { asRequestId, asRunId, besideId, openFor, reopenFor, row } from "../subject.ts";
 import type { EventLogSubject } from "../subject.ts";
 
 const ANN = { id: "ann", name: "Ann" };
@@ -13,8 +14,8 @@ const OTHERS: readonly NewAuditEntry[] = [
   { at: 20, action: "refuse", by: BOB, owner: "default", detail: "bob may not erase", count: 3 },
 ];
 
-/** A run of acme with two entries, one of `default` with one, and two entries of no run. */
-async function fill(log: EventLog): Promise<void> {
+/** A run of acme with two entries, one of `default` with one, and two entries of no run. Returns the id of the second run. */
+async function fill(log: EventLog): Promise<RunId> {
   const one = (await log.claim(asRunId("one"))).cursor;
   const asked = { at: 10, action: "process", by: ANN, requestId: asRequestId("r"), detail: "pay" } as const;
   const next = await log.append(one, {
@@ -28,7 +29,9 @@ async function fill(log: EventLog): Promise<void> {
     records: [],
     audit: [{ at: 40, action: "answer", by: BOB, requestId: asRequestId("r"), event: 7 }],
   });
-  const two = (await log.claim(asRunId("two"))).cursor;
+  // Entries of one time have an order if their runs are in one database.
+  const twoId = besideId(log, "one", "two");
+  const two = (await log.claim(twoId)).cursor;
   await log.append(two, {
     events: [],
     records: [],
@@ -37,6 +40,7 @@ async function fill(log: EventLog): Promise<void> {
   });
   await log.audit.add(OTHERS);
   await log.audit.add([]);
+  return twoId;
 }
 
 /** All entries of a query in pages, as short texts. */
@@ -100,14 +104,14 @@ export function testAudit(subject: EventLogSubject): void {
 
     test("keeps the entries of a removed run, without its agent, unless the removal erases them", async () => {
       const log = await openFor(subject);
-      await fill(log);
+      const twoId = await fill(log);
       await log.remove((await log.claim(asRunId("one"))).cursor);
       expect(await list(log, { runId: asRunId("one") })).toEqual(["40 bob answer", "10 ann process"]);
       expect((await log.audit.list({ runId: asRunId("one"), limit: 1 })).entries[0]).not.toHaveProperty(
         "agent",
       );
-      await log.remove((await log.claim(asRunId("two"))).cursor, { erases: true });
-      expect(await list(log, { runId: asRunId("two") })).toEqual([]);
+      await log.remove((await log.claim(twoId)).cursor, { erases: true });
+      expect(await list(log, { runId: twoId })).toEqual([]);
       expect(await list(log)).toHaveLength(4);
     });
 

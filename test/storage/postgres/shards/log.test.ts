@@ -4,16 +4,17 @@ import { testEventLog } from "../../../../src/testing/event-log/test-event-log.t
 import { needsPostgres, postgresUrl } from "../../../machine/postgres.ts";
 import { openProxy } from "../logs.ts";
 import type { Proxy } from "../proxy.ts";
-import { openSchemas, openSharded, schemasOf } from "./shards.ts";
+import { openSchemas, reusedSchemas, schemasOf } from "./shards.ts";
 
 needsPostgres();
 
 const proxies = new WeakMap<EventLog, Proxy>();
 
-for (const count of [2])
+for (const count of [2, 4]) {
+  const schemas = reusedSchemas(count);
   testEventLog({
     name: `PostgreSQL in ${count} databases`,
-    open: () => openSharded(count),
+    open: async () => openSchemas(await schemas()),
     async reopen(log) {
       await log.close();
       return openSchemas(schemasOf(log));
@@ -28,3 +29,4 @@ for (const count of [2])
       proxies.get(log)?.loseNotifications();
     },
   });
+}
