@@ -38,14 +38,16 @@ export async function openMover(schemas: readonly string[], diesAt = Infinity): 
     return send();
   };
   for (const { database } of databases) {
-    const [ask, once, transact] = [
+    const [ask, once, transact, background] = [
       database.ask.bind(database),
       database.once.bind(database),
       database.transact.bind(database),
+      database.background.bind(database),
     ];
     database.ask = (...args: Parameters<typeof ask>) => counted(() => ask(...args)) as never;
     database.once = (...args: Parameters<typeof once>) => counted(() => once(...args)) as never;
     database.transact = (work) => counted(() => transact(work));
+    database.background = (work) => counted(() => background(work));
   }
   const close = async (): Promise<void> => {
     await Promise.all(databases.map(({ database }) => database.close()));
