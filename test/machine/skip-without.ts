@@ -67,10 +67,13 @@ export function skipWithoutGo(skip: Skip): never {
   );
 }
 
-/** Skips a test that runs an earlier commit; also with `CI=true`, because a copy without its history is whole in all else. */
+/**
+ * Skips a test that runs an earlier commit, because the history does not go back to it; also with `CI=true`: a copy of the newest commits is
+ * whole in all else.
+ */
 export function skipWithoutHistory(skip: Skip): never {
   return skip(
-    `${LACKS}needs the history of the repository: clone it, or get the rest (git fetch --unshallow)`,
+    `${LACKS}needs a commit with a former schema: clone the repository, or get the rest of its history (git fetch --unshallow)`,
   );
 }
 

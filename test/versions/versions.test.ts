@@ -1,7 +1,8 @@
 /** @module-tag long */
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { needsPostgres } from "../machine/postgres.ts";
-import { skipWithoutHistory, skipWithoutProxies } from "../machine/skip-without.ts";
+import { skipWithoutGit, skipWithoutHistory, skipWithoutProxies } from "../machine/skip-without.ts";
 import { PROXIES, findProxy } from "../proxies/proxy.ts";
 import { newDatabase } from "../storage/postgres/databases.ts";
 import { findFormer } from "./former.ts";
@@ -14,6 +15,7 @@ test("no request fails while nodes of this version and of the one before its new
   skip,
 }) => {
   if (PROXIES.every((name) => findProxy(name) === undefined)) skipWithoutProxies(skip);
+  if (spawnSync("git", ["--version"]).status !== 0) skipWithoutGit(skip);
   const former = (await findFormer()) ?? skipWithoutHistory(skip);
   const report = await alternate(await newDatabase(), former, { way: "stopped", minutes: 0 });
   expect(report.bad).toEqual([]);

@@ -193,7 +193,9 @@ if (import.meta.main) {
   if (programs === undefined) throw new Error("there is no PostgreSQL on this machine");
   const former = await findFormer();
   if (former === undefined)
-    throw new Error("the history of the repository is not here, or not all of it: git fetch --unshallow");
+    throw new Error(
+      "the history has no commit with a former schema; if it is cut off: git fetch --unshallow",
+    );
   process.stdout.write(`the former version is ${former.commit}, with schema ${former.schema}\n`);
   for (const way of ["stopped", "killed"] as const) {
     const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), "troupe-pg-")));
