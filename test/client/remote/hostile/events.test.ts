@@ -1,10 +1,11 @@
 // The events of a misbehaving remote agent affect only the call that was made to it.
 import { createRuntime, defineAgent } from "troupe";
 import { remoteAgent } from "troupe/client";
+import type { RemoteLimits } from "troupe/client";
 import { collect } from "troupe/testing";
 import { expect, test } from "vitest";
 import { ofType, requestOf, textsOf } from "../../../agents/events.ts";
-import { limits, started, call, checkOrder, endless, impatient } from "./fiend.ts";
+import { limits, started, call, checkOrder, endless, impatient, patient } from "./fiend.ts";
 import { hastyEnvironment } from "../../hasty.ts";
 import { completed, event, json, startHostile, stream } from "../../hostile-server.ts";
 import type { Handler } from "../../hostile-server.ts";
@@ -223,13 +224,18 @@ test("a server of the plain draft, without our additions, is understood", async 
 });
 
 test.each([
-  ["never ends", "tool_error: artifact file is larger than 100000 bytes", endless("x".repeat(10_000), 0)],
-  ["trickles", "tool_error: agent fiend cannot be reached", endless("x", 20)],
-] satisfies readonly (readonly [string, string, Handler])[])(
+  [
+    "never ends",
+    "tool_error: artifact file is larger than 100000 bytes",
+    endless("x".repeat(10_000), 0),
+    patient,
+  ],
+  ["trickles", "tool_error: agent fiend cannot be reached", endless("x", 20), {}],
+] satisfies readonly (readonly [string, string, Handler, Partial<RemoteLimits>])[])(
   "a file that %s ends the call with %j",
-  async (_what, end, file) => {
+  async (_what, end, file, special) => {
     const getevents = stream(event(2, "ArtifactGenerated", { url: "/file" }));
-    expect(textsOf(await call({ getevents, file }))).toEqual([end]);
+    expect(textsOf(await call({ getevents, file }, special))).toEqual([end]);
   },
 );
 

@@ -30,6 +30,9 @@ export const started = event(1, "RequestStarted");
 export const impatient = { silenceMs: 2_000 };
 export const lonely = { idleMs: 8_000, unreachableMs: 4_000 };
 
+/** Limits for an agent that sends much, which a loaded machine takes long to read. */
+export const patient = { acceptMs: 3_600_000, unreachableMs: 3_600_000 };
+
 /**
  * Lets an agent call the one at a hostile server; the turn itself must end well, and other turns must work.
  */

@@ -14,6 +14,7 @@ import {
   nested,
   impatient,
   lonely,
+  patient,
 } from "./fiend.ts";
 import { completed, event, frame, json, open, startHostile, stream } from "../../hostile-server.ts";
 import type { Handler } from "../../hostile-server.ts";
@@ -198,7 +199,12 @@ test.each(
 });
 
 /** The behavior of the request itself. */
-const answers: readonly (readonly [what: string, end: string, handler: Handler])[] = [
+const answers: readonly (readonly [
+  what: string,
+  end: string,
+  handler: Handler,
+  special?: Partial<RemoteLimits>,
+])[] = [
   ["refuses it", "tool_error: agent fiend refused: no", json({ detail: "no" }, 403)],
   ["does not fit it", "invalid_input: agent fiend refused: no", json({ detail: "no" }, 422)],
   ["answers with 500", "tool_error: agent fiend refused: HTTP 500", json({}, 500)],
@@ -217,17 +223,17 @@ const answers: readonly (readonly [what: string, end: string, handler: Handler])
     "answers with megabytes",
     "tool_error: agent fiend answers with more than 8388608 bytes",
     endless("x".repeat(65_536), 0),
+    patient,
   ],
   ["redirects", "tool_error: agent fiend answers with a redirect, which is not followed", redirect],
   ["hangs up", "tool_error: agent fiend cannot be reached", (response) => response.destroy()],
 ];
 
-test.each(sampled(answers, 3))(
-  "an agent that %s when it is asked ends its call with %j",
-  async (_what, end, process) => {
-    expect(textsOf(await call({ process }))).toEqual([end]);
-  },
-);
+test.each(
+  sampled(answers, 3).map(([what, end, handler, special = {}]) => [what, end, handler, special] as const),
+)("an agent that %s when it is asked ends its call with %j", async (_what, end, process, special) => {
+  expect(textsOf(await call({ process }, special))).toEqual([end]);
+});
 
 test.each([
   ["is no description", json([1])],
