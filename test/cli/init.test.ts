@@ -66,6 +66,19 @@ test("the commands that come next work in a directory whose name has a space", a
   await expect(init.match(/^ {2}cd "my agents"$/m)).resolves.toBeTruthy();
 });
 
+test("without a terminal nothing is asked if all is said, and --install runs npm", async () => {
+  const parent = await createFolder();
+  const npm = join(parent, "bin/npm");
+  await mkdir(join(parent, "bin"));
+  await writeFile(npm, '#!/bin/sh\necho "$@" > installed\n', { mode: 0o755 });
+  const init = startCommand(["init", "shop", "--template", "chat", "--install"], {
+    cwd: parent,
+    env: { PATH: `${join(parent, "bin")}:${process.env["PATH"]}` },
+  });
+  expect(await init.exited).toBe(0);
+  expect(await readFile(join(parent, "shop/installed"), "utf8")).toMatch(/^install /);
+});
+
 test("a directory that npm has installed the package into becomes the project", async () => {
   const project = await createFolder();
   await mkdir(join(project, "node_modules"));

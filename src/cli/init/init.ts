@@ -16,12 +16,13 @@ export function initCommand(): Command {
     .argument("[directory]", "where; without it the working directory if that is empty, else you are asked")
     .option("--name <name>", "name of the project; by default that of the directory", parseName)
     .addOption(new Option("--template <name>", "what the agent does").choices(Object.keys(TEMPLATES)))
+    .option("--install", "run npm install, without a question", true)
     .option("--no-install", "do not run npm install")
     .option("-y, --yes", "ask nothing: template chat, and install", false)
     .addHelpText(
       "after",
       `\nTemplates:\n${Object.entries(TEMPLATES)
-        .map(([name, { description }]) => `  ${name.padEnd(10)} ${description}`)
+        .map(([name, { description }]) => `  ${name.padEnd(12)} ${description}`)
         .join("\n")}\n\nExample: troupe init my-agents --template approval`,
     )
     .action(run);
