@@ -2,9 +2,11 @@ import type { Client } from "../client/client-api.ts";
 import { exportPast } from "../otel/export-past.ts";
 import type { PastRun } from "../otel/export-past.ts";
 import { otlpExporter, resourceFrom } from "../otel/otlp.ts";
+import type { TraceExporter } from "../otel/sender.ts";
 import { Command, Option } from "./vendor/commander.ts";
 import { addConnectionOptions, connectToServer, requireServer, talk } from "./connect.ts";
 import type { ConnectionOptions } from "./connect.ts";
+import { EXIT, Exit } from "./exit.ts";
 import { parseTime } from "./option-values.ts";
 import { stderr } from "./print/terminal.ts";
 
@@ -44,16 +46,46 @@ async function run({ since, otlp, agent, content, ...options }: ExportOptions): 
   const client = connectToServer(options);
   await talk(client, async () => {
     await requireServer(client);
-    const exporter = await otlpExporter(otlp);
-    const resource = resourceFrom(process.env);
+    const collector = new Collector(otlp, await otlpExporter(otlp));
     const count = await exportPast(readRuns(client, since, agent), {
-      exporter,
+      exporter: collector,
       since: new Date(since),
-      resource,
+      resource: resourceFrom(process.env),
       content: content ? "all" : "none",
+    }).catch((thrown: unknown) => {
+      throw collector.refusal ?? thrown;
     });
     stderr.line(`${count} span${count === 1 ? "" : "s"} exported`);
   });
+}
+
+/** Gives spans to the exporter, and knows whether the collector has not taken them: the server is not to blame for that. */
+class Collector implements TraceExporter {
+  readonly #url: string;
+  readonly #exporter: TraceExporter;
+  refusal: Exit | undefined;
+
+  constructor(url: string, exporter: TraceExporter) {
+    this.#url = url;
+    this.#exporter = exporter;
+  }
+
+  export(...[spans, done]: Parameters<TraceExporter["export"]>): void {
+    this.#exporter.export(spans, (result) => {
+      const { code, error } = result;
+      if (code !== 0)
+        this.refusal = new Exit(
+          EXIT.unavailable,
+          `the collector ${this.#url} has not taken the spans${error === undefined ? "" : `: ${error.message}`}`,
+          "--otlp names another one",
+        );
+      done(result);
+    });
+  }
+
+  shutdown(): Promise<void> {
+    return this.#exporter.shutdown();
+  }
 }
 
 /** The runs that have changed since a time, the newest first. */
