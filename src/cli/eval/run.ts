@@ -259,11 +259,7 @@ function faultsOf(report: EvalReport, thresholds: { readonly [scorer: string]: n
   const first = report.cases.find((one) => one.incomplete !== undefined);
   return [
     ...belowThresholds(report, thresholds),
-    ...(first
-      ? [
-          `${incomplete} case${incomplete === 1 ? "" : "s"} did not end; ${first.id}: ${first.incomplete ?? ""}`,
-        ]
-      : []),
+    ...(first ? [`${toCount(incomplete)} did not end; ${first.id}: ${first.incomplete ?? ""}`] : []),
   ].map((fault) => `${title}${fault}`);
 }
 
@@ -296,7 +292,22 @@ function print(reports: readonly EvalReport[], before: EvalReport | undefined, p
     for (const id of worse.slice(0, SHOWN)) stdout.line(styled("red", `  worse: ${id}`));
   }
   const ms = reports.reduce((sum, { elapsed_ms: took }) => sum + took, 0);
-  stdout.line(`${report.cases.length} cases in ${toDuration(ms)}. Report: ${page}`);
+  for (const one of reports) printFailures(one);
+  stdout.line(`${toCount(report.cases.length)} in ${toDuration(ms)}. Report: ${page}`);
+}
+
+/** Says why turns have failed that were to end otherwise. */
+function printFailures({ cases, variant }: EvalReport): void {
+  const failed = cases.filter(({ error, equal }) => error !== undefined && equal !== true);
+  const [first] = failed;
+  if (first?.error === undefined) return;
+  const { code, message } = first.error;
+  const title = variant === undefined ? "" : `${variant}: `;
+  stdout.line(styled("red", `${title}${toCount(failed.length)} failed; ${first.id}: ${code}: ${message}`));
+}
+
+function toCount(cases: number): string {
+  return `${cases} case${cases === 1 ? "" : "s"}`;
 }
 
 /** The cases that are worse which are named. */

@@ -138,6 +138,14 @@ export const greeter = defineAgent({ name: "greeter", purpose: "Greets.", chat: 
     expect(output).toMatch(/exact +1\.000 +0\.000/);
     expect(code).toBe(0);
     expect((await git("worktree", "list")).trim().split("\n")).toHaveLength(1);
+
+    await writeFile(
+      join(cwd, "agents/greeter.ts"),
+      greeter("Hi").replace("(name) => `", "(name) => `${undefined.voice} "),
+    );
+    const failed = await troupe("run", "names");
+    expect(failed.code).toBe(0);
+    expect(failed.output).toContain("1 case failed; row-2: agent_error: ");
     expect(await troupe("run", "names", "--at", "never")).toEqual({
       code: 66,
       output: expect.stringContaining("there is no commit never") as string,
