@@ -71,7 +71,7 @@ export const nodeFaults: readonly Scene[] = [
       };
       const joined = joins();
       await Promise.all([joined, ticking.ended, cluster.clients.load({ turns, until: joined })]);
-      // So that there are three again.
+      // So that there are as many as before.
       const exit = await node.terminate();
       return exit === 0 ? [] : [`a node ended with ${exit} after SIGTERM`];
     },

@@ -1,6 +1,6 @@
 // Plays all scenes of a cluster, round after round, and prints the results: node test/cluster/scenes/run.ts
 // [--cycles 200] [--seed 1] [--turns 40] [--lanes 1] [--only WORDS] [--pooler]
-// [--databases 1]
+// [--databases 1] [--nodes 3]
 import { parseArgs } from "node:util";
 import { createRandom } from "../../../src/testing/event-log/random.ts";
 import { findPooler } from "../../bench/cluster/pooler.ts";
@@ -15,11 +15,13 @@ const { values } = parseArgs({
     lanes: { type: "string", default: "1" },
     only: { type: "string", default: "" },
     databases: { type: "string", default: "1" },
+    nodes: { type: "string", default: "3" },
     pooler: { type: "boolean", default: false },
   },
 });
 const [cycles, firstSeed, turns] = [Number(values.cycles), Number(values.seed), Number(values.turns)];
-const databases = Number(values.databases);
+const [databases, nodes] = [Number(values.databases), Number(values.nodes)];
+if (!(nodes >= 3)) throw new Error("--nodes is a number from 3 on: the scenes need three");
 const all = databases > 1 ? [...scenes, ...severalScenes] : scenes;
 const chosen = all.filter(({ name }) => name.includes(values.only));
 if (chosen.length === 0) throw new Error(`no scene has "${values.only}" in its name`);
@@ -41,6 +43,7 @@ async function lane(): Promise<void> {
       turns,
       table,
       databases,
+      nodes,
       ...(pooler !== undefined && { pooler }),
     });
     for (const line of table.violations.slice(printed)) console.error(line);

@@ -43,6 +43,8 @@ interface PlayOptions {
   readonly pooler?: string;
   /** In how many databases the log is. Default 1. */
   readonly databases?: number;
+  /** How many nodes there are. Default 3. */
+  readonly nodes?: number;
 }
 
 /**
@@ -51,11 +53,11 @@ interface PlayOptions {
  */
 export async function playScenes(
   played: readonly Scene[],
-  { seed, turns, table, restMs = 0, pooler, databases = 1 }: PlayOptions,
+  { seed, turns, table, restMs = 0, pooler, databases = 1, nodes = 3 }: PlayOptions,
 ): Promise<void> {
   const random = createRandom(seed);
   await using engine = await Engine.start(pooler);
-  await using cluster = await SceneCluster.open(engine, seed, "scenes", databases);
+  await using cluster = await SceneCluster.open(engine, seed, { databases, nodes });
   cluster.clients.restMs = restMs;
   const ordered = [
     ...played.filter((scene) => scene.losesEvents !== true),

@@ -9,7 +9,9 @@ import type { Scene } from "./scene.ts";
 export const schedule: Scene = {
   name: "a schedule, its node killed when it is due",
   async play({ engine, seed, startMs }, random) {
-    await using cluster = await SceneCluster.open(engine, seed, `clock_${seed}_${random.below(1_000_000)}`);
+    await using cluster = await SceneCluster.open(engine, seed, {
+      schema: `clock_${seed}_${random.below(1_000_000)}`,
+    });
     // The clocks of these nodes are so fast that the next minute begins soon after one of them has recorded the start of
     // the schedule, at most three seconds after it has joined.
     const dueAt = Date.now() + 4_000 + Math.round(3 * startMs);

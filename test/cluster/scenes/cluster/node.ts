@@ -35,16 +35,10 @@ process.on("message", ({ point, times }: { readonly point: string; readonly time
 process.on("disconnect", () => process.exit(1));
 
 /** Speaks for three seconds, so that a fault finds it in the middle. */
-const ticker = defineAgent({
-  name: "ticker",
-  purpose: "Says a number twenty times a second.",
-  async chat(input, turn) {
-    for (let tick = 1; tick <= 60; tick += 1) {
-      await turn.sleep(50);
-      await turn.text(`${input} ${tick}\n`);
-    }
-  },
-});
+const ticker = speaking("ticker", 3);
+
+/** Speaks for so long that its shard moves meanwhile, which is announced three seconds and a half before. */
+const lecturer = speaking("lecturer", 8);
 
 /** Sleeps so long that its run leaves the memory. */
 const dreamer = defineAgent({
@@ -65,6 +59,19 @@ const clock = defineAgent({
   schedules: { minutely: { cron: "* * * * *", operation: "strike", input: null } },
 });
 
+function speaking(name: string, seconds: number): ReturnType<typeof defineAgent> {
+  return defineAgent({
+    name,
+    purpose: `Says a number twenty times a second, for ${seconds} seconds.`,
+    async chat(input, turn) {
+      for (let tick = 1; tick <= seconds * 20; tick += 1) {
+        await turn.sleep(50);
+        await turn.text(`${input} ${tick}\n`);
+      }
+    },
+  });
+}
+
 const real = nodeEnvironment();
 const environment = { ...real, now: () => real.now() + clockMs };
 const log = await openSceneLog({ ...way, max: 4 }, databases);
@@ -72,6 +79,7 @@ const runtime = createRuntime({
   agents: [
     ...createAgents({ outside: openOutside(effects), reached }),
     ticker,
+    lecturer,
     dreamer,
     ...(clockMs === 0 ? [] : [clock]),
   ],

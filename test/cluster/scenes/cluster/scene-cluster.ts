@@ -18,14 +18,22 @@ import type { Engine, Way } from "./engine.ts";
 import { NodeProcess } from "./node-process.ts";
 import { openSceneLog, schemasOf } from "./open-log.ts";
 
-interface OpenedLog {
-  readonly schema: string;
+/** How a cluster is. */
+export interface ClusterOptions {
+  /** Default `scenes`. */
+  readonly schema?: string;
+  /** In how many databases the log is. Default 1. */
+  readonly databases?: number;
+  /** How many nodes `restore` starts. Default 3. */
+  readonly nodes?: number;
+}
+
+interface OpenedLog extends Required<ClusterOptions> {
   readonly database: Way;
-  readonly databases: number;
   readonly log: PostgresLog;
 }
 
-/** Three nodes on one database, and clients that change node again and again. */
+/** Nodes on one log, and clients that change node again and again. */
 export class SceneCluster implements AsyncDisposable {
   readonly engine: Engine;
   readonly seed: number;
@@ -50,9 +58,11 @@ export class SceneCluster implements AsyncDisposable {
 
   /** In how many databases the log is. */
   readonly #databases: number;
+  readonly #nodeCount: number;
 
-  private constructor(engine: Engine, seed: number, { schema, database, databases, log }: OpenedLog) {
+  private constructor(engine: Engine, seed: number, { schema, database, databases, nodes, log }: OpenedLog) {
     this.#databases = databases;
+    this.#nodeCount = nodes;
     this.engine = engine;
     this.seed = seed;
     this.log = log;
@@ -67,12 +77,16 @@ export class SceneCluster implements AsyncDisposable {
   }
 
   /** Opens an empty log; nodes are started by `restore` or `startNode`. */
-  static async open(engine: Engine, seed: number, schema = "scenes", databases = 1): Promise<SceneCluster> {
+  static async open(
+    engine: Engine,
+    seed: number,
+    { schema = "scenes", databases = 1, nodes = 3 }: ClusterOptions = {},
+  ): Promise<SceneCluster> {
     const database = await engine.openProxy();
     const { url, listenUrl } = database;
     const way = { url, ...(listenUrl !== undefined && { listenUrl }) };
     const log = await openSceneLog({ ...way, schema, node: "checks", max: 4 }, databases);
-    return new SceneCluster(engine, seed, { schema, database, databases, log });
+    return new SceneCluster(engine, seed, { schema, database, databases, nodes, log });
   }
 
   /** The running nodes. */
@@ -110,9 +124,10 @@ export class SceneCluster implements AsyncDisposable {
     return `s${this.seed}-${(this.#ids += 1)}`;
   }
 
-  /** Starts nodes until there are three. */
+  /** Starts nodes until there are as many as at the start. */
   async restore(): Promise<void> {
-    await Promise.all(Array.from({ length: Math.max(0, 3 - this.nodes.length) }, () => this.startNode()));
+    const lacking = Math.max(0, this.#nodeCount - this.nodes.length);
+    await Promise.all(Array.from({ length: lacking }, () => this.startNode()));
   }
 
   /**
