@@ -69,8 +69,9 @@ export async function unpack({
   return { root, remove: () => rm(root, { recursive: true, force: true }) };
 }
 
+/** Asks git, also in a copy that belongs to another user: it is only read. */
 async function git(root: string, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await run("git", args, { cwd: root, maxBuffer: 2 ** 26 });
+  const { stdout } = await run("git", ["-c", "safe.directory=*", ...args], { cwd: root, maxBuffer: 2 ** 26 });
   return stdout;
 }
 
