@@ -29,8 +29,8 @@ export const scenes: readonly Scene[] = [
   lostEvents,
 ];
 
-/** The most time that a scene may take. */
-const SCENE_MS = 180_000;
+/** The most time that a scene may take, for each node: some scenes restart one after the other. */
+const SCENE_MS = 60_000;
 
 interface PlayOptions {
   readonly seed: number;
@@ -64,7 +64,7 @@ export async function playScenes(
     ...played.filter((scene) => scene.losesEvents),
   ];
   for (const scene of ordered) {
-    const tooLate = setTimeout(SCENE_MS, undefined, { ref: false });
+    const tooLate = setTimeout(SCENE_MS * nodes, undefined, { ref: false });
     const { wrong, isOver = true } = (await Promise.race([
       playOne(scene, cluster, random, turns),
       tooLate,
