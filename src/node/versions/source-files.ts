@@ -74,14 +74,15 @@ export class SourceFiles {
     { files: code }: AgentCode,
     bytes: number,
   ): { readonly files: FileDigests; readonly leftOut: number } {
-    const places = [...new Set(Object.keys(code).map((path) => dirname(path)))];
-    const distance = (path: string): number =>
-      Math.min(...places.map((place) => relative(place, path).split(sep).length));
+    const places = [...new Set(Object.keys(code).map((path) => dirname(path)))].map(partsOf);
     const files: Record<string, string> = {};
     let left = bytes;
     let leftOut = 0;
     this.#others ??= this.#find();
-    for (const { path, size } of this.#others.toSorted((a, b) => distance(a.path) - distance(b.path))) {
+    const nearest = this.#others
+      .map((other) => ({ ...other, steps: Math.min(...places.map((place) => stepsTo(place, other.path))) }))
+      .toSorted((a, b) => a.steps - b.steps);
+    for (const { path, size } of nearest) {
       if (Object.hasOwn(code, path)) continue;
       if (size > left) {
         leftOut += 1;
@@ -173,6 +174,18 @@ const CODE = /\.[cm]?[jt]sx?$/;
 /** Code that is not reached, what a build writes, and the names of packages, of which those are used that are installed. */
 const NOT_CARRIED =
   /\.[cm]?[jt]sx?$|\.map$|\.tsbuildinfo$|^(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?)$/;
+
+/** The folders of a path with `/` between them. */
+function partsOf(path: string): readonly string[] {
+  return path === "." ? [] : path.split("/");
+}
+
+/** How many folders one goes up and down from a folder to a file. */
+function stepsTo(folder: readonly string[], path: string): number {
+  const parts = partsOf(path);
+  const apart = parts.findIndex((part, index) => part !== folder[index]);
+  return folder.length + parts.length - 2 * apart;
+}
 
 /** A path as a warning shows it: the end of a very long one says little. */
 function cutPath(path: string): string {
