@@ -54,7 +54,7 @@ export function RunListRow({ run, isSelected = false, search = "", onSelect }: R
             {came}
           </span>
         </span>
-        <span class="worked second number">
+        <span class="worked second number one-line">
           {took !== undefined && `${run.last_turn?.ended_at === undefined ? "open " : ""}${duration(took)}`}
           {run.turns > 1 && `, ${run.turns} turns`}
         </span>
